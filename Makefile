@@ -1,0 +1,79 @@
+# Works with GNU make 3.81 (macOS) and later.  Everything happens in .venv; nothing needs root.
+# PYTHON picks the interpreter; ARGS is passed on:  make demo ARGS="--once --devices 20000"
+
+PYTHON ?=
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SECRETS := secrets/write_key secrets/gateway_key secrets/read_token
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow lint types bench secrets clean
+
+help:
+	@echo "make setup      install Hearsay and its development tools into .venv"
+	@echo "make demo       run the whole of Hearsay here, on real data"
+	@echo "make test       lint, type-check and run all tests but the slow ones"
+	@echo "make test-slow  run the tests that take minutes"
+	@echo "make lint       check style and formatting"
+	@echo "make types      check types"
+	@echo "make bench      measure; ARGS names the benchmarks"
+	@echo "make secrets    make the keys that docker-compose.yml reads"
+	@echo "make clean      remove caches and build results"
+
+setup: $(STAMP)
+
+# A usable .venv is kept; one whose interpreter is gone or too old is made anew.
+$(STAMP): pyproject.toml
+	@if ! $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		python=; \
+		for candidate in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+			if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+				python=$$candidate; break; \
+			fi; \
+		done; \
+		if [ -z "$$python" ]; then \
+			echo "Hearsay needs Python 3.11 or later; found: $$($(or $(PYTHON),python3) --version 2>&1)" >&2; \
+			echo "Install one, or name one: make setup PYTHON=/path/to/python3.12" >&2; \
+			exit 1; \
+		fi; \
+		"$$python" -m venv --clear $(VENV) || { \
+			echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
+	fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: setup
+	$(BIN)/hearsay demo $(ARGS)
+
+test: lint types
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-slow: setup
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m benchmarks $(ARGS)
+
+secrets: $(SECRETS)
+
+# A container runs as another user than you, so the files are readable and the folder is not:
+# on this machine only you get past the folder, and a container sees just the files it is handed.
+$(SECRETS):
+	@mkdir -p secrets && chmod 700 secrets
+	@python3 -I -c 'import secrets; print(secrets.token_urlsafe(32))' > $@.new
+	@chmod 444 $@.new && mv $@.new $@
+	@echo "made $@"
+
+clean:
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The collector: receives perturbed reports, tallies them, answers with intervals."""

@@ -1,0 +1,1 @@
+"""Tests of hearsay, mirroring the packages."""

@@ -1,0 +1,196 @@
+"""Laws of what is shipped and of the pages around it: they agree with the code and each other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from client_sdk import __version__
+from collector.config import MIN_SECRET
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("client_sdk", "collector")
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DATA: dict[str, list[str]] = PROJECT["tool"]["setuptools"]["package-data"]
+IMAGE_ONLY = (
+    "collector/Dockerfile",
+    "collector/requirements.txt",
+)  # build the image, not the wheel
+APACHE_2_0 = (
+    "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the text
+)
+HOLDER = "Copyright 2026 Hearsay contributors"
+SECRETS = ("write_key", "gateway_key", "read_token")
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def shipped_files(package: str) -> list[str]:
+    """Return the files below *package* that are not Python, relative to the package."""
+    files = [path for path in (ROOT / package).rglob("*") if path.is_file()]
+    return [
+        path.relative_to(ROOT / package).as_posix()
+        for path in files
+        if path.suffix not in {".py", ".pyc"}
+        and path.relative_to(ROOT).as_posix() not in IMAGE_ONLY
+    ]
+
+
+def pins() -> dict[str, Version]:
+    """Return the version that the image installs of each distribution."""
+    found = re.findall(r"^([a-z0-9-]+)==(\S+)", page("collector/requirements.txt"), re.MULTILINE)
+    return {name: Version(version) for name, version in found}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_glob_of_package_data_matches_a_file(package: str) -> None:
+    files = shipped_files(package)
+
+    assert [glob for glob in DATA[package] if not any(fnmatch(f, glob) for f in files)] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_file_that_is_not_python_is_in_the_wheel(package: str) -> None:
+    unmatched = [
+        file for file in shipped_files(package) if not any(fnmatch(file, g) for g in DATA[package])
+    ]
+
+    assert unmatched == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_says_that_it_is_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()
+    assert "py.typed" in DATA[package]
+
+
+def test_the_version_has_one_home() -> None:
+    candidates = [ROOT / "pyproject.toml", ROOT / "docker-compose.yml", ROOT / IMAGE_ONLY[0]]
+    candidates += [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    homes = [
+        path.relative_to(ROOT).as_posix()
+        for path in candidates
+        if re.search(rf'[":]{re.escape(__version__)}\b', path.read_text(encoding="utf-8"))
+    ]
+
+    assert homes == ["client_sdk/__init__.py"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "client_sdk.__version__"}
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    versions = re.findall(r"^## \[([^]]+)\] - (\S+)$", page("CHANGELOG.md"), re.MULTILINE)
+
+    assert versions[0][0] == __version__
+
+
+def test_the_licence_is_the_text_of_apache_2_0_and_names_its_holder() -> None:
+    text = page("LICENSE")
+    original = text.replace(HOLDER, "Copyright [yyyy] [name of copyright owner]")
+
+    assert HOLDER in text
+    assert hashlib.sha256(original.encode()).hexdigest() == APACHE_2_0
+    assert PROJECT["project"]["license"] == "Apache-2.0"
+
+
+def test_the_device_needs_nothing_but_requests() -> None:
+    (only,) = PROJECT["project"]["dependencies"]
+
+    assert Requirement(only).name == "requests"
+
+
+def test_the_image_installs_every_dependency_of_the_collector_as_pyproject_wants_it() -> None:
+    project = PROJECT["project"]
+    wanted = map(
+        Requirement, project["dependencies"] + project["optional-dependencies"]["collector"]
+    )
+
+    assert [str(one) for one in wanted if pins()[one.name] not in one.specifier] == []
+
+
+def test_every_pin_of_the_image_has_its_hashes() -> None:
+    entries = re.split(r"^(?=[a-z])", page("collector/requirements.txt"), flags=re.MULTILINE)[1:]
+
+    assert len(entries) == len(pins())
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
+
+
+def test_contributing_says_that_a_mechanism_is_two_files_and_how_the_second_is_made() -> None:
+    text = page("CONTRIBUTING.md")
+
+    assert "two files" in text
+    assert "client_sdk/mechanisms/<name>.py" in text
+    assert "tests/vectors/<name>.json" in text
+    assert "python -m tests.support.make_vectors <name>" in text
+    assert (ROOT / "tests" / "support" / "make_vectors.py").is_file()
+
+
+def test_every_make_target_that_a_page_names_exists_and_is_in_the_help() -> None:
+    makefile = page("Makefile")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    helped = set(re.findall(r'@echo "make ([a-z-]+)', makefile))
+    named = {
+        target
+        for name in ("CONTRIBUTING.md", "SECURITY.md", "README.md", "docker-compose.yml")
+        for target in re.findall(r"(?:`|\$ |#   )make ([a-z-]+)", page(name))
+    }
+
+    assert named - targets == set()
+    assert targets - helped == {"help"}
+
+
+def test_security_says_how_to_report_and_what_is_not_promised() -> None:
+    headings = re.findall(r"^## (.+)$", page("SECURITY.md"), re.MULTILINE)
+
+    assert headings[:4] == [
+        "Report a vulnerability",
+        "Supported versions",
+        "What is promised",
+        "What is not promised",
+    ]
+
+
+def test_the_ci_script_can_be_run_and_runs_the_tests() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert page(".ci/run").rstrip().endswith("exec make test")
+
+
+def test_make_secrets_makes_keys_that_only_their_owner_can_reach(tmp_path: Path) -> None:
+    made = make_secrets(tmp_path)
+
+    assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o700
+    assert len(set(made.values())) == len(SECRETS)
+    assert all(len(secret.strip()) >= MIN_SECRET for secret in made.values())
+
+
+def test_make_secrets_never_replaces_a_key(tmp_path: Path) -> None:
+    first = make_secrets(tmp_path)
+
+    assert make_secrets(tmp_path) == first
+
+
+def test_git_and_the_image_builder_never_see_a_secret() -> None:
+    assert "/secrets/" in page(".gitignore").splitlines()
+    assert "!secrets" not in page(".dockerignore")
+
+
+def make_secrets(folder: Path) -> dict[str, str]:
+    """Run ``make secrets`` in *folder* and return what the files hold."""
+    make = shutil.which("make")
+    assert make is not None, "these tests need make"
+    shutil.copy(ROOT / "Makefile", folder)
+    subprocess.run([make, "--silent", "secrets"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return {name: (folder / "secrets" / name).read_text(encoding="utf-8") for name in SECRETS}
