@@ -1,0 +1,110 @@
+"""Every error the SDK raises.
+
+HearsayError
+├── InvalidParameterError (ValueError)    a parameter breaks a rule; no user's value is shown
+├── InvalidValueError (ValueError)        a recorded value is outside its domain; it is not shown
+├── InvalidTallyError (ValueError)        a tally cannot have come from this mechanism
+├── RegistryError (ValueError)            a registry file is wrong; lists every problem
+├── UnknownMetricError (KeyError)         no metric of that name or digest
+├── UnknownMechanismError (KeyError)      no mechanism of that name
+├── ConsentError                          the user has not agreed; nothing was recorded
+├── ExpiredMetricError                    the metric's last day has passed; nothing was recorded
+├── BudgetExhaustedError                  a charge would pass a cap; nothing was charged
+├── AlreadyReportedError                  this metric has its report for this epoch
+├── EntropyError (OSError)                the operating system gave no randomness; nothing was drawn
+├── StoreError (OSError)                  the device database cannot be used
+└── TransportError (OSError)              the collector could not be reached
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class HearsayError(Exception):
+    """Root of the errors of client_sdk."""
+
+
+class InvalidParameterError(HearsayError, ValueError):
+    """A parameter breaks a rule.  Reads ``name=value: rule``."""
+
+    def __init__(self, name: str, value: object, rule: str) -> None:
+        """Keep the parts as data; *value* is configuration, never a user's value."""
+        self.name, self.value, self.rule = name, value, rule
+        super().__init__(f"{name}={value}: {rule}")
+
+
+class InvalidValueError(HearsayError, ValueError):
+    """A recorded value is outside its domain.  The value itself is never part of the error."""
+
+    def __init__(self, what: str, rule: str) -> None:
+        """Name the metric or mechanism as *what* and the *rule* that the value breaks."""
+        self.what, self.rule = what, rule
+        super().__init__(f"{what}: {rule}")
+
+
+class InvalidTallyError(HearsayError, ValueError):
+    """A tally has another length than the mechanism's, or an impossible entry."""
+
+
+class RegistryError(HearsayError, ValueError):
+    """A registry is wrong.  ``problems`` lists every fault as ``place: rule``."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Keep all *problems*, so that a file is mended in one go."""
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+class _UnknownNameError(HearsayError, KeyError):
+    """A name that is not known.  Unlike KeyError it prints its text plainly."""
+
+    kind = "name"
+
+    def __init__(self, name: str, known: Sequence[str] = ()) -> None:
+        self.name, self.known = name, tuple(known)
+        hint = f"; known: {', '.join(self.known)}" if self.known else ""
+        super().__init__(f"{self.kind}={name}: is not known{hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UnknownMetricError(_UnknownNameError):
+    """The registry has no such metric."""
+
+    kind = "metric"
+
+
+class UnknownMechanismError(_UnknownNameError):
+    """The folder ``client_sdk/mechanisms`` has no such file."""
+
+    kind = "mechanism"
+
+
+class ConsentError(HearsayError):
+    """The user has not agreed.  Nothing was recorded."""
+
+
+class ExpiredMetricError(HearsayError):
+    """The last day of the metric has passed.  Nothing was recorded."""
+
+
+class BudgetExhaustedError(HearsayError):
+    """A charge would pass a cap.  Nothing was charged and nothing was drawn."""
+
+
+class AlreadyReportedError(HearsayError):
+    """The metric already has its one report for this epoch."""
+
+
+class EntropyError(HearsayError, OSError):
+    """The operating system gave no randomness, so no report was made: there is no fallback."""
+
+
+class StoreError(HearsayError, OSError):
+    """The device database cannot be opened, read or written."""
+
+
+class TransportError(HearsayError, OSError):
+    """No answer from the collector: whether the upload arrived is not known."""

@@ -1,0 +1,30 @@
+"""Limits shared by device and collector, each with its unit and its reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+WIRE_VERSION: Final = 1
+
+UPLOAD_ID_SIZE: Final = 16  # bytes; random, so two uploads never share one
+DIGEST_SIZE: Final = (
+    6  # bytes; 2^48 definitions, a collision within one registry is refused at load
+)
+
+MAX_REPORT_AGE: Final = 14  # days; a phone that was away for a fortnight still counts
+MAX_CLOCK_SKEW: Final = 1  # days; a device may be in tomorrow's UTC day already
+
+MAX_DEVICE_BODY: Final = 64 * 1024  # bytes; some 1,500 reports as JSON, far above any device's need
+MAX_GATEWAY_BODY: Final = 8 * 1024 * 1024  # bytes; a few columns of a million reports
+MAX_INFLATION: Final = 4  # decompressed bytes per allowed body byte; JSON of payloads gains less
+
+MAX_COLUMNS: Final = 256  # columns an upload; one a metric and epoch
+MAX_NAME: Final = 64  # characters of a metric, dimension or application name
+MAX_LABEL: Final = 100  # characters of an item or segment label; what a chart can show
+MAX_EPSILON_DIGITS: Final = 9  # decimals of a registry's epsilon: whole nano-nats
+
+MAX_PENDING_REPORTS: Final = 500  # reports; two weeks offline at 30 a day, under 100 kB of flash
+MAX_UPLOAD_REPORTS: Final = 200  # reports a device puts into one upload; 20 kB as JSON
+
+MIN_REPORTS_FLOOR: Final = 100  # reports; no estimate is ever shown for fewer
+DEFAULT_MIN_REPORTS: Final = 1_000  # reports; below it few metrics can say anything

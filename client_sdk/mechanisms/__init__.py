@@ -1,0 +1,35 @@
+"""Mechanisms, one file each.  The file name is the wire name, and the folder is the list.
+
+Law of this layer: no clock, no store, no network, no logging; integers and fractions on the
+sampling path; numpy is handed in by the collector and never imported.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from ..errors import UnknownMechanismError
+from ._base import Checked as Checked
+from ._base import Debiased as Debiased
+from ._base import Mechanism as Mechanism
+from ._frequency import Channel as Channel
+from ._frequency import FrequencyOracle as FrequencyOracle
+from ._mean import MeanMechanism as MeanMechanism
+
+
+def names() -> tuple[str, ...]:
+    """Return the wire names of all mechanisms, sorted: the files of this folder."""
+    return tuple(sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_")))
+
+
+def load(name: str) -> type[Mechanism[Any]]:
+    """Return the mechanism class of wire name *name*.
+
+    Raises: UnknownMechanismError: there is no such file.
+    """
+    if name not in names():
+        raise UnknownMechanismError(name, names())
+    mechanism: type[Mechanism[Any]] = import_module(f"{__name__}.{name}").MECHANISM
+    return mechanism

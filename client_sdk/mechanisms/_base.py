@@ -1,0 +1,186 @@
+"""What every mechanism is: parameters that cannot be wrong, and one method for each party.
+
+========== ============================================================================
+device     ``randomize`` (value to payload), ``spent`` (epsilon of the channel as built)
+intake     ``payload_size``, ``check``
+worker     ``tally_size``, ``tally``
+query      ``debias``; ``predict`` before any data exist
+========== ============================================================================
+
+The same object serves all parties, so a probability is written once.  Generic versions here are
+slow and obvious; a mechanism overrides them by vectorised ones, which must equal them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from ..errors import InvalidParameterError, InvalidTallyError
+from ..randomness import Randomness
+from ._exact import THRESHOLD_BITS, parse_epsilon
+
+Value = TypeVar("Value")
+EpsilonLike: TypeAlias = str | int | float | Decimal | Fraction
+Numpy: TypeAlias = Any  # the numpy module, handed in by the collector
+Array: TypeAlias = Any  # a numpy array
+
+MAX_DOMAIN_SIZE: Final = 1 << 24  # items or grid points; a tally of 128 MiB, more is a typing error
+MAX_REPORTS: Final = (
+    1 << 31
+)  # reports in one tally; keeps every cell of every mechanism in an int64
+_SMALL_COLUMN: Final = 16  # payloads; below it a Python loop beats the fixed cost of numpy
+
+
+class Checked(NamedTuple):
+    """The valid *payloads* of a column, and how many were *rejected*, by reason."""
+
+    payloads: bytes
+    rejected: dict[str, int]
+
+
+class Debiased(NamedTuple):
+    """Unbiased totals over all reports and their variances, for a fixed population.
+
+    Frequency oracle: devices per item and devices squared, shape (domain_size,); may be negative.
+    Mean mechanism: the sum of grid positions and its variance, shape (1,).
+    """
+
+    totals: Array
+    variances: Array
+
+
+@dataclass(frozen=True, init=False)
+class Mechanism(ABC, Generic[Value]):
+    """A local randomizer and its decoder.  Subclasses define ``name`` and say Source and Proof."""
+
+    name: ClassVar[str]
+
+    epsilon: Fraction
+    domain_size: int
+    precision: int
+
+    def __init__(
+        self, epsilon: EpsilonLike, domain_size: int, *, precision: int = THRESHOLD_BITS
+    ) -> None:
+        """Refuse what cannot be private or useful.
+
+        Args:   epsilon: nats per report, a decimal in (0, 16].  domain_size: items or grid points.
+                precision: bits of the probability grid; other than 128 only to enumerate in tests.
+        Raises: InvalidParameterError: names the parameter.
+        """
+        if isinstance(domain_size, bool) or not isinstance(domain_size, int):
+            raise InvalidParameterError("domain_size", domain_size, "must be an integer")
+        if not 2 <= domain_size <= MAX_DOMAIN_SIZE:
+            rule = f"must be between 2 and {MAX_DOMAIN_SIZE}"
+            raise InvalidParameterError("domain_size", domain_size, rule)
+        object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
+        object.__setattr__(self, "domain_size", domain_size)
+        object.__setattr__(self, "precision", precision)
+        self.validate()
+
+    @abstractmethod
+    def validate(self) -> None:
+        """Raise InvalidParameterError if these parameters give no private and useful channel."""
+
+    @property
+    @abstractmethod
+    def spent(self) -> Fraction:
+        """Epsilon of the channel as built, in nats per report: never above ``epsilon``."""
+
+    @abstractmethod
+    def randomize(self, value: Value, randomness: Randomness) -> bytes:
+        """Return the payload for *value*: ``spent``-LDP, ``payload_size`` bytes.
+
+        Raises: InvalidValueError: *value* is outside the domain; nothing was drawn.
+                EntropyError: no randomness.
+        """
+
+    @property
+    @abstractmethod
+    def payload_size(self) -> int:
+        """Bytes of a payload, the same for every value."""
+
+    @abstractmethod
+    def reason(self, payload: bytes) -> str | None:
+        """Return why a payload of the right size is invalid, or None if some value can give it."""
+
+    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+        """Return which payloads have a ``reason``, as booleans of shape (n,)."""
+        return np.array([self.reason(payload) is not None for payload in self.split(payloads)])
+
+    def check(self, payloads: bytes, np: Numpy = None) -> Checked:
+        """Keep the valid payloads of a column and count the others by reason.
+
+        Args: payloads: n payloads end to end.  np: numpy, if there is one and n is large.
+        """
+        n = len(payloads) // self.payload_size
+        if np is None or n < _SMALL_COLUMN:
+            suspect = range(n)
+        else:
+            suspect = np.flatnonzero(self.suspects(payloads, np)).tolist()
+        rows = self.split(payloads) if suspect else ()
+        reasons = {i: reason for i in suspect if (reason := self.reason(rows[i])) is not None}
+        if not reasons:
+            return Checked(payloads, {})
+        kept = b"".join(row for i, row in enumerate(rows) if i not in reasons)
+        return Checked(kept, dict(Counter(reasons.values())))
+
+    @property
+    @abstractmethod
+    def tally_size(self) -> int:
+        """Cells of the tally, independent of the number of reports."""
+
+    @abstractmethod
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """Return the integer sufficient statistic of valid payloads: int64, shape (tally_size,)."""
+
+    @abstractmethod
+    def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
+        """Turn the tally of *n* reports into unbiased totals and variances.
+
+        Raises: InvalidTallyError: another length, or an entry that n reports cannot give.
+        """
+
+    @abstractmethod
+    def predict(self, n: int) -> float:
+        """Return the standard error to expect from *n* reports, before any data exist.
+
+        Frequency oracle: of a share, root mean square over the items.
+        Mean mechanism: of the mean, as a part of the range.
+        """
+
+    def split(self, payloads: bytes) -> list[bytes]:
+        """Return the payloads of a column one by one."""
+        size = self.payload_size
+        return [payloads[i : i + size] for i in range(0, len(payloads), size)]
+
+    def require_tally(self, tally: Array, n: int, np: Numpy) -> Array:
+        """Return *tally* as int64, or raise InvalidTallyError if its shape or n is wrong."""
+        cells = np.asarray(tally)
+        if cells.dtype.kind not in "iu" or cells.shape != (self.tally_size,):
+            raise InvalidTallyError(f"tally: must be {self.tally_size} integers")
+        if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n <= MAX_REPORTS:
+            raise InvalidTallyError(f"n: must be an integer from 0 to {MAX_REPORTS}")
+        return cells.astype(np.int64)
+
+    @cached_property
+    def spent_nano(self) -> int:
+        """``spent`` in whole nano-nats, rounded up: what the ledger is charged."""
+        return -(-self.spent * 10**9 // 1)
+
+
+def width_of(values: int) -> int:
+    """Return the bytes, 1, 2, 4 or 8, that hold any integer in [0, values)."""
+    bits = (values - 1).bit_length()
+    return next(width for width in (1, 2, 4, 8) if bits <= 8 * width)
+
+
+def column(payloads: bytes, width: int, np: Numpy) -> Array:
+    """Return fixed-width big-endian unsigned integers as an array of shape (n,)."""
+    return np.frombuffer(payloads, dtype=f">u{width}")

@@ -1,0 +1,80 @@
+"""Exact arithmetic for channels: rational bounds of e^x and ln x, and the threshold grid.
+
+Floats never decide a probability.  Transcendental numbers are bounded by decimals of DIGITS digits,
+whose functions ``exp`` and ``ln`` are correctly rounded (General Decimal Arithmetic Specification),
+and every bound is widened by far more than their error.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Final
+
+from ..errors import InvalidParameterError
+
+THRESHOLD_BITS: Final = 128  # bits of a probability; the loss of epsilon stays below 2**-40
+MAX_EPSILON: Final = 16  # nats per report; above it a single report is close to the truth
+
+DIGITS: Final = 100  # decimal digits of the bounds
+_SLACK: Final = Fraction(1, 10**90)  # relative; the error of a DIGITS-digit result is below 10**-97
+
+
+def parse_epsilon(epsilon: object) -> Fraction:
+    """Return *epsilon*, given as decimal string, int, Decimal, Fraction or float, as a Fraction.
+
+    A float stands for the decimal that Python prints for it: 0.1 means one tenth.
+    Raises: InvalidParameterError: not a number, not in (0, MAX_EPSILON].
+    """
+    rule = f"must be a decimal above 0 and at most {MAX_EPSILON}"
+    if isinstance(epsilon, bool) or not isinstance(epsilon, str | int | float | Decimal | Fraction):
+        raise InvalidParameterError("epsilon", epsilon, rule)
+    try:
+        exact = epsilon if isinstance(epsilon, Fraction) else _from_decimal(Decimal(str(epsilon)))
+    except (InvalidOperation, ValueError):
+        raise InvalidParameterError("epsilon", epsilon, rule) from None
+    if not 0 < exact <= MAX_EPSILON:
+        raise InvalidParameterError("epsilon", epsilon, rule)
+    return exact
+
+
+def exp_floor(x: Fraction) -> Fraction:
+    """Return a rational at most e^x, within a relative 2e-90 of it; needs 0 <= x <= 64."""
+    return _exp(x) * (1 - _SLACK)
+
+
+def exp_ceil(x: Fraction) -> Fraction:
+    """Return a rational at least e^x, within a relative 2e-90 of it; needs 0 <= x <= 64."""
+    return _exp(x) * (1 + _SLACK)
+
+
+def ln_ceil(ratio: Fraction) -> Fraction:
+    """Return a rational at least ln(ratio), within 1e-80 of it; needs 1 <= ratio <= e^64."""
+    context = Context(prec=DIGITS)
+    quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    return Fraction(context.ln(quotient)) + Fraction(1, 10**80)
+
+
+def floor_to_grid(p: Fraction, bits: int = THRESHOLD_BITS) -> Fraction:
+    """Return the largest multiple of 2**-bits that is at most *p*."""
+    return Fraction((p.numerator << bits) // p.denominator, 1 << bits)
+
+
+def ceil_to_grid(p: Fraction, bits: int = THRESHOLD_BITS) -> Fraction:
+    """Return the smallest multiple of 2**-bits that is at least *p*."""
+    return Fraction(-((-p.numerator << bits) // p.denominator), 1 << bits)
+
+
+def _from_decimal(epsilon: Decimal) -> Fraction:
+    """Return *epsilon* as a Fraction; ValueError if it is not finite or absurdly large or small.
+
+    The exponent is looked at first: as a fraction, 1e999999999 would fill the memory.
+    """
+    if not epsilon.is_finite() or abs(epsilon.adjusted()) > DIGITS:
+        raise ValueError("must be finite")
+    return Fraction(epsilon)
+
+
+def _exp(x: Fraction) -> Fraction:
+    context = Context(prec=DIGITS)
+    return Fraction(context.exp(context.divide(Decimal(x.numerator), Decimal(x.denominator))))

@@ -1,0 +1,186 @@
+"""Whole columns: vectorised equals generic, tallies add, and bad tallies are refused."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from client_sdk.errors import InvalidTallyError
+from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, Mechanism
+from client_sdk.mechanisms._mean import SQUARE_BITS
+from tests.support.seeded import SeededRandomness
+from tests.support.vectors import build, cases, label, values_of
+
+every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
+every_oracle_case = pytest.mark.parametrize(("name", "case"), cases(FrequencyOracle), ids=label)
+every_mean_case = pytest.mark.parametrize(("name", "case"), cases(MeanMechanism), ids=label)
+
+
+def column(mechanism: Mechanism[Any], case: dict[str, Any], n: int, seed: str) -> list[bytes]:
+    """Return *n* honest payloads of the values of a case."""
+    randomness = SeededRandomness(seed.encode())
+    values = values_of(mechanism, case)
+    return [mechanism.randomize(values[i % len(values)], randomness) for i in range(n)]
+
+
+def mixed(mechanism: Mechanism[Any], case: dict[str, Any], n: int) -> list[bytes]:
+    """Return honest, listed bad and random payloads in random order."""
+    bad = [bytes.fromhex(entry["payload"]) for entry in case["bad"]]
+    dice = random.Random(n)
+    noise = [dice.randbytes(mechanism.payload_size) for _ in range(n)]
+    rows = column(mechanism, case, n, "mixed") + bad + noise
+    dice.shuffle(rows)
+    return rows
+
+
+@every_case
+@pytest.mark.parametrize("n", [0, 3, 40])
+def test_check_by_numpy_equals_check_one_by_one(name: str, case: dict[str, Any], n: int) -> None:
+    mechanism = build(name, case)
+    payloads = b"".join(mixed(mechanism, case, n))
+
+    assert mechanism.check(payloads, np) == mechanism.check(payloads)
+
+
+@every_case
+def test_check_keeps_the_good_in_order_and_counts_the_bad_by_reason(
+    name: str, case: dict[str, Any]
+) -> None:
+    mechanism = build(name, case)
+    rows = mixed(mechanism, case, 30)
+    reasons = [mechanism.reason(row) for row in rows]
+
+    checked = mechanism.check(b"".join(rows), np)
+
+    assert checked.payloads == b"".join(
+        row for row, reason in zip(rows, reasons, strict=True) if reason is None
+    )
+    assert checked.rejected == Counter(reason for reason in reasons if reason is not None)
+
+
+@every_case
+def test_suspects_of_a_column_equal_the_generic_ones(name: str, case: dict[str, Any]) -> None:
+    mechanism = build(name, case)
+    payloads = b"".join(mixed(mechanism, case, 50))
+
+    suspects = mechanism.suspects(payloads, np)
+
+    assert suspects.tolist() == Mechanism.suspects(mechanism, payloads, np).tolist()
+
+
+@every_oracle_case
+def test_the_tally_gives_the_sum_of_supports(name: str, case: dict[str, Any]) -> None:
+    oracle = cast("FrequencyOracle", build(name, case))
+    rows = column(oracle, case, 600, "supports")  # more than one block of any vectorised tally
+    supported = Counter(item for row in rows for item in set(oracle.supports(row)))
+
+    tally = oracle.tally(b"".join(rows), np)
+
+    counts = oracle.support_counts(tally, len(rows), np)
+    assert tally.dtype == np.int64
+    assert counts.tolist() == [supported[item] for item in range(oracle.domain_size)]
+
+
+@every_oracle_case
+def test_the_tally_by_numpy_equals_the_generic_one(name: str, case: dict[str, Any]) -> None:
+    oracle = cast("FrequencyOracle", build(name, case))
+    payloads = b"".join(column(oracle, case, 100, "generic"))
+    counts = oracle.support_counts(oracle.tally(payloads, np), 100, np)
+
+    generic = FrequencyOracle.tally(oracle, payloads, np)
+
+    assert counts.tolist() == generic.tolist()
+
+
+@every_mean_case
+def test_the_tally_holds_the_exact_sum_and_sum_of_squares(name: str, case: dict[str, Any]) -> None:
+    mechanism = cast("MeanMechanism", build(name, case))
+    rows = column(mechanism, case, 200, "squares")
+    positions = [mechanism.decode(row) for row in rows]
+
+    total, low, high = mechanism.tally(b"".join(rows), np).tolist()
+
+    assert total == sum(positions)
+    assert (high << SQUARE_BITS) + low == sum(x * x for x in positions)
+
+
+@every_case
+def test_tallies_add_for_any_split_and_order(name: str, case: dict[str, Any]) -> None:
+    mechanism = build(name, case)
+    rows = column(mechanism, case, 90, "merge")
+    whole = mechanism.tally(b"".join(rows), np)
+    dice = random.Random(7)
+
+    for cut in (0, 1, 30, 89, 90):
+        dice.shuffle(rows)
+        a, b = (mechanism.tally(b"".join(part), np) for part in (rows[:cut], rows[cut:]))
+        assert (a + b).tolist() == whole.tolist() == (b + a).tolist()
+
+
+@every_case
+def test_the_tally_of_no_reports_is_zero_and_of_fixed_size(name: str, case: dict[str, Any]) -> None:
+    mechanism = build(name, case)
+
+    tally = mechanism.tally(b"", np)
+
+    assert tally.tolist() == [0] * mechanism.tally_size
+
+
+@every_case
+def test_debias_refuses_a_tally_of_another_shape_or_kind(name: str, case: dict[str, Any]) -> None:
+    mechanism = build(name, case)
+    size = mechanism.tally_size
+    wrong = [np.zeros(size - 1, int), np.zeros(size + 1, int), np.zeros((1, size), int), []]
+
+    for tally in [*wrong, np.zeros(size, float), np.zeros(size, bool)]:
+        with pytest.raises(InvalidTallyError, match=f"tally: must be {size} integers"):
+            mechanism.debias(tally, 1, np)
+
+
+@every_case
+@pytest.mark.parametrize("n", [-1, True, 1.0, (1 << 31) + 1])
+def test_debias_refuses_an_impossible_number_of_reports(
+    name: str, case: dict[str, Any], n: int
+) -> None:
+    mechanism = build(name, case)
+
+    with pytest.raises(InvalidTallyError, match="n: must be an integer"):
+        mechanism.debias(np.zeros(mechanism.tally_size, dtype=np.int64), n, np)
+
+
+@every_case
+@pytest.mark.parametrize("entry", [11, -1, (1 << 63) - 1, -(1 << 63)])
+def test_debias_refuses_an_entry_that_the_reports_cannot_give(
+    name: str, case: dict[str, Any], entry: int
+) -> None:
+    mechanism = build(name, case)
+    tally = mechanism.tally(b"".join(column(mechanism, case, 10, "honest")), np)
+    tally[-1] = entry if entry < 0 or isinstance(mechanism, FrequencyOracle) else 1 << 40
+
+    with pytest.raises(InvalidTallyError):
+        mechanism.debias(tally, 10, np)
+
+
+@every_case
+def test_debias_leaves_the_tally_as_it_was(name: str, case: dict[str, Any]) -> None:
+    mechanism = build(name, case)
+    tally = mechanism.tally(b"".join(column(mechanism, case, 20, "kept")), np)
+    before = tally.copy()
+
+    mechanism.debias(tally, 20, np)
+
+    assert tally.tolist() == before.tolist()
+
+
+@every_mean_case
+def test_debias_refuses_squares_of_reports_that_do_not_exist(
+    name: str, case: dict[str, Any]
+) -> None:
+    mechanism = build(name, case)
+
+    with pytest.raises(InvalidTallyError, match="squares"):
+        mechanism.debias(np.array([0, 5, 0]), 0, np)

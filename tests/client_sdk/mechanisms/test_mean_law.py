@@ -1,0 +1,93 @@
+"""A mean mechanism reports the position on average, with the variance that it states."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import cast
+
+import numpy as np
+import pytest
+
+from client_sdk.mechanisms import MeanMechanism
+from tests.support.enumeration import Law
+from tests.support.vectors import Small, label, laws, smalls
+
+every_mean = pytest.mark.parametrize("small", smalls(MeanMechanism), ids=label)
+
+
+def mean_of(small: Small) -> MeanMechanism:
+    """Return the mechanism as the mean mechanism that it is."""
+    return cast("MeanMechanism", small.mechanism)
+
+
+def farthest(mechanism: MeanMechanism) -> int:
+    """Return a bound of how far a report can lie from a position."""
+    every = range(256**mechanism.payload_size)
+    return max(
+        abs(mechanism.decode(payload)) + mechanism.domain_size
+        for payload in (number.to_bytes(mechanism.payload_size, "big") for number in every)
+        if mechanism.reason(payload) is None
+    )
+
+
+def moments(mechanism: MeanMechanism, law: Law, centre: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the mean and mean square of (report - centre), over the mass that was reached."""
+    offsets = [(mechanism.decode(cast("bytes", r)) - centre, m) for r, m in law.pmf.items()]
+    return sum((x * m for x, m in offsets), Fraction(0)), sum(
+        (x * x * m for x, m in offsets), Fraction(0)
+    )
+
+
+@every_mean
+def test_the_mean_report_is_the_position_up_to_the_mass_not_reached(small: Small) -> None:
+    mechanism = mean_of(small)
+    reach = farthest(mechanism)
+
+    for value, law in zip(small.values, laws(small), strict=True):
+        bias, _ = moments(mechanism, law, value)
+        assert abs(bias) <= law.rest * reach
+        assert law.rest * reach < Fraction(1, 10_000)
+
+
+@every_mean
+def test_the_variance_of_a_report_is_the_stated_one_plus_that_of_rounding(small: Small) -> None:
+    mechanism = mean_of(small)
+    stated = Fraction(mechanism.report_variance)
+
+    for value, law in zip(small.values, laws(small), strict=True):
+        _, square = moments(mechanism, law, value)
+        rounding = (value % 1) * (1 - value % 1)
+        allowed = law.rest * farthest(mechanism) ** 2 + Fraction(1, 10**9)
+        assert abs(square - stated - rounding) <= allowed
+        assert allowed < Fraction(1, 100)
+
+
+@every_mean
+def test_debias_states_the_sum_and_at_least_the_enumerated_variance(small: Small) -> None:
+    mechanism = mean_of(small)
+    payloads = [cast("bytes", payload) for payload in laws(small)[1].pmf]
+
+    totals, variances = mechanism.debias(mechanism.tally(b"".join(payloads), np), len(payloads), np)
+
+    assert totals.tolist() == [sum(map(mechanism.decode, payloads))]
+    assert variances == pytest.approx([len(payloads) * (mechanism.report_variance + 0.25)])
+
+
+@every_mean
+def test_predict_is_the_stated_error_of_the_mean_as_a_part_of_the_range(small: Small) -> None:
+    mechanism = mean_of(small)
+
+    predicted = mechanism.predict(100)
+
+    squared = (predicted * mechanism.top) ** 2 * 100
+    assert squared == pytest.approx(mechanism.report_variance + 0.25)
+
+
+@every_mean
+def test_a_column_of_reports_shifted_by_one_step_is_not_unbiased(small: Small) -> None:
+    mechanism = mean_of(small)
+    law = laws(small)[0]
+
+    bias, _ = moments(mechanism, law, small.values[0] - 1)
+
+    assert abs(bias) > law.rest * farthest(mechanism)

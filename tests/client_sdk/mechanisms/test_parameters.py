@@ -1,0 +1,122 @@
+"""Useless parameters are refused by name, and values outside the domain before any draw."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from client_sdk.errors import InvalidParameterError, InvalidValueError, UnknownMechanismError
+from client_sdk.mechanisms import FrequencyOracle, load, names
+from tests.support.enumeration import Untouchable
+from tests.support.vectors import build, cases, label, read
+
+every_name = pytest.mark.parametrize("name", names())
+every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
+
+NO_EPSILON: list[object] = [
+    *(0, -1, 0.0, -0.5, float("nan"), float("inf"), -float("inf"), 1e9, 17, 16.5, True, None, b"1"),
+    *("0", "-1", "", "nan", "NaN", "sNaN", "inf", "Infinity", "1e9", "1/2", "one", "0x1", [], 1j),
+    *("1e999999999", "1e-999999999", "0e-999999999", "1" * 5000, Decimal("sNaN"), Fraction(-1, 2)),
+]
+NO_DOMAIN_SIZE = [0, 1, -3, True, False, 1 << 31, 10**30, 2.0, "2", None, Fraction(4)]
+
+
+@every_name
+@pytest.mark.parametrize("epsilon", NO_EPSILON, ids=lambda epsilon: repr(epsilon)[:20])
+def test_a_mechanism_refuses_an_epsilon_that_is_no_decimal_in_range(
+    name: str, epsilon: Any
+) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        load(name)(epsilon, 4)
+
+    assert caught.value.name == "epsilon"
+    assert str(caught.value).startswith("epsilon=")
+
+
+@every_name
+@pytest.mark.parametrize("domain_size", NO_DOMAIN_SIZE, ids=repr)
+def test_a_mechanism_refuses_a_domain_size_that_is_no_count_in_range(
+    name: str, domain_size: Any
+) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        load(name)("1", domain_size)
+
+    assert caught.value.name == "domain_size"
+    assert str(caught.value).startswith(f"domain_size={domain_size}: must be ")
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [(name, refused) for name in names() for refused in read(name)["refused"]],
+    ids=repr,
+)
+def test_the_parameters_that_a_vector_file_lists_as_refused_are(
+    name: str, refused: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidParameterError) as caught:
+        load(name)(refused["epsilon"], refused["domain_size"])
+
+    assert caught.value.name == refused["parameter"]
+
+
+@every_name
+def test_equal_numbers_of_any_type_make_the_same_mechanism(name: str) -> None:
+    mechanism = load(name)
+
+    same = {mechanism(e, 4) for e in ("0.5", 0.5, Decimal("0.50"), Fraction(1, 2), "5e-1")}
+
+    assert same == {mechanism("0.5", 4)}
+    assert mechanism("0.5", 4) not in {mechanism("0.5", 5), mechanism("0.6", 4)}
+
+
+@every_name
+def test_a_float_epsilon_stands_for_the_decimal_that_python_prints(name: str) -> None:
+    assert load(name)(0.1, 4).epsilon == Fraction(1, 10)
+
+
+def wrong_values(size: int, frequency: bool) -> list[object]:
+    """Return what no domain of *size* holds."""
+    items: list[object] = [0.0, Fraction(1, 2), Fraction(1)] if frequency else [0.5]
+    outside = [-1, size, size + 10**20, True, False, None, "1", b"1", float("nan"), Decimal(1)]
+    return [*outside, *items, Fraction(-1, 10**9), Fraction(size) - Fraction(1, 10**9)]
+
+
+@every_case
+def test_a_value_outside_the_domain_is_refused_before_anything_is_drawn(
+    name: str, case: dict[str, Any]
+) -> None:
+    mechanism = build(name, case)
+
+    for value in wrong_values(mechanism.domain_size, isinstance(mechanism, FrequencyOracle)):
+        with pytest.raises(InvalidValueError):
+            mechanism.randomize(value, Untouchable())
+
+
+@every_name
+@pytest.mark.parametrize("canary", ["987654321987", 987654321987, Fraction(987654321987, 10)])
+def test_the_error_of_a_refused_value_does_not_show_it(name: str, canary: object) -> None:
+    mechanism = load(name)("1", 4)
+
+    with pytest.raises(InvalidValueError) as caught:
+        mechanism.randomize(canary, Untouchable())
+
+    assert "98765432198" not in f"{caught.value} {caught.value!r} {vars(caught.value)}"
+    assert str(caught.value).startswith(f"{name}: must be ")
+
+
+def test_an_unknown_name_is_refused_and_the_known_ones_are_shown() -> None:
+    with pytest.raises(UnknownMechanismError) as caught:
+        load("no_such_mechanism")
+
+    assert str(caught.value) == (
+        f"mechanism=no_such_mechanism: is not known; known: {', '.join(names())}"
+    )
+
+
+@pytest.mark.parametrize("name", ["_base", "_exact", "..errors", "", "GRR", "os"])
+def test_load_imports_nothing_but_a_mechanism(name: str) -> None:
+    with pytest.raises(UnknownMechanismError):
+        load(name)

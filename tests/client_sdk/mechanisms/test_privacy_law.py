@@ -1,0 +1,125 @@
+"""The privacy claim, checked exactly: shipped code is replayed along every path of its choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+
+import pytest
+
+from client_sdk.mechanisms import Channel, FrequencyOracle
+from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.grr import GRR
+from client_sdk.randomness import Randomness
+from tests.support.enumeration import Law, exp_below
+from tests.support.vectors import Small, grid, label, laws, smalls
+
+UNSPENT = Fraction(1, 1 << 40)  # nats; what rounding towards privacy may cost
+
+every_small = pytest.mark.parametrize("small", smalls(), ids=label)
+everywhere = pytest.mark.parametrize("small", grid(), ids=label)
+every_oracle = pytest.mark.parametrize("small", smalls(FrequencyOracle), ids=label)
+
+
+def likelihood_bound_holds(laws: Sequence[Law], bound: Fraction) -> bool:
+    """Whether no payload is more than *bound* times likelier under one value than another.
+
+    Mass that was not reached may belong to any payload, so it counts for the other value.
+    """
+    zero = Fraction(0)
+    payloads = {payload for law in laws for payload in law.pmf}
+    return all(
+        max(law.pmf.get(payload, zero) for law in laws)
+        <= bound * min(law.pmf.get(payload, zero) + law.rest for law in laws)
+        for payload in payloads
+    )
+
+
+@every_small
+def test_no_payload_is_more_than_e_to_the_spent_likelier_under_another_value(small: Small) -> None:
+    bound = exp_below(small.mechanism.spent)
+
+    assert likelihood_bound_holds(laws(small), bound)
+
+
+@every_oracle
+def test_the_likelihood_ratio_is_reached_exactly(small: Small) -> None:
+    found = laws(small)
+    payloads = found[0].pmf
+
+    ratios = [max(w.pmf[r] for w in found) / min(w.pmf[r] for w in found) for r in payloads]
+
+    assert isinstance(small.mechanism, FrequencyOracle)
+    assert max(ratios) == small.mechanism.likelihood_ratio
+
+
+@everywhere
+def test_spent_is_at_most_epsilon_and_within_2_to_the_minus_40_of_it(small: Small) -> None:
+    left = small.mechanism.epsilon - small.mechanism.spent
+
+    assert 0 <= left <= UNSPENT
+
+
+@everywhere
+def test_the_charge_is_spent_rounded_up_to_whole_nano_nats(small: Small) -> None:
+    charge = Fraction(small.mechanism.spent_nano, 10**9)
+
+    assert 0 <= charge - small.mechanism.spent < Fraction(1, 10**9)
+
+
+@every_small
+def test_the_law_sums_to_one_and_an_unbounded_loop_leaves_little(small: Small) -> None:
+    for law in laws(small):
+        assert sum(law.pmf.values()) + law.rest == 1
+        assert law.rest <= 1000 * small.least_mass
+
+
+@every_small
+def test_every_payload_that_can_occur_is_valid_and_of_the_stated_size(small: Small) -> None:
+    payloads = {payload for law in laws(small) for payload in law.pmf}
+
+    assert {len(payload) for payload in payloads} == {small.mechanism.payload_size}  # type: ignore[arg-type]  # outcomes are bytes
+    assert {small.mechanism.reason(payload) for payload in payloads} == {None}  # type: ignore[arg-type]  # outcomes are bytes
+
+
+class _RoundedUp(GRR):
+    """Planted fault: the coin is one grid step, 2^-128, too true to be e^spent."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        p = self.channel.p + Fraction(1, 1 << 128)
+        other = randomness.uniform(self.domain_size - 1)
+        kept = randomness.bernoulli(p)
+        return bytes([value if kept else other + (other >= value)])
+
+
+class _AsIfOneFewer(GRR):
+    """Planted fault: k - 2 for k - 1, the channel of a domain with one item fewer."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        p = GRR(self.epsilon, self.domain_size - 1).channel.p
+        return Channel(p, (1 - p) / (self.domain_size - 1))
+
+
+class _HalfNoise(DiscreteLaplace):
+    """Planted fault: the scale that two epsilons would buy."""
+
+    @cached_property
+    def scale(self) -> Fraction:
+        return Fraction(self.top) / (2 * self.epsilon)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        Small("rounded_up", _RoundedUp("1", 3), Fraction(0)),
+        Small("as_if_one_fewer", _AsIfOneFewer("1", 4), Fraction(0)),
+        Small("half_noise", _HalfNoise("2", 5), Fraction(1, 10**9)),
+    ],
+    ids=label,
+)
+def test_a_planted_fault_breaks_the_likelihood_bound(planted: Small) -> None:
+    bound = exp_below(planted.mechanism.spent)
+
+    assert not likelihood_bound_holds(laws(planted), bound)

@@ -1,0 +1,104 @@
+"""Vectors: what an SDK in another language must reproduce, and what every collector must refuse."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from client_sdk.mechanisms import FrequencyOracle, names
+from tests.support.formula import digits
+from tests.support.make_vectors import regenerate
+from tests.support.seeded import SeededRandomness
+from tests.support.vectors import FOLDER, build, cases, grid, label, read, textbook, values_of
+
+GRID_STEP = Fraction(1, 1 << 120)  # far above one step of the 128-bit grid, far below a float's
+
+every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
+
+
+def payloads_of(case: dict[str, Any]) -> list[bytes]:
+    """Return the payloads that a case expects."""
+    return [bytes.fromhex(payload) for payload in case["expected"]["payloads"]]
+
+
+@pytest.mark.parametrize("name", names())
+def test_making_a_vector_file_again_changes_nothing(name: str) -> None:
+    assert regenerate(name) == (FOLDER / f"{name}.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_vector_file_is_named_after_its_mechanism_and_has_good_and_bad_payloads(
+    name: str,
+) -> None:
+    vectors = read(name)
+
+    assert (vectors["format"], vectors["mechanism"]) == (1, name)
+    assert vectors["cases"]
+    assert all(case["bad"] and case["values"] for case in vectors["cases"])
+
+
+@pytest.mark.parametrize("small", grid(), ids=label)
+def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
+    numbers = textbook(small.name, small.mechanism)
+
+    if isinstance(small.mechanism, FrequencyOracle):
+        channel = small.mechanism.channel
+        assert abs(channel.p - Fraction(numbers["p"])) < GRID_STEP
+        assert abs(channel.q - Fraction(numbers["q"])) < GRID_STEP
+    else:
+        assert small.mechanism.report_variance == pytest.approx(float(numbers["variance"]))
+
+
+@every_case
+def test_the_textbook_numbers_of_a_case_are_its_formulas_to_30_digits(
+    name: str, case: dict[str, Any]
+) -> None:
+    numbers = textbook(name, build(name, case))
+
+    assert case["expected"]["textbook"] == {key: digits(n, 30) for key, n in numbers.items()}
+
+
+@every_case
+def test_a_seed_gives_the_payloads_of_the_case(name: str, case: dict[str, Any]) -> None:
+    mechanism = build(name, case)
+    randomness = SeededRandomness(bytes.fromhex(case["seed"]))
+
+    made = [mechanism.randomize(value, randomness) for value in values_of(mechanism, case)]
+
+    assert made == payloads_of(case)
+    assert {len(payload) for payload in made} == {case["expected"]["payload_size"]}
+
+
+@every_case
+def test_the_payloads_of_a_case_give_its_tally_and_its_textbook_estimates(
+    name: str, case: dict[str, Any]
+) -> None:
+    mechanism, expected = build(name, case), case["expected"]
+    payloads = payloads_of(case)
+
+    tally = mechanism.tally(b"".join(payloads), np)
+    totals, variances = mechanism.debias(tally, len(payloads), np)
+
+    assert {str(i): tally[i] for i in np.flatnonzero(tally)} == expected["tally"]
+    for found, wanted in ((totals, expected["totals"]), (variances, expected["variances"])):
+        assert wanted
+        assert [found[int(i)] for i in wanted] == pytest.approx(
+            [float(Decimal(number)) for number in wanted.values()], rel=1e-9, abs=1e-9
+        )
+
+
+@every_case
+def test_the_bad_payloads_of_a_case_are_refused_for_the_stated_reason(
+    name: str, case: dict[str, Any]
+) -> None:
+    mechanism = build(name, case)
+
+    for bad in case["bad"]:
+        payload = bytes.fromhex(bad["payload"])
+        assert len(payload) == mechanism.payload_size
+        assert mechanism.reason(payload) == bad["reason"]
+        assert mechanism.check(payload * 20, np).rejected == {bad["reason"]: 20}

@@ -1,0 +1,1 @@
+"""What tests share: enumeration, seeded chance, fakes and builders.  None of it ships."""
