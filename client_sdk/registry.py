@@ -1,0 +1,69 @@
+"""The registry: ``metrics.toml``, the contract that device, collector and docs all read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TypeAlias
+
+from .errors import RegistryError, UnknownMetricError
+from .metric import Metric
+from .registry_schema import parse
+
+PathOrStr: TypeAlias = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The metrics of an application and its segment dimensions, as a checked, immutable value."""
+
+    app: str
+    segments: Mapping[str, tuple[str, ...]]
+    metrics: Mapping[str, Metric]
+
+    @classmethod
+    def from_file(cls, path: PathOrStr) -> Registry:
+        """Read a registry file.
+
+        Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
+        """
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
+        return cls.from_text(text)
+
+    @classmethod
+    def from_text(cls, text: str) -> Registry:
+        """Read a registry from TOML *text*.  Raises RegistryError with all problems."""
+        app, segments, metrics = parse(text)
+        return cls(app, segments, {metric.name: metric for metric in metrics})
+
+    def __iter__(self) -> Iterator[Metric]:
+        """Iterate over the metrics in the order of the file."""
+        return iter(self.metrics.values())
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric called *name*.  Raises UnknownMetricError."""
+        try:
+            return self.metrics[name]
+        except KeyError:
+            raise UnknownMetricError(name, tuple(self.metrics)) from None
+
+    @cached_property
+    def by_digest(self) -> Mapping[bytes, Metric]:
+        """The metrics by their name on the wire."""
+        return {metric.digest: metric for metric in self}
+
+    def require_segment(self, segment: Mapping[str, str]) -> None:
+        """Raise RegistryError unless every dimension and value of *segment* is declared."""
+        problems = [
+            f"segment.{dimension}: must be a declared dimension with one of its values"
+            for dimension, value in segment.items()
+            if value not in self.segments.get(dimension, ())
+        ]
+        if problems:
+            raise RegistryError(problems)

@@ -1,0 +1,245 @@
+"""The rules of ``metrics.toml``.  Unknown keys are errors; all problems are reported at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from .epoch import EVERY
+from .errors import HearsayError, RegistryError
+from .limits import (
+    DEFAULT_MIN_REPORTS,
+    MAX_EPSILON_DIGITS,
+    MAX_LABEL,
+    MAX_NAME,
+    MIN_REPORTS_FLOOR,
+)
+from .mechanism_choice import choose
+from .mechanisms._base import MAX_DOMAIN_SIZE
+from .metric import BOOLEAN_LABELS, ItemDomain, Metric, NumberDomain
+
+SCHEMA: Final = 1
+LONGITUDINAL: Final = ("fresh",)
+ITEM_TYPES: Final = ("boolean", "category")
+NUMBER_TYPES: Final = ("number", "count", "duration")
+TYPES: Final = (*ITEM_TYPES, *NUMBER_TYPES)
+
+_TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
+_COMMON_KEYS: Final = {
+    *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
+    *("expected_devices", "min_reports", "owner", "expires"),
+}
+_DOMAIN_KEYS: Final = {
+    "boolean": set[str](),
+    "category": {"values"},
+    **{kind: {"min", "max", "step", "unit"} for kind in NUMBER_TYPES},
+}
+_NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
+_EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{MAX_EPSILON_DIGITS}}})?", re.ASCII)
+
+
+class _Problems:
+    """Collects ``place: rule`` lines while a file is read."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, place: str, rule: str) -> None:
+        self.lines.append(f"{place}: {rule}")
+
+
+def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
+    """Return the application, the segment dimensions and the metrics of a registry.
+
+    Raises: RegistryError: with every problem found.
+    """
+    import tomllib  # 3 ms that an import of the SDK must not pay
+
+    try:
+        table = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise RegistryError([f"registry: is not TOML: {error}"]) from None
+    problems = _Problems()
+    _refuse_unknown("registry", table, _TOP_KEYS, problems)
+    if table.get("schema") != SCHEMA:
+        problems.add("schema", f"must be {SCHEMA}")
+    app = _name("app", table.get("app"), problems)
+    segments = _segments(table.get("segments", {}), problems)
+    entries = table.get("metrics")
+    if not isinstance(entries, dict) or not entries:
+        problems.add("metrics", "must hold at least one metric")
+        entries = {}
+    metrics = [_metric(name, entry, segments, problems) for name, entry in entries.items()]
+    good = [metric for metric in metrics if metric is not None]
+    if len({metric.digest for metric in good}) != len(good):
+        problems.add("metrics", "two metrics share a digest; rename one")
+    if problems.lines:
+        raise RegistryError(problems.lines)
+    return app, segments, good
+
+
+def _metric(
+    name: str, entry: object, segments: Mapping[str, tuple[str, ...]], problems: _Problems
+) -> Metric | None:
+    place = f"metrics.{name}"
+    before = len(problems.lines)
+    _name(place, name, problems)
+    if not isinstance(entry, dict):
+        problems.add(place, "must be a table")
+        return None
+    kind = _one_of(place, "type", entry, TYPES, problems)
+    if kind is None:
+        return None
+    _refuse_unknown(place, entry, _COMMON_KEYS | _DOMAIN_KEYS[kind], problems)
+    title, question, owner = (
+        _text(f"{place}.{key}", entry.get(key), problems) for key in ("title", "question", "owner")
+    )
+    epsilon = _epsilon(f"{place}.epsilon", entry.get("epsilon"), problems)
+    every = _one_of(place, "every", entry, EVERY, problems)
+    longitudinal = _one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
+    dimensions = _dimensions(f"{place}.segments", entry.get("segments", []), segments, problems)
+    expected = _integer(f"{place}.expected_devices", entry.get("expected_devices"), 1, problems)
+    least = entry.get("min_reports", DEFAULT_MIN_REPORTS)
+    least = _integer(f"{place}.min_reports", least, MIN_REPORTS_FLOOR, problems)
+    expires = entry.get("expires")
+    if type(expires) is not date:
+        problems.add(f"{place}.expires", "must be a date such as 2027-12-31")
+        expires = date.min
+    domain = _domain(place, kind, entry, problems)
+    wanted = entry.get("mechanism", "auto")
+    if not isinstance(wanted, str):
+        problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
+    if len(problems.lines) > before or domain is None:
+        return None
+    try:
+        chosen, mechanism = choose(wanted, kind in ITEM_TYPES, epsilon, domain.size)
+    except HearsayError as error:
+        problems.add(place, str(error))
+        return None
+    return Metric(
+        *(name, title, question, kind, domain, chosen, mechanism, str(every), str(longitudinal)),
+        *(dimensions, expected, least, owner, expires),
+    )
+
+
+def _domain(
+    place: str, kind: str, entry: Mapping[str, Any], problems: _Problems
+) -> ItemDomain | NumberDomain | None:
+    if kind == "boolean":
+        return ItemDomain(BOOLEAN_LABELS, boolean=True)
+    if kind == "category":
+        labels = _labels(f"{place}.values", entry.get("values"), problems)
+        return ItemDomain(labels) if labels else None
+    low, high, step = (
+        _decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max", "step")
+    )
+    unit = _text(f"{place}.unit", entry.get("unit"), problems)
+    if low is None or high is None or step is None:
+        return None
+    if step <= 0 or low >= high or (high - low) % step:
+        problems.add(
+            f"{place}.step", "must be positive and divide max - min, which must be positive"
+        )
+        return None
+    if (high - low) / step >= MAX_DOMAIN_SIZE:
+        problems.add(f"{place}.step", f"must leave fewer than {MAX_DOMAIN_SIZE} grid points")
+        return None
+    return NumberDomain(low, high, step, unit)
+
+
+def _segments(entry: object, problems: _Problems) -> dict[str, tuple[str, ...]]:
+    if not isinstance(entry, dict):
+        problems.add("segments", "must be a table of dimension = [values]")
+        return {}
+    return {
+        _name(f"segments.{dimension}", dimension, problems): _labels(
+            f"segments.{dimension}", values, problems
+        )
+        for dimension, values in entry.items()
+    }
+
+
+def _dimensions(
+    place: str, entry: object, segments: Mapping[str, tuple[str, ...]], problems: _Problems
+) -> dict[str, tuple[str, ...]]:
+    if not isinstance(entry, list) or any(
+        dimension not in segments for dimension in map(str, entry)
+    ):
+        problems.add(place, "must be a list of dimensions declared under [segments]")
+        return {}
+    return {dimension: segments[dimension] for dimension in sorted(set(map(str, entry)))}
+
+
+def _labels(place: str, entry: object, problems: _Problems) -> tuple[str, ...]:
+    rule = (
+        f"must be a list of at least 2 different printable texts of at most {MAX_LABEL} characters"
+    )
+    if not isinstance(entry, list) or len(entry) < 2:
+        problems.add(place, rule)
+        return ()
+    good = [label for label in entry if isinstance(label, str) and 0 < len(label) <= MAX_LABEL]
+    if (
+        len(good) != len(entry)
+        or len(set(good)) != len(good)
+        or not all(map(str.isprintable, good))
+    ):
+        problems.add(place, rule)
+        return ()
+    return tuple(good)
+
+
+def _refuse_unknown(
+    place: str, entry: Mapping[str, Any], known: set[str], problems: _Problems
+) -> None:
+    for key in sorted(set(entry) - known):
+        problems.add(f"{place}.{key}", f"is not a known key; known: {', '.join(sorted(known))}")
+
+
+def _name(place: str, entry: object, problems: _Problems) -> str:
+    if not isinstance(entry, str) or not _NAME.fullmatch(entry):
+        problems.add(place, f"a name must be 1 to {MAX_NAME} of a-z, 0-9, _ and .")
+    return str(entry)
+
+
+def _text(place: str, entry: object, problems: _Problems) -> str:
+    if not isinstance(entry, str) or not entry.strip():
+        problems.add(place, "must be a non-empty text")
+    return str(entry)
+
+
+def _integer(place: str, entry: object, least: int, problems: _Problems) -> int:
+    if type(entry) is not int or entry < least:
+        problems.add(place, f"must be an integer of at least {least}")
+        return least
+    return entry
+
+
+def _one_of(
+    place: str, key: str, entry: Mapping[str, Any], allowed: tuple[str, ...], problems: _Problems
+) -> str | None:
+    value = entry.get(key)
+    if isinstance(value, str) and value in allowed:
+        return value
+    problems.add(f"{place}.{key}", f"must be one of {', '.join(allowed)}")
+    return None
+
+
+def _epsilon(place: str, entry: object, problems: _Problems) -> str:
+    if not isinstance(entry, str) or not _EPSILON.fullmatch(entry):
+        rule = f'must be a decimal in quotes, such as "1.0", at most {MAX_EPSILON_DIGITS} decimals'
+        problems.add(place, rule)
+        return "1"
+    return entry
+
+
+def _decimal(place: str, entry: object, problems: _Problems) -> Fraction | None:
+    if isinstance(entry, Decimal) and entry.is_finite():  # TOML knows nan and inf
+        return Fraction(entry)
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        return Fraction(entry)
+    problems.add(place, "must be a finite number")
+    return None
