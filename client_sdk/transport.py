@@ -1,0 +1,171 @@
+"""The way to the collector: bytes out, an answer back.  The only module that knows HTTP."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from .errors import InvalidParameterError, TransportError
+
+if TYPE_CHECKING:
+    import requests
+
+PATH: Final = "/v1/reports"
+USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
+TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
+MAX_ANSWER: Final = 64 * 1024  # bytes; a rejection for each of 256 columns is a third of it
+
+_KEY: Final = re.compile(r"[!-~]{1,512}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the collector said."""
+
+    status: int
+    retry_after: float | None = None  # seconds
+    body: bytes = b""
+
+
+class Transport(Protocol):
+    """Delivers uploads.  Called by one thread at a time."""
+
+    def send(self, body: bytes) -> Answer:
+        """Deliver *body* and return the answer.
+
+        Raises: TransportError: no answer; *body* may or may not have arrived.
+        """
+
+
+@dataclass(frozen=True)
+class _Bearer:
+    """The authorization of a request.  As an ``auth`` it keeps .netrc from replacing the key."""
+
+    key: str = field(repr=False)
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self.key}"
+        return request
+
+
+class RequestsTransport:
+    """POST over HTTPS: no cookies, no redirects, and headers that are the same on every device."""
+
+    def __init__(
+        self, endpoint: str, write_key: str, session: requests.Session | None = None
+    ) -> None:
+        """Send to *endpoint*, the base URL of a collector, with *write_key*.
+
+        Raises: InvalidParameterError: not https (plain http only to this machine), or a key that
+                cannot be a header; neither is shown where it could hold a secret.
+        """
+        self._url = _base(endpoint) + PATH
+        if not isinstance(write_key, str) or not _KEY.fullmatch(write_key):
+            rule = "must be 1 to 512 printable ASCII characters without spaces"
+            raise InvalidParameterError("write_key", "(hidden)", rule)
+        self._auth = _Bearer(write_key)
+        self._given = session
+        self._own: dict[int, requests.Session] = {}  # by process id: children share no connection
+
+    def send(self, body: bytes) -> Answer:
+        """POST *body*.  Raises TransportError if no status arrives."""
+        import requests
+
+        session = self._session()
+        try:
+            response = session.post(
+                self._url,
+                data=body,
+                headers={
+                    "Content-Type": "application/json",
+                    "User-Agent": USER_AGENT,
+                    "Accept": "application/json",
+                    "Accept-Encoding": "identity",
+                },
+                auth=self._auth,
+                timeout=TIMEOUT,
+                allow_redirects=False,
+                stream=True,
+            )
+        except requests.RequestException as error:
+            kind = type(error).__name__
+            raise TransportError(f"no answer: {kind}") from None  # its request holds the key
+        with response:
+            wait = _retry_after(response.headers.get("Retry-After"), response.headers.get("Date"))
+            return Answer(response.status_code, wait, _body(response))
+
+    def _session(self) -> requests.Session:
+        import requests
+
+        session = self._given or self._own.get(os.getpid())
+        if session is None:
+            session = self._own[os.getpid()] = requests.Session()
+            # to this machine, a proxy of the environment would carry plain text off it
+            session.trust_env = self._url.startswith("https:")
+        _refuse_cookies(session)
+        return session
+
+
+def _body(response: requests.Response) -> bytes:
+    """Return the beginning of the body; what is lost of it does not change the status."""
+    from urllib3.exceptions import HTTPError
+
+    try:
+        read: bytes = response.raw.read(MAX_ANSWER, decode_content=False)
+    except (HTTPError, OSError):
+        return b""
+    return read
+
+
+def _refuse_cookies(session: requests.Session) -> None:
+    from http.cookiejar import DefaultCookiePolicy
+
+    session.cookies.clear()
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+
+
+def _retry_after(text: str | None, sent: str | None) -> float | None:
+    """Return the seconds of a Retry-After header: a number, or a date after that of *sent*.
+
+    A date is compared with the collector's own Date, so a device's wrong clock does not matter.
+    """
+    from email.utils import parsedate_to_datetime
+
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return (parsedate_to_datetime(text) - parsedate_to_datetime(sent or "")).total_seconds()
+    except (TypeError, ValueError):
+        return None
+
+
+def _base(endpoint: str) -> str:
+    """Return *endpoint* without a trailing slash.  Raises InvalidParameterError."""
+    from urllib.parse import urlsplit
+
+    shown = str(endpoint).rpartition("@")[2].partition("?")[0]
+    try:
+        url = urlsplit(endpoint)
+        host, _ = url.hostname, url.port
+    except (ValueError, TypeError, AttributeError):
+        raise InvalidParameterError("endpoint", shown, "must be a URL") from None
+    if not host or url.query or url.fragment or "@" in url.netloc or not endpoint.isprintable():
+        rule = "must be a URL with a host, and without user, query or fragment"
+        raise InvalidParameterError("endpoint", shown, rule)
+    if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(host)):
+        rule = "must begin with https:// (http:// only to this machine)"
+        raise InvalidParameterError("endpoint", shown, rule)
+    return endpoint.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    from ipaddress import ip_address
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,156 @@
+"""The client: from a value to an acknowledged report, within the caps, whatever the clock says."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from client_sdk.client import Client
+from client_sdk.consent import Consent
+from client_sdk.errors import InvalidParameterError, RegistryError
+from client_sdk.ledger import Caps
+from client_sdk.report import from_base64url
+from client_sdk.stats import Reason
+from tests.support.clock import FakeClock
+from tests.support.device import (
+    CANARY,
+    ENDPOINT,
+    KEY,
+    REGISTRY,
+    bytes_on_disk,
+    changed,
+    make_client,
+    many_metrics,
+    metric_text,
+    rows,
+)
+from tests.support.device_transport import ScriptedTransport, reports_in
+from tests.support.enumeration import Untouchable
+
+
+def test_a_recorded_value_is_charged_uploaded_and_acknowledged() -> None:
+    transport = ScriptedTransport()
+    with make_client(transport=transport, segment={"platform": "mac"}) as client:
+        client.record("dark_mode", True)
+
+        client.flush()
+
+    upload = json.loads(transport.sent[0])
+    metric = REGISTRY.metric("dark_mode")
+    (column,) = upload["columns"]
+    assert from_base64url(column["metric"]) == metric.digest
+    assert (column["epoch"], upload["sealed"]) == (20_000, 20_000)
+    assert metric.mechanism.reason(from_base64url(column["payloads"])) is None
+    assert upload["segment"] == {"platform": "mac"}
+    assert changed(client) == {"recorded": 1, "uploaded": 1}
+
+
+def test_the_ledger_is_charged_what_the_channel_spends(tmp_path: Path) -> None:
+    with make_client(tmp_path) as client:
+        for name, value in (("dark_mode", True), ("theme", "plain"), ("files", 7)):
+            client.record(name, value)
+
+    charged = dict(rows(tmp_path, "SELECT digest, nano FROM charges"))
+    expected = [REGISTRY.metric(name) for name in ("dark_mode", "theme", "files")]
+    assert charged == {metric.digest: metric.mechanism.spent_nano for metric in expected}
+
+
+def test_a_metric_has_one_report_an_epoch_and_a_second_value_draws_nothing(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with make_client(tmp_path, clock=clock) as client:
+        client.record("dark_mode", True)
+
+    with make_client(tmp_path, clock=clock, randomness=Untouchable()) as again:
+        again.record("dark_mode", False)
+
+    assert changed(again) == {"already_reported": 1}
+
+
+def test_a_metric_reports_again_in_its_next_epoch_and_not_before() -> None:
+    clock = FakeClock()  # a Thursday
+    with make_client(clock=clock, caps=Caps(week="100")) as client:
+        for _ in range(7):
+            client.record("dark_mode", True)
+            client.record("weekly", True)
+            clock.advance(days=1)
+
+    assert client.stats()["recorded"] == 7 + 2
+
+
+def test_a_metric_records_on_its_last_day_and_not_after() -> None:
+    last = (date(2020, 12, 31) - date(1970, 1, 1)).days
+    clock = FakeClock(last * 86_400 + 86_399)
+    with make_client(clock=clock) as client:
+        client.record("bygone", True)
+        clock.advance(seconds=1)
+
+        client.record("bygone", True)
+
+    assert changed(client) == {"recorded": 1, "expired": 1, "uploaded": 1}
+
+
+def test_a_value_is_nowhere_on_disk_in_the_counts_or_in_a_repr(tmp_path: Path) -> None:
+    transport = ScriptedTransport([503])
+    client = make_client(tmp_path, transport=transport)
+    client.record("theme", CANARY)
+    client.record("theme", f"{CANARY}-misspelt")
+    client.flush()
+
+    traces = bytes_on_disk(tmp_path) + transport.sent[0] + repr((client, client.stats())).encode()
+
+    client.close()
+    assert client.stats()["recorded"] == 1
+    assert CANARY.encode() not in traces
+
+
+def test_stats_name_every_reason_and_nothing_else() -> None:
+    with make_client() as client:
+        client.record("theme", CANARY)
+
+    assert list(client.stats()) == list(Reason)
+
+
+def test_every_recorded_report_is_counted_to_its_end() -> None:
+    ends = ("uploaded", "rejected", "outbox_full", "too_old", "revoked")
+    clock, registry = FakeClock(), many_metrics(520)
+    transport = ScriptedTransport([202, 400, 503])
+    client = make_client(registry=registry, clock=clock, transport=transport)
+
+    for i in range(510):
+        client.record(f"m{i}", True)
+    client.flush()
+    clock.advance(days=15)
+    client.flush()
+    client.record("m0", True)
+    client.set_consent(Consent.DENIED)
+
+    counts = client.stats()
+    client.close()
+    assert [counts[end] for end in ends] == [200, 200, 10, 100, 1]
+    assert counts["recorded"] == sum(counts[end] for end in ends)
+
+
+def test_a_client_reads_its_registry_from_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text('schema = 1\napp = "demo"\n' + metric_text("dark_mode"))
+    transport = ScriptedTransport()
+
+    client = Client(ENDPOINT, KEY, path, consent="granted", data_dir=None, transport=transport)
+    with client:
+        client.record("dark_mode", True)
+
+    assert [reports_in(body) for body in transport.sent] == [1]
+
+
+def test_a_constructor_refuses_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="consent=yes"):
+        make_client(consent="yes")
+    with pytest.raises(RegistryError, match=r"segment\.platform"):
+        make_client(segment={"platform": "amiga"})
+    with pytest.raises(RegistryError, match="cannot be read"):
+        Client(ENDPOINT, KEY, tmp_path / "none.toml", consent="granted", data_dir=None)
+    with pytest.raises(InvalidParameterError, match="endpoint="):
+        Client("http://collector.example", KEY, REGISTRY, consent="granted", data_dir=None)

@@ -1,0 +1,188 @@
+"""Consent: the first gate, and the one that wipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client_sdk.consent import Consent, ConsentSwitch
+from client_sdk.errors import ConsentError, InvalidParameterError
+from client_sdk.ledger import Caps, Ledger
+from client_sdk.outbox import Outbox
+from client_sdk.recorder import Recorder
+from client_sdk.store import Store
+from tests.support.clock import NOON
+from tests.support.device import REGISTRY, alter, bytes_on_disk, changed, make_client, rows
+from tests.support.device_transport import HookedTransport, ScriptedTransport
+from tests.support.enumeration import Untouchable
+
+if TYPE_CHECKING:
+    from client_sdk.store import Transaction
+
+FAILING_WIPE = (
+    "CREATE TRIGGER stuck BEFORE DELETE ON reports BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+)
+WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"
+
+
+@pytest.mark.parametrize("consent", ["denied", "unknown", Consent.DENIED, Consent.UNKNOWN])
+def test_without_consent_nothing_is_recorded_and_no_file_is_made(
+    tmp_path: Path, consent: Consent | str
+) -> None:
+    folder = tmp_path / "data"
+    with make_client(folder, consent=consent, randomness=Untouchable()) as client:
+        client.record("dark_mode", True)
+        client.flush()
+
+    assert changed(client) == {"consent": 1}
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("consent", [True, None, "yes", "GRANTED", 1])
+def test_only_the_three_answers_are_a_consent(consent: str) -> None:
+    with pytest.raises(InvalidParameterError, match=r"^consent="):
+        Consent.of(consent)
+
+
+def test_an_invalid_answer_leaves_the_old_one_standing() -> None:
+    with make_client() as client:
+        with pytest.raises(InvalidParameterError):
+            client.set_consent("maybe")
+
+        client.record("dark_mode", True)
+
+    assert client.stats()["recorded"] == 1
+
+
+def test_a_revocation_wipes_reports_and_sealed_uploads_and_sends_nothing(tmp_path: Path) -> None:
+    transport = ScriptedTransport([503])
+    client = make_client(tmp_path, transport=transport)
+    client.record("dark_mode", True)
+    client.flush()
+    client.record("theme", "plain")
+
+    client.set_consent("denied")
+    client.flush()
+    client.close()
+
+    assert rows(tmp_path, WAITING) == [(0, 0)]
+    assert changed(client) == {"recorded": 2, "postponed": 1, "revoked": 2}
+    assert len(transport.sent) == 1
+
+
+def test_a_revocation_leaves_no_byte_of_what_was_sealed(tmp_path: Path) -> None:
+    transport = ScriptedTransport([503])
+    client = make_client(tmp_path, transport=transport)
+    client.record("dark_mode", True)
+    client.flush()
+    (sealed,) = transport.sent
+    before = bytes_on_disk(tmp_path)
+
+    client.set_consent(Consent.DENIED)
+
+    after = bytes_on_disk(tmp_path)
+    client.close()
+    assert (sealed in before, sealed in after, sealed[-40:] in after) == (True, False, False)
+
+
+def test_a_revocation_keeps_the_charges(tmp_path: Path) -> None:
+    client = make_client(tmp_path)
+    client.record("dark_mode", True)
+    client.set_consent("denied")
+    client.set_consent("granted")
+
+    client.record("dark_mode", True)
+
+    client.close()
+    assert rows(tmp_path, "SELECT count(*) FROM charges") == [(1,)]
+    assert changed(client) == {"recorded": 1, "revoked": 1, "already_reported": 1}
+
+
+def test_a_client_made_after_a_denial_wipes_what_an_earlier_one_left(tmp_path: Path) -> None:
+    earlier = make_client(tmp_path, transport=ScriptedTransport([503]))
+    earlier.record("dark_mode", True)
+    earlier.close()
+
+    later = make_client(tmp_path, consent="denied")
+
+    assert changed(later) == {"revoked": 1}
+    assert rows(tmp_path, WAITING) == [(0, 0)]
+    later.close()
+
+
+def test_a_denial_after_close_still_wipes(tmp_path: Path) -> None:
+    client = make_client(tmp_path, transport=ScriptedTransport([503]))
+    client.record("dark_mode", True)
+    client.close()
+
+    client.set_consent("denied")
+
+    assert rows(tmp_path, WAITING) == [(0, 0)]
+
+
+def test_a_wipe_that_failed_is_made_up_for(tmp_path: Path) -> None:
+    client = make_client(tmp_path)
+    client.record("dark_mode", True)
+    alter(tmp_path, FAILING_WIPE)
+    client.set_consent("denied")
+    alter(tmp_path, "DROP TRIGGER stuck")
+
+    client.flush()
+
+    client.close()
+    assert rows(tmp_path, WAITING) == [(0, 0)]
+    assert changed(client) == {"recorded": 1, "store": 1, "revoked": 1}
+
+
+def test_an_unknown_answer_keeps_what_waits_but_sends_nothing() -> None:
+    transport = ScriptedTransport()
+    client = make_client(transport=transport)
+    client.record("dark_mode", True)
+
+    client.set_consent("unknown")
+    client.flush()
+    held = len(transport.sent)
+    client.set_consent("granted")
+    client.close()
+
+    assert (held, len(transport.sent)) == (0, 1)
+
+
+class RevokingStore(Store):
+    """A store whose turn comes just after the user has said no."""
+
+    def __init__(self, switch: ConsentSwitch) -> None:
+        super().__init__(None)
+        self._switch = switch
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        self._switch.consent = Consent.DENIED
+        with super().transaction() as tx:
+            yield tx
+
+
+def test_a_value_whose_turn_comes_after_a_revocation_is_not_recorded() -> None:
+    switch = ConsentSwitch(Consent.GRANTED)
+    recorder = Recorder(
+        *(REGISTRY, RevokingStore(switch), Ledger(Caps()), Outbox({}), Untouchable(), switch)
+    )
+
+    with pytest.raises(ConsentError):
+        recorder.record("dark_mode", True, NOON)
+
+
+def test_a_revocation_while_an_upload_is_on_its_way_wipes_the_rest(tmp_path: Path) -> None:
+    client = make_client(
+        tmp_path, transport=HookedTransport(lambda: client.set_consent(Consent.DENIED))
+    )
+    client.record("dark_mode", True)
+
+    client.flush()
+
+    client.close()
+    assert changed(client) == {"recorded": 1, "revoked": 1}

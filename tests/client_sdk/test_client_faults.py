@@ -1,0 +1,167 @@
+"""Whatever fails, the application does not notice, and no report exists without its charge."""
+
+from __future__ import annotations
+
+import math
+import threading
+from pathlib import Path
+
+import pytest
+
+from client_sdk.client import Client
+from client_sdk.errors import TransportError
+from client_sdk.randomness import ByteRandomness
+from client_sdk.store import FILE_NAME
+from client_sdk.transport import Answer, Transport
+from tests.support.clock import FakeClock
+from tests.support.device import alter, changed, make_client, many_metrics, rows
+from tests.support.device_transport import NoEntropy, ScriptedTransport
+
+CHARGES_AND_REPORTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
+FAILING_OUTBOX = (
+    "CREATE TRIGGER full BEFORE INSERT ON reports BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+)
+
+
+class BrokenTransport:
+    """A transport that does not keep its contract."""
+
+    def send(self, body: bytes) -> Answer:
+        raise RuntimeError("broken")
+
+
+def record_all(client: Client, count: int) -> None:
+    for i in range(count):
+        client.record(f"m{i}", True)
+
+
+def test_without_entropy_there_is_neither_report_nor_charge(tmp_path: Path) -> None:
+    client = make_client(tmp_path, randomness=NoEntropy())
+
+    client.record("dark_mode", True)
+
+    client.close()
+    assert rows(tmp_path, CHARGES_AND_REPORTS) == [(0, 0)]
+    assert changed(client) == {"entropy": 1}
+
+
+def test_without_a_place_in_the_outbox_there_is_no_charge(tmp_path: Path) -> None:
+    make_client(tmp_path).record("dark_mode", True)
+    alter(tmp_path, FAILING_OUTBOX)
+    client = make_client(tmp_path)
+
+    client.record("theme", "plain")
+    failed = rows(tmp_path, CHARGES_AND_REPORTS)
+    alter(tmp_path, "DROP TRIGGER full")
+    client.record("theme", "plain")
+
+    assert (failed, rows(tmp_path, CHARGES_AND_REPORTS)) == ([(1, 1)], [(2, 2)])
+    assert changed(client) == {"store": 1, "recorded": 1}
+    client.close()
+
+
+def test_with_a_damaged_database_nothing_is_recorded_or_sent(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"\xa5" * 8192)
+    transport = ScriptedTransport()
+    client = make_client(tmp_path, transport=transport)
+
+    client.record("dark_mode", True)
+    client.flush()
+    client.set_consent("denied")
+    client.close()
+
+    assert transport.sent == []
+    assert set(changed(client)) == {"store"}
+
+
+def test_a_folder_that_cannot_be_written_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    client = make_client(tmp_path / "taken")
+
+    client.record("dark_mode", True)
+    client.close()
+
+    assert changed(client) == {"store": 1}
+
+
+@pytest.mark.parametrize(
+    ("transport", "reason"),
+    [(BrokenTransport(), "internal"), (ScriptedTransport([TransportError("lost")] * 9), "network")],
+)
+def test_a_transport_that_fails_keeps_the_report(transport: Transport, reason: str) -> None:
+    client = make_client(transport=transport)
+    client.record("dark_mode", True)
+
+    client.flush()
+
+    assert changed(client) == {"recorded": 1, reason: 1}
+
+
+def test_after_a_failure_close_does_not_try_again() -> None:
+    transport, clock = ScriptedTransport([503]), FakeClock()
+    client = make_client(transport=transport, clock=clock)
+    client.record("dark_mode", True)
+    client.flush()
+    clock.advance(days=1)
+
+    client.close()
+
+    assert len(transport.sent) == 1
+
+
+def test_an_upload_that_failed_before_a_restart_is_resent_as_it_was(tmp_path: Path) -> None:
+    transport = ScriptedTransport([TransportError("lost")])
+    first = make_client(tmp_path, transport=transport)
+    first.record("dark_mode", True)
+    first.close()
+
+    make_client(tmp_path, transport=transport).close()
+
+    assert len(transport.sent) == 2
+    assert transport.sent[0] == transport.sent[1]
+
+
+def test_a_closed_client_records_nothing_and_can_be_closed_again() -> None:
+    transport = ScriptedTransport()
+    client = make_client(transport=transport)
+    client.close()
+
+    client.record("dark_mode", True)
+    client.flush()
+    client.close()
+
+    assert (changed(client), transport.sent) == ({"closed": 1}, [])
+
+
+@pytest.mark.parametrize("now", [math.nan, math.inf, -1e300])
+def test_a_broken_clock_is_counted(now: float) -> None:
+    with make_client(clock=FakeClock(now)) as client:
+        client.record("dark_mode", True)
+
+    assert set(changed(client)) == {"internal"}
+
+
+def test_an_interruption_passes_and_leaves_nothing(tmp_path: Path) -> None:
+    def interrupted(count: int) -> bytes:
+        raise KeyboardInterrupt
+
+    client = make_client(tmp_path, randomness=ByteRandomness(interrupted))
+
+    with pytest.raises(KeyboardInterrupt):
+        client.record("dark_mode", True)
+
+    client.close()
+    assert rows(tmp_path, CHARGES_AND_REPORTS) == [(0, 0)]
+
+
+def test_threads_that_share_a_client_record_each_metric_once() -> None:
+    client = make_client(registry=many_metrics(20))
+    threads = [threading.Thread(target=record_all, args=(client, 20)) for _ in range(4)]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    client.close()
+    assert changed(client) == {"recorded": 20, "already_reported": 60, "uploaded": 20}

@@ -1,0 +1,63 @@
+"""What the SDK loads, and when: a table of snippets, each run in a new interpreter."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.device import ENDPOINT, KEY, metric_text
+
+NEVER_ON_A_DEVICE = {"flask", "msgspec", "numpy", "redis"}
+ONLY_WHEN_NEEDED = {"requests", "sqlite3", "ssl", "urllib3"}
+
+_SHOW = "\nimport sys; print(*sys.modules)"
+_CLIENT = (
+    "import client_sdk\n"
+    "client = client_sdk.Client({endpoint!r}, {key!r}, {registry!r},"
+    " consent={consent!r}, data_dir={data_dir!r})\n"
+)
+
+
+def modules_after(snippet: str) -> set[str]:
+    """Return the modules that a new interpreter has loaded after *snippet*."""
+    command = [sys.executable, "-c", snippet + _SHOW]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "snippet", ["import client_sdk", "import client_sdk; client_sdk.Client; client_sdk.Caps"]
+)
+def test_an_import_loads_neither_network_nor_database(snippet: str) -> None:
+    assert not modules_after(snippet) & (ONLY_WHEN_NEEDED | NEVER_ON_A_DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("consent", "action", "loaded"),
+    [
+        ("granted", "", set()),
+        ("granted", "client.record('dark_mode', True)", {"sqlite3"}),
+        ("granted", "client.flush(); client.close()", set()),
+        ("unknown", "client.record('dark_mode', True); client.close()", set()),
+        ("denied", "client.record('dark_mode', True); client.close()", set()),
+    ],
+)
+def test_a_client_loads_only_what_it_needs(
+    tmp_path: Path, consent: str, action: str, loaded: set[str]
+) -> None:
+    registry = tmp_path / "metrics.toml"
+    registry.write_text('schema = 1\napp = "demo"\n' + metric_text("dark_mode"))
+    snippet = _CLIENT.format(
+        endpoint=ENDPOINT,
+        key=KEY,
+        registry=str(registry),
+        consent=consent,
+        data_dir=str(tmp_path / "data"),
+    )
+
+    modules = modules_after(snippet + action)
+
+    assert modules & (ONLY_WHEN_NEEDED | NEVER_ON_A_DEVICE) == loaded

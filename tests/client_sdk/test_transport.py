@@ -1,0 +1,176 @@
+"""The transport on a real socket: what is said, what is heard, and what is refused."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+import requests
+
+from client_sdk.client import Client
+from client_sdk.errors import TransportError
+from client_sdk.transport import MAX_ANSWER, Answer, RequestsTransport
+from tests.support.device import CANARY, KEY, REGISTRY, changed
+
+BODY = b'{"v":1}'
+
+
+@dataclass
+class Collector:
+    """A web server on loopback that answers as it is told and remembers what it was sent."""
+
+    url: str = ""
+    status: int = 202
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b"{}"
+    seen: list[tuple[str, Mapping[str, str], bytes]] = field(default_factory=list)
+
+    def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
+        size = int(request.headers["Content-Length"])
+        self.seen.append((request.path, dict(request.headers), request.rfile.read(size)))
+        request.send_response_only(self.status)
+        for name, value in {"Content-Length": str(len(self.body)), **self.headers}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(self.body)
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    state = Collector()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the name that http.server looks for
+            state.answer(self)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        state.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield state
+        server.shutdown()
+        thread.join()
+
+
+def test_an_upload_is_posted_as_it_is(collector: Collector) -> None:
+    answer = RequestsTransport(collector.url + "/", KEY).send(BODY)
+
+    path, _, body = collector.seen[0]
+    assert (path, body, answer) == ("/v1/reports", BODY, Answer(202, None, b"{}"))
+
+
+def test_the_headers_are_the_same_on_every_device(collector: Collector) -> None:
+    RequestsTransport(collector.url, KEY).send(BODY)
+
+    assert collector.seen[0][1] == {
+        "Host": collector.url.removeprefix("http://"),
+        "Content-Type": "application/json",
+        "Content-Length": str(len(BODY)),
+        "Authorization": f"Bearer {KEY}",
+        "User-Agent": "hearsay/1",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "Connection": "keep-alive",
+    }
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_no_cookie_is_kept(collector: Collector, given: bool) -> None:
+    collector.headers = {"Set-Cookie": "device=7; Path=/"}
+    with requests.Session() as session:
+        transport = RequestsTransport(collector.url, KEY, session if given else None)
+
+        transport.send(BODY)
+        transport.send(BODY)
+
+    assert ["Cookie" in headers for _, headers, _ in collector.seen] == [False, False]
+
+
+def test_no_redirect_is_followed(collector: Collector) -> None:
+    collector.status, collector.headers = 307, {"Location": f"{collector.url}/elsewhere"}
+
+    answer = RequestsTransport(collector.url, KEY).send(BODY)
+
+    assert (answer.status, len(collector.seen)) == (307, 1)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"Retry-After": "120"}, 120.0),
+        ({"Retry-After": "9" * 400}, 999_999_999.0),
+        ({"Retry-After": "-5"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
+        (
+            {
+                "Date": "Wed, 21 Oct 2015 07:26:00 GMT",
+                "Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT",
+            },
+            120.0,
+        ),
+        (
+            {
+                "Date": "Wed, 21 Oct 2015 07:26:00 GMT",
+                "Retry-After": "Wed, 21 Oct 2015 07:28:00",
+            },
+            None,
+        ),
+    ],
+)
+def test_a_retry_after_is_read_in_both_of_its_forms(
+    collector: Collector, headers: Mapping[str, str], seconds: float | None
+) -> None:
+    collector.status, collector.headers = 503, headers
+
+    assert RequestsTransport(collector.url, KEY).send(BODY).retry_after == seconds
+
+
+def test_only_the_beginning_of_a_long_answer_is_read(collector: Collector) -> None:
+    collector.body = b"x" * (4 * MAX_ANSWER)
+
+    assert len(RequestsTransport(collector.url, KEY).send(BODY).body) == MAX_ANSWER
+
+
+def test_a_body_that_breaks_off_does_not_change_the_status(collector: Collector) -> None:
+    collector.headers = {"Content-Length": "1000", "Connection": "close"}
+
+    assert RequestsTransport(collector.url, KEY).send(BODY) == Answer(202, None, b"{}")
+
+
+def test_a_body_that_cannot_be_read_does_not_change_the_status(collector: Collector) -> None:
+    collector.headers, collector.body = {"Transfer-Encoding": "chunked"}, b"not a length\r\n"
+
+    assert RequestsTransport(collector.url, KEY).send(BODY) == Answer(202, None, b"")
+
+
+def test_no_answer_is_a_transport_error_that_shows_no_key() -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+
+    with pytest.raises(TransportError) as caught:
+        RequestsTransport(url, KEY).send(BODY)
+
+    assert str(caught.value) == "no answer: ConnectionError"
+    assert caught.value.__cause__ is None
+
+
+def test_a_value_reaches_the_wire_perturbed_and_its_acknowledgement_is_counted(
+    collector: Collector,
+) -> None:
+    collector.body = b'{"accepted":1,"duplicate":false,"rejected":[]}'
+    with Client(collector.url, KEY, REGISTRY, consent="granted", data_dir=None) as client:
+        client.record("theme", CANARY)
+
+        client.flush()
+
+    assert changed(client) == {"recorded": 1, "uploaded": 1}
+    assert [CANARY.encode() in body for _, _, body in collector.seen] == [False]

@@ -1,0 +1,199 @@
+"""The uploader: what an answer means, and the same bytes on every try."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client_sdk import outbox
+from client_sdk.consent import Consent
+from client_sdk.errors import TransportError
+from client_sdk.transport import MAX_ANSWER, Answer
+from client_sdk.uploader import MAX_BACKOFF, Outcome, outcome_of, read_acknowledgement
+from tests.support.device_desk import Desk
+from tests.support.device_transport import HookedTransport, LossyCollector, ScriptedTransport
+
+LOST = TransportError("lost")
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (202, Outcome.ACCEPTED),
+        *((status, Outcome.TRANSIENT) for status in (408, 425, 429, 500, 502, 503, 504, 599)),
+        *((s, Outcome.PERMANENT) for s in (200, 204, 301, 302, 400, 401, 403, 404, 410, 413, 422)),
+    ],
+)
+def test_every_status_has_one_meaning(status: int, outcome: Outcome) -> None:
+    assert outcome_of(status) is outcome
+
+
+def test_an_accepted_upload_is_deleted_and_counted() -> None:
+    transport = ScriptedTransport()
+    desk = Desk(transport)
+    desk.put(3)
+
+    desk.flush()
+    desk.flush()
+
+    assert (desk.waiting(), len(transport.sent), desk.counts()) == (0, 1, {"uploaded": 3})
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"), [(LOST, "network"), (503, "postponed"), (429, "postponed")]
+)
+def test_a_transient_failure_keeps_the_upload_and_resends_the_same_bytes(
+    failure: TransportError | int, reason: str
+) -> None:
+    transport = ScriptedTransport([failure])
+    desk = Desk(transport)
+    desk.put(3)
+    desk.flush()
+    desk.put(2)
+    desk.clock.advance(days=1)
+
+    desk.flush()
+
+    assert transport.sent[0] == transport.sent[1]
+    assert desk.counts() == {reason: 1, "uploaded": 5}
+
+
+def test_a_permanent_refusal_drops_the_upload_and_goes_on() -> None:
+    transport = ScriptedTransport([400])
+    desk = Desk(transport)
+    desk.put(3, "mac")
+    desk.put(2, "linux")
+
+    desk.flush()
+
+    assert (desk.waiting(), desk.counts()) == (0, {"rejected": 3, "uploaded": 2})
+
+
+def test_a_pass_ends_at_the_first_transient_failure() -> None:
+    transport = ScriptedTransport([202, LOST])
+    desk = Desk(transport)
+    for platform in ("mac", "linux", "other"):
+        desk.put(1, platform)
+
+    desk.flush()
+
+    assert (len(transport.sent), desk.waiting()) == (2, 2)
+
+
+def test_uploads_are_sent_in_the_order_of_their_oldest_report() -> None:
+    transport = ScriptedTransport()
+    desk = Desk(transport)
+    for platform in ("mac", "linux", "other"):
+        desk.put(1, platform)
+
+    desk.flush()
+
+    segments = [json.loads(body)["segment"]["platform"] for body in transport.sent]
+    assert segments == ["mac", "linux", "other"]
+
+
+def test_no_upload_is_begun_after_the_timeout() -> None:
+    desk = Desk(transport := HookedTransport(lambda: desk.clock.advance(seconds=61)))
+    desk.put(1, "mac")
+    desk.put(1, "linux")
+
+    desk.flush(timeout=60)
+
+    assert (len(transport.sent), desk.waiting()) == (1, 1)
+
+
+def test_uploads_that_grew_too_old_are_dropped_unsent() -> None:
+    transport = ScriptedTransport([LOST])
+    desk = Desk(transport)
+    desk.put(2)
+    desk.flush()
+    desk.put(3)
+
+    desk.clock.advance(days=15)
+    desk.flush()
+
+    assert (len(transport.sent), desk.waiting()) == (1, 0)
+    assert desk.counts() == {"network": 1, "too_old": 5}
+
+
+def test_a_revocation_during_a_pass_stops_it() -> None:
+    desk = Desk(transport := HookedTransport(lambda: revoke(desk)))
+    desk.put(1, "mac")
+    desk.put(1, "linux")
+
+    desk.flush()
+
+    assert len(transport.sent) == 1
+
+
+def revoke(desk: Desk) -> None:
+    desk.switch.consent = Consent.DENIED
+
+
+def test_an_upload_that_another_process_settled_is_not_counted_twice() -> None:
+    desk = Desk(HookedTransport(lambda: settle_elsewhere(desk)))
+    desk.put(2)
+
+    desk.flush()
+
+    assert (desk.waiting(), desk.counts()) == (0, {})
+
+
+def settle_elsewhere(desk: Desk) -> None:
+    with desk.store.transaction() as tx:
+        outbox.wipe(tx)
+
+
+@given(st.lists(st.sampled_from([None, "request", "response"]), max_size=12))
+def test_a_network_that_loses_anything_never_loses_or_doubles_a_report(
+    losses: list[str | None],
+) -> None:
+    collector = LossyCollector(losses)
+    desk = Desk(collector)
+
+    for _ in range(len(losses) + 2):
+        desk.put(2, "mac")
+        desk.put(1, "linux")
+        desk.clock.advance(seconds=MAX_BACKOFF)
+        desk.flush()
+
+    put = 3 * (len(losses) + 2)
+    assert all(len(bodies) == 1 for bodies in collector.bodies.values())
+    assert collector.reports() == put - desk.waiting()
+    assert desk.counts()["uploaded"] == put - desk.waiting()
+
+
+def test_reports_that_the_collector_rejected_are_not_counted_as_uploaded() -> None:
+    body = b'{"accepted":1,"duplicate":true,"rejected":[{"column":0,"reason":"x","count":2}]}'
+    desk = Desk(ScriptedTransport([Answer(202, None, body)]))
+    desk.put(3)
+
+    desk.flush()
+
+    assert desk.counts() == {"uploaded": 1, "rejected": 2, "duplicates": 1}
+
+
+def test_an_acknowledgement_cannot_reject_more_than_was_sent() -> None:
+    body = b'{"rejected":[{"count":9000000000000000000000}]}'
+    desk = Desk(ScriptedTransport([Answer(202, None, body)]))
+    desk.put(3)
+
+    desk.flush()
+
+    assert desk.counts() == {"rejected": 3}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"\xff", b"null", b"[]", b"7", b"{", b'{"rejected":7}', b'{"duplicate":1}'),
+        *(b'{"rejected":[7,null,[],{}]}', b'{"rejected":[{"count":true},{"count":"9"}]}'),
+        *(b'{"rejected":[{"count":-5},{"count":2.5},{"count":1e999}]}', b"9" * 50_000),
+        *(b"[" * 60_000, b'{"duplicate":true,"pad":"' + b"x" * MAX_ANSWER + b'"}'),
+    ],
+)
+def test_an_unexpected_acknowledgement_rejects_nothing(body: bytes) -> None:
+    assert read_acknowledgement(body) == (0, False)

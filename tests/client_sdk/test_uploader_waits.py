@@ -1,0 +1,108 @@
+"""When the uploader tries again: never early, never all at once, never silenced for good."""
+
+from __future__ import annotations
+
+from client_sdk.epoch import DAY
+from client_sdk.errors import TransportError
+from client_sdk.transport import Answer
+from client_sdk.uploader import FIRST_BACKOFF, MAX_BACKOFF, MAX_RETRY_AFTER
+from tests.support.device_desk import Desk
+from tests.support.device_transport import ScriptedTransport
+from tests.support.seeded import SeededRandomness
+
+LOST = TransportError("lost")
+
+
+class Extreme(SeededRandomness):
+    """Draws the largest number for waiting times, or the smallest; upload ids are as ever."""
+
+    def __init__(self, *, largest: bool) -> None:
+        super().__init__(b"extreme")
+        self._largest = largest
+
+    def uniform(self, n: int) -> int:
+        if n >= 1 << 64:
+            return super().uniform(n)
+        return n - 1 if self._largest else 0
+
+
+def tries_after(desk: Desk, transport: ScriptedTransport, seconds: float) -> int:
+    desk.clock.advance(seconds=seconds)
+    desk.flush()
+    return len(transport.sent)
+
+
+def test_nothing_is_sent_before_a_retry_after_is_over() -> None:
+    transport = ScriptedTransport([Answer(503, retry_after=50_000)])
+    desk = Desk(transport)
+    desk.put(1)
+    desk.flush()
+    desk.clock.advance(seconds=49_999)
+    desk.flush()
+    early = len(transport.sent)
+
+    desk.clock.advance(seconds=2)
+    desk.flush()
+
+    assert (early, len(transport.sent)) == (1, 2)
+
+
+def test_a_collector_cannot_silence_a_device_for_more_than_a_day() -> None:
+    transport = ScriptedTransport([Answer(429, retry_after=1e300)])
+    desk = Desk(transport)
+    desk.put(1)
+    desk.flush()
+
+    tries = [tries_after(desk, transport, seconds) for seconds in (MAX_RETRY_AFTER - 1, 1)]
+
+    assert tries == [1, 2]
+
+
+def test_the_longest_wait_doubles_with_every_failure_up_to_its_ceiling() -> None:
+    transport = ScriptedTransport([LOST] * 20)
+    desk = Desk(transport, Extreme(largest=True))
+    desk.put(1)
+    desk.flush()
+    ceilings = [min(MAX_BACKOFF, FIRST_BACKOFF * 2**i) for i in range(15)]
+
+    tries = [
+        (tries_after(desk, transport, ceiling - 1), tries_after(desk, transport, 1))
+        for ceiling in ceilings
+    ]
+
+    assert tries == [(i + 1, i + 2) for i in range(15)]
+    assert ceilings[-1] == MAX_BACKOFF
+
+
+def test_the_shortest_wait_is_none_so_that_devices_spread_out() -> None:
+    transport = ScriptedTransport([LOST] * 3)
+    desk = Desk(transport, Extreme(largest=False))
+    desk.put(1)
+
+    for _ in range(4):
+        desk.flush()
+
+    assert (len(transport.sent), desk.waiting()) == (4, 0)
+
+
+def test_a_success_ends_the_doubling() -> None:
+    transport = ScriptedTransport([LOST, LOST, LOST, 202, LOST])
+    desk = Desk(transport, Extreme(largest=True))
+    desk.put(1)
+    for _ in range(4):
+        tries_after(desk, transport, MAX_BACKOFF)
+    desk.put(1)
+    desk.flush()
+
+    assert tries_after(desk, transport, FIRST_BACKOFF) == 6
+
+
+def test_a_clock_that_was_set_back_does_not_prolong_a_wait() -> None:
+    transport = ScriptedTransport([503])
+    desk = Desk(transport)
+    desk.put(1)
+    desk.flush()
+
+    tries = tries_after(desk, transport, -400 * DAY)
+
+    assert tries == 2
