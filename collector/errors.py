@@ -1,0 +1,112 @@
+"""Every error the collector raises.
+
+CollectorError
+├── ConfigError (ValueError)              a setting breaks a rule; a secret is never shown
+├── StorageUnavailableError (OSError)     the store did not answer; whether it acted is not known
+│   ├── NotPreparedError                  the store answers, but `hearsay init` has not run on it
+│   └── RefusedByStoreError               the store answers with an error of its own, such as NOPERM
+├── StorageFullError (OSError)            the store takes no more writes; nothing was changed
+├── UnsafeStoreError (RuntimeError)       the store could lose acknowledged uploads; lists why
+├── TallyOverflowError (OverflowError)    a counter would leave its range; nothing was changed
+├── CorruptEntryError (ValueError)        a stored entry is not what was written
+├── RequestError (ValueError)             a request is wrong; nothing was stored
+│   ├── MalformedUploadError              the body is not an upload
+│   ├── ExpiredUploadError                sealed so long ago that its id may be forgotten
+│   ├── FutureUploadError                 sealed on a day to come
+│   ├── BodyTooLargeError                 longer than the key allows, as sent or inflated
+│   ├── UnsupportedTypeError              a type or encoding that is not read
+│   └── QueryError                        a parameter cannot be used
+├── UnauthorizedError (PermissionError)   no key or token, or one that is not known
+└── ChildError (RuntimeError)             a child process ended, or did not start in time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class CollectorError(Exception):
+    """Root of the errors of collector."""
+
+
+class ConfigError(CollectorError, ValueError):
+    """A setting breaks a rule.  Reads ``name=value: rule``."""
+
+    def __init__(self, name: str, value: object, rule: str) -> None:
+        """Keep the parts as data.  Callers pass ``***`` as *value* of a secret."""
+        self.name, self.value, self.rule = name, value, rule
+        super().__init__(f"{name}={value}: {rule}")
+
+
+class StorageUnavailableError(CollectorError, OSError):
+    """The store did not answer in time.  Whether it acted is not known: repeat the call."""
+
+
+class NotPreparedError(StorageUnavailableError):
+    """The store lacks the function library or its consumer groups."""
+
+
+class RefusedByStoreError(StorageUnavailableError):
+    """The store answered with an error that we do not expect.  Only its ``code`` is kept."""
+
+    def __init__(self, code: str) -> None:
+        """Leave out the rest of the answer, which may repeat the arguments of the command."""
+        self.code = code
+        super().__init__(f"store: answers {code}")
+
+
+class StorageFullError(CollectorError, OSError):
+    """The store refuses writes: out of memory, or it cannot write its log."""
+
+
+class UnsafeStoreError(CollectorError, RuntimeError):
+    """The store could lose acknowledged uploads.  ``reasons`` lists every fault."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        """Keep all *reasons*, each ``setting=value: rule``, so that a server is mended at once."""
+        self.reasons = tuple(reasons)
+        super().__init__("; ".join(self.reasons))
+
+
+class TallyOverflowError(CollectorError, OverflowError):
+    """A counter would leave the range in which it is exact.  Nothing was changed."""
+
+
+class CorruptEntryError(CollectorError, ValueError):
+    """A stored entry fails its checksum or its form.  Its bytes are never shown."""
+
+
+class RequestError(CollectorError, ValueError):
+    """A request is wrong; nothing was stored.  What was sent is never repeated."""
+
+
+class MalformedUploadError(RequestError):
+    """The body is not an upload."""
+
+
+class ExpiredUploadError(RequestError):
+    """Sealed so long ago that its id may be forgotten, so it could be counted twice."""
+
+
+class FutureUploadError(RequestError):
+    """Sealed on a day to come, by a clock that is wrong."""
+
+
+class BodyTooLargeError(RequestError):
+    """The body is longer than the key allows, as sent or inflated."""
+
+
+class UnsupportedTypeError(RequestError):
+    """The body has a type or an encoding that is not read."""
+
+
+class QueryError(RequestError):
+    """A query parameter cannot be used.  Reads ``name: rule``."""
+
+
+class UnauthorizedError(CollectorError, PermissionError):
+    """No key or token, or one that is not known."""
+
+
+class ChildError(CollectorError, RuntimeError):
+    """A child process ended, or did not start in time.  Shows its last words."""

@@ -1,0 +1,89 @@
+"""Integers only: columns of payloads to increments, stored vectors to one tally.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk.errors import InvalidTallyError
+from client_sdk.mechanisms import Checked, Mechanism
+
+from .entry import Accepted
+from .errors import CorruptEntryError, TallyOverflowError
+from .storage import Cell
+
+Mechanisms: TypeAlias = Mapping[bytes, Mechanism[Any]]  # by metric digest
+Vector: TypeAlias = NDArray[np.int64]
+
+COUNTER_SIZE: Final = 8  # bytes; big-endian int64
+_BLOCK: Final = 1 << 21  # counters summed at once: 16 MiB
+_LARGEST: Final = (1 << 63) - 1
+
+
+def check_column(mechanism: Mechanism[Any], payloads: bytes) -> Checked:
+    """Keep the valid payloads of a column and count the others by reason."""
+    return mechanism.check(payloads, np)
+
+
+def tally_entries(
+    entries: Iterable[Sequence[Accepted]], mechanisms: Mechanisms
+) -> dict[Cell, list[tuple[int, int]]]:
+    """Return the increments that fold *entries*, each cell tallied once over all of them.
+
+    Args:   entries: the decoded columns of each entry.  mechanisms: must hold every digest.
+    Returns: of each cell its (index, delta) without zeros; index 0 is n, i + 1 is tally cell i.
+    Raises: CorruptEntryError: payloads of another size or outside the mechanism's range.
+    """
+    columns: dict[Cell, list[bytes]] = {}
+    for entry in entries:
+        for column in entry:
+            columns.setdefault(column.cell, []).append(column.payloads)
+    return {
+        cell: _increments(mechanisms[cell.metric], b"".join(parts))
+        for cell, parts in columns.items()
+    }
+
+
+def _increments(mechanism: Mechanism[Any], payloads: bytes) -> list[tuple[int, int]]:
+    n, rest = divmod(len(payloads), mechanism.payload_size)
+    if rest:
+        raise CorruptEntryError(f"entry.payloads: must be whole, {mechanism.payload_size} bytes")
+    if not n:
+        return []
+    tally = mechanism.tally(payloads, np)
+    if tally.shape != (mechanism.tally_size,):
+        raise CorruptEntryError("entry.payloads: must be within the mechanism's range")
+    touched = np.flatnonzero(tally)
+    pairs = zip((touched + 1).tolist(), tally[touched].tolist(), strict=True)
+    return [(0, n), *pairs]
+
+
+def merge(vectors: Sequence[bytes], tally_size: int) -> tuple[int, Vector]:
+    """Add stored *vectors* and return n and the tally, int64 of shape (tally_size,).
+
+    Args:   vectors: packed big-endian int64, n first; trailing zeros may be missing.
+    Raises: InvalidTallyError: a vector is longer than this tally or not whole.
+            TallyOverflowError: the sum may not fit int64.
+    """
+    width = tally_size + 1
+    if any(len(vector) > width * COUNTER_SIZE or len(vector) % COUNTER_SIZE for vector in vectors):
+        raise InvalidTallyError(f"vector: must be at most {width} counters of {COUNTER_SIZE} bytes")
+    total = np.zeros(width, dtype=np.int64)
+    bound = 0
+    step = max(1, _BLOCK // width)
+    for first in range(0, len(vectors), step):
+        block = _unpack(vectors[first : first + step], width)
+        bound += len(block) * max(int(block.max()), -int(block.min()))
+        if bound > _LARGEST:
+            raise TallyOverflowError("tally: the sum over shards and epochs leaves int64")
+        total += block.sum(axis=0)
+    return int(total[0]), total[1:]
+
+
+def _unpack(vectors: Sequence[bytes], width: int) -> Vector:
+    """Return *vectors*, zero-padded, as int64 of shape (len(vectors), width)."""
+    packed = b"".join(vector.ljust(width * COUNTER_SIZE, b"\0") for vector in vectors)
+    return np.frombuffer(packed, dtype=">i8").reshape(-1, width).astype(np.int64)

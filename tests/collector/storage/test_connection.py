@@ -1,0 +1,145 @@
+"""Foreign errors become ours at one border, and say nothing that was sent."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import fakeredis
+import pytest
+
+from collector.config import STANDARD, VOLATILE
+from collector.embedded import EmbeddedStore
+from collector.errors import (
+    CollectorError,
+    ConfigError,
+    NotPreparedError,
+    RefusedByStoreError,
+    StorageFullError,
+    StorageUnavailableError,
+)
+from collector.storage import Cell
+from collector.storage.connection import RETRIES, Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from tests.support.scripted_server import scripted_server
+from tests.support.servers import fake_connection, needs_real, own_keys, real_server
+
+CANARY = b"canary-payload"
+CELL = Cell(b"\x01\x02\x03\x04\x05\x06", 0, "")
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """The address of a port that is taken but where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"redis://:secret@127.0.0.1:{taken.getsockname()[1]}/0"
+
+
+def test_a_server_that_is_away_is_told_as_such_without_the_secret(nobody: str) -> None:
+    store = RedisStorage(Connection.open(nobody), own_keys(), VOLATILE)
+
+    with pytest.raises(StorageUnavailableError) as caught:
+        store.append(b"a" * 16, 20_000, CANARY)
+
+    assert "secret" not in str(caught.value)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_command_without_an_answer_is_repeated_a_bounded_number_of_times() -> None:
+    with scripted_server(answer=None) as server:
+        store = RedisStorage(Connection.open(server.url), own_keys(), VOLATILE)
+        with pytest.raises(StorageUnavailableError):
+            store.append(b"a" * 16, 20_000, b"entry")
+
+    assert len(server.commands) == 1 + RETRIES
+    assert server.commands[0] == server.commands[-1]
+
+
+@pytest.mark.parametrize("url", ["http://host", "host:6379", "redis://host:port-of-secret/0"])
+def test_an_address_that_is_none_is_refused_without_being_shown(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"REDIS_URL=\*\*\*") as caught:
+        Connection.open(url)
+
+    assert "host" not in str(caught.value)
+
+
+def test_a_store_that_was_not_prepared_says_what_to_run(keys: Keys) -> None:
+    store = RedisStorage(fake_connection(), keys, VOLATILE)
+
+    with pytest.raises(NotPreparedError, match="hearsay init"):
+        store.append(b"a" * 16, 20_000, b"entry")
+    with pytest.raises(NotPreparedError, match="hearsay init"):
+        store.claim(0, "one", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("OOM command not allowed when used memory > 'maxmemory'.", StorageFullError),
+        ("MISCONF Redis is configured to save, but it cannot", StorageFullError),
+        ("READONLY You can't write against a read only replica.", RefusedByStoreError),
+        ("NOPERM this user has no permissions", RefusedByStoreError),
+        ("WRONGTYPE Operation against a key", RefusedByStoreError),
+        ("LOADING Redis is loading the dataset in memory", StorageUnavailableError),
+        ("ERR unknown command 'x', with args beginning with: 'canary'", RefusedByStoreError),
+    ],
+)
+def test_each_answer_of_the_server_has_its_error(answer: str, kind: type[CollectorError]) -> None:
+    with scripted_server(answer) as server:
+        connection = Connection.open(server.url)
+        with pytest.raises(kind) as caught:
+            connection.call("SET", "key", CANARY)
+        connection.close()
+
+    assert "canary" not in str(caught.value)
+
+
+def test_an_error_in_a_batch_is_raised_without_the_payload(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    server.call("SET", keys.seen(0, 20_000), "not a set")
+
+    with pytest.raises(StorageUnavailableError) as caught:
+        store.append_many([(bytes(16), 20_000, CANARY), (bytes(7) + b"\1" * 9, 20_000, CANARY)])
+
+    assert "canary" not in str(caught.value)
+    assert store.backlog() == 1
+
+
+def test_a_client_of_its_own_gives_raw_replies() -> None:
+    client = fakeredis.FakeRedis(protocol=2)
+
+    assert Connection(client).call("SET", "key", "value") == b"OK"
+
+
+@pytest.fixture
+def own_server() -> Iterator[EmbeddedStore]:
+    """A server whose settings a test may change."""
+    with real_server() as embedded:
+        yield embedded
+
+
+@needs_real
+@pytest.mark.real
+def test_full_memory_stops_the_intake_and_never_the_worker(own_server: EmbeddedStore) -> None:
+    connection = Connection.open(own_server.url)
+    store = RedisStorage(connection, Keys("full", 1), STANDARD)
+    store.prepare()
+    store.append(bytes(16), 20_000, b"entry")
+    store.append(b"\1" * 16, 20_000, b"poison")
+    connection.call("CONFIG", "SET", "maxmemory", "1")
+
+    with pytest.raises(StorageFullError):
+        store.append(b"\2" * 16, 20_000, b"entry")
+    entry, poison = store.claim(0, "one", 10, 0)
+    folded = store.fold(0, [entry.id], {CELL: [(0, 1)]})
+    moved = store.quarantine(0, poison.id, "why")
+    store.retire("one")
+
+    assert (folded, moved) == ((), True)
+    assert store.backlog() == 0
+    connection.call("CONFIG", "SET", "maxmemory", "0")
+    assert store.append(b"\2" * 16, 20_000, b"entry")
+    connection.close()

@@ -1,0 +1,77 @@
+"""Key names: one step touches one slot, and no other deployment's keys."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+
+import pytest
+
+from collector.errors import ConfigError
+from collector.storage import Cell
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from tests.support.servers import RecordingConnection, profile_of
+
+METRIC = b"\x01\x02\x03\x04\x05\x06"
+
+
+def tag_of(key: object) -> str:
+    """Return what Redis Cluster hashes of *key*: the text between the first braces."""
+    found = re.search(r"\{([^}]+)\}", str(key))
+    assert found, key
+    return found[1]
+
+
+def test_keys_of_one_step_share_a_tag_and_carry_the_prefix(
+    server: Connection, keys: Keys, server_kind: str
+) -> None:
+    recording = RecordingConnection(server)
+    store = RedisStorage(recording, keys, profile_of(server_kind))
+    store.prepare()
+    cells = [Cell(METRIC, e, s) for e in (1, 2) for s in ("", "odd={9}")]
+    for _ in range(12):
+        store.append(secrets.token_bytes(16), 20_000, b"entry")
+    for shard in range(store.shards):
+        first, *others = store.claim(shard, "one", 20, 3_600_000)
+        store.quarantine(shard, first.id, "why")
+        store.fold(shard, [one.id for one in others], {cell: [(0, 1)] for cell in cells})
+    store.retire("one")
+    store.destroy()
+
+    steps = [command for command in recording.commands if command[0] == "FCALL"]
+    declared = {command[1]: command[3 : 3 + int(command[2])] for command in steps}
+    assert len(declared) == 4
+    for command in steps:
+        names = command[3 : 3 + int(command[2])]
+        assert len({tag_of(name) for name in names}) == 1
+        assert all(str(name).startswith(f"{keys.prefix}:{{") for name in names)
+
+
+def test_keys_of_a_fold_tell_cells_apart() -> None:
+    keys = Keys("hearsay", 4)
+    cells = [Cell(m, e, s) for m in (METRIC, METRIC[::-1]) for e in (1, 11) for s in ("", "1", "a")]
+
+    assert len({keys.tally(2, cell) for cell in cells}) == len(cells)
+
+
+def test_shards_of_random_ids_are_even() -> None:
+    keys = Keys("hearsay", 4)
+    counts = [0] * 4
+    for i in range(4_000):
+        counts[keys.shard_of(hashlib.sha256(b"%d" % i).digest()[:16])] += 1
+
+    assert min(counts) > 900
+
+
+@pytest.mark.parametrize("prefix", ["", "a{b", "a}b", "a*", "a b", "a[1]", "ä", "x" * 65])
+def test_keys_refuse_a_prefix_that_could_move_a_tag_or_match_others(prefix: str) -> None:
+    with pytest.raises(ConfigError, match="prefix="):
+        Keys(prefix, 4)
+
+
+def test_keys_refuse_no_shards() -> None:
+    with pytest.raises(ConfigError, match="shards=0"):
+        Keys("hearsay", 0)

@@ -1,0 +1,120 @@
+"""A server that could lose what it acknowledged is refused by name of the setting."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.config import PROFILES, STANDARD, STRICT, VOLATILE
+from collector.errors import RefusedByStoreError, UnsafeStoreError
+from collector.storage.connection import Connection, Part
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from collector.storage.replies import parse_info
+from collector.storage.safety import faults
+from tests.support.servers import REAL, RecordingConnection, fake_connection
+
+GOOD = {
+    "redis_version": "7.0.15",
+    "role": "master",
+    "maxmemory_policy": "noeviction",
+    "aof_enabled": "1",
+}
+
+
+def test_a_good_server_has_no_fault_under_any_profile() -> None:
+    assert [faults(GOOD, "always", profile) for profile in PROFILES] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "profiles"),
+    [
+        ("redis_version", "6.2.14", PROFILES),
+        ("redis_version", "nonsense", PROFILES),
+        ("valkey_version", "7.1.9", PROFILES),
+        ("role", "slave", PROFILES),
+        ("maxmemory_policy", "allkeys-lru", PROFILES),
+        ("maxmemory_policy", "volatile-ttl", PROFILES),
+        ("aof_enabled", "0", (STANDARD, STRICT)),
+    ],
+)
+def test_a_bad_setting_is_named_where_it_matters(
+    field: str, value: str, profiles: tuple[str, ...]
+) -> None:
+    found = {profile: faults(GOOD | {field: value}, "always", profile) for profile in PROFILES}
+
+    assert {profile for profile, reasons in found.items() if reasons} == set(profiles)
+    assert {reasons[0].split(":")[0] for reasons in found.values() if reasons} == {
+        f"{field}={value}"
+    }
+
+
+@pytest.mark.parametrize("version", ["7.2.0", "8.1.3", "10.0"])
+def test_a_valkey_is_judged_by_its_own_version(version: str) -> None:
+    info = GOOD | {"redis_version": "6.0.0", "valkey_version": version}
+
+    assert faults(info, None, STANDARD) == []
+
+
+@pytest.mark.parametrize(("told", "shown"), [("everysec", "everysec"), ("no", "no"), (None, "?")])
+def test_strict_needs_a_sync_at_every_write(told: str | None, shown: str) -> None:
+    [reason] = faults(GOOD, told, STRICT)
+
+    assert reason.startswith(f"appendfsync={shown}: must be always")
+
+
+def test_all_faults_are_told_at_once() -> None:
+    assert len(faults({"redis_version": "6.0"}, None, STRICT)) == 5
+
+
+@pytest.mark.parametrize(("profile", "count"), [(VOLATILE, 0), (STANDARD, 1), (STRICT, 1)])
+def test_a_stand_in_that_tells_nothing_is_fit_for_volatile_only(profile: str, count: int) -> None:
+    assert len(faults({}, None, profile)) == count
+
+
+def test_info_is_read_by_field() -> None:
+    text = b"# Server\r\nredis_version:7.0.15\r\n\r\n# Memory\r\nused:1:2\r\n"
+
+    assert parse_info(text) == {"redis_version": "7.0.15", "used": "1:2"}
+
+
+def test_prepare_refuses_an_unsafe_server_and_writes_nothing(keys: Keys) -> None:
+    connection = RecordingConnection(fake_connection())
+
+    with pytest.raises(UnsafeStoreError, match="standard"):
+        RedisStorage(connection, keys, STANDARD).prepare()
+
+    assert [command[0] for command in connection.commands] == ["INFO"]
+
+
+def test_prepare_refuses_another_number_of_shards(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    other = RedisStorage(server, Keys(keys.prefix, keys.shards + 1), VOLATILE)
+
+    with pytest.raises(UnsafeStoreError, match="shards=3: the store was prepared with 2"):
+        other.prepare()
+
+
+class WithoutRights(RecordingConnection):
+    """A user who has FCALL but may neither load functions nor read settings."""
+
+    def call(self, *command: Part) -> object:
+        if command[0] in ("FUNCTION", "CONFIG"):
+            raise RefusedByStoreError("NOPERM")
+        return super().call(*command)
+
+
+def test_prepare_without_the_right_to_load_uses_what_was_loaded(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    user = RedisStorage(WithoutRights(server), keys, VOLATILE)
+
+    user.prepare()
+
+    assert user.append(b"a" * 16, 20_000, b"entry")
+
+
+@pytest.mark.parametrize("server_kind", [REAL])
+def test_strict_names_the_setting_that_a_user_may_not_read(server: Connection, keys: Keys) -> None:
+    with pytest.raises(UnsafeStoreError, match=r"appendfsync=\?"):
+        RedisStorage(WithoutRights(server), keys, STRICT).prepare()

@@ -1,0 +1,52 @@
+"""Fixtures for every test: the store, on fakeredis and on a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from collector.embedded import EmbeddedStore
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from tests.support.servers import REAL, fake_connection, own_keys, profile_of, real_server
+
+
+@pytest.fixture(scope="session")
+def real_store() -> Iterator[EmbeddedStore]:
+    """A real server that all tests of the session share."""
+    with real_server() as embedded:
+        yield embedded
+
+
+@pytest.fixture(params=["fake", REAL])
+def server_kind(request: pytest.FixtureRequest) -> str:
+    """The kinds of server on which every law of the store must hold."""
+    return str(request.param)
+
+
+@pytest.fixture
+def server(server_kind: str, request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """A connection for commands that the storage does not have."""
+    if server_kind == "fake":
+        connection = fake_connection()
+    else:
+        connection = Connection.open(request.getfixturevalue("real_store").url)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def keys() -> Keys:
+    """Names of keys that no other test uses."""
+    return own_keys()
+
+
+@pytest.fixture
+def store(server: Connection, keys: Keys, server_kind: str) -> Iterator[RedisStorage]:
+    """A prepared, empty storage on each kind of server."""
+    storage = RedisStorage(server, keys, profile_of(server_kind))
+    storage.prepare()
+    yield storage
+    storage.destroy()
