@@ -1,0 +1,5 @@
+"""``python -m collector`` is ``hearsay``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,160 @@
+"""The whole of Hearsay on one machine: store, collector, worker, simulated devices, answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from client_sdk.registry import Registry
+from client_sdk.transport import RequestsTransport
+
+from .children import Children, free_port
+from .config import VOLATILE
+from .demo_report import covered, print_table
+from .embedded import launch
+from .simulate import DEMO_REGISTRY, Traffic, drive, population, truth_of
+
+_START_TIMEOUT = 20.0  # seconds until the collector must answer
+_FOLD_TIMEOUT = 60.0  # seconds until everything acknowledged must be folded
+_POLL = 0.1  # seconds between two looks
+
+
+def run(devices: int, port: int, once: bool, as_json: bool) -> int:
+    """Run the demo and return the exit status.
+
+    Args: devices: people to simulate.  port: of the result page; another one if it is taken.
+          once: exit after the answer.  as_json: print one JSON document on standard output only.
+    """
+    out = sys.stderr if as_json else sys.stdout
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="hearsay-demo-") as folder, Children() as children:
+        redis_url = os.environ.get("REDIS_URL")
+        with launch(redis_url, Path(folder) / "store") as store:
+            site = _Site(store.url, free_port(port))
+            _say(out, f"store: {store.kind}")
+            environment = site.environment()
+            try:
+                children.start("serve", environment)
+                children.start("worker", environment)
+                site.wait_until(lambda: site.backlog() is not None, _START_TIMEOUT, children)
+                traffic, document = _measure(site, devices, children, out)
+                document |= {"store": store.kind, "seconds": round(time.monotonic() - started, 2)}
+                if as_json:
+                    print(json.dumps(document))
+                else:
+                    print_table(document, out)
+                    _say(out, f"{traffic.reports:,} reports in {document['seconds']} s")
+                if not once:
+                    _say(out, f"result page: {site.url}/  (Ctrl-C ends everything)")
+                    children.wait()
+            except KeyboardInterrupt:
+                _say(out, "\nstopping")
+            finally:
+                children.stop()
+                site.clean_up()
+    return 0
+
+
+def _measure(
+    site: _Site, devices: int, children: Children, out: TextIO
+) -> tuple[Traffic, dict[str, Any]]:
+    """Drive the fleet, wait until all is folded, and hold the estimates against the truth."""
+    registry = Registry.from_file(str(DEMO_REGISTRY))
+    people = population(devices, random.Random())  # noqa: S311  # people, not noise
+    transport = RequestsTransport(site.url, site.write_key)
+    traffic = drive(people, registry, transport, lambda done: _progress(out, done, devices))
+    site.wait_until(lambda: site.backlog() == 0, _FOLD_TIMEOUT, children)
+    truth = truth_of(people, registry)
+    metrics = {metric.name: site.estimate(metric.name, truth[metric.name]) for metric in registry}
+    return traffic, {
+        "metrics": metrics,
+        "covered": covered(metrics),
+        "reports": traffic.reports,
+        "uploads": traffic.uploads,
+    }
+
+
+class _Site:
+    """The running collector as its users see it: over HTTP, with a key and a token."""
+
+    def __init__(self, redis_url: str, port: int) -> None:
+        import requests
+
+        self.url = f"http://127.0.0.1:{port}"
+        self.write_key, self._read_token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self._redis_url, self._port = redis_url, port
+        self._prefix = f"hearsay-demo-{secrets.token_hex(4)}"
+        self._session = requests.Session()
+        self._session.headers["Authorization"] = f"Bearer {self._read_token}"
+
+    def environment(self) -> dict[str, str]:
+        """The settings of both processes."""
+        return {
+            **os.environ,
+            "HEARSAY_REGISTRY": str(DEMO_REGISTRY),
+            "REDIS_URL": self._redis_url,
+            "HEARSAY_PREFIX": self._prefix,
+            "HEARSAY_PROFILE": VOLATILE,
+            "HEARSAY_WRITE_KEY": self.write_key,
+            "HEARSAY_READ_TOKEN": self._read_token,
+            "HEARSAY_HOST": "127.0.0.1",
+            "HEARSAY_PORT": str(self._port),
+            "HEARSAY_OPEN_DASHBOARD": "1",
+        }
+
+    def backlog(self) -> int | None:
+        """Entries not folded yet, or None if the collector does not answer."""
+        import requests
+
+        try:
+            answer = self._session.get(f"{self.url}/readyz", timeout=2)
+        except requests.RequestException:
+            return None
+        return int(answer.json()["backlog"]) if answer.status_code == 200 else None
+
+    def estimate(self, metric: str, truth: Mapping[str, float]) -> dict[str, Any]:
+        """The rows of *metric* with the true answers beside them."""
+        answer = self._session.get(f"{self.url}/v1/metrics/{metric}/estimate", timeout=10)
+        answer.raise_for_status()
+        body = answer.json()
+        shown = ("item", "value", "ci_low", "ci_high", "std_error")
+        rows = [
+            {"true": truth[row["item"]], **{name: row[name] for name in shown}}
+            for row in body["rows"]
+        ]
+        return {"rows": rows, "n": body["meta"]["n"], "unit": body["meta"]["unit"]}
+
+    def wait_until(self, done: Any, seconds: float, children: Children) -> None:
+        """Return when *done()*; raise if a child died or *seconds* passed."""
+        deadline = time.monotonic() + seconds
+        while not done():
+            children.require_alive()
+            if time.monotonic() > deadline:
+                raise children.failure(f"the collector was not ready within {seconds:.0f} s")
+            time.sleep(_POLL)
+
+    def clean_up(self) -> None:
+        """Delete the demo's keys, which matters if the store is the user's own."""
+        from .storage.connect import open_storage
+
+        open_storage(self._redis_url, self._prefix, shards=4, profile=VOLATILE).destroy()
+
+
+def _progress(out: TextIO, done: int, devices: int) -> None:
+    text = f"devices: {done:,} of {devices:,} have reported"
+    if out.isatty():
+        print(f"\r{text}", end="\n" if done == devices else "", file=out, flush=True)
+    elif done == devices:
+        _say(out, text)
+
+
+def _say(out: TextIO, text: str) -> None:
+    print(text, file=out, flush=True)

@@ -1,0 +1,40 @@
+"""The demo's table: true, estimate, interval, covered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from .charts.bars import number
+
+
+def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many of the intervals hold the true value, of how many."""
+    rows = [row for metric in metrics.values() for row in metric["rows"]]
+    numbers = [row for row in rows if row["value"] is not None]
+    return {"yes": sum(_covers(row) for row in numbers), "of": len(numbers)}
+
+
+def print_table(document: Mapping[str, Any], out: TextIO) -> None:
+    """Print every metric's rows and the share of intervals that cover."""
+    for name, metric in document["metrics"].items():
+        print(f"\n{name} ({metric['n']:,} reports)", file=out)
+        print(f"  {'':12} {'true':>12} {'estimate':>12}   {'95 % interval':27} covered", file=out)
+        for row in metric["rows"]:
+            print(_line(row, metric["unit"]), file=out)
+    count = document["covered"]
+    share = 100 * count["yes"] / max(count["of"], 1)
+    print(f"\n{count['yes']} of {count['of']} intervals cover ({share:.0f} %)", file=out)
+
+
+def _line(row: Mapping[str, Any], unit: str) -> str:
+    if row["value"] is None:
+        return f"  {row['item']:12} {number(row['true'], unit):>12}   not enough reports"
+    interval = f"{number(row['ci_low'], unit)} … {number(row['ci_high'], unit)}"
+    verdict = "yes" if _covers(row) else "NO"
+    true, value = number(row["true"], unit), number(row["value"], unit)
+    return f"  {row['item']:12} {true:>12} {value:>12}   {interval:27} {verdict}"
+
+
+def _covers(row: Mapping[str, Any]) -> bool:
+    return bool(row["ci_low"] <= row["true"] <= row["ci_high"])

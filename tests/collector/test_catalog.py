@@ -1,0 +1,53 @@
+"""The catalog knows current metrics by name and all metrics, old ones too, by digest."""
+
+from __future__ import annotations
+
+import pytest
+
+from client_sdk.errors import UnknownMetricError
+from client_sdk.registry import Registry
+from collector.catalog import Catalog
+from collector.errors import ConfigError
+from tests.support.uploads import registry, registry_text
+
+CURRENT, OLD = registry(epsilon="1.0"), registry(epsilon="2.0")
+
+
+def test_a_name_stands_for_the_definition_of_the_first_registry() -> None:
+    catalog = Catalog([CURRENT, OLD])
+
+    assert catalog.metric("page") is CURRENT.metric("page")
+    assert [metric.digest for metric in catalog] == [metric.digest for metric in CURRENT]
+
+
+def test_reports_under_an_old_definition_stay_known() -> None:
+    catalog = Catalog([CURRENT, OLD])
+
+    assert catalog.by_digest[OLD.metric("page").digest].metric is OLD.metric("page")
+    assert len(catalog.by_digest) == 2 * len(CURRENT.metrics)
+
+
+def test_a_definition_in_two_registries_has_the_vocabulary_of_the_current_one() -> None:
+    wider = Registry.from_text(registry_text().replace('["linux", "mac"]', '["linux", "mac", "x"]'))
+    catalog = Catalog([wider, CURRENT])
+
+    known = catalog.by_digest[CURRENT.metric("age").digest]
+
+    assert known.vocabulary["platform"] == ("linux", "mac", "x")
+
+
+def test_a_name_only_in_an_old_registry_can_still_be_asked_for() -> None:
+    renamed = Registry.from_text(registry_text().replace("[metrics.page]", "[metrics.landing]"))
+    catalog = Catalog([renamed, CURRENT])
+
+    assert catalog.metric("page") is CURRENT.metric("page")
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UnknownMetricError, match="page"):
+        Catalog([CURRENT]).metric("pages")
+
+
+def test_a_catalog_needs_a_registry() -> None:
+    with pytest.raises(ConfigError, match="registry="):
+        Catalog([])

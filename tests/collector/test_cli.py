@@ -1,0 +1,135 @@
+"""The command line: every command has help, and what is wrong is said in one line."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from client_sdk import __version__
+from collector.cli import main
+from collector.heartbeat import STALE_AFTER
+from tests.support.uploads import registry, registry_text
+
+ENVIRONMENT = {
+    name: None for name in os.environ if name.startswith("HEARSAY_") or name == "REDIS_URL"
+}
+
+
+def hearsay(*arguments: str, **env: str) -> Result:
+    return CliRunner().invoke(main, arguments, env={**ENVIRONMENT, **env})
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("path", [(), *commands(main)], ids=lambda path: " ".join(path) or "main")
+def test_every_command_says_what_it_does_and_so_does_each_option(path: tuple[str, ...]) -> None:
+    result = hearsay(*path, "--help")
+
+    command: click.Command = main
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    assert result.exit_code == 0
+    assert command.help
+    assert [p.name for p in command.params if isinstance(p, click.Option) and not p.help] == []
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert hearsay("--version").output == f"hearsay, version {__version__}\n"
+
+
+def test_a_good_registry_is_described(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+
+    result = hearsay("registry", "check", str(path))
+
+    assert result.exit_code == 0
+    assert [line.split(":")[0].strip() for line in result.output.splitlines()] == [
+        "test",
+        *registry().metrics,
+    ]
+
+
+def test_every_problem_of_a_bad_registry_is_listed_on_standard_error(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    text = registry_text(epsilon="0").replace('every = "7d"', 'every = "8d"')
+    path.write_text(text, encoding="utf-8")
+
+    result = hearsay("registry", "check", str(path))
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "metrics.theme.every: must be one of" in result.stderr
+    assert "epsilon" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_registry_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    assert hearsay("registry", "check", str(tmp_path / "nothing.toml")).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["init", "serve", "worker"])
+def test_a_setting_that_is_missing_is_named_in_one_line(command: str) -> None:
+    result = hearsay(command)
+
+    assert result.exit_code == 1
+    assert result.stderr == "Error: HEARSAY_REGISTRY=: must name at least one metrics.toml\n"
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_registry_that_is_wrong_stops_the_start(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text("schema = 2", encoding="utf-8")
+
+    result = hearsay(command, HEARSAY_REGISTRY=str(path))
+
+    assert result.exit_code == 1
+    assert "schema: must be 1" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["init", "serve", "worker"])
+def test_a_store_that_does_not_answer_stops_the_start(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    nowhere = f"unix://{tmp_path}/nothing.sock"
+
+    result = hearsay(command, HEARSAY_REGISTRY=str(path), REDIS_URL=nowhere)
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(("age", "status"), [(0, 0), (STALE_AFTER + 5, 1), (None, 1)])
+def test_a_worker_is_alive_if_its_heartbeat_is_fresh(
+    age: float | None, status: int, tmp_path: Path
+) -> None:
+    beat = tmp_path / "beat"
+    if age is not None:
+        beat.touch()
+        os.utime(beat, (time.time() - age, time.time() - age))
+
+    assert hearsay("worker", "--check", HEARSAY_HEARTBEAT=str(beat)).exit_code == status
+
+
+def test_a_worker_without_a_heartbeat_cannot_be_checked() -> None:
+    assert hearsay("worker", "--check").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--devices", "999"], ["--devices", "many"], ["--port", "x"]]
+)
+def test_a_demo_that_could_show_nothing_is_refused(arguments: list[str]) -> None:
+    assert hearsay("demo", *arguments).exit_code == 2

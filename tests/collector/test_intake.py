@@ -1,0 +1,194 @@
+"""Intake keeps what can be counted, counts what cannot by reason, and never judges a retry anew."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from client_sdk.epoch import DAY, epoch_of
+from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.report import Column
+from collector.catalog import Catalog
+from collector.entry import Accepted
+from collector.errors import ExpiredUploadError, FutureUploadError
+from collector.intake import Rejection, Verdict, judge
+from collector.segments import segment_text
+from collector.storage import Cell
+from collector.wire import Upload
+from tests.support.uploads import TODAY, UPLOAD_ID, registry
+
+REGISTRY = registry()
+CATALOG = Catalog([REGISTRY])
+EVERY = {"page": "1d", "opted_in": "once", "crashed": "1h", "theme": "7d"}
+HOME, SHOP, NO_ITEM = b"\0", b"\2", b"\3"
+
+
+def column(name: str, payloads: bytes = HOME, epoch: int | None = None) -> Column:
+    metric = REGISTRY.metric(name)
+    at = epoch_of(metric.every, TODAY * DAY) if epoch is None else epoch
+    return Column(metric.digest, at, payloads)
+
+
+def upload(*columns: Column, sealed: int = TODAY) -> Upload:
+    return Upload(UPLOAD_ID, sealed, {}, columns)
+
+
+def verdict_on(*columns: Column, **segment: str) -> Verdict:
+    return judge(Upload(UPLOAD_ID, TODAY, segment, columns), CATALOG, TODAY)
+
+
+def reasons(verdict: Verdict) -> list[tuple[str, int]]:
+    return [(rejection.reason, rejection.count) for rejection in verdict.rejected]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_report_of_the_present_epoch_is_accepted(name: str) -> None:
+    sent = column(name, b"\0\1")
+
+    verdict = verdict_on(sent)
+
+    text = segment_text(REGISTRY.metric(name), {})
+    cell = Cell(sent.metric, sent.epoch, text)
+    assert verdict == Verdict((Accepted(cell, b"\0\1"),), 2, ())
+
+
+def test_accepted_reports_go_to_the_cell_of_their_segment() -> None:
+    verdict = verdict_on(column("page"), platform="mac")
+
+    assert verdict.accepted[0].cell.segment == segment_text(
+        REGISTRY.metric("page"), {"platform": "mac"}
+    )
+
+
+def test_a_metric_that_is_not_known_is_rejected_once_per_column() -> None:
+    verdict = verdict_on(Column(b"nobody", TODAY, bytes(7)))
+
+    assert verdict == Verdict((), 0, (Rejection(0, "unknown_metric", 1),))
+
+
+def test_payloads_that_are_not_whole_reject_their_column() -> None:
+    verdict = verdict_on(column("age", bytes(REGISTRY.metric("age").mechanism.payload_size + 1)))
+
+    assert reasons(verdict) == [("payload_size", 2)]
+
+
+def test_an_empty_column_is_rejected() -> None:
+    assert reasons(verdict_on(column("page", b""))) == [("empty_column", 1)]
+
+
+def test_good_payloads_of_a_mixed_column_are_kept_and_bad_ones_counted() -> None:
+    verdict = verdict_on(column("page", HOME + NO_ITEM + SHOP + NO_ITEM))
+
+    assert (verdict.accepted[0].payloads, verdict.reports) == (HOME + SHOP, 2)
+    assert reasons(verdict) == [("item_out_of_range", 2)]
+
+
+def test_good_payloads_of_a_long_mixed_column_are_kept_and_bad_ones_counted() -> None:
+    verdict = verdict_on(column("page", (HOME + NO_ITEM + SHOP) * 1_000))
+
+    assert (verdict.accepted[0].payloads, verdict.reports) == ((HOME + SHOP) * 1_000, 2_000)
+    assert reasons(verdict) == [("item_out_of_range", 1_000)]
+
+
+def test_a_column_of_bad_payloads_leaves_nothing_to_fold() -> None:
+    verdict = verdict_on(column("page", NO_ITEM * 3))
+
+    assert (verdict.accepted, verdict.reports) == ((), 0)
+
+
+def test_rejections_name_their_column() -> None:
+    verdict = verdict_on(column("page"), column("page", b""), column("page", NO_ITEM))
+
+    assert [rejection.column for rejection in verdict.rejected] == [1, 2]
+    assert verdict.reports == 1
+
+
+def test_a_segment_that_is_not_declared_rejects_every_report() -> None:
+    assert reasons(verdict_on(column("page", HOME * 3), platform="amiga")) == [
+        ("unknown_segment", 3)
+    ]
+
+
+@pytest.mark.parametrize("name", ["page", "crashed", "theme"])
+def test_the_epochs_accepted_are_those_that_touch_the_days_allowed(name: str) -> None:
+    every = EVERY[name]
+    earliest = epoch_of(every, (TODAY - MAX_REPORT_AGE) * DAY)
+    latest = epoch_of(every, (TODAY + MAX_CLOCK_SKEW + 1) * DAY - 1)
+
+    found = {
+        epoch: reasons(verdict_on(column(name, epoch=epoch)))
+        for epoch in (earliest - 1, earliest, latest, latest + 1)
+    }
+
+    assert list(found.values()) == [
+        [("epoch_too_old", 1)],
+        [],
+        [],
+        [("epoch_in_future", 1)],
+    ]
+
+
+@pytest.mark.parametrize("epoch", [-1, 1, TODAY])
+def test_a_metric_asked_once_has_only_epoch_zero(epoch: int) -> None:
+    assert reasons(verdict_on(column("opted_in", epoch=epoch))) == [("epoch_in_future", 1)]
+
+
+def test_reports_about_days_after_the_last_day_of_a_metric_are_rejected() -> None:
+    catalog = Catalog([registry(expires="2026-03-02")])  # two days before TODAY
+
+    found = [
+        reasons(judge(upload(column("page", epoch=epoch)), catalog, TODAY))
+        for epoch in (TODAY - 2, TODAY - 1)
+    ]
+
+    assert found == [[], [("metric_expired", 1)]]
+
+
+def test_a_metric_asked_once_takes_late_reports_as_long_as_any_metric() -> None:
+    catalog = Catalog([registry(expires="2026-03-02")])
+    last = TODAY - 2 + MAX_REPORT_AGE
+
+    found = [
+        reasons(judge(upload(column("opted_in"), sealed=day), catalog, day))
+        for day in (last, last + 1)
+    ]
+
+    assert found == [[], [("metric_expired", 1)]]
+
+
+def test_an_upload_is_refused_when_its_id_may_be_forgotten() -> None:
+    old = upload(column("page"), sealed=TODAY - MAX_REPORT_AGE - 1)
+
+    with pytest.raises(ExpiredUploadError, match="sealed="):
+        judge(old, CATALOG, TODAY)
+
+
+def test_an_upload_sealed_on_a_day_to_come_is_refused() -> None:
+    with pytest.raises(FutureUploadError, match="sealed="):
+        judge(upload(column("page"), sealed=TODAY + MAX_CLOCK_SKEW + 1), CATALOG, TODAY)
+
+
+def test_a_retry_gets_the_same_verdict_on_every_day_on_which_it_is_taken() -> None:
+    epochs = range(TODAY - MAX_REPORT_AGE - 2, TODAY + MAX_CLOCK_SKEW + 3)
+    sent = upload(
+        *(column("page", HOME + NO_ITEM, epoch) for epoch in epochs),
+        *(column("crashed", epoch=24 * epoch) for epoch in epochs),
+        *(column("theme", epoch=epoch // 7) for epoch in epochs),
+        Column(b"nobody", TODAY, HOME),
+    )
+
+    days = range(TODAY - MAX_CLOCK_SKEW, TODAY + MAX_REPORT_AGE + 1)
+    verdicts = {judge(sent, CATALOG, today) for today in days}
+
+    assert len(verdicts) == 1
+
+
+def test_a_verdict_that_looked_at_the_clock_would_differ_between_days() -> None:
+    def judged_by_the_clock(today: int) -> Verdict:
+        sent = upload(column("page", epoch=TODAY))
+        return judge(dataclasses.replace(sent, sealed=today), CATALOG, today)
+
+    days = (TODAY, TODAY + MAX_REPORT_AGE, TODAY + MAX_REPORT_AGE + 1)
+
+    assert len({judged_by_the_clock(today) for today in days}) == 2

@@ -1,0 +1,191 @@
+"""A question is read strictly from its parameters, and answered from the right tallies only."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from client_sdk.epoch import DAY, epoch_of
+from collector.errors import QueryError
+from collector.query import DEFAULT_ALPHA, Question, ask, reply
+from collector.segments import segment_text
+from collector.storage import Cell
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import NOON, TODAY, registry
+
+REGISTRY = registry(min_reports=100)
+PAGE, OPTED_IN, CRASHED, THEME = (
+    REGISTRY.metric(name) for name in ("page", "opted_in", "crashed", "theme")
+)
+FIRST, LAST = TODAY - 5, TODAY - 1  # epoch days
+
+
+def day(number: int) -> str:
+    return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
+
+
+def window_of(question: Question) -> tuple[int, int]:
+    return question.epochs[0], question.epochs[-1]
+
+
+def stored(counts: dict[tuple[int, str], list[int]]) -> MemoryStorage:
+    """Return a store with tallies of PAGE by (epoch, segment)."""
+    storage = MemoryStorage()
+    for (epoch, segment), tally in counts.items():
+        cell = Cell(PAGE.digest, epoch, segment)
+        storage.fold(0, [], {cell: list(enumerate([sum(tally), *tally]))})
+    return storage
+
+
+def test_a_question_without_parameters_is_about_the_last_thirty_days() -> None:
+    question = ask(PAGE, {}, NOON)
+
+    assert window_of(question) == (TODAY - 29, TODAY)
+    assert (question.alpha, question.segment) == (DEFAULT_ALPHA, {})
+
+
+def test_a_window_holds_both_of_its_days() -> None:
+    question = ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON)
+
+    assert list(question.epochs) == list(range(FIRST, LAST + 1))
+    assert question.window == (day(FIRST), day(LAST))
+
+
+def test_a_window_of_hours_holds_all_hours_of_its_days() -> None:
+    question = ask(CRASHED, {"from": day(FIRST), "to": day(FIRST)}, NOON)
+
+    assert list(question.epochs) == list(range(24 * FIRST, 24 * FIRST + 24))
+
+
+def test_a_window_of_weeks_leaves_out_a_week_that_began_before() -> None:
+    monday = TODAY - 2
+
+    question = ask(THEME, {"from": day(monday - 13), "to": day(TODAY)}, NOON)
+
+    assert question.window == (day(monday - 7), day(monday))
+
+
+def test_a_metric_asked_once_has_one_epoch_whatever_the_window() -> None:
+    assert list(ask(OPTED_IN, {"from": day(FIRST), "to": day(LAST)}, NOON).epochs) == [0]
+
+
+def test_a_window_is_open_while_its_last_epoch_runs() -> None:
+    questions = [ask(PAGE, {"to": day(to)}, NOON) for to in (TODAY - 1, TODAY, TODAY + 1)]
+
+    assert [question.is_open for question in questions] == [False, True, True]
+    assert ask(OPTED_IN, {}, NOON).is_open
+
+
+def test_an_hour_is_closed_when_the_next_begins() -> None:
+    last_hour = {"from": day(TODAY), "to": day(TODAY)}
+    end = (TODAY + 1) * DAY
+
+    assert ask(CRASHED, last_hour, end - 1).is_open
+    assert not ask(CRASHED, last_hour, end).is_open
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"from": "yesterday"}, "from"),
+        ({"to": "2026-13-01"}, "to"),
+        ({"to": "2026-W05-1"}, "to"),
+        ({"to": "20260101"}, "to"),
+        ({"to": ""}, "to"),
+        ({"to": "2026-01-01T00:00"}, "to"),
+        ({"to": "0001-01-01"}, "to"),
+        ({"to": "9999-12-31"}, "to"),
+        ({"from": "1969-12-31"}, "from"),
+        ({"from": "2026-02-02", "to": "2026-02-01"}, "from"),
+        ({"from": "1970-01-01"}, "from"),
+        ({"alpha": "0"}, "alpha"),
+        ({"alpha": "1"}, "alpha"),
+        ({"alpha": "nan"}, "alpha"),
+        ({"alpha": "inf"}, "alpha"),
+        ({"alpha": "-0.05"}, "alpha"),
+        ({"alpha": "5%"}, "alpha"),
+        ({"segment.platform": "amiga"}, "segment.platform"),
+        ({"segment.channel": "beta"}, "segment"),
+        ({"segment.": "mac"}, "segment"),
+    ],
+)
+def test_a_bad_parameter_is_named(parameters: dict[str, str], named: str) -> None:
+    with pytest.raises(QueryError, match=rf"^{named}\b"):
+        ask(PAGE, parameters, NOON)
+
+
+def test_a_window_of_too_many_hours_is_refused() -> None:
+    with pytest.raises(QueryError, match="at most 10000 epochs"):
+        ask(CRASHED, {"from": day(TODAY - 420)}, NOON)
+
+
+def test_a_window_without_a_whole_week_is_refused() -> None:
+    with pytest.raises(QueryError, match="no whole epoch of 7d"):
+        ask(THEME, {"from": day(TODAY - 1), "to": day(TODAY)}, NOON)
+
+
+def test_the_first_days_of_all_can_be_asked_for() -> None:
+    assert window_of(ask(PAGE, {"to": "1970-01-02"}, NOON)) == (0, 1)
+
+
+def test_the_segment_of_a_question_is_kept() -> None:
+    assert ask(PAGE, {"segment.platform": "mac"}, NOON).segment == {"platform": "mac"}
+
+
+def test_an_answer_adds_the_epochs_of_its_window_and_no_others() -> None:
+    text = segment_text(PAGE, {})
+    counts = {(epoch, text): [2**i, 0, 0] for i, epoch in enumerate(range(FIRST - 1, LAST + 2))}
+    storage = stored(counts)
+
+    _, n = reply(ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON), storage)
+
+    assert n == sum(2**i for i in range(1, LAST - FIRST + 2))
+
+
+def test_an_answer_about_everybody_adds_all_segments() -> None:
+    segments: list[dict[str, str]] = [{}, {"platform": "mac"}, {"platform": "linux"}]
+    counts = {(TODAY, segment_text(PAGE, s)): [100, 10 * i, 0] for i, s in enumerate(segments)}
+
+    whole, n = reply(ask(PAGE, {}, NOON), stored(counts))
+
+    assert n == 330
+    assert whole.rows[0].value is not None
+
+
+def test_an_answer_about_a_segment_adds_only_that_segment() -> None:
+    counts = {
+        (TODAY, segment_text(PAGE, {"platform": value})): [count, 0, 0]
+        for value, count in (("mac", 101), ("linux", 500))
+    }
+
+    _, n = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
+
+    assert n == 101
+
+
+def test_a_segment_below_min_reports_has_no_number_even_if_the_whole_has() -> None:
+    counts = {
+        (TODAY, segment_text(PAGE, {"platform": value})): [count, 0, 0]
+        for value, count in (("mac", 99), ("linux", 500))
+    }
+
+    part, _ = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
+
+    assert [row.value for row in part.rows] == [None, None, None]
+
+
+def test_nothing_stored_is_an_answer_of_no_reports() -> None:
+    empty, n = reply(ask(PAGE, {}, NOON), MemoryStorage())
+
+    assert n == 0
+    assert all(row.value is None for row in empty.rows)
+
+
+def test_another_metric_in_the_same_epoch_is_not_counted() -> None:
+    storage = stored({(TODAY, segment_text(PAGE, {})): [150, 0, 0]})
+
+    _, n = reply(ask(THEME, {}, NOON), storage)
+
+    assert n == 0
+    assert epoch_of("1d", NOON) == TODAY

@@ -1,0 +1,54 @@
+"""The web process over a store in memory, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from collector.config import Config
+from collector.web import create_app
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import GATEWAY_KEY, NOON, READ_TOKEN, WRITE_KEY, registry_text
+
+MakeApp: TypeAlias = Callable[..., Flask]
+
+
+@pytest.fixture
+def storage() -> MemoryStorage:
+    return MemoryStorage()
+
+
+@pytest.fixture
+def make_app(storage: MemoryStorage, tmp_path: Path) -> MakeApp:
+    """Return a factory of applications: registry *text* and changed settings are arguments."""
+
+    def make(text: str | None = None, **settings: Any) -> Flask:
+        path = tmp_path / "metrics.toml"
+        path.write_text(registry_text() if text is None else text, encoding="utf-8")
+        config = Config.from_env(
+            {
+                "HEARSAY_REGISTRY": str(path),
+                "HEARSAY_WRITE_KEY": WRITE_KEY,
+                "HEARSAY_GATEWAY_KEY": GATEWAY_KEY,
+                "HEARSAY_READ_TOKEN": READ_TOKEN,
+            }
+        )
+        return create_app(replace(config, **settings), storage, lambda: NOON)
+
+    return make
+
+
+@pytest.fixture
+def app(make_app: MakeApp) -> Flask:
+    return make_app()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()

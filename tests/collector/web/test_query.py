@@ -1,0 +1,170 @@
+"""The query API lists the metrics and answers each with rows, their interval and their meaning."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from client_sdk.report import Column
+from collector.catalog import Catalog
+from collector.query import DEFAULT_ALPHA
+from collector.worker import Worker
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import (
+    GATEWAY_KEY,
+    READ_TOKEN,
+    TODAY,
+    as_json,
+    bearer,
+    registry,
+    upload,
+)
+
+REGISTRY = registry()
+PAGE = REGISTRY.metric("page")
+ESTIMATE = "/v1/metrics/page/estimate"
+
+
+def fold(storage: MemoryStorage) -> None:
+    known = Catalog([REGISTRY]).by_digest
+    Worker(storage, {digest: one.metric.mechanism for digest, one in known.items()}).step()
+
+
+def send(client: FlaskClient, number: int, payloads: bytes, **segment: str) -> None:
+    body = upload(
+        [Column(PAGE.digest, TODAY, payloads)], upload_id=bytes([number]) * 16, segment=segment
+    )
+    response = client.post(
+        "/v1/reports",
+        data=as_json(body),
+        content_type="application/json",
+        headers=bearer(GATEWAY_KEY),
+    )
+    assert response.get_json()["accepted"] == len(payloads)
+
+
+def get(client: FlaskClient, path: str, **parameters: str) -> Any:
+    response = client.get(path, query_string=parameters, headers=bearer(READ_TOKEN))
+    assert response.status_code == 200, response.text
+    return response.get_json()
+
+
+def test_every_metric_is_listed_with_what_an_analyst_needs(client: FlaskClient) -> None:
+    listed = get(client, "/v1/metrics")["metrics"]
+
+    assert [metric["name"] for metric in listed] == list(REGISTRY.metrics)
+    page = listed[0]
+    assert page["values"] == ["home", "news", "shop"]
+    assert page["digest"] == PAGE.digest.hex()
+    assert page["segments"] == {"platform": ["linux", "mac"]}
+    assert 0.999 < page["epsilon_per_report"] <= 1
+    assert listed[-1] | {"min": 10.0, "max": 90.0, "step": 0.5, "unit": "years"} == listed[-1]
+
+
+def test_an_answer_rests_on_every_folded_report(
+    client: FlaskClient, storage: MemoryStorage
+) -> None:
+    send(client, 1, b"\0" * 300 + b"\1" * 100)
+    send(client, 2, b"\2" * 200, platform="mac")
+    fold(storage)
+
+    found = get(client, ESTIMATE)
+
+    assert found["meta"]["n"] == 600
+    assert [row["item"] for row in found["rows"]] == ["home", "news", "shop"]
+    assert sum(row["value"] for row in found["rows"]) == pytest.approx(1)
+    assert all(row["ci_low"] < row["value"] < row["ci_high"] for row in found["rows"])
+
+
+def test_an_answer_says_what_it_means(client: FlaskClient) -> None:
+    meta = get(client, ESTIMATE, **{"from": "2026-03-01", "to": "2026-03-03"})["meta"]
+
+    assert meta["window"] == {"from": "2026-03-01", "to": "2026-03-03", "epochs": 3}
+    assert meta["window_open"] is False
+    assert (meta["metric"], meta["question"]) == ("page", PAGE.question)
+    assert (meta["alpha"], meta["intervals"]) == (DEFAULT_ALPHA, "pointwise")
+    assert (meta["mechanism"], meta["digest"]) == ("grr", PAGE.digest.hex())
+    assert (meta["unit"], meta["segment"]) == ("share", {})
+    assert meta["expected_half_width"] > 0
+
+
+def test_a_segment_is_answered_alone(client: FlaskClient, storage: MemoryStorage) -> None:
+    send(client, 1, b"\0" * 300, platform="linux")
+    send(client, 2, b"\2" * 200, platform="mac")
+    fold(storage)
+
+    found = get(client, ESTIMATE, **{"segment.platform": "mac"})
+
+    assert found["meta"]["n"] == 200
+    assert found["meta"]["segment"] == {"platform": "mac"}
+
+
+def test_a_wider_level_is_a_wider_interval(client: FlaskClient, storage: MemoryStorage) -> None:
+    send(client, 1, b"\0" * 300)
+    fold(storage)
+
+    narrow, wide = (get(client, ESTIMATE, alpha=alpha)["rows"][0] for alpha in ("0.2", "0.001"))
+
+    assert narrow["value"] == wide["value"]
+    assert wide["ci_low"] < narrow["ci_low"] < narrow["ci_high"] < wide["ci_high"]
+
+
+def test_too_few_reports_are_null_with_a_reason_and_never_zero(
+    client: FlaskClient, storage: MemoryStorage
+) -> None:
+    send(client, 1, b"\0" * 99)
+    fold(storage)
+
+    found = get(client, ESTIMATE)
+
+    assert [row["value"] for row in found["rows"]] == [None, None, None]
+    assert {row["reason"] for row in found["rows"]} == {
+        "not enough reports: 99 of at least 100 needed"
+    }
+
+
+def test_answers_hold_no_number_that_json_does_not_know(
+    client: FlaskClient, storage: MemoryStorage
+) -> None:
+    send(client, 1, b"\0" * 300)
+    fold(storage)
+
+    text = client.get(ESTIMATE, headers=bearer(READ_TOKEN)).text
+
+    json.loads(text, parse_constant=lambda token: pytest.fail(token))
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("from=yesterday", "from"),
+        ("to=9999-12-31", "to"),
+        ("alpha=2", "alpha"),
+        ("alpha=0.05&alpha=0.5", "alpha"),
+        ("segment.platform=amiga", "segment.platform"),
+        ("segment.colour=red", "segment"),
+        ("segment.platform=mac&segment.platform=linux", "segment.platform"),
+        ("canary7f3a=1", "parameter"),
+        ("From=2026-01-01", "parameter"),
+    ],
+)
+def test_a_bad_parameter_is_a_problem_that_names_it(
+    client: FlaskClient, query: str, named: str
+) -> None:
+    response = client.get(f"{ESTIMATE}?{query}", headers=bearer(READ_TOKEN))
+
+    assert response.status_code == 400
+    document = response.get_json(force=True)
+    assert document["type"] == "urn:hearsay:problem:bad-parameter"
+    assert document["detail"].startswith(named)
+    assert "canary" not in document["detail"]
+
+
+def test_an_unknown_metric_is_not_found(client: FlaskClient) -> None:
+    response = client.get("/v1/metrics/pages/estimate", headers=bearer(READ_TOKEN))
+
+    assert response.status_code == 404
+    assert response.get_json(force=True)["type"] == "urn:hearsay:problem:unknown-metric"

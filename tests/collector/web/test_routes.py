@@ -1,0 +1,193 @@
+"""Laws of every route: who may use it, which headers it carries, and that errors are problems."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from collector.errors import StorageUnavailableError
+from tests.collector.web.conftest import MakeApp
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
+
+OPEN, WRITE, READ = "open", "write", "read"
+# Every route with the credential it needs.  A new route is added here, or a test fails.
+ROUTES: Final = {
+    ("POST", "/v1/reports"): WRITE,
+    ("GET", "/v1/metrics"): READ,
+    ("GET", "/v1/metrics/<name>/estimate"): READ,
+    ("GET", "/"): READ,
+    ("GET", "/livez"): OPEN,
+    ("GET", "/readyz"): OPEN,
+    ("GET", "/static/<path:filename>"): OPEN,
+}
+ALLOWED: Final = {
+    OPEN: {"", WRITE_KEY, GATEWAY_KEY, READ_TOKEN, "nobody-knows-this-one"},
+    WRITE: {WRITE_KEY, GATEWAY_KEY},
+    READ: {READ_TOKEN},
+}
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+def address(rule: str) -> str:
+    return rule.replace("<name>", "page").replace("<path:filename>", "hearsay.css")
+
+
+def test_every_route_is_declared_with_its_credential(app: Flask) -> None:
+    found = {
+        (method, rule.rule)
+        for rule in app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+
+    assert found == set(ROUTES)
+
+
+def test_no_rule_is_routed_twice(app: Flask) -> None:
+    rules = [rule.rule for rule in app.url_map.iter_rules()]
+
+    assert len(rules) == len(set(rules))
+
+
+@pytest.mark.parametrize("secret", sorted(ALLOWED[OPEN]))
+@pytest.mark.parametrize(("route", "need"), ROUTES.items(), ids=map(" ".join, ROUTES))
+def test_a_route_is_open_to_its_credential_and_to_no_other(
+    client: FlaskClient, route: tuple[str, str], need: str, secret: str
+) -> None:
+    method, rule = route
+
+    headers = bearer(secret) if secret else {}
+    response = client.open(address(rule), method=method, headers=headers, buffered=True)
+
+    assert (response.status_code != 401) == (secret in ALLOWED[need])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Basic {READ_TOKEN}",
+        READ_TOKEN,
+        f"Bearer {READ_TOKEN}x",
+        f"Bearer {READ_TOKEN[:-1]}",
+        f"Bearer {READ_TOKEN} {READ_TOKEN}",
+        "Bearer ü",
+    ],
+)
+def test_a_credential_in_any_other_form_is_none(client: FlaskClient, header: str) -> None:
+    response = client.get("/v1/metrics", headers={"Authorization": header})
+
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == "Bearer"
+    assert READ_TOKEN not in response.text
+
+
+def test_the_scheme_of_a_credential_is_read_in_any_case(client: FlaskClient) -> None:
+    response = client.get("/v1/metrics", headers={"Authorization": f"bearer {READ_TOKEN}"})
+
+    assert response.status_code == 200
+
+
+def test_without_keys_and_tokens_nothing_but_open_routes_answers(make_app: MakeApp) -> None:
+    client = make_app(write_keys={}, read_tokens=frozenset()).test_client()
+
+    statuses = {
+        route: client.open(address(route[1]), method=route[0], headers=bearer("")).status_code
+        for route, need in ROUTES.items()
+        if need != OPEN
+    }
+
+    assert set(statuses.values()) == {401}
+
+
+@pytest.mark.parametrize("secret", ["", READ_TOKEN, WRITE_KEY])
+@pytest.mark.parametrize("route", ROUTES, ids=map(" ".join, ROUTES))
+def test_every_answer_carries_the_security_headers(
+    client: FlaskClient, route: tuple[str, str], secret: str
+) -> None:
+    method, rule = route
+
+    response = client.open(address(rule), method=method, headers=bearer(secret), buffered=True)
+
+    assert {name: response.headers[name] for name in HEADERS} == HEADERS
+    assert response.headers["Cache-Control"] in ("no-store", "no-cache")
+    assert "Set-Cookie" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/v1/metrics/", 404),
+        ("GET", "//v1/metrics", 404),
+        ("GET", "/static/../app.py", 404),
+        ("GET", "/static/%2e%2e/app.py", 404),
+        ("GET", "/v1/reports", 405),
+        ("DELETE", "/v1/metrics", 405),
+        ("POST", "/", 405),
+    ],
+)
+def test_what_is_not_routed_is_a_problem_with_the_security_headers(
+    client: FlaskClient, method: str, path: str, status: int
+) -> None:
+    response = client.open(path, method=method, headers=bearer(READ_TOKEN))
+
+    assert response.status_code == status
+    assert response.content_type == "application/problem+json"
+    assert response.get_json(force=True)["status"] == status
+    assert {name: response.headers[name] for name in HEADERS} == HEADERS
+
+
+def test_a_wrong_method_names_the_right_one(client: FlaskClient) -> None:
+    assert "POST" in client.get("/v1/reports").headers["Allow"]
+
+
+@pytest.mark.parametrize("failure", [StorageUnavailableError("gone"), RuntimeError("canary7f3a")])
+@pytest.mark.parametrize("path", ["/", "/readyz", "/v1/metrics/page/estimate"])
+def test_a_failing_store_is_a_problem_without_a_traceback(
+    client: FlaskClient, storage: MemoryStorage, path: str, failure: Exception
+) -> None:
+    storage.failure = failure
+
+    response = client.get(path, headers=bearer(READ_TOKEN))
+
+    assert response.status_code == (503 if isinstance(failure, StorageUnavailableError) else 500)
+    assert response.content_type == "application/problem+json"
+    assert {name: response.headers[name] for name in HEADERS} == HEADERS
+    assert ("Retry-After" in response.headers) == (response.status_code == 503)
+    assert not any(word in response.text for word in ("Traceback", "canary"))
+
+
+@pytest.mark.parametrize("origin", ["https://example.org", "null"])
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_no_other_origin_is_let_in(client: FlaskClient, origin: str, method: str) -> None:
+    response = client.open(
+        "/v1/metrics", method=method, headers={"Origin": origin, **bearer(READ_TOKEN)}
+    )
+
+    assert not [name for name, _ in response.headers if name.startswith("Access-Control")]
+
+
+def test_a_process_lives_whatever_its_store_does(
+    client: FlaskClient, storage: MemoryStorage
+) -> None:
+    storage.failure = StorageUnavailableError("gone")
+
+    assert client.get("/livez").get_json() == {"status": "ok"}
+
+
+def test_readiness_says_how_many_entries_wait(client: FlaskClient, storage: MemoryStorage) -> None:
+    storage.append(b"a" * 16, 1, b"entry")
+
+    assert client.get("/readyz").get_json() == {"status": "ok", "backlog": 1}

@@ -1,0 +1,125 @@
+"""The demo as a user runs it: one command, a documented result, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_sdk.registry import Registry
+from collector.analytics.answer import shown_items
+from collector.simulate import DEMO_REGISTRY
+from tests.support.processes import descendants, survivors
+
+REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
+DEVICES = 1_000
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+
+@contextmanager
+def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run ``hearsay demo`` with a temporary folder of its own."""
+    environment = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "collector", "demo", "--devices", str(DEVICES), *arguments],
+        env={**environment, "TMPDIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str, Path]:
+    """The exit status and output of one run to its end, and its temporary folder."""
+    folder = tmp_path_factory.mktemp("demo")
+    with demo(folder, "--once", "--json") as process:
+        output, _ = process.communicate(timeout=60)
+    return process.returncode, output, folder
+
+
+@pytest.fixture(scope="module")
+def document(finished: tuple[int, str, Path]) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(finished[1])
+    return parsed
+
+
+def test_a_demo_ends_well_and_prints_one_document(finished: tuple[int, str, Path]) -> None:
+    status, output, _ = finished
+
+    assert status == 0
+    assert len(output.splitlines()) == 1
+
+
+def test_a_demo_leaves_no_file_behind(finished: tuple[int, str, Path]) -> None:
+    assert list(finished[2].iterdir()) == []
+
+
+def test_the_document_has_its_documented_shape(document: dict[str, Any]) -> None:
+    assert set(document) == {"metrics", "covered", "reports", "uploads", "store", "seconds"}
+    assert list(document["metrics"]) == list(REGISTRY.metrics)
+    for metric in REGISTRY:
+        shown = document["metrics"][metric.name]
+        assert set(shown) == {"rows", "n", "unit"}
+        assert [row["item"] for row in shown["rows"]] == list(shown_items(metric))
+        assert all(
+            set(row) == {"item", "true", "value", "ci_low", "ci_high", "std_error"}
+            for row in shown["rows"]
+        )
+
+
+def test_every_device_is_in_every_answer(document: dict[str, Any]) -> None:
+    assert {metric["n"] for metric in document["metrics"].values()} == {DEVICES}
+    assert (document["reports"], document["uploads"]) == (3 * DEVICES, DEVICES)
+
+
+def test_the_covered_rows_are_counted(document: dict[str, Any]) -> None:
+    rows = [row for metric in document["metrics"].values() for row in metric["rows"]]
+    inside = [row for row in rows if row["ci_low"] <= row["true"] <= row["ci_high"]]
+
+    assert document["covered"] == {"yes": len(inside), "of": len(rows)}
+
+
+@linux
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_a_demo_asked_to_stop_leaves_nothing_behind(asked: signal.Signals, tmp_path: Path) -> None:
+    with demo(tmp_path) as process:
+        below = wait_for_the_page(process)
+        process.send_signal(asked)
+        process.communicate(timeout=20)
+
+    assert len(below) >= 3  # store, collector and worker
+    assert process.returncode == 0
+    assert survivors(below) == set()
+    assert list(tmp_path.iterdir()) == []
+
+
+@linux
+def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
+    with demo(tmp_path) as process:
+        below = wait_for_the_page(process)
+        process.kill()
+
+        assert len(below) >= 3
+        assert survivors(below) == set()
+
+
+def wait_for_the_page(process: subprocess.Popen[str]) -> set[int]:
+    """Return the processes of a demo that serves its result."""
+    assert process.stdout
+    for line in process.stdout:
+        if line.startswith("result page:"):
+            return descendants(process.pid)
+    raise AssertionError("the demo ended without a result page")

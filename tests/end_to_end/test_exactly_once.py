@@ -1,0 +1,99 @@
+"""From real devices over HTTP to tallies: every report is counted once, to the integer.
+
+The oracle sees the bytes that left the devices, and adds them up one payload after another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from client_sdk.registry import Registry
+from collector.config import STANDARD
+from collector.storage import Storage
+from collector.storage.connect import open_storage
+from tests.support.fleet import (
+    RecordingTransport,
+    Tallies,
+    recording,
+    send_reports,
+    stored_tallies,
+    tallies_of,
+)
+from tests.support.servers import needs_real
+from tests.support.site import Site, running_site
+from tests.support.uploads import READ_TOKEN, WRITE_KEY, registry_text
+
+pytestmark = [pytest.mark.real, needs_real]
+
+REGISTRY = Registry.from_text(registry_text(expires="2999-12-31"))
+SHARDS = 4  # the default of ``hearsay serve``
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(expires="2999-12-31"), encoding="utf-8")
+    with running_site(tmp_path / "store", path, WRITE_KEY, READ_TOKEN) as running:
+        yield running
+
+
+@pytest.fixture
+def storage(site: Site) -> Storage:
+    return open_storage(site.redis_url, "hearsay", SHARDS, STANDARD)
+
+
+def sent_and_stored(transport: RecordingTransport, storage: Storage) -> tuple[Tallies, Tallies]:
+    """Return the tallies of what was sent, each upload once, and those in the store."""
+    assert all(len(bodies) == 1 for bodies in transport.bodies.values())  # retries are identical
+    bodies = [body for (body,) in transport.bodies.values()]
+    return tallies_of(bodies, REGISTRY), stored_tallies(storage, REGISTRY, bodies)
+
+
+def test_folded_tallies_are_those_of_the_reports_sent(
+    site: Site, storage: Storage, tmp_path: Path
+) -> None:
+    transport = recording(site.url, WRITE_KEY)
+
+    send_reports(range(200), REGISTRY, transport, time.time(), tmp_path)
+    site.wait_until_folded()
+
+    sent, stored = sent_and_stored(transport, storage)
+    assert sum(count for (_, _, _, index), count in sent.items() if index == 0) == 1_000
+    assert stored == sent
+    assert site.reports("page") == 200
+
+
+def test_lost_requests_and_answers_lose_nothing_and_count_nothing_twice(
+    site: Site, storage: Storage, tmp_path: Path
+) -> None:
+    transport = recording(site.url, WRITE_KEY, lost_requests=0.1, lost_answers=0.25)
+
+    send_reports(range(120), REGISTRY, transport, time.time(), tmp_path)
+    site.wait_until_folded()
+
+    sent, stored = sent_and_stored(transport, storage)
+    assert transport.duplicates > 20
+    assert len(transport.bodies) == 120
+    assert stored == sent
+
+
+def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(
+    site: Site, storage: Storage, tmp_path: Path
+) -> None:
+    transport, now = recording(site.url, WRITE_KEY, lost_answers=0.2), time.time()
+    send_reports(range(40), REGISTRY, transport, now, tmp_path)
+    site.kill_worker()
+    send_reports(range(40, 80), REGISTRY, transport, now, tmp_path)
+    for shard in range(SHARDS):  # a worker that died between claim and fold leaves this behind
+        assert storage.claim(shard, "dead-worker", 3, 60_000)
+
+    site.restart_worker()
+    send_reports(range(80, 120), REGISTRY, transport, now, tmp_path)
+    site.wait_until_folded()
+
+    sent, stored = sent_and_stored(transport, storage)
+    assert stored == sent

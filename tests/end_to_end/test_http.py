@@ -1,0 +1,68 @@
+"""What only the real HTTP server can show: bodies without a length, and what it answers itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from client_sdk.epoch import day_of
+from client_sdk.limits import MAX_DEVICE_BODY
+from client_sdk.report import Column, seal
+from tests.support.servers import needs_real
+from tests.support.site import Site, running_site
+from tests.support.uploads import (
+    READ_TOKEN,
+    WRITE_KEY,
+    bearer,
+    registry,
+    registry_text,
+)
+
+pytestmark = [pytest.mark.real, needs_real]
+
+OPTED_IN = registry().metric("opted_in")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    path = folder / "metrics.toml"
+    path.write_text(registry_text(expires="2999-12-31"), encoding="utf-8")
+    with running_site(folder / "store", path, WRITE_KEY, READ_TOKEN) as running:
+        yield running
+
+
+def post(site: Site, body: bytes | Iterator[bytes]) -> requests.Response:
+    headers = {**bearer(WRITE_KEY), "Content-Type": "application/json"}
+    return requests.post(f"{site.url}/v1/reports", data=body, headers=headers, timeout=10)
+
+
+def test_a_body_without_a_declared_length_is_read(site: Site) -> None:
+    today = day_of(time.time())
+    body = seal(b"\x11" * 16, today, {}, [Column(OPTED_IN.digest, 0, b"\1")])
+
+    response = post(site, iter([body[:20], body[20:50], body[50:]]))
+
+    assert response.status_code == 202
+    assert response.json() == {"accepted": 1, "duplicate": False, "rejected": []}
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'self'")
+
+
+def test_a_long_body_without_a_declared_length_is_refused(site: Site) -> None:
+    response = post(site, iter([b" " * 4_096] * (2 * MAX_DEVICE_BODY // 4_096)))
+
+    assert response.status_code == 413
+
+
+def test_a_long_declared_body_is_refused(site: Site) -> None:
+    assert post(site, bytes(2 * MAX_DEVICE_BODY)).status_code == 413
+
+
+def test_the_server_still_answers_after_refusals(site: Site) -> None:
+    post(site, b"\xff" * 10)
+    post(site, bytes(2 * MAX_DEVICE_BODY))
+
+    assert site.is_ready()

@@ -1,0 +1,106 @@
+"""The arrows between modules, as a table, and a checker that reads imports with ast."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+PACKAGES: Final = ("client_sdk", "collector")
+
+# What the collector takes from the device: contracts, never the device's own machinery.
+SHARED: Final = {"errors", "epoch", "limits", "mechanisms", "metric", "registry", "report"}
+DEVICE_USERS: Final = ("collector.simulate", "collector.demo")  # they drive real clients
+
+# A package that may be imported only in these modules, and below them.
+HOMES: Final = {
+    "numpy": (
+        "collector.tally",
+        "collector.estimate",
+        "collector.analytics",
+        "collector.simulate",
+    ),
+    "redis": ("collector.storage",),
+    "flask": ("collector.web",),
+    "werkzeug": ("collector.web",),
+    "requests": ("client_sdk.transport", "collector.demo"),
+    "urllib3": ("client_sdk.transport",),  # what requests lets through of its own errors
+    "collector.web": ("collector.web", "collector.cli"),
+}
+LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the device: in functions
+PURE: Final = (
+    "collector.intake",
+    "collector.estimate",
+    "collector.analytics",
+    "collector.charts",
+    "client_sdk.mechanisms",
+)
+IMPURE: Final = {
+    *("os", "time", "socket", "random", "secrets", "logging", "threading", "subprocess"),
+    *("pathlib", "sqlite3", "redis", "flask", "requests", "urllib3"),
+}
+
+
+class Import(NamedTuple):
+    """One import: the absolute dotted *target*, whether it waits for a call, and its line."""
+
+    target: str
+    lazy: bool
+    line: int
+
+
+def imports_of(source: str, module: str, is_package: bool) -> list[Import]:
+    """Return every import of *module*, at whatever depth, with relative ones resolved."""
+    package = module if is_package else module.rpartition(".")[0]
+    return list(_walk(ast.parse(source), package, lazy=False))
+
+
+def faults(source: str, module: str, is_package: bool = False) -> list[str]:
+    """Return the arrows that *module* breaks, as ``module -> target: rule``."""
+    return [
+        f"{module} -> {found.target} (line {found.line}): {rule}"
+        for found in imports_of(source, module, is_package)
+        for rule in _broken(module, found)
+    ]
+
+
+def _broken(module: str, found: Import) -> Iterator[str]:
+    root = found.target.partition(".")[0]
+    for package, homes in HOMES.items():
+        if _below(found.target, package) and not any(_below(module, home) for home in homes):
+            yield f"{package} is imported in {', '.join(homes)} only"
+    if root in IMPURE and any(_below(module, pure) for pure in PURE):
+        yield "a pure module has no clock, store, network, log or chance"
+    if _below(module, "client_sdk"):
+        if root == "collector":
+            yield "the device never imports the collector"
+        elif root not in {*sys.stdlib_module_names, "client_sdk", "requests", "urllib3"}:
+            yield "the device has the standard library only"
+        if root in LAZY and not found.lazy:
+            yield f"{root} is imported when first needed"
+    elif root == "client_sdk" and not any(_below(module, user) for user in DEVICE_USERS):
+        part = (found.target.split(".") + ["", ""])[1]
+        if part not in {*SHARED, "__version__"}:
+            yield f"the collector takes only {', '.join(sorted(SHARED))} from client_sdk"
+
+
+def _below(module: str, root: str) -> bool:
+    return module == root or module.startswith(f"{root}.")
+
+
+def _walk(node: ast.AST, package: str, lazy: bool) -> Iterator[Import]:
+    match node:
+        case ast.Import(names=names):
+            yield from (Import(alias.name, lazy, node.lineno) for alias in names)
+        case ast.ImportFrom(module=name, names=names, level=level):
+            parts = package.split(".")
+            base = parts[: len(parts) - level + 1] if level else []
+            path = ".".join([*base, *([name] if name else [])])
+            yield from (Import(f"{path}.{alias.name}", lazy, node.lineno) for alias in names)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            lazy = True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            lazy = True
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child, package, lazy)

@@ -1,0 +1,44 @@
+"""The processes below one, as Linux tells it; for tests that nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+_PATIENCE = 10.0  # seconds for processes to end in good order
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the processes that *pid* started, and those that they started."""
+    children: dict[int, set[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        fields = _fields(stat)
+        if fields:
+            children.setdefault(int(fields[1]), set()).add(int(stat.parent.name))
+    found: set[int] = set()
+    todo = {pid}
+    while todo:
+        todo = {child for parent in todo for child in children.get(parent, ())} - found
+        found |= todo
+    return found
+
+
+def survivors(pids: set[int]) -> set[int]:
+    """Return which of *pids* still run when patience ends, or an empty set as soon as none does."""
+    deadline = time.monotonic() + _PATIENCE
+    while (alive := {pid for pid in pids if _runs(pid)}) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return alive
+
+
+def _runs(pid: int) -> bool:
+    fields = _fields(Path(f"/proc/{pid}/stat"))
+    return bool(fields) and fields[0] != "Z"  # a zombie only waits to be counted
+
+
+def _fields(stat: Path) -> list[str]:
+    """Return the fields after the name: state, parent, …; none if the process has ended."""
+    try:
+        return stat.read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

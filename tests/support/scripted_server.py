@@ -1,0 +1,58 @@
+"""A server that gives one answer to every command, or hangs up instead of answering."""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class ScriptedServer(socketserver.ThreadingTCPServer):
+    """Speaks just enough RESP to be asked.  Keeps the commands it was sent."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: str | None) -> None:
+        self.answer = answer  # the text of an error, or None to hang up
+        self.commands: list[list[bytes]] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.server_address[1]}/0"
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: ScriptedServer
+
+    def handle(self) -> None:
+        while command := self._read():
+            if command[0] == b"CLIENT":  # the client introduces itself
+                self.wfile.write(b"+OK\r\n")
+                continue
+            self.server.commands.append(command)
+            if self.server.answer is None:
+                return
+            self.wfile.write(f"-{self.server.answer}\r\n".encode())
+
+    def _read(self) -> list[bytes]:
+        count = self.rfile.readline()
+        return [self._read_part() for _ in range(int(count[1:]))] if count else []
+
+    def _read_part(self) -> bytes:
+        size = int(self.rfile.readline()[1:])
+        return self.rfile.read(size + 2)[:-2]
+
+
+@contextmanager
+def scripted_server(answer: str | None) -> Iterator[ScriptedServer]:
+    """Run a ScriptedServer until the block ends."""
+    with ScriptedServer(answer) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
