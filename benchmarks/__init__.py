@@ -1,0 +1,1 @@
+"""Commands that print the numbers this project states.  One module a question."""

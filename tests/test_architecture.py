@@ -1,0 +1,94 @@
+"""The arrows between modules: who may import whom.  The table is in tests/support/arrows.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.arrows import PACKAGES, Import, faults, imports_of
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted(
+    path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py")
+)
+
+
+def module_of(path: Path) -> tuple[str, bool]:
+    """Return the dotted name of a file, and whether it is a package's own."""
+    parts = path.with_suffix("").parts
+    is_package = parts[-1] == "__init__"
+    return ".".join(parts[:-1] if is_package else parts), is_package
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_no_module_imports_against_the_arrows(path: Path) -> None:
+    module, is_package = module_of(path)
+
+    assert faults((ROOT / path).read_text("utf-8"), module, is_package) == []
+
+
+def test_both_packages_are_looked_at() -> None:
+    assert {path.parts[0] for path in FILES} == set(PACKAGES)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "rule"),
+    [
+        ("client_sdk.metric", "import collector.tally", "never imports the collector"),
+        ("client_sdk.metric", "from numpy import array", "standard library only"),
+        ("client_sdk.metric", "def f():\n    import requests", "client_sdk.transport"),
+        ("client_sdk.transport", "import requests", "when first needed"),
+        ("client_sdk.store", "class A:\n    import sqlite3", "when first needed"),
+        ("client_sdk.mechanisms.grr", "import os", "a pure module"),
+        (
+            "client_sdk.mechanisms.grr",
+            "from ..uploader import time\nimport random",
+            "a pure module",
+        ),
+        ("collector.worker", "import numpy as np", "numpy is imported in"),
+        ("collector.web.query", "import numpy", "numpy is imported in"),
+        ("collector.worker", "from redis import Redis", "redis is imported in"),
+        ("collector.intake", "from flask import request", "flask is imported in"),
+        ("collector.intake", "def f():\n    import time", "a pure module"),
+        ("collector.charts.bars", "from os import path", "a pure module"),
+        ("collector.analytics.answer", "import socket", "a pure module"),
+        ("collector.worker", "from .web import create_app", "collector.web is imported in"),
+        ("collector.serving", "from . import web", "collector.web is imported in"),
+        ("collector.catalog", "from client_sdk.ledger import Ledger", "the collector takes only"),
+        ("collector.catalog", "from client_sdk import Client", "the collector takes only"),
+        ("collector.catalog", "import client_sdk.store", "the collector takes only"),
+    ],
+)
+def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, rule: str) -> None:
+    found = faults(source, module)
+
+    assert len(found) >= 1
+    assert any(rule in fault for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("client_sdk.transport", "def send():\n    import requests"),
+        ("client_sdk.transport", "if TYPE_CHECKING:\n    import requests"),
+        ("client_sdk.mechanisms.grr", "from ..errors import X\nimport math"),
+        ("collector.tally", "import numpy as np"),
+        ("collector.storage.redis", "import redis"),
+        ("collector.web.app", "from flask import Flask\nfrom . import health"),
+        ("collector.cli", "def serve():\n    from .web import create_app"),
+        ("collector.simulate", "from client_sdk.client import Client"),
+        ("collector.catalog", "from client_sdk.metric import Metric\nfrom client_sdk import epoch"),
+        ("collector.webhooks", "import os"),
+    ],
+)
+def test_an_import_along_the_arrows_is_let_through(module: str, source: str) -> None:
+    assert faults(source, module) == []
+
+
+def test_relative_imports_are_resolved_from_modules_and_from_packages() -> None:
+    from_module = imports_of("from ..errors import X", "collector.web.app", is_package=False)
+    from_package = imports_of("from .app import X", "collector.web", is_package=True)
+
+    assert from_module == [Import("collector.errors.X", False, 1)]
+    assert from_package == [Import("collector.web.app.X", False, 1)]
