@@ -54,9 +54,10 @@ def epochs_between(every: str, first: date, last: date) -> range:
     """
     if every == ONCE:
         return range(1)
+    offset = _offset(every)
     length = LENGTHS[every]
-    begin = _midnight(first) + _offset(every)
-    end = _midnight(last + timedelta(days=1)) + _offset(every)
+    begin = _midnight(first) + offset
+    end = _midnight(last + timedelta(days=1)) + offset
     return range(-(-begin // length), -(-end // length))
 
 

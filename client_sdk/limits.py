@@ -23,6 +23,8 @@ MAX_NAME: Final = 64  # characters of a metric, dimension or application name
 MAX_LABEL: Final = 100  # characters of an item or segment label; what a chart can show
 MAX_EPSILON_DIGITS: Final = 9  # decimals of a registry's epsilon: whole nano-nats
 
+MAX_EXPONENT: Final = 400  # decimal; floats end before, and 1e999999999 as a Fraction fills memory
+
 MAX_PENDING_REPORTS: Final = 500  # reports; two weeks offline at 30 a day, under 100 kB of flash
 MAX_UPLOAD_REPORTS: Final = 200  # reports a device puts into one upload; 20 kB as JSON
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from .errors import InvalidValueError
-from .limits import DIGEST_SIZE
+from .limits import DIGEST_SIZE, MAX_EXPONENT
 from .mechanisms import FrequencyOracle, MeanMechanism, Mechanism
 
 Number: TypeAlias = int | float | Decimal | Fraction
@@ -73,12 +73,19 @@ class NumberDomain:
         """
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
             raise InvalidValueError(metric, "takes a number")
+        if isinstance(value, Decimal) and value.is_finite() and not _is_moderate(value):
+            raise InvalidValueError(metric, f"takes a number below 1e{MAX_EXPONENT}")
         try:
             exact = Fraction(value)
         except (ValueError, OverflowError):
             raise InvalidValueError(metric, "takes a finite number") from None
         clamped = min(max(exact, self.minimum), self.maximum)
         return (clamped - self.minimum) / self.step
+
+
+def _is_moderate(value: Decimal) -> bool:
+    """Whether *value* can become a Fraction without filling the memory."""
+    return abs(value.adjusted()) <= MAX_EXPONENT
 
 
 @dataclass(frozen=True)

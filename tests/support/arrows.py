@@ -80,7 +80,7 @@ def _broken(module: str, found: Import) -> Iterator[str]:
         if root in LAZY and not found.lazy:
             yield f"{root} is imported when first needed"
     elif root == "client_sdk" and not any(_below(module, user) for user in DEVICE_USERS):
-        part = (found.target.split(".") + ["", ""])[1]
+        part = [*found.target.split("."), ""][1]
         if part not in {*SHARED, "__version__"}:
             yield f"the collector takes only {', '.join(sorted(SHARED))} from client_sdk"
 

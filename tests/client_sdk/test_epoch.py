@@ -1,0 +1,114 @@
+"""Epochs are integers of UTC: weeks begin on Mondays, and no window holds part of one."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client_sdk.epoch import (
+    DAY,
+    EVERY,
+    HOUR,
+    LENGTHS,
+    day_of,
+    epoch_label,
+    epoch_of,
+    epoch_start,
+    epochs_between,
+)
+from client_sdk.errors import InvalidParameterError
+
+seconds = st.integers(-(10**10), 10**11)
+every = st.sampled_from(sorted(LENGTHS))
+
+
+def at(text: str) -> float:
+    """Return the Unix time of a UTC date and time."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+@given(every, seconds)
+def test_an_epoch_holds_exactly_the_seconds_from_its_start_to_the_next(e: str, now: int) -> None:
+    epoch = epoch_of(e, now)
+
+    assert epoch_start(e, epoch) <= now < epoch_start(e, epoch + 1)
+    assert epoch_start(e, epoch + 1) - epoch_start(e, epoch) == LENGTHS[e]
+
+
+def test_a_week_begins_on_monday() -> None:
+    sunday, monday = at("2024-03-10T23:59:59"), at("2024-03-11T00:00:00")
+
+    assert epoch_of("7d", monday) == epoch_of("7d", sunday) + 1
+    assert epoch_label("7d", epoch_of("7d", sunday)) == "2024-03-04"
+
+
+@pytest.mark.parametrize(
+    ("every", "label"),
+    [("1h", "2024-02-29T13:00Z"), ("1d", "2024-02-29"), ("7d", "2024-02-26"), ("once", "once")],
+)
+def test_a_label_is_the_beginning_of_the_epoch(every: str, label: str) -> None:
+    assert epoch_label(every, epoch_of(every, at("2024-02-29T13:59:59"))) == label
+
+
+@pytest.mark.parametrize("now", [-1e9, 0.0, 1e9, 4e9])
+def test_once_is_one_epoch_that_never_ends(now: float) -> None:
+    assert epoch_of("once", now) == 0
+    assert epoch_start("once", 0) == 0
+
+
+def test_time_before_1970_counts_downwards() -> None:
+    assert (day_of(-1), day_of(0), day_of(DAY - 0.5), day_of(DAY)) == (-1, 0, 0, 1)
+    assert epoch_of("1h", -1) == -1
+
+
+@given(every, st.dates(date(1980, 1, 1), date(2100, 1, 1)), st.integers(0, 400))
+def test_a_window_holds_the_epochs_that_begin_within_it(e: str, first: date, days: int) -> None:
+    last = first + timedelta(days=days)
+
+    epochs = epochs_between(e, first, last)
+
+    midnight = at(first.isoformat())
+    end = at(last.isoformat()) + DAY
+    assert all(midnight <= epoch_start(e, epoch) < end for epoch in epochs)
+    assert epoch_start(e, epochs.start - 1) < midnight
+    assert epoch_start(e, epochs.stop) >= end
+
+
+def test_windows_side_by_side_share_no_epoch_and_leave_none_out() -> None:
+    days = [date(2024, 1, 1) + timedelta(days=n) for n in range(0, 60, 5)]
+
+    for e in LENGTHS:
+        parts = [
+            epoch
+            for begin, after in pairwise(days)
+            for epoch in epochs_between(e, begin, after - timedelta(days=1))
+        ]
+        assert parts == list(epochs_between(e, days[0], days[-1] - timedelta(days=1)))
+
+
+def test_a_window_of_once_is_its_one_epoch() -> None:
+    assert list(epochs_between("once", date(2024, 1, 1), date(2024, 1, 2))) == [0]
+
+
+def test_a_day_has_24_hours() -> None:
+    assert len(epochs_between("1h", date(2024, 3, 31), date(2024, 3, 31))) == 24
+    assert DAY == 24 * HOUR
+
+
+@pytest.mark.parametrize("unknown", ["2d", "", "1D", "week"])
+def test_an_unknown_length_is_refused_by_every_function(unknown: str) -> None:
+    today = date(2024, 1, 1)
+    rule = rf"^every={unknown}: must be one of {', '.join(EVERY)}$"
+
+    for refused in (
+        lambda: epoch_of(unknown, 0),
+        lambda: epoch_start(unknown, 0),
+        lambda: epoch_label(unknown, 0),
+        lambda: epochs_between(unknown, today, today),
+    ):
+        with pytest.raises(InvalidParameterError, match=rule):
+            refused()

@@ -1,0 +1,68 @@
+"""Append: an upload is queued once, durably, and without its time of arrival."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import SEEN_TTL, RedisStorage
+from tests.support.stored import DAY, claim_all
+
+
+def test_append_queues_an_upload_once_however_often_it_is_sent(store: RedisStorage) -> None:
+    first = [store.append(b"a" * 16, DAY, b"entry") for _ in range(3)]
+
+    assert first == [True, False, False]
+    assert [one.entry for one in claim_all(store)] == [b"entry"]
+
+
+def test_append_many_equals_appending_one_by_one(store: RedisStorage) -> None:
+    ids = [secrets.token_bytes(16) for _ in range(5)]
+
+    first = store.append_many([(i, DAY, i) for i in (*ids, ids[0], ids[4])])
+
+    assert first == [True] * 5 + [False] * 2
+    assert sorted(one.entry for one in claim_all(store)) == sorted(ids)
+
+
+def test_append_remembers_ids_by_day_of_sealing(store: RedisStorage) -> None:
+    store.append(b"a" * 16, DAY, b"entry")
+
+    assert store.append(b"a" * 16, DAY + 1, b"entry")
+    assert not store.append(b"a" * 16, DAY, b"entry")
+
+
+def test_append_remembers_ids_for_the_horizon_from_the_first(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    upload_id = b"\0" * 16
+    store.append(upload_id, DAY, b"entry")
+    key = keys.seen(0, DAY)
+    first = server.call("TTL", key)
+    server.call("EXPIRE", key, 1_000)
+    store.append(b"\0" * 15 + b"\1", DAY, b"entry")
+
+    assert SEEN_TTL - 5 <= first <= SEEN_TTL
+    assert server.call("TTL", key) <= 1_000
+
+
+def test_append_keeps_no_time_of_arrival(store: RedisStorage, server: Connection) -> None:
+    for _ in range(20):
+        store.append(secrets.token_bytes(16), DAY, b"entry")
+
+    assert {one.id.split("-")[0] for one in claim_all(store)} == {"1"}
+
+
+def test_append_that_cannot_queue_remembers_nothing(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    server.call("DEL", keys.stream(0))
+    server.call("SET", keys.stream(0), "not a stream")
+
+    with pytest.raises(OSError, match="store"):
+        store.append(b"\0" * 16, DAY, b"entry")
+
+    assert server.call("EXISTS", keys.seen(0, DAY)) == 0

@@ -1,0 +1,85 @@
+"""Fold: all or nothing, and exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.errors import TallyOverflowError
+from collector.storage import Cell
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from tests.support.fold_model import CELL, METRIC
+from tests.support.stored import pack, queue_one, total
+
+
+def test_fold_adds_and_deletes_in_one_step(store: RedisStorage) -> None:
+    shard, entry_id = queue_one(store)
+
+    missing = store.fold(shard, [entry_id], {CELL: [(0, 3), (2, -7)]})
+
+    assert missing == ()
+    assert total(store, 2) == (3, [0, -7])
+    assert store.backlog() == 0
+
+
+def test_fold_of_missing_entries_changes_nothing_and_names_them(store: RedisStorage) -> None:
+    shard, entry_id = queue_one(store)
+
+    missing = store.fold(shard, [entry_id, "1-999", "1-998"], {CELL: [(0, 3)]})
+
+    assert missing == ("1-999", "1-998")
+    assert store.tallies(METRIC, [0]) == {}
+    assert store.backlog() == 1
+
+
+@pytest.mark.parametrize("preset", [(1 << 63) - 3, 1 << 62, -(1 << 63), -(1 << 62) - 1])
+def test_fold_into_a_counter_near_its_end_is_refused_and_changes_nothing(
+    store: RedisStorage, server: Connection, keys: Keys, preset: int
+) -> None:
+    shard, entry_id = queue_one(store)
+    full = keys.tally(shard, CELL)
+    server.call("SET", full, pack(5, 6, preset))
+    other = Cell(METRIC, 0, "platform=mac")
+
+    with pytest.raises(TallyOverflowError, match="range"):
+        store.fold(shard, [entry_id], {other: [(0, 10)], CELL: [(0, 10), (1, 1), (2, 10)]})
+
+    assert server.call("GET", full) == pack(5, 6, preset)
+    assert server.call("EXISTS", keys.tally(shard, other), keys.cells(shard, METRIC, 0)) == 0
+    assert store.backlog() == 1
+
+
+@pytest.mark.parametrize("pairs", [[(1, 1 << 62)], [(1, 1 << 61), (1, 1 << 61)], [(1, -(1 << 62))]])
+def test_fold_refuses_to_add_more_than_a_counter_can_take(
+    store: RedisStorage, pairs: list[tuple[int, int]]
+) -> None:
+    shard, entry_id = queue_one(store)
+
+    with pytest.raises(TallyOverflowError, match="2\\^62"):
+        store.fold(shard, [entry_id], {CELL: pairs})
+
+    assert store.backlog() == 1
+
+
+@pytest.mark.parametrize("start", [(1 << 53) + 1, (1 << 62) - 5, -(1 << 62)])
+def test_fold_is_exact_above_what_a_double_holds(
+    store: RedisStorage, server: Connection, keys: Keys, start: int
+) -> None:
+    shard, entry_id = queue_one(store)
+    server.call("SET", keys.tally(shard, CELL), pack(start, start))
+
+    store.fold(shard, [entry_id], {CELL: [(0, 9_007_199_254_740_993), (1, 2)]})
+
+    assert total(store) == (start + 9_007_199_254_740_993, [start + 2])
+
+
+def test_fold_adds_thousands_of_counters_in_any_order(store: RedisStorage) -> None:
+    shard, entry_id = queue_one(store)
+    indexes = [20_000, *range(2_100), 9_000, 2_500]  # more than a command takes, and far apart
+    pairs = [(i, i + 1) for i in indexes]
+
+    store.fold(shard, [entry_id], {CELL: pairs})
+
+    n, tally = total(store, 20_000)
+    assert {i: c for i, c in enumerate([n, *tally]) if c} == dict(pairs)

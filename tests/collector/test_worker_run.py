@@ -1,0 +1,100 @@
+"""The life of a worker: its pace, its rests, and a store that goes away."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from collector.errors import StorageUnavailableError
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from collector.worker import Pace, Worker
+from tests.support.memory_storage import MemoryStorage
+from tests.support.worker_desk import (
+    CELL,
+    ITEM_2,
+    MECHANISMS,
+    NO_WAIT,
+    counts,
+    put,
+)
+
+
+def test_run_folds_until_it_is_stopped_and_leaves_no_name_behind(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    put(store, *[ITEM_2] * 3)
+    stop = threading.Event()
+    beats: list[None] = []
+
+    def beat() -> None:
+        beats.append(None)
+        if len(beats) == 5:
+            stop.set()
+
+    Worker(store, MECHANISMS, pace=NO_WAIT, beat=beat).run(stop)
+
+    streams = [keys.stream(shard) for shard in range(store.shards)]
+    assert len(beats) == 5
+    assert counts(store)[0] == 3
+    assert [server.call("XINFO", "CONSUMERS", name, "workers") for name in streams] == [[], []]
+
+
+def test_run_survives_a_store_that_is_away_and_folds_when_it_is_back() -> None:
+    store = MemoryStorage()
+    put(store, ITEM_2)
+    store.failure = StorageUnavailableError("store: away")
+    stop = threading.Event()
+    rounds: list[None] = []
+
+    def beat() -> None:
+        rounds.append(None)
+        if len(rounds) == 4:
+            store.failure = None
+        if not store.entries:
+            stop.set()
+
+    Worker(store, MECHANISMS, pace=NO_WAIT, beat=beat).run(stop)
+
+    assert len(rounds) == 5
+    assert store.counters[CELL] == {0: 1, 3: 1}
+
+
+def test_run_ends_although_the_store_is_away() -> None:
+    store = MemoryStorage()
+    store.failure = StorageUnavailableError("store: away")
+    stop = threading.Event()
+
+    Worker(store, MECHANISMS, pace=NO_WAIT, beat=stop.set).run(stop)
+
+    assert stop.is_set()
+
+
+def test_a_rest_ends_when_the_worker_is_stopped() -> None:
+    stop = threading.Event()
+    worker = Worker(MemoryStorage(), MECHANISMS, pace=Pace(idle_s=3_600))
+    thread = threading.Thread(target=worker.run, args=(stop,))
+    thread.start()
+    stop.set()
+    thread.join(timeout=30)
+
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("count", "entries", "size", "expected"),
+    [
+        (16, 0, 0, 16),  # nothing was there
+        (16, 16, 1_600, 32),  # small ones: twice as many
+        (200, 200, 20_000, 256),  # up to the limit
+        (256, 256, 256 * 1_000_000, 16),  # large ones: as many as aimed at
+        (16, 2, 2 * 20_000_000, 1),  # very large ones: one at a time
+        (1, 1, 0, 2),
+    ],
+)
+def test_pace_follows_the_size_of_entries(
+    count: int, entries: int, size: int, expected: int
+) -> None:
+    assert Pace(batch_bytes=16_000_000).next_count(count, entries, size) == expected

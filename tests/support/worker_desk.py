@@ -1,0 +1,83 @@
+"""Entries and stores for tests of the worker."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from client_sdk.mechanisms.grr import GRR
+from collector.entry import Accepted, encode
+from collector.errors import TallyOverflowError
+from collector.storage import Cell, Claimed, Increments
+from collector.storage.redis import RedisStorage
+from collector.tally import merge
+from collector.worker import Pace
+from tests.support.memory_storage import MemoryStorage
+
+METRIC, NEWER = b"\x01" * 6, b"\x02" * 6
+CELL = Cell(METRIC, 3, "")
+MECHANISMS = {METRIC: GRR("1", 5)}
+DAY = 20_000
+NO_WAIT = Pace(min_idle_ms=0, idle_s=0, first_retry_s=0, last_retry_s=0)
+ITEM_2 = encode([Accepted(CELL, bytes([2]))])
+OUT_OF_RANGE = encode([Accepted(CELL, bytes([99]))])
+OF_NEWER_REGISTRY = encode([Accepted(CELL, bytes([2])), Accepted(Cell(NEWER, 3, ""), b"\0")])
+
+
+def put(store: RedisStorage | MemoryStorage, *entries: bytes) -> None:
+    for entry in entries:
+        store.append(secrets.token_bytes(16), DAY, entry)
+
+
+def counts(store: RedisStorage) -> list[int]:
+    """Return n and the tally of CELL."""
+    n, tally = merge(store.tallies(METRIC, [3]).get((3, ""), []), 5)
+    return [n, *tally.tolist()]
+
+
+class DyingBeforeFold:
+    """A store whose worker is killed between claim and fold."""
+
+    def __init__(self, inner: RedisStorage) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+        raise SystemExit
+
+
+class Interfering(MemoryStorage):
+    """A store in which a colleague folds entries before us."""
+
+    def __init__(self, taken: int) -> None:
+        super().__init__()
+        self.taken = taken
+        self.asked: list[list[str]] = []
+
+    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+        self.asked.append(list(ids))
+        for name in list(self.entries)[: self.taken]:
+            del self.entries[name]
+        self.taken = 0
+        return super().fold(shard, ids, increments)
+
+
+class Overflowing(MemoryStorage):
+    """A store in which one counter is full; counts deliveries as a real one does."""
+
+    def __init__(self, full: Cell) -> None:
+        super().__init__()
+        self.full = full
+        self.deliveries = 0
+
+    def claim(self, shard: int, consumer: str, count: int, min_idle_ms: int) -> list[Claimed]:
+        self.deliveries += 1
+        claimed = super().claim(shard, consumer, count, min_idle_ms)
+        return [Claimed(one.id, one.entry, self.deliveries) for one in claimed]
+
+    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+        if self.full in increments:
+            raise TallyOverflowError("store: a counter would leave its range")
+        return super().fold(shard, ids, increments)
