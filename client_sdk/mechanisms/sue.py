@@ -24,7 +24,7 @@ from ._base import Array, Numpy
 from ._exact import ceil_to_grid, exp_floor
 from ._frequency import Channel, FrequencyOracle
 
-MAX_ITEMS: Final = 1 << 16  # items; a report of 8 KiB, six of which fill a device's upload
+MAX_ITEMS: Final = 1 << 16  # items; a report of 8 KiB, five of which fill a device's upload
 BLOCK: Final = 255  # reports; so many bits add up in a byte, and numpy adds bytes fastest
 CHUNK: Final = 1 << 22  # bits unpacked at once, one byte each: 4 MiB, whatever the column
 

@@ -106,6 +106,9 @@ def distribution(
         try:
             reached[sample(path(choices))] += mass
         except Branch as at:
+            if mass * max(at.weights) < least_mass:
+                rest += mass  # every branch would end there
+                continue
             todo += [((*choices, i), mass * w) for i, w in enumerate(at.weights) if w]
     return Law(dict(reached), rest)
 

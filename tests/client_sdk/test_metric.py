@@ -1,0 +1,158 @@
+"""A metric: which values it takes, and the digest that changes if and only if its meaning does."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client_sdk.errors import InvalidValueError
+from client_sdk.metric import ItemDomain, Metric, NumberDomain
+from client_sdk.registry import Registry
+from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, file_with, table
+
+GRID = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "degrees")
+PLANS = ItemDomain(("free", "pro", "1"))
+SWITCH = ItemDomain(("false", "true"), boolean=True)
+
+
+def metric(fields: dict[str, str], **changes: str | None) -> Metric:
+    """Return the metric of *fields* with *changes*."""
+    return next(iter(Registry.from_text(file_with(fields, **changes))))
+
+
+def test_a_boolean_takes_true_and_false_only() -> None:
+    assert [SWITCH.encode(value, "m") for value in (False, True)] == [0, 1]
+    wrong: list[object] = [0, 1, 1.0, "true", None, [], Fraction(1)]
+    for value in wrong:
+        with pytest.raises(InvalidValueError, match=r"^m: takes True or False$"):
+            SWITCH.encode(value, "m")
+
+
+def test_a_category_takes_its_labels_only() -> None:
+    assert [PLANS.encode(label, "m") for label in ("free", "pro", "1")] == [0, 1, 2]
+    wrong: list[object] = ["Free", "", 1, True, None, b"free", ["free"], float("nan")]
+    for value in wrong:
+        with pytest.raises(InvalidValueError, match=r"^m: takes one of its 3 registered values$"):
+            PLANS.encode(value, "m")
+
+
+@pytest.mark.parametrize(
+    ("value", "position"),
+    [
+        (0, 20), (-5, 0), (5.0, 40), (0.125, Fraction(41, 2)), (Decimal("0.1"), Fraction(102, 5)),
+        (Fraction(1, 3), Fraction(64, 3)), (-0.0, 20), (5e-324, 20 + 4 * Fraction(5e-324)),
+        (2**63, 40), (-(10**400), 0), (1e308, 40), (sys.float_info.max, 40), (-6, 0),
+        (Decimal("1e300"), 40),
+    ],
+)  # fmt: skip
+def test_a_number_is_clamped_and_placed_exactly(value: float, position: Fraction) -> None:
+    encoded = GRID.encode(value, "m")
+
+    assert encoded == position
+    assert type(encoded) is Fraction
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(float("nan"), float("inf"), -float("inf"), Decimal("NaN"), Decimal("sNaN"), True, False),
+        *(Decimal("Infinity"), "1", b"1", None, [], 1j, Decimal("1e999999999")),
+        *(Decimal("-1e-999999999"), Decimal("0e999999999")),
+    ],
+    ids=repr,
+)
+def test_what_is_no_finite_number_is_refused(value: object) -> None:
+    with pytest.raises(InvalidValueError, match=r"^m: takes a "):
+        GRID.encode(value, "m")
+
+
+@given(st.floats() | st.integers() | st.decimals() | st.fractions() | st.text() | st.none())
+def test_whatever_is_accepted_lies_on_the_range(value: object) -> None:
+    try:
+        position = GRID.encode(value, "m")
+    except InvalidValueError as error:
+        assert str(error).startswith("m: takes a ")  # noqa: PT017  # both outcomes are the law
+        return
+
+    assert 0 <= position <= GRID.size - 1
+
+
+@pytest.mark.parametrize("domain", [SWITCH, PLANS, GRID], ids=["switch", "plans", "grid"])
+@pytest.mark.parametrize("canary", ["canary-7391", b"canary-7391", ["canary-7391"]], ids=repr)
+def test_the_error_of_a_refused_value_does_not_show_it(
+    domain: ItemDomain | NumberDomain, canary: object
+) -> None:
+    with pytest.raises(InvalidValueError) as caught:
+        domain.encode(canary, "m")
+
+    assert "7391" not in f"{caught.value} {caught.value!r} {vars(caught.value)}"
+    assert caught.value.__cause__ is None
+
+
+def test_the_digest_is_pinned() -> None:
+    assert metric(BOOLEAN).digest.hex() == "a69fe9f185f7"
+    assert metric(CATEGORY).digest.hex() == "f19a854dbdad"
+    assert metric(NUMBER).digest.hex() == "0df974055793"
+
+
+def test_the_meaning_is_canonical() -> None:
+    assert metric(NUMBER).meaning == (
+        '{"domain":{"max":"21/2","min":"0","step":"1/2","unit":"minutes"},"epsilon":"1",'
+        '"every":"7d","longitudinal":"fresh","mechanism":"discrete_laplace","name":"m",'
+        '"type":"number"}'
+    )
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        *({"title": '"Other"'}, {"question": '"Why?"'}, {"owner": '"x"'}, {"min_reports": "100"}),
+        *({"expires": "2050-01-01"}, {"expected_devices": "1"}, {"segments": "[]"}),
+        *({"epsilon": '"1"'}, {"epsilon": '"1.00"'}, {"epsilon": '"001.000000000"'}),
+    ],
+    ids=repr,
+)
+def test_what_does_not_change_the_meaning_keeps_the_digest(same: dict[str, str]) -> None:
+    assert metric(BOOLEAN, **same).digest == metric(BOOLEAN).digest
+
+
+@pytest.mark.parametrize(
+    ("fields", "change"),
+    [
+        (BOOLEAN, {"epsilon": '"1.000000001"'}),
+        (BOOLEAN, {"every": '"1d"'}),
+        (BOOLEAN, {"type": '"category"', "values": '["false", "true"]'}),
+        (CATEGORY, {"values": '["pro", "free", "team"]'}),
+        (CATEGORY, {"values": '["free", "pro", "team", "x"]'}),
+        (NUMBER, {"type": '"duration"'}),
+        (NUMBER, {"unit": '"hours"'}),
+        (NUMBER, {"min": "-0.5"}),
+        (NUMBER, {"max": "11.0"}),
+        (NUMBER, {"step": "0.25"}),
+    ],
+    ids=repr,
+)
+def test_what_changes_the_meaning_changes_the_digest(
+    fields: dict[str, str], change: dict[str, str]
+) -> None:
+    assert metric(fields, **change).digest != metric(fields).digest
+
+
+def test_the_name_is_part_of_the_meaning() -> None:
+    first, second = Registry.from_text(HEAD + table("a", BOOLEAN) + table("b", BOOLEAN))
+
+    assert first.digest != second.digest
+
+
+def test_equal_numbers_written_differently_mean_the_same() -> None:
+    assert metric(NUMBER, min="0.0", max="10.50", step="5e-1").digest == metric(NUMBER).digest
+
+
+def test_a_metric_asks_for_shares_or_for_a_mean() -> None:
+    assert (metric(BOOLEAN).is_frequency, metric(BOOLEAN).is_mean) == (True, False)
+    assert (metric(NUMBER).is_frequency, metric(NUMBER).is_mean) == (False, True)

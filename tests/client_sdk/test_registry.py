@@ -1,0 +1,197 @@
+"""The registry: every rule is named with its place, all at once, and a meaning has one digest."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from client_sdk.errors import RegistryError, UnknownMetricError
+from client_sdk.mechanisms import names
+from client_sdk.metric import Metric
+from client_sdk.registry import Registry
+from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, file_with, table
+
+GOOD = HEAD + table("dark_mode", BOOLEAN) + table("plan", CATEGORY) + table("session", NUMBER)
+
+
+def problems_of(text: str) -> tuple[str, ...]:
+    """Return the problems of a registry, or none."""
+    try:
+        Registry.from_text(text)
+    except RegistryError as error:
+        return error.problems
+    return ()
+
+
+def only(text: str) -> Metric:
+    """Return the one metric of a registry."""
+    return next(iter(Registry.from_text(text)))
+
+
+def test_a_good_file_is_read_in_its_order() -> None:
+    registry = Registry.from_text(GOOD)
+
+    assert registry.app == "notes"
+    assert registry.segments == {"platform": ("linux", "mac")}
+    assert [metric.name for metric in registry] == ["dark_mode", "plan", "session"]
+    assert registry.metric("plan").epsilon == 1
+    assert registry.by_digest[registry.metric("plan").digest] is registry.metric("plan")
+
+
+def test_a_file_is_read_from_a_path_as_from_text(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(GOOD, encoding="utf-8")
+
+    assert Registry.from_file(path) == Registry.from_text(GOOD)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RegistryError, match=r"missing\.toml: cannot be read"):
+        Registry.from_file(tmp_path / "missing.toml")
+
+
+def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
+    with pytest.raises(UnknownMetricError, match="known: dark_mode, plan, session"):
+        Registry.from_text(GOOD).metric("darkmode")
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "text", "start"),
+    [
+        (BOOLEAN, "title", None, "metrics.m.title: must be a non-empty text"),
+        (BOOLEAN, "question", '" "', "metrics.m.question: must be a non-empty text"),
+        (BOOLEAN, "owner", "7", "metrics.m.owner: must be a non-empty text"),
+        (BOOLEAN, "type", '"bool"', "metrics.m.type: must be one of boolean, category"),
+        (BOOLEAN, "type", None, "metrics.m.type: must be one of"),
+        (BOOLEAN, "every", '"2d"', "metrics.m.every: must be one of 1h, 1d, 7d, once"),
+        (BOOLEAN, "longitudinal", '"permanent"', "metrics.m.longitudinal: must be one of fresh"),
+        (BOOLEAN, "mechanism", "1", 'metrics.m.mechanism: must be "auto" or'),
+        (BOOLEAN, "mechanism", '"rappor"', "metrics.m: mechanism=rappor: is not known"),
+        (BOOLEAN, "mechanism", '"discrete_laplace"', "metrics.m: mechanism=discrete_laplace: does"),
+        (NUMBER, "mechanism", '"grr"', "metrics.m: mechanism=grr: does not fit this type"),
+        (BOOLEAN, "segments", '["country"]', "metrics.m.segments: must be a list of dimensions"),
+        (BOOLEAN, "segments", '"platform"', "metrics.m.segments: must be a list of dimensions"),
+        (BOOLEAN, "expected_devices", "0", "metrics.m.expected_devices: must be an integer of at"),
+        (BOOLEAN, "expected_devices", "true", "metrics.m.expected_devices: must be an integer"),
+        (BOOLEAN, "min_reports", "99", "metrics.m.min_reports: must be an integer of at least 100"),
+        (BOOLEAN, "expires", '"2099-12-31"', "metrics.m.expires: must be a date such as"),
+        (BOOLEAN, "expires", "2099-12-31T00:00:00", "metrics.m.expires: must be a date such as"),
+        (BOOLEAN, "expires", None, "metrics.m.expires: must be a date such as"),
+        (BOOLEAN, "values", '["a", "b"]', "metrics.m.values: is not a known key; known: "),
+        (BOOLEAN, "epsilom", '"1"', "metrics.m.epsilom: is not a known key; known: "),
+        (CATEGORY, "values", '["a"]', "metrics.m.values: must be a list of at least 2"),
+        (CATEGORY, "values", '["a", "a"]', "metrics.m.values: must be a list of at least 2"),
+        (CATEGORY, "values", '["a", 1]', "metrics.m.values: must be a list of at least 2"),
+        (CATEGORY, "values", '["a", "\\u202eb"]', "metrics.m.values: must be a list of at least"),
+        (CATEGORY, "values", f'["a", "{"b" * 101}"]', "metrics.m.values: must be a list of at"),
+        (CATEGORY, "min", "1", "metrics.m.min: is not a known key"),
+        (NUMBER, "step", "0.4", "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, "step", "0", "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, "step", "-0.5", "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, "max", "0", "metrics.m.step: must be positive and divide max - min"),
+        (NUMBER, "max", "nan", "metrics.m.max: must be a finite number"),
+        (NUMBER, "min", "-inf", "metrics.m.min: must be a finite number"),
+        (NUMBER, "max", "1e999999999", "metrics.m.max: must be a finite number"),
+        (NUMBER, "min", "true", "metrics.m.min: must be a finite number"),
+        (NUMBER, "step", None, "metrics.m.step: must be a finite number"),
+        (NUMBER, "unit", None, "metrics.m.unit: must be a non-empty text"),
+        (NUMBER, "max", "16777216", "metrics.m.step: must leave fewer than 16777216 grid points"),
+    ],
+)
+def test_a_broken_rule_is_named_with_its_place(
+    fields: dict[str, str], key: str, text: str | None, start: str
+) -> None:
+    problems = problems_of(file_with(fields, **{key: text}))
+
+    assert [problem for problem in problems if problem.startswith(start)]
+
+
+@pytest.mark.parametrize(
+    "epsilon",
+    [
+        *('"0"', '"nan"', '"inf"', '"1e9"', '"-1"', '""', '"1."', '".5"', '" 1"', '"+1"', '"17"'),
+        *('"0.1234567891"', '"0.0000000000"', '"1_0"', '"١"', '"16.000000001"', "1.0", "1", "true"),
+    ],
+)
+def test_an_epsilon_that_is_no_quoted_decimal_in_range_is_refused(epsilon: str) -> None:
+    problems = problems_of(file_with(BOOLEAN, epsilon=epsilon))
+
+    assert len(problems) == 1
+    assert problems[0].startswith(("metrics.m.epsilon: must be", "metrics.m: epsilon="))
+
+
+def test_an_epsilon_left_out_is_refused() -> None:
+    assert problems_of(file_with(BOOLEAN, epsilon=None))[0].startswith("metrics.m.epsilon: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("schema = 1", "schema = 2", "schema: must be 1"),
+        ("schema = 1", "schema = true", "schema: must be 1"),
+        ("schema = 1", "schema = 1.0", "schema: must be 1"),
+        ("schema = 1", "", "schema: must be 1"),
+        ('app = "notes"', 'app = "My Notes"', "app: a name must be 1 to 64 of a-z, 0-9, _ and ."),
+        ('app = "notes"', "", "app: a name must be 1 to 64 of a-z, 0-9, _ and ."),
+        ('app = "notes"', 'app = "notes"\ncolour = 1', "registry.colour: is not a known key"),
+        ('["linux", "mac"]', '["linux"]', "segments.platform: must be a list of at least 2"),
+        ("platform =", '"Plat form" =', "segments.Plat form: a name must be 1 to 64"),
+        ("metrics.", "metrix.", "metrics: must hold at least one metric"),
+        ('metrics."plan"', 'metrics."Plan!"', "metrics.Plan!: a name must be 1 to 64"),
+    ],
+)
+def test_a_broken_rule_of_the_whole_file_is_named(old: str, new: str, problem: str) -> None:
+    assert [line for line in problems_of(GOOD.replace(old, new)) if line.startswith(problem)]
+
+
+def test_text_that_is_no_toml_is_refused() -> None:
+    assert problems_of("schema = = 1")[0].startswith("registry: is not TOML: ")
+
+
+def test_a_metric_that_is_no_table_is_refused() -> None:
+    text = 'schema = 1\napp = "notes"\n[metrics]\nplan = 3\n'
+
+    assert problems_of(text) == ("metrics.plan: must be a table",)
+
+
+def test_all_problems_of_a_file_are_reported_at_once() -> None:
+    text = GOOD.replace("schema = 1", "schema = 3") + table(
+        "last", BOOLEAN, epsilon='"x"', title=None
+    )
+    text = text.replace('"7d"', '"8d"', 1)
+
+    problems = problems_of(text)
+
+    places = [problem.split(":")[0] for problem in problems]
+    assert places == [
+        "schema",
+        "metrics.dark_mode.every",
+        "metrics.last.title",
+        "metrics.last.epsilon",
+    ]
+
+
+def test_the_mechanism_and_min_reports_have_defaults() -> None:
+    metric = only(file_with(CATEGORY, mechanism=None, min_reports=None))
+
+    assert metric.min_reports == 1000
+    assert metric.mechanism_name in names()
+
+
+def test_a_segment_must_be_declared() -> None:
+    registry = Registry.from_text(GOOD)
+
+    registry.require_segment({"platform": "mac"})
+    with pytest.raises(RegistryError, match=r"^segment\.platform: must be a declared dimension"):
+        registry.require_segment({"platform": "amiga"})
+    with pytest.raises(RegistryError, match=r"^segment\.country: must be a declared dimension"):
+        registry.require_segment({"country": "mac"})
+
+
+def test_the_domain_of_a_number_metric_is_its_exact_grid() -> None:
+    metric = only(file_with(NUMBER))
+
+    assert metric.domain.size == 22
+    assert metric.encode(Fraction(3, 4)) == Fraction(3, 2)

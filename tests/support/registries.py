@@ -1,0 +1,50 @@
+"""Registry files for tests: a good one, and good ones with one thing changed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HEAD: Final = """
+schema = 1
+app = "notes"
+
+[segments]
+platform = ["linux", "mac"]
+"""
+
+BOOLEAN: Final = {
+    "title": '"Dark mode"',
+    "question": '"Is dark mode worth maintaining?"',
+    "type": '"boolean"',
+    "epsilon": '"1.0"',
+    "every": '"7d"',
+    "longitudinal": '"fresh"',
+    "mechanism": '"grr"',
+    "segments": '["platform"]',
+    "expected_devices": "20000",
+    "min_reports": "500",
+    "owner": '"team-ui"',
+    "expires": "2099-12-31",
+}
+CATEGORY: Final = {**BOOLEAN, "type": '"category"', "values": '["free", "pro", "team"]'}
+NUMBER: Final = {
+    **BOOLEAN,
+    "type": '"number"',
+    "mechanism": '"discrete_laplace"',
+    "min": "0",
+    "max": "10.5",
+    "step": "0.5",
+    "unit": '"minutes"',
+}
+
+
+def table(name: str, fields: dict[str, str], **changes: str | None) -> str:
+    """Return a metric's table with fields changed, or left out where the change is None."""
+    merged = {**fields, **changes}
+    lines = [f"{key} = {text}" for key, text in merged.items() if text is not None]
+    return "\n".join([f'[metrics."{name}"]', *lines, ""])
+
+
+def file_with(fields: dict[str, str], **changes: str | None) -> str:
+    """Return a registry of the one metric ``m``."""
+    return HEAD + table("m", fields, **changes)
