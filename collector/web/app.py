@@ -1,10 +1,9 @@
-"""The application factory, and what its routes share."""
+"""The application factory."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from flask import Flask
 from werkzeug.wrappers import Response
@@ -16,16 +15,7 @@ from ..config import Config
 from ..storage import Storage
 from ..storage.connect import connect
 from . import health, ingest, pages, problems, query
-
-
-@dataclass(frozen=True)
-class Services:
-    """What a route may use: settings, metrics, store, and Unix time in seconds."""
-
-    config: Config
-    catalog: Catalog
-    storage: Storage
-    clock: Callable[[], float]
+from .services import Services
 
 
 def create_app(
@@ -43,7 +33,7 @@ def create_app(
     catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
     app = Flask(__name__)
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
-    app.extensions["hearsay"] = Services(config, catalog, storage or connect(config), clock)
+    Services(config, catalog, storage or connect(config), clock).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
     for blueprint in (ingest.blueprint, query.blueprint, health.blueprint, pages.blueprint):
         app.register_blueprint(blueprint)

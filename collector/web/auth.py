@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from flask import current_app, request
+from flask import request
 
 from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
 from ..config import GATEWAY, digest_of, is_loopback
 from ..errors import UnauthorizedError
-
-if TYPE_CHECKING:
-    from .app import Services
-
-
-def services() -> Services:
-    """Return what the running application was built with."""
-    shared: Services = current_app.extensions["hearsay"]
-    return shared
+from .services import services
 
 
 def require_write_key() -> int:

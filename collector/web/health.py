@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from .auth import services
+from .services import services
 
 blueprint = Blueprint("health", __name__)
 

@@ -11,8 +11,9 @@ from ..entry import encode
 from ..errors import UnsupportedTypeError
 from ..intake import judge
 from ..wire import JSON, MSGPACK, decode
-from .auth import require_write_key, services
+from .auth import require_write_key
 from .bodies import read_body
+from .services import services
 
 blueprint = Blueprint("ingest", __name__)
 

@@ -8,7 +8,8 @@ from markupsafe import Markup
 
 from ..charts import bars
 from ..query import ask, reply
-from .auth import require_page_reader, services
+from .auth import require_page_reader
+from .services import services
 
 blueprint = Blueprint("pages", __name__)
 

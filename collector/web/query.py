@@ -11,7 +11,8 @@ from client_sdk.metric import ItemDomain, Metric
 
 from ..errors import QueryError
 from ..query import Question, ask, reply
-from .auth import require_read_token, services
+from .auth import require_read_token
+from .services import services
 
 blueprint = Blueprint("query", __name__)
 
