@@ -84,7 +84,7 @@ class Client:
                 self._stats.add(Reason.OUTBOX_FULL, dropped)
 
     def flush(self, timeout: float = FLUSH_TIMEOUT) -> None:
-        """Send what waits, once; begin no upload after *timeout* seconds.
+        """Send what waits, once, and wait for no answer after *timeout* seconds.
 
         After a failure nothing is sent until the waiting time, which the collector may lengthen
         up to a day, is over.
@@ -95,7 +95,10 @@ class Client:
                 self._uploader.flush(timeout)
 
     def close(self) -> None:
-        """Send what waits, if the last try went well, and close the database."""
+        """Send what waits, if the last try went well, and close the database.
+
+        A flush of another thread that still waits for its answer leaves its upload for next time.
+        """
         if not self._uploader.failing:
             self.flush(CLOSE_TIMEOUT)
         with self._counting():
@@ -129,13 +132,15 @@ class Client:
         with self._counting():
             if self._switch.consent is not Consent.DENIED or not self._store.exists:
                 return
-            with self._store.transaction() as tx:
-                wiped = outbox.wipe(tx)
-            if wiped:
-                self._store.scrub()
-            self._stats.add(Reason.REVOKED, wiped)
-            if self._closed:
-                self._store.close()
+            try:
+                self._store.open()
+                with self._store.transaction() as tx:
+                    wiped = outbox.wipe(tx)
+                self._stats.add(Reason.REVOKED, wiped)
+                self._store.scrub()  # even if nothing was wiped: an earlier scrub may have failed
+            finally:
+                if self._closed:
+                    self._store.close()
 
     @contextmanager
     def _counting(self) -> Iterator[None]:

@@ -22,6 +22,11 @@ def day_of(seconds: float) -> int:
     return int(seconds // DAY)
 
 
+def day_of_date(day: date) -> int:
+    """Return the epoch day of a calendar *day*."""
+    return (day - date(1970, 1, 1)).days
+
+
 def epoch_of(every: str, seconds: float) -> int:
     """Return the number of the epoch of length *every* that holds Unix time *seconds*.
 
@@ -62,7 +67,7 @@ def epochs_between(every: str, first: date, last: date) -> range:
 
 
 def _midnight(day: date) -> int:
-    return (day - date(1970, 1, 1)).days * DAY
+    return day_of_date(day) * DAY
 
 
 def _offset(every: str) -> int:

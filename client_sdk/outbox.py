@@ -24,6 +24,8 @@ from .report import Report, columns_of, seal
 if TYPE_CHECKING:
     from .store import Transaction
 
+MAX_SEALED: Final = 5  # uploads beyond which a failing one lets no further be sealed before it
+
 _COLUMN_FRAME: Final = 80  # bytes of JSON around a payload: names, digest, an epoch of 20 digits
 _UPLOAD_FRAME: Final = 128  # bytes of JSON around segment and columns
 
@@ -62,12 +64,31 @@ class Outbox:
 
 
 def next_upload(tx: Transaction, day: int, randomness: Randomness) -> Sealed | None:
-    """Return the oldest sealed upload; without one, seal what waits; None if nothing waits.
+    """Return the first sealed upload; without one, seal what waits; None if nothing waits.
 
     Raises: EntropyError: no upload id could be drawn.
     """
     row = tx.execute("SELECT id, body, reports FROM uploads ORDER BY number LIMIT 1").fetchone()
     return _seal_oldest(tx, day, randomness) if row is None else Sealed(*row)
+
+
+def defer(tx: Transaction, upload_id: bytes, day: int, randomness: Randomness) -> None:
+    """Put a sealed upload behind all others, and behind what waits, so that it cannot block them.
+
+    Its bytes stay.  During an outage each try would seal the few reports made since the last, so
+    there are never more than MAX_SEALED uploads by this.
+
+    Raises: EntropyError: no upload id could be drawn.
+    """
+    if tx.execute("SELECT 1 FROM uploads WHERE id = ?", (upload_id,)).fetchone() is None:
+        return  # another process, or a revocation, came first
+    (sealed,) = tx.execute("SELECT count(*) FROM uploads").fetchone()
+    if sealed < MAX_SEALED:
+        _seal_oldest(tx, day, randomness)
+    tx.execute(
+        "UPDATE uploads SET number = (SELECT max(number) + 1 FROM uploads) WHERE id = ?",
+        (upload_id,),
+    )
 
 
 def remove(tx: Transaction, upload_id: bytes) -> bool:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
-from typing import Final
 
 from .consent import ConsentSwitch
-from .epoch import day_of, epoch_of
+from .epoch import day_of, day_of_date, epoch_of
 from .errors import ExpiredMetricError, UnknownMetricError
 from .ledger import Charge, Ledger
 from .metric import Metric
@@ -16,8 +14,6 @@ from .randomness import Randomness
 from .registry import Registry
 from .report import Report
 from .store import Store
-
-_DAY_ZERO: Final = date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class Recorder:
         metric = self._metric(name)
         encoded = metric.encode(value)
         day, epoch = day_of(now), epoch_of(metric.every, now)
-        if day > (metric.expires - _DAY_ZERO).days:
+        if day > day_of_date(metric.expires):
             raise ExpiredMetricError(f"expires={metric.expires}: has passed")
         charge = Charge(metric.digest, epoch, metric.mechanism.spent_nano, day)
         with self.store.transaction() as tx:

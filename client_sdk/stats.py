@@ -47,6 +47,7 @@ class Reason(StrEnum):
     DUPLICATES = "duplicates"  # acknowledged again: an earlier answer was lost
     NETWORK = "network"  # tries without an answer
     POSTPONED = "postponed"  # tries that the collector asked to repeat later
+    REFUSED = "refused"  # tries turned away because of the key, the address or a proxy
 
     # failures of the device, whatever was being done
     ENTROPY = "entropy"

@@ -72,6 +72,7 @@ class Store:
         self._folder = folder
         self._lock = ProcessLock()
         self._connections: dict[int, sqlite3.Connection] = {}  # by process id
+        self._closed = False
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -103,23 +104,40 @@ class Store:
         return os.path.exists(os.path.join(self._folder, FILE_NAME))
 
     def scrub(self) -> None:
-        """Overwrite what deleted rows left in the file and its log.  Raises StoreError."""
+        """Overwrite what deleted rows left.  Raises StoreError if a reader still needs it."""
         import sqlite3
 
         with self._lock:
             try:
-                self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            except sqlite3.Error as error:
+                if not self._has_log():
+                    return
+                busy = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except (sqlite3.Error, FileNotFoundError) as error:
                 raise StoreError(f"{FILE_NAME}: {error}") from error
+            if busy:
+                raise StoreError(f"{FILE_NAME}: its log is in use by another connection")
+
+    def open(self) -> None:
+        """Let transactions through again after ``close``."""
+        with self._lock:
+            self._closed = False
 
     def close(self) -> None:
-        """Close the database.  A store in memory forgets everything; a file can be used again."""
+        """Close the database and refuse transactions.  A store in memory forgets everything."""
         with self._lock:
+            self._closed = True
             connection = self._connections.pop(os.getpid(), None)
             if connection is not None:
                 connection.close()
 
+    def _has_log(self) -> bool:
+        """Whether the log holds anything; as it empties, deleted rows are overwritten."""
+        log = os.path.join(self._folder or "", f"{FILE_NAME}-wal")
+        return self._folder is not None and os.path.exists(log) and os.path.getsize(log) > 0
+
     def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"{FILE_NAME}: was closed")
         pid = os.getpid()
         connection = self._connections.get(pid)
         if connection is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from .errors import InvalidParameterError, TransportError
+from .exchange import Exchange
 
 if TYPE_CHECKING:
     import requests
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 PATH: Final = "/v1/reports"
 USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
 TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
+MAX_EXCHANGE: Final = 60.0  # seconds for one upload in all, however long the caller would wait
+_PART: Final = 256  # bytes; an acknowledgement is shorter, and a read waits for all of its part
 MAX_ANSWER: Final = 64 * 1024  # bytes; a rejection for each of 256 columns is a third of it
 
 _KEY: Final = re.compile(r"[!-~]{1,512}", re.ASCII)
@@ -32,9 +36,10 @@ class Answer:
 class Transport(Protocol):
     """Delivers uploads.  Called by one thread at a time."""
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes, timeout: float) -> Answer:
         """Deliver *body* and return the answer.
 
+        Args:   timeout: seconds, positive, after which the caller is to be let go.
         Raises: TransportError: no answer; *body* may or may not have arrived.
         """
 
@@ -68,9 +73,25 @@ class RequestsTransport:
         self._auth = _Bearer(write_key)
         self._given = session
         self._own: dict[int, requests.Session] = {}  # by process id: children share no connection
+        self._last: Exchange[Answer] | None = None
 
-    def send(self, body: bytes) -> Answer:
-        """POST *body*.  Raises TransportError if no status arrives."""
+    def send(self, body: bytes, timeout: float) -> Answer:
+        """POST *body*.  A status that arrived in time counts, whatever became of its body.
+
+        Raises: TransportError: no status within *timeout* seconds, the search for the address
+                included, or an earlier request that was given up has not ended yet.
+        """
+        if self._last is not None and self._last.running:
+            raise TransportError("no answer: an earlier request still runs")
+        limit = min(timeout, MAX_EXCHANGE)
+        self._last = Exchange(self._post(body, limit))
+        answer = self._last.latest_within(limit)
+        if answer is None:
+            raise TransportError("no answer: timeout")
+        return answer
+
+    def _post(self, body: bytes, limit: float) -> Generator[Answer, None, None]:
+        """Yield the answer to *body* as soon as there is a status, and again as its body comes."""
         import requests
 
         session = self._session()
@@ -85,7 +106,7 @@ class RequestsTransport:
                     "Accept-Encoding": "identity",
                 },
                 auth=self._auth,
-                timeout=TIMEOUT,
+                timeout=(min(TIMEOUT[0], limit), min(TIMEOUT[1], limit)),
                 allow_redirects=False,
                 stream=True,
             )
@@ -94,7 +115,12 @@ class RequestsTransport:
             raise TransportError(f"no answer: {kind}") from None  # its request holds the key
         with response:
             wait = _retry_after(response.headers.get("Retry-After"), response.headers.get("Date"))
-            return Answer(response.status_code, wait, _body(response))
+            answer, read = Answer(response.status_code, wait), bytearray()
+            yield answer
+            for part in _body(response):
+                read += part
+                yield answer
+            yield replace(answer, body=bytes(read))
 
     def _session(self) -> requests.Session:
         import requests
@@ -108,15 +134,18 @@ class RequestsTransport:
         return session
 
 
-def _body(response: requests.Response) -> bytes:
-    """Return the beginning of the body; what is lost of it does not change the status."""
+def _body(response: requests.Response) -> Iterator[bytes]:
+    """Yield the beginning of the body; what is lost of it does not change the status."""
     from urllib3.exceptions import HTTPError
 
     try:
-        read: bytes = response.raw.read(MAX_ANSWER, decode_content=False)
+        for _ in range(MAX_ANSWER // _PART):
+            part: bytes = response.raw.read(_PART, decode_content=False)
+            if not part:
+                return
+            yield part
     except (HTTPError, OSError):
-        return b""
-    return read
+        return
 
 
 def _refuse_cookies(session: requests.Session) -> None:

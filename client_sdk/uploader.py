@@ -27,6 +27,7 @@ MAX_BACKOFF: Final = 6 * HOUR  # seconds; a collector that returns is found the 
 
 _ACCEPTED: Final = 202
 _TRANSIENT: Final = (408, 425, 429)  # and every 5xx
+_PERMANENT: Final = (400, 409, 410, 413, 415, 422)  # these blame the body, nothing else does
 
 
 class Outcome(Enum):
@@ -35,6 +36,10 @@ class Outcome(Enum):
     ACCEPTED = auto()  # durable at the collector: delete
     TRANSIENT = auto()  # keep, and send the same bytes later
     PERMANENT = auto()  # never accepted as it is: drop
+    INCAPABLE = auto()  # this key, address or proxy cannot take it now: keep, as if transient
+
+
+_KEPT: Final = {Outcome.TRANSIENT: Reason.POSTPONED, Outcome.INCAPABLE: Reason.REFUSED}
 
 
 def outcome_of(status: int) -> Outcome:
@@ -43,7 +48,7 @@ def outcome_of(status: int) -> Outcome:
         return Outcome.ACCEPTED
     if status in _TRANSIENT or 500 <= status <= 599:
         return Outcome.TRANSIENT
-    return Outcome.PERMANENT
+    return Outcome.PERMANENT if status in _PERMANENT else Outcome.INCAPABLE
 
 
 class Uploader:
@@ -68,7 +73,7 @@ class Uploader:
     def flush(self, timeout: float) -> None:
         """Make one pass: send every upload once, and stop at the first that must wait.
 
-        Args:   timeout: seconds after which no further upload is begun.
+        Args:   timeout: seconds after which no upload is begun and no answer awaited.
         Raises: StoreError, EntropyError: what was not acknowledged is kept.
         """
         deadline = self._clock() + timeout
@@ -79,7 +84,8 @@ class Uploader:
                 return
             upload = self._begin()
             while upload is not None:
-                answer = self._send(upload)
+                # no longer than asked, even if the clock was set back meanwhile
+                answer = self._send(upload, min(timeout, deadline - self._clock()))
                 if answer is None:
                     return
                 upload = self._settle(upload, answer, more=self._clock() < deadline)
@@ -117,20 +123,30 @@ class Uploader:
             return None
         return outbox.next_upload(tx, day_of(self._clock()), self._randomness)
 
-    def _send(self, upload: Sealed) -> Answer | None:
-        """Return the answer to *upload*, or None if it must be sent again later."""
+    def _send(self, upload: Sealed, timeout: float) -> Answer | None:
+        """Return the answer that settles *upload*, or None if it must be sent later."""
+        if timeout <= 0 or not self._consent.granted:  # again: sealing took time
+            return None
         try:
-            answer = self._transport.send(upload.body)
-        except TransportError:
-            self._stats.add(Reason.NETWORK)
+            answer = self._transport.send(upload.body, timeout)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not be met in a loop
+            lost = isinstance(error, TransportError)
+            self._stats.add(Reason.NETWORK if lost else Reason.INTERNAL)
             self._postpone(0.0)
             return None
-        if outcome_of(answer.status) is Outcome.TRANSIENT:
-            self._stats.add(Reason.POSTPONED)
+        reason = _KEPT.get(outcome_of(answer.status))
+        if reason is not None:
+            self._stats.add(reason)
             self._postpone(answer.retry_after or 0.0)
+            self._defer(upload)
             return None
         self._failures = 0
         return answer
+
+    def _defer(self, upload: Sealed) -> None:
+        """Let others go first next time: it may be this upload that the collector fails at."""
+        with self._store.transaction() as tx:
+            outbox.defer(tx, upload.upload_id, day_of(self._clock()), self._randomness)
 
     def _postpone(self, retry_after: float) -> None:
         """Wait a random part of an exponentially growing time, and at least *retry_after*."""

@@ -116,13 +116,15 @@ def test_stats_name_every_reason_and_nothing_else() -> None:
 def test_every_recorded_report_is_counted_to_its_end() -> None:
     ends = ("uploaded", "rejected", "outbox_full", "too_old", "revoked")
     clock, registry = FakeClock(), many_metrics(520)
-    transport = ScriptedTransport([202, 400, 503])
+    transport = ScriptedTransport([202, 400, 503, 401, ValueError("broken")])
     client = make_client(registry=registry, clock=clock, transport=transport)
 
     for i in range(510):
         client.record(f"m{i}", True)
-    client.flush()
-    clock.advance(days=15)
+    for _ in range(3):  # each of what keeps an upload is met once
+        client.flush()
+        clock.advance(days=1)
+    clock.advance(days=12)
     client.flush()
     client.record("m0", True)
     client.set_consent(Consent.DENIED)
@@ -131,6 +133,7 @@ def test_every_recorded_report_is_counted_to_its_end() -> None:
     client.close()
     assert [counts[end] for end in ends] == [200, 200, 10, 100, 1]
     assert counts["recorded"] == sum(counts[end] for end in ends)
+    assert (counts["postponed"], counts["refused"], counts["internal"]) == (1, 1, 1)
 
 
 def test_a_client_reads_its_registry_from_a_path(tmp_path: Path) -> None:

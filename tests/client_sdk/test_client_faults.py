@@ -26,7 +26,7 @@ FAILING_OUTBOX = (
 class BrokenTransport:
     """A transport that does not keep its contract."""
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes, timeout: float) -> Answer:
         raise RuntimeError("broken")
 
 

@@ -15,6 +15,7 @@ from client_sdk.epoch import (
     HOUR,
     LENGTHS,
     day_of,
+    day_of_date,
     epoch_label,
     epoch_of,
     epoch_start,
@@ -62,6 +63,13 @@ def test_once_is_one_epoch_that_never_ends(now: float) -> None:
 
 def test_time_before_1970_counts_downwards() -> None:
     assert (day_of(-1), day_of(0), day_of(DAY - 0.5), day_of(DAY)) == (-1, 0, 0, 1)
+
+
+@pytest.mark.parametrize("day", [date(1969, 12, 31), date(1970, 1, 1), date(2024, 10, 4)])
+def test_a_date_is_the_epoch_day_of_all_its_seconds(day: date) -> None:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+    assert {day_of(midnight), day_of(midnight + DAY - 1)} == {day_of_date(day)}
     assert epoch_of("1h", -1) == -1
 
 

@@ -100,11 +100,23 @@ def test_a_closed_file_opens_again_with_all_it_held(tmp_path: Path) -> None:
     insert(store)
     store.close()
 
+    store.open()
     with store.transaction() as tx:
         count = tx.execute(COUNT).fetchone()
 
     assert count == (1,)
     store.close()
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_a_closed_store_refuses_and_opens_nothing(tmp_path: Path, in_memory: bool) -> None:
+    store = Store(None if in_memory else tmp_path)
+    store.close()
+
+    with pytest.raises(StoreError, match="was closed"):
+        insert(store)
+
+    assert not store.exists
 
 
 def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
@@ -144,16 +156,3 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="data_dir="):
         insert(Store(tmp_path / "taken"))
-
-
-def test_a_scrub_leaves_no_byte_of_deleted_rows(tmp_path: Path) -> None:
-    store, secret = Store(tmp_path), b"payload-to-be-forgotten"
-    with store.transaction() as tx:
-        tx.execute("INSERT INTO reports VALUES (1, x'00', 0, ?, '{}', 0)", (secret,))
-    with store.transaction() as tx:
-        tx.execute("DELETE FROM reports")
-
-    store.scrub()
-
-    assert all(secret not in path.read_bytes() for path in tmp_path.iterdir())
-    store.close()

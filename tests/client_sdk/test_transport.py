@@ -59,14 +59,14 @@ def collector() -> Iterator[Collector]:
 
 
 def test_an_upload_is_posted_as_it_is(collector: Collector) -> None:
-    answer = RequestsTransport(collector.url + "/", KEY).send(BODY)
+    answer = RequestsTransport(collector.url + "/", KEY).send(BODY, 30.0)
 
     path, _, body = collector.seen[0]
     assert (path, body, answer) == ("/v1/reports", BODY, Answer(202, None, b"{}"))
 
 
 def test_the_headers_are_the_same_on_every_device(collector: Collector) -> None:
-    RequestsTransport(collector.url, KEY).send(BODY)
+    RequestsTransport(collector.url, KEY).send(BODY, 30.0)
 
     assert collector.seen[0][1] == {
         "Host": collector.url.removeprefix("http://"),
@@ -86,8 +86,8 @@ def test_no_cookie_is_kept(collector: Collector, given: bool) -> None:
     with requests.Session() as session:
         transport = RequestsTransport(collector.url, KEY, session if given else None)
 
-        transport.send(BODY)
-        transport.send(BODY)
+        transport.send(BODY, 30.0)
+        transport.send(BODY, 30.0)
 
     assert ["Cookie" in headers for _, headers, _ in collector.seen] == [False, False]
 
@@ -95,7 +95,7 @@ def test_no_cookie_is_kept(collector: Collector, given: bool) -> None:
 def test_no_redirect_is_followed(collector: Collector) -> None:
     collector.status, collector.headers = 307, {"Location": f"{collector.url}/elsewhere"}
 
-    answer = RequestsTransport(collector.url, KEY).send(BODY)
+    answer = RequestsTransport(collector.url, KEY).send(BODY, 30.0)
 
     assert (answer.status, len(collector.seen)) == (307, 1)
 
@@ -131,25 +131,25 @@ def test_a_retry_after_is_read_in_both_of_its_forms(
 ) -> None:
     collector.status, collector.headers = 503, headers
 
-    assert RequestsTransport(collector.url, KEY).send(BODY).retry_after == seconds
+    assert RequestsTransport(collector.url, KEY).send(BODY, 30.0).retry_after == seconds
 
 
 def test_only_the_beginning_of_a_long_answer_is_read(collector: Collector) -> None:
     collector.body = b"x" * (4 * MAX_ANSWER)
 
-    assert len(RequestsTransport(collector.url, KEY).send(BODY).body) == MAX_ANSWER
+    assert len(RequestsTransport(collector.url, KEY).send(BODY, 30.0).body) == MAX_ANSWER
 
 
 def test_a_body_that_breaks_off_does_not_change_the_status(collector: Collector) -> None:
     collector.headers = {"Content-Length": "1000", "Connection": "close"}
 
-    assert RequestsTransport(collector.url, KEY).send(BODY) == Answer(202, None, b"{}")
+    assert RequestsTransport(collector.url, KEY).send(BODY, 30.0) == Answer(202, None, b"{}")
 
 
 def test_a_body_that_cannot_be_read_does_not_change_the_status(collector: Collector) -> None:
     collector.headers, collector.body = {"Transfer-Encoding": "chunked"}, b"not a length\r\n"
 
-    assert RequestsTransport(collector.url, KEY).send(BODY) == Answer(202, None, b"")
+    assert RequestsTransport(collector.url, KEY).send(BODY, 30.0) == Answer(202, None, b"")
 
 
 def test_no_answer_is_a_transport_error_that_shows_no_key() -> None:
@@ -157,7 +157,7 @@ def test_no_answer_is_a_transport_error_that_shows_no_key() -> None:
         url = f"http://127.0.0.1:{server.server_port}"
 
     with pytest.raises(TransportError) as caught:
-        RequestsTransport(url, KEY).send(BODY)
+        RequestsTransport(url, KEY).send(BODY, 30.0)
 
     assert str(caught.value) == "no answer: ConnectionError"
     assert caught.value.__cause__ is None

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from client_sdk import outbox
 from client_sdk.consent import Consent
 from client_sdk.errors import TransportError
-from client_sdk.transport import MAX_ANSWER, Answer
-from client_sdk.uploader import MAX_BACKOFF, Outcome, outcome_of, read_acknowledgement
+from client_sdk.uploader import MAX_BACKOFF, Outcome, outcome_of
 from tests.support.device_desk import Desk
 from tests.support.device_transport import HookedTransport, LossyCollector, ScriptedTransport
 
@@ -24,7 +23,8 @@ LOST = TransportError("lost")
     [
         (202, Outcome.ACCEPTED),
         *((status, Outcome.TRANSIENT) for status in (408, 425, 429, 500, 502, 503, 504, 599)),
-        *((s, Outcome.PERMANENT) for s in (200, 204, 301, 302, 400, 401, 403, 404, 410, 413, 422)),
+        *((status, Outcome.PERMANENT) for status in (400, 409, 410, 413, 415, 422)),
+        *((s, Outcome.INCAPABLE) for s in (200, 204, 301, 302, 307, 401, 403, 404, 405, 407, 600)),
     ],
 )
 def test_every_status_has_one_meaning(status: int, outcome: Outcome) -> None:
@@ -43,10 +43,15 @@ def test_an_accepted_upload_is_deleted_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "reason"), [(LOST, "network"), (503, "postponed"), (429, "postponed")]
+    ("failure", "reason"),
+    [
+        *((LOST, "network"), (503, "postponed"), (429, "postponed")),
+        *((status, "refused") for status in (200, 302, 401, 403, 404, 405)),
+        *((error, "internal") for error in (ImportError("requests"), ValueError("label too long"))),
+    ],
 )
-def test_a_transient_failure_keeps_the_upload_and_resends_the_same_bytes(
-    failure: TransportError | int, reason: str
+def test_a_failure_that_may_pass_keeps_the_upload_and_resends_the_same_bytes(
+    failure: Exception | int, reason: str
 ) -> None:
     transport = ScriptedTransport([failure])
     desk = Desk(transport)
@@ -164,36 +169,3 @@ def test_a_network_that_loses_anything_never_loses_or_doubles_a_report(
     assert all(len(bodies) == 1 for bodies in collector.bodies.values())
     assert collector.reports() == put - desk.waiting()
     assert desk.counts()["uploaded"] == put - desk.waiting()
-
-
-def test_reports_that_the_collector_rejected_are_not_counted_as_uploaded() -> None:
-    body = b'{"accepted":1,"duplicate":true,"rejected":[{"column":0,"reason":"x","count":2}]}'
-    desk = Desk(ScriptedTransport([Answer(202, None, body)]))
-    desk.put(3)
-
-    desk.flush()
-
-    assert desk.counts() == {"uploaded": 1, "rejected": 2, "duplicates": 1}
-
-
-def test_an_acknowledgement_cannot_reject_more_than_was_sent() -> None:
-    body = b'{"rejected":[{"count":9000000000000000000000}]}'
-    desk = Desk(ScriptedTransport([Answer(202, None, body)]))
-    desk.put(3)
-
-    desk.flush()
-
-    assert desk.counts() == {"rejected": 3}
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        *(b"", b"\xff", b"null", b"[]", b"7", b"{", b'{"rejected":7}', b'{"duplicate":1}'),
-        *(b'{"rejected":[7,null,[],{}]}', b'{"rejected":[{"count":true},{"count":"9"}]}'),
-        *(b'{"rejected":[{"count":-5},{"count":2.5},{"count":1e999}]}', b"9" * 50_000),
-        *(b"[" * 60_000, b'{"duplicate":true,"pad":"' + b"x" * MAX_ANSWER + b'"}'),
-    ],
-)
-def test_an_unexpected_acknowledgement_rejects_nothing(body: bytes) -> None:
-    assert read_acknowledgement(body) == (0, False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from client_sdk.epoch import DAY
 from client_sdk.errors import TransportError
 from client_sdk.transport import Answer
@@ -30,6 +32,18 @@ def tries_after(desk: Desk, transport: ScriptedTransport, seconds: float) -> int
     desk.clock.advance(seconds=seconds)
     desk.flush()
     return len(transport.sent)
+
+
+@pytest.mark.parametrize("failure", [LOST, 503, 401, 302, RuntimeError("broken")])
+def test_no_failure_is_met_again_before_its_waiting_time_is_over(failure: Exception | int) -> None:
+    transport = ScriptedTransport([failure])
+    desk = Desk(transport, Extreme(largest=True))
+    desk.put(1)
+    desk.flush()
+
+    tries = [tries_after(desk, transport, seconds) for seconds in (FIRST_BACKOFF - 1, 1)]
+
+    assert tries == [1, 2]
 
 
 def test_nothing_is_sent_before_a_retry_after_is_over() -> None:

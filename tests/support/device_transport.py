@@ -21,7 +21,7 @@ class ScriptedTransport:
         self._script = list(script)
         self.sent: list[bytes] = []
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes, timeout: float) -> Answer:
         self.sent.append(body)
         step = self._script.pop(0) if self._script else 202
         if isinstance(step, Exception):
@@ -39,7 +39,7 @@ class LossyCollector:
         self._losses = list(losses)
         self.bodies: dict[str, set[bytes]] = {}  # by upload id: more than one is a broken promise
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes, timeout: float) -> Answer:
         loss = self._losses.pop(0) if self._losses else None
         if loss == "request":
             raise TransportError("the request was lost")
@@ -62,9 +62,11 @@ class HookedTransport:
     def __init__(self, hook: Callable[[], object]) -> None:
         self._hook = hook
         self.sent: list[bytes] = []
+        self.timeouts: list[float] = []
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes, timeout: float) -> Answer:
         self.sent.append(body)
+        self.timeouts.append(timeout)
         self._hook()
         return Answer(202)
 

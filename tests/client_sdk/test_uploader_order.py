@@ -1,0 +1,135 @@
+"""What a pass sends first, and what it must not send at all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from client_sdk import outbox
+from client_sdk.consent import Consent
+from client_sdk.epoch import day_of
+from client_sdk.outbox import MAX_SEALED
+from client_sdk.transport import Answer
+from client_sdk.uploader import MAX_BACKOFF
+from tests.support.device_desk import Desk
+from tests.support.device_transport import HookedTransport, ScriptedTransport
+from tests.support.seeded import SeededRandomness
+
+
+class FailingAt:
+    """A collector that fails at the uploads of one platform, and accepts all others."""
+
+    def __init__(self, platform: str, status: int = 500) -> None:
+        self._platform, self._status = platform, status
+        self.seen: list[tuple[str, bytes]] = []
+        self.timeouts: list[float] = []
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        platform = json.loads(body)["segment"]["platform"]
+        self.seen.append((platform, body))
+        self.timeouts.append(timeout)
+        return Answer(self._status if platform == self._platform else 202)
+
+
+def flush_later(desk: Desk, times: int = 1) -> None:
+    for _ in range(times):
+        desk.clock.advance(seconds=MAX_BACKOFF)
+        desk.flush()
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 401, 302])
+def test_an_upload_that_always_fails_blocks_no_other(status: int) -> None:
+    desk = Desk(collector := FailingAt("mac", status))
+    for platform in ("mac", "linux", "other"):
+        desk.put(1, platform)
+
+    flush_later(desk, 2)
+    desk.put(1, "linux")
+    flush_later(desk, 2)
+
+    assert desk.waiting() == 1
+    assert desk.counts()["uploaded"] == 3
+    assert len({body for platform, body in collector.seen if platform == "mac"}) == 1
+
+
+def test_the_next_pass_after_a_failure_begins_with_another_upload() -> None:
+    desk = Desk(transport := ScriptedTransport([500]))
+    desk.put(1, "mac")
+    desk.put(1, "linux")
+
+    flush_later(desk, 2)
+
+    sent = [json.loads(body)["segment"]["platform"] for body in transport.sent]
+    assert sent == ["mac", "linux", "mac"]
+    assert transport.sent[0] == transport.sent[2]
+
+
+def test_a_long_outage_does_not_seal_every_report_by_itself() -> None:
+    desk = Desk(transport := ScriptedTransport([503] * 30))
+    for _ in range(30):
+        desk.put(1)
+        flush_later(desk)
+
+    flush_later(desk)
+
+    assert len(set(transport.sent)) == MAX_SEALED + 1
+    assert desk.counts() == {"postponed": 30, "uploaded": 30}
+
+
+def test_deferring_what_was_wiped_seals_nothing() -> None:
+    desk = Desk(ScriptedTransport())
+    desk.put(2)
+
+    with desk.store.transaction() as tx:
+        outbox.defer(tx, b"gone", day_of(desk.clock()), SeededRandomness(b"ids"))
+
+    with desk.store.transaction() as tx:
+        assert tx.execute("SELECT count(*) FROM uploads").fetchone() == (0,)
+
+
+def test_each_upload_gets_the_time_that_is_left() -> None:
+    desk = Desk(collector := FailingAt("none"))
+    desk.put(1, "mac")
+    desk.flush(timeout=60)
+
+    assert collector.timeouts == [60]
+
+
+def test_without_time_nothing_is_sent() -> None:
+    desk = Desk(transport := ScriptedTransport())
+    desk.put(1)
+
+    desk.flush(timeout=0)
+
+    assert (transport.sent, desk.waiting(), desk.counts()) == ([], 1, {})
+
+
+def test_a_clock_set_back_during_a_pass_gives_no_upload_more_time() -> None:
+    desk = Desk(transport := HookedTransport(lambda: desk.clock.advance(days=-3)))
+    desk.put(1, "mac")
+    desk.put(1, "linux")
+
+    desk.flush(timeout=60)
+
+    assert transport.timeouts == [60, 60]
+
+
+class RevokingRandomness(SeededRandomness):
+    """A draw during which the user says no: after the upload was chosen, before it is sent."""
+
+    desk: Desk
+
+    def uniform(self, n: int) -> int:
+        self.desk.switch.consent = Consent.DENIED
+        return super().uniform(n)
+
+
+def test_a_revocation_between_sealing_and_sending_is_obeyed() -> None:
+    randomness = RevokingRandomness(b"no")
+    desk = randomness.desk = Desk(transport := ScriptedTransport(), randomness)
+    desk.put(1)
+
+    desk.flush()
+
+    assert (transport.sent, desk.waiting(), desk.counts()) == ([], 1, {})
