@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 
 from client_sdk.errors import UnknownMetricError
@@ -11,14 +11,6 @@ from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 
 from .errors import ConfigError
-
-
-@dataclass(frozen=True)
-class Known:
-    """A metric with the segment vocabulary of the registry that declares it."""
-
-    metric: Metric
-    vocabulary: Mapping[str, tuple[str, ...]]
 
 
 class Catalog:
@@ -31,13 +23,16 @@ class Catalog:
         self.registries = tuple(registries)
 
     @cached_property
-    def by_digest(self) -> Mapping[bytes, Known]:
-        """Every known definition; where registries share a digest, the current one counts."""
-        return {
-            metric.digest: Known(metric, registry.segments)
-            for registry in reversed(self.registries)
-            for metric in registry
-        }
+    def by_digest(self) -> Mapping[bytes, Metric]:
+        """Every known definition, the current one where two registries agree on a digest.
+
+        Its segments take the values of all of them, so devices of an older version still count.
+        """
+        known: dict[bytes, Metric] = {}
+        for metric in (metric for registry in self.registries for metric in registry):
+            current = known.setdefault(metric.digest, metric)
+            known[metric.digest] = replace(current, segments=_union(current, metric))
+        return known
 
     @cached_property
     def by_name(self) -> Mapping[str, Metric]:
@@ -56,3 +51,11 @@ class Catalog:
             return self.by_name[name]
         except KeyError:
             raise UnknownMetricError(name, tuple(self.by_name)) from None
+
+
+def _union(current: Metric, older: Metric) -> Mapping[str, tuple[str, ...]]:
+    """Return the dimensions of *current*, each with the values that either metric declares."""
+    return {
+        dimension: tuple(dict.fromkeys((*values, *older.segments.get(dimension, ()))))
+        for dimension, values in current.segments.items()
+    }

@@ -73,7 +73,7 @@ class Children:
 
     def stop(self) -> None:
         """Ask every process to stop, the last started first, and end those that do not."""
-        for _, process in self._running:
+        for _, process in reversed(self._running):
             process.terminate()
         for _, process in self._running:
             try:

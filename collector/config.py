@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
 
@@ -19,6 +19,15 @@ VOLATILE: Final = "volatile"  # nothing is kept: tests and demos
 PROFILES: Final = (STANDARD, STRICT, VOLATILE)
 MIN_SECRET: Final = 16  # characters of a key or token; generated ones have 43
 MAX_SHARDS: Final = 1024
+KNOWN: Final = frozenset(
+    f"HEARSAY_{name}"
+    for name in (
+        *("REGISTRY", "PREFIX", "SHARDS", "PROFILE", "HOST", "PORT", "OPEN_DASHBOARD", "HEARTBEAT"),
+        *("WRITE_KEY", "WRITE_KEY_FILE", "GATEWAY_KEY", "GATEWAY_KEY_FILE"),
+        *("READ_TOKEN", "READ_TOKEN_FILE"),
+    )
+)
+LOG_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 HIDDEN: Final = "***"  # shown instead of a key or token
 _MAX_DIGITS: Final = 9  # of an integer setting
 
@@ -28,7 +37,7 @@ class Config:
     """Settings of web process and worker.  Keys and tokens are held as SHA-256 digests only."""
 
     registry_paths: tuple[str, ...]
-    redis_url: str
+    redis_url: str = field(repr=False)  # may hold a password
     prefix: str
     shards: int
     profile: str
@@ -44,7 +53,8 @@ class Config:
 
         Raises: ConfigError: names the variable, never a secret.
         """
-        host = env.get("HEARSAY_HOST", "127.0.0.1")
+        _require_known(env)
+        host = _address(env.get("HEARSAY_HOST", "127.0.0.1"))
         open_dashboard = _one_of(env, "HEARSAY_OPEN_DASHBOARD", "0", ("0", "1")) == "1"
         if open_dashboard and not is_loopback(host):
             raise ConfigError("HEARSAY_OPEN_DASHBOARD", 1, "needs a loopback HEARSAY_HOST")
@@ -79,6 +89,23 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _require_known(env: Mapping[str, str]) -> None:
+    """Raise ConfigError for a variable that looks like ours and is not: a typing error."""
+    ours = {name for name in env if name.startswith("HEARSAY_")}
+    unknown = sorted(name for name in ours - KNOWN if not name.startswith("HEARSAY_TESTS_"))
+    if unknown:
+        raise ConfigError(
+            unknown[0], HIDDEN, f"is no setting; known are {', '.join(sorted(KNOWN))}"
+        )
+
+
+def _address(host: str) -> str:
+    try:
+        return "127.0.0.1" if host == "localhost" else str(ip_address(host))
+    except ValueError:
+        raise ConfigError("HEARSAY_HOST", host, "must be an IP address or localhost") from None
+
+
 def _credentials(env: Mapping[str, str]) -> tuple[dict[bytes, str], frozenset[bytes]]:
     """Return the write keys with their class, and the read tokens, all as digests."""
     names = ("HEARSAY_WRITE_KEY", "HEARSAY_GATEWAY_KEY", "HEARSAY_READ_TOKEN")
@@ -108,8 +135,12 @@ def _secret(env: Mapping[str, str], name: str) -> bytes | None:
         except (OSError, UnicodeDecodeError):
             # from None: a decoding error holds the bytes of the secret
             raise ConfigError(f"{name}_FILE", path, "cannot be read as UTF-8 text") from None
+        if not secret:
+            raise ConfigError(f"{name}_FILE", path, "is empty")
     if not secret:
         return None
+    if not (secret.isascii() and secret.isprintable() and " " not in secret):
+        raise ConfigError(name, HIDDEN, "must be printable ASCII without spaces, as a header holds")
     if len(secret) < MIN_SECRET:
         raise ConfigError(name, HIDDEN, f"must have at least {MIN_SECRET} characters")
     return digest_of(secret)

@@ -9,7 +9,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -71,6 +71,8 @@ def _measure(
     people = population(devices, random.Random())  # noqa: S311  # people, not noise
     transport = RequestsTransport(site.url, site.write_key)
     traffic = drive(people, registry, transport, lambda done: _progress(out, done, devices))
+    if traffic.uploads != devices:
+        raise children.failure(f"{devices - traffic.uploads} of {devices} uploads failed")
     site.wait_until(lambda: site.backlog() == 0, _FOLD_TIMEOUT, children)
     truth = truth_of(people, registry)
     metrics = {metric.name: site.estimate(metric.name, truth[metric.name]) for metric in registry}
@@ -93,12 +95,14 @@ class _Site:
         self._redis_url, self._port = redis_url, port
         self._prefix = f"hearsay-demo-{secrets.token_hex(4)}"
         self._session = requests.Session()
+        self._session.trust_env = False  # a proxy of the office does not lead to this machine
         self._session.headers["Authorization"] = f"Bearer {self._read_token}"
 
     def environment(self) -> dict[str, str]:
         """The settings of both processes."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("HEARSAY_")}
         return {
-            **os.environ,
+            **inherited,
             "HEARSAY_REGISTRY": str(DEMO_REGISTRY),
             "REDIS_URL": self._redis_url,
             "HEARSAY_PREFIX": self._prefix,
@@ -132,7 +136,7 @@ class _Site:
         ]
         return {"rows": rows, "n": body["meta"]["n"], "unit": body["meta"]["unit"]}
 
-    def wait_until(self, done: Any, seconds: float, children: Children) -> None:
+    def wait_until(self, done: Callable[[], bool], seconds: float, children: Children) -> None:
         """Return when *done()*; raise if a child died or *seconds* passed."""
         deadline = time.monotonic() + seconds
         while not done():

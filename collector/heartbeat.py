@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-STALE_AFTER: Final = 30  # seconds; a worker beats at least once a second
+from .errors import ConfigError
+
+STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
 
 
 class Heartbeat:
@@ -17,8 +19,13 @@ class Heartbeat:
         self._path = path
 
     def beat(self) -> None:
-        """Say: still here."""
-        self._path.touch()
+        """Say: still here.  Raises ConfigError: there is no folder for the file."""
+        try:
+            self._path.touch()
+        except OSError as error:
+            raise ConfigError(
+                "HEARSAY_HEARTBEAT", self._path, f"cannot be touched: {error}"
+            ) from None
 
 
 def is_fresh(path: Path) -> bool:

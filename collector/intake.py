@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from client_sdk.epoch import DAY, ONCE, epoch_of
+from client_sdk.epoch import DAY, ONCE, day_of_date, epoch_of
 from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.metric import Metric
 from client_sdk.report import Column
 
-from .catalog import Catalog, Known
+from .catalog import Catalog
 from .entry import Accepted
 from .errors import ExpiredUploadError, FutureUploadError
 from .segments import is_declared, segment_text
@@ -67,7 +67,7 @@ def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:
     for index, column in enumerate(upload.columns):
         payloads, size, counts = _judge_column(column, upload, catalog)
         if payloads:
-            metric = catalog.by_digest[column.metric].metric
+            metric = catalog.by_digest[column.metric]
             cell = Cell(column.metric, column.epoch, segment_text(metric, upload.segment))
             accepted.append(Accepted(cell, payloads))
             reports += len(payloads) // size
@@ -79,31 +79,31 @@ def _judge_column(
     column: Column, upload: Upload, catalog: Catalog
 ) -> tuple[bytes, int, Mapping[str, int]]:
     """Return the valid payloads, the bytes of one, and the counted rejections."""
-    known = catalog.by_digest.get(column.metric)
-    if known is None:
+    metric = catalog.by_digest.get(column.metric)
+    if metric is None:
         return b"", 1, {UNKNOWN_METRIC: 1}  # how many reports these are, only the sender knows
-    size = known.metric.mechanism.payload_size
+    size = metric.mechanism.payload_size
     count, rest = divmod(len(column.payloads), size)
     if rest:
         return b"", size, {PAYLOAD_SIZE: count + 1}
     if not count:
         return b"", size, {EMPTY_COLUMN: 1}
-    reason = _refuse_column(column, known, upload)
+    reason = _refuse_column(column, metric, upload)
     if reason:
         return b"", size, {reason: count}
-    checked = check_column(known.metric.mechanism, column.payloads)
+    checked = check_column(metric.mechanism, column.payloads)
     return checked.payloads, size, checked.rejected
 
 
-def _refuse_column(column: Column, known: Known, upload: Upload) -> str | None:
-    if not is_declared(upload.segment, known.vocabulary):
+def _refuse_column(column: Column, metric: Metric, upload: Upload) -> str | None:
+    if not is_declared(upload.segment, metric):
         return UNKNOWN_SEGMENT
-    return _refuse_epoch(column.epoch, known.metric, upload.sealed)
+    return _refuse_epoch(column.epoch, metric, upload.sealed)
 
 
 def _refuse_epoch(epoch: int, metric: Metric, sealed: int) -> str | None:
     if metric.every == ONCE:
-        expired = sealed > _last_day(metric) + MAX_REPORT_AGE
+        expired = sealed > day_of_date(metric.expires) + MAX_REPORT_AGE
         return METRIC_EXPIRED if expired else None if epoch == 0 else EPOCH_IN_FUTURE
     latest = epoch_of(metric.every, (sealed + 1 + MAX_CLOCK_SKEW) * DAY - 1)
     earliest = epoch_of(metric.every, (sealed - MAX_REPORT_AGE) * DAY)
@@ -111,10 +111,6 @@ def _refuse_epoch(epoch: int, metric: Metric, sealed: int) -> str | None:
         return EPOCH_IN_FUTURE
     if epoch < earliest:
         return EPOCH_TOO_OLD
-    if epoch > epoch_of(metric.every, (_last_day(metric) + 1) * DAY - 1):
+    if epoch > epoch_of(metric.every, (day_of_date(metric.expires) + 1) * DAY - 1):
         return METRIC_EXPIRED
     return None
-
-
-def _last_day(metric: Metric) -> int:
-    return metric.expires.toordinal() - 719_163  # the ordinal of 1970-01-01

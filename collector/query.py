@@ -8,10 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from client_sdk.epoch import ONCE, epoch_label, epoch_of, epochs_between
+from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.metric import Metric
 
 from .analytics import Answer, answer
-from .errors import QueryError
+from .errors import QueryError, TallyOverflowError
 from .segments import matches
 from .storage import Storage
 from .tally import merge
@@ -77,10 +78,19 @@ def reply(question: Question, storage: Storage) -> tuple[Answer, int]:
     vectors = [
         vector
         for (_, segment), shards in stored.items()
-        if matches(metric, segment, question.segment)
+        if matches(segment, question.segment)
         for vector in shards
     ]
-    n, tally = merge(vectors, metric.mechanism.tally_size)
+    try:
+        n, tally = merge(vectors, metric.mechanism.tally_size)
+    except TallyOverflowError:
+        raise QueryError(
+            "from: leaves more reports than can be added up; take fewer epochs"
+        ) from None
+    if n > MAX_REPORTS:
+        raise QueryError(
+            f"from: leaves {n} reports, must be at most {MAX_REPORTS}; take fewer epochs"
+        )
     return answer(metric, tally, n, question.alpha), n
 
 

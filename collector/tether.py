@@ -22,11 +22,18 @@ def die_with_parent(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
 
 
+def end_with_parent() -> None:
+    """End this process, on Linux, when the thread that started it ends."""
+    if not sys.platform.startswith("linux"):
+        return
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+
+
 def main(arguments: list[str]) -> None:
     """Ask the kernel for the signal, then become the program."""
     parent, program = int(arguments[0]), arguments[1:]
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
+    end_with_parent()
     if os.getppid() == parent:  # otherwise the parent ended before the kernel knew
         os.execvp(program[0], program)  # noqa: S606  # no shell is meant
 

@@ -80,6 +80,8 @@ def decode(body: bytes, content_type: str) -> Upload:
         raise MalformedUploadError(_place_and_rule(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise MalformedUploadError(f"the body is not valid {content_type}") from None
+    except MalformedUploadError:
+        raise
     except ValueError as error:  # from_base64url
         raise MalformedUploadError(f"id, metric and payloads: {error}") from None
 

@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from .entry import Accepted, decode
-from .errors import CorruptEntryError, StorageFullError, StorageUnavailableError
+from .errors import (
+    CorruptEntryError,
+    RefusedByStoreError,
+    StorageFullError,
+    StorageUnavailableError,
+)
 from .storage import Claimed, Storage
 from .tally import Mechanisms, tally_entries
 
@@ -93,9 +98,18 @@ class Worker:
     def step(self) -> int:
         """Claim from every shard once and fold; return the number of entries folded.
 
+        A shard that fails does not keep the others waiting: its error is raised at the end.
         Raises: StorageUnavailableError: what was claimed stays pending and is claimed again.
         """
-        return sum(self._step_shard(shard) for shard in range(self._storage.shards))
+        folded, failure = 0, None
+        for shard in range(self._storage.shards):
+            try:
+                folded += self._step_shard(shard)
+            except (StorageUnavailableError, StorageFullError) as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return folded
 
     def _step_shard(self, shard: int) -> int:
         count = self._counts[shard]
@@ -105,7 +119,7 @@ class Worker:
         batch = self._decode(shard, claimed)
         try:
             return self._fold(shard, batch)
-        except _POISON:
+        except (*_POISON, RefusedByStoreError):  # one entry's counters may be what is refused
             return sum(self._fold_alone(shard, one) for one in batch)
 
     def _decode(self, shard: int, claimed: Sequence[Claimed]) -> list[_Decoded]:
@@ -144,7 +158,7 @@ class Worker:
         """Fold one entry of a batch that failed, or set it aside after its last try."""
         try:
             return self._fold(shard, [one])
-        except _POISON as error:
+        except (*_POISON, RefusedByStoreError) as error:
             _log.error("entry=%s: cannot be folded: %s", one.claimed.id, type(error).__name__)
             if one.claimed.deliveries >= MAX_DELIVERIES:
                 self._quarantine(shard, one.claimed, type(error).__name__)

@@ -39,7 +39,7 @@ def environment(name: str, folder: Path) -> RecordedReads:
     values["HEARSAY_REGISTRY"] = str(ROOT / registry_mount(name)[0])
     for key in [key for key in values if key.endswith("_FILE")]:
         secret = folder / Path(values[key]).name
-        secret.write_text(f"{secret.name} of at least 16 characters\n", encoding="utf-8")
+        secret.write_text(f"{secret.name}-of-at-least-16-characters\n", encoding="utf-8")
         values[key] = str(secret)
     return RecordedReads(values)
 

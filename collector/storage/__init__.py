@@ -103,7 +103,7 @@ class Storage(Protocol):
         """Return the number of entries set aside."""
 
     def ping(self) -> None:
-        """Return if the store answers."""
+        """Return if an append would be taken now; raise what an append would raise."""
 
     def destroy(self) -> None:
         """Delete everything under this store's prefix."""

@@ -46,9 +46,9 @@ class Connection:
                 socket_timeout=ANSWER_TIMEOUT,
                 retry=Retry(_PAUSE, RETRIES),
             )
-        except ValueError as error:  # not shown: the address may hold a password
+        except ValueError:  # not even as a cause: the address may hold a password
             rule = "must begin with redis://, rediss:// or unix://"
-            raise ConfigError("REDIS_URL", "***", rule) from error
+            raise ConfigError("REDIS_URL", "***", rule) from None
         return cls(client)
 
     def call(self, *command: Part) -> Any:

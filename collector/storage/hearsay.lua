@@ -16,13 +16,14 @@ local function exists(stream, id)
   return #redis.call('XRANGE', stream, id, id, 'COUNT', 1) > 0
 end
 
--- keys: seen set, stream.  args: upload id, entry, seconds for which ids are remembered.
+-- keys: seen set, stream.  args: upload id, entry, Unix time at which the ids of that day are forgotten.
 local function append(keys, args)
   if redis.call('SISMEMBER', keys[1], args[1]) == 1 then return 0 end
   -- An explicit id: the default one would keep the time of arrival at rest.
   redis.call('XADD', keys[2], '1-*', 'e', args[2])
   redis.call('SADD', keys[1], args[1])
-  redis.call('EXPIRE', keys[1], args[3], 'NX')
+  -- An absolute, whole day: a time to live would keep the moment of the first arrival at rest.
+  redis.call('EXPIREAT', keys[1], args[3])
   return 1
 end
 
@@ -105,8 +106,12 @@ local function retire(keys, args)
   return 1
 end
 
+-- keys: stream.  Refused, as an append would be, when memory is full or the log cannot be written.
+local function ready(keys) return redis.call('XLEN', keys[1]) end
+
 redis.register_function('hearsay_version', function() return VERSION end)
 redis.register_function('hearsay_append', append)
+redis.register_function('hearsay_ready', ready)
 -- Full memory must stop the intake, never the worker: folding is what gives memory back.
 redis.register_function{ function_name = 'hearsay_fold', callback = fold, flags = { 'allow-oom' } }
 redis.register_function{

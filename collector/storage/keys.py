@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from ..errors import ConfigError
 from . import Cell
 
-_PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")  # no braces and no characters of SCAN patterns
+_PREFIX = re.compile(
+    r"[A-Za-z0-9_.-]{1,64}"
+)  # nothing that ends a prefix, tags a slot or matches in SCAN
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Keys:
     def __post_init__(self) -> None:
         """Raise ConfigError if the prefix could move a hash tag, or there is no shard."""
         if not _PREFIX.fullmatch(self.prefix):
-            raise ConfigError("prefix", self.prefix, "must be letters, digits and _ . : -")
+            raise ConfigError("prefix", self.prefix, "must be letters, digits and _ . -")
         if self.shards < 1:
             raise ConfigError("shards", self.shards, "must be at least 1")
 

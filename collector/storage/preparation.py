@@ -46,15 +46,23 @@ def _settings(connection: Connection) -> tuple[dict[str, str], str | None]:
 
 
 def _load_library(connection: Connection) -> None:
+    """Load our library, unless the server has it or a later one: a late start must not undo it."""
+    loaded = _loaded_version(connection)
+    if loaded >= LIBRARY_VERSION:
+        return
     source = files(__package__).joinpath("hearsay.lua").read_text(encoding="utf-8")
     try:
         connection.call("FUNCTION", "LOAD", "REPLACE", source)
-    except RefusedByStoreError as error:
-        # Application users may have FCALL only: then somebody else must have loaded it.
-        version = connection.call("FCALL", "hearsay_version", 0)
-        if version != LIBRARY_VERSION:
-            rule = f"must be {LIBRARY_VERSION}; run hearsay init with the right to FUNCTION LOAD"
-            raise NotPreparedError(f"library.version={version}: {rule}") from error
+    except RefusedByStoreError as error:  # application users may have FCALL only
+        rule = f"must be {LIBRARY_VERSION}; run hearsay init with the right to FUNCTION LOAD"
+        raise NotPreparedError(f"library.version={loaded}: {rule}") from error
+
+
+def _loaded_version(connection: Connection) -> int:
+    try:
+        return int(connection.call("FCALL", "hearsay_version", 0))
+    except NotPreparedError:
+        return 0
 
 
 def _create_group(connection: Connection, stream: str) -> None:

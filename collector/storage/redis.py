@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Final
 
+from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
 from ..config import STANDARD
@@ -17,9 +18,9 @@ from .keys import Keys
 from .preparation import GROUP, prepare
 from .replies import parse_entries
 
-# An id may first be seen a day before its day of sealing (clock skew) and again until the last day
-# on which the intake takes that upload; one more day for the hours within these days.
-SEEN_TTL: Final = (MAX_REPORT_AGE + 2 * MAX_CLOCK_SKEW + 1) * 86_400  # seconds
+# The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
+# skewed clock of the store may make that a day later.
+SEEN_DAYS: Final = MAX_REPORT_AGE + MAX_CLOCK_SKEW + 1  # days after that of sealing
 MAX_DELTA: Final = (
     1 << 62
 )  # what one fold adds to a cell stays below; so do the counters themselves
@@ -121,8 +122,9 @@ class RedisStorage:
         return self._total_length(self._keys.quarantine)
 
     def ping(self) -> None:
-        """Return if the server answers."""
-        self._call("PING")
+        """Ask every shard through a function that is refused whenever an append would be."""
+        streams = [self._keys.stream(shard) for shard in range(self.shards)]
+        self._call_many([("FCALL", "hearsay_ready", 1, stream) for stream in streams])
 
     def destroy(self) -> None:
         """Delete every key under the prefix."""
@@ -138,7 +140,8 @@ class RedisStorage:
     def _append_command(self, upload_id: bytes, sealed_day: int, entry: bytes) -> Command:
         shard = self._keys.shard_of(upload_id)
         keys = self._keys.seen(shard, sealed_day), self._keys.stream(shard)
-        return ("FCALL", "hearsay_append", 2, *keys, upload_id, entry, SEEN_TTL)
+        forgotten = (sealed_day + SEEN_DAYS) * DAY
+        return ("FCALL", "hearsay_append", 2, *keys, upload_id, entry, forgotten)
 
     def _claim_left(self, shard: int, consumer: str, count: int, min_idle_ms: int) -> list[Claimed]:
         """Claim what dead consumers left, going round the pending entries call by call."""

@@ -49,6 +49,7 @@ def _harden(response: Response) -> Response:
         "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
     )
     headers["X-Content-Type-Options"] = "nosniff"
+    headers["Strict-Transport-Security"] = "max-age=31536000"  # browsers heed it over TLS only
     headers["Referrer-Policy"] = "no-referrer"
     headers["Cross-Origin-Opener-Policy"] = "same-origin"
     headers.setdefault("Cache-Control", "no-store")

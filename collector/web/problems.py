@@ -71,9 +71,10 @@ def problem(status: int, slug: str, title: str, detail: str) -> Response:
 def _answer(error: Exception) -> ResponseReturnValue:
     for kind, status, slug, title in _STATUS:
         if isinstance(error, kind):
-            if status >= 500:
-                log.error("%s: %s", slug, error)
-            return problem(status, slug, title, str(error))
+            if status < 500:
+                return problem(status, slug, title, str(error))
+            log.error("%s: %s", slug, error)  # there, and not in the answer: it names the store
+            return problem(status, slug, title, "The upload was not stored, or may be sent again.")
     if isinstance(error, HTTPException) and error.code is not None:
         slug = error.name.lower().replace(" ", "-")
         response = problem(error.code, slug, error.name, error.description or "")

@@ -68,6 +68,7 @@ def describe(metric: Metric) -> dict[str, object]:
         **values,
         "digest": metric.digest.hex(),
         "epsilon_per_report": float(metric.mechanism.spent),
+        "delta_per_report": float(metric.mechanism.delta),
         "mechanism": metric.mechanism_name,
         "every": metric.every,
         "longitudinal": metric.longitudinal,
@@ -91,6 +92,7 @@ def _meta(question: Question, n: int) -> dict[str, object]:
         "alpha": question.alpha,
         "intervals": "pointwise",
         "epsilon_per_report": float(metric.mechanism.spent),
+        "delta_per_report": float(metric.mechanism.delta),
         "mechanism": metric.mechanism_name,
         "digest": metric.digest.hex(),
     }

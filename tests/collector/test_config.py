@@ -117,9 +117,42 @@ def test_pages_may_be_open_on_loopback(host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["0.0.0.0", "::", "192.168.1.7", "example.org", "127.0.0.1.nip.io"],  # noqa: S104  # refused
+    ["0.0.0.0", "::", "192.168.1.7"],  # noqa: S104  # refused
 )
 def test_pages_may_not_be_open_elsewhere(host: str) -> None:
     assert not is_loopback(host)
     with pytest.raises(ConfigError, match=r"^HEARSAY_OPEN_DASHBOARD="):
         read(HEARSAY_OPEN_DASHBOARD="1", HEARSAY_HOST=host)
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.nip.io", "", "1.2.3"])
+def test_a_host_is_an_address_of_this_machine_or_localhost(host: str) -> None:
+    with pytest.raises(ConfigError, match=r"^HEARSAY_HOST="):
+        read(HEARSAY_HOST=host)
+
+
+def test_localhost_is_listened_on_as_an_address() -> None:
+    assert read(HEARSAY_HOST="localhost").host == "127.0.0.1"
+
+
+def test_a_setting_that_is_misspelled_is_refused_without_its_value() -> None:
+    with pytest.raises(ConfigError, match=r"^HEARSAY_WRITE_KEYY=\*\*\*: is no setting"):
+        read(HEARSAY_WRITE_KEYY="a-key-for-tests-0123456789")
+
+
+@pytest.mark.parametrize("key", ["a key with spaces in it", "schlüssel-mit-umlaut"])
+def test_a_key_that_no_header_can_hold_is_refused(key: str) -> None:
+    with pytest.raises(ConfigError, match=r"^HEARSAY_WRITE_KEY=\*\*\*"):
+        read(HEARSAY_WRITE_KEY=key)
+
+
+def test_an_empty_secret_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text("\n", encoding="utf-8")
+
+    with pytest.raises(ConfigError, match="is empty"):
+        read(HEARSAY_WRITE_KEY_FILE=str(path))
+
+
+def test_the_address_of_the_store_is_not_part_of_a_representation() -> None:
+    assert "hunter2" not in repr(read(REDIS_URL="redis://:hunter2@127.0.0.1/0"))

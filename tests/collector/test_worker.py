@@ -8,6 +8,7 @@ import pytest
 
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted, encode
+from collector.errors import StorageUnavailableError
 from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
@@ -163,3 +164,32 @@ def test_workers_have_names_of_their_own(
     consumers = [one for s in streams for one in server.call("XINFO", "CONSUMERS", s, "workers")]
     holders = {one[1] for one in consumers if one[3]}  # name and number of pending entries
     assert len(holders) == 2
+
+
+def test_a_shard_that_the_store_refuses_does_not_keep_the_others_waiting(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    put(store, *[ITEM_2] * 20)
+    server.call("DEL", keys.stream(0))
+    server.call("SET", keys.stream(0), "not a stream")
+
+    with pytest.raises(StorageUnavailableError):
+        Worker(store, MECHANISMS).step()
+
+    server.call("DEL", keys.stream(0))
+    assert store.backlog() == 0
+    assert counts(store)[0] > 0
+
+
+def test_an_entry_whose_counters_are_refused_is_set_aside_after_its_last_try(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    for shard in range(store.shards):
+        server.call("LPUSH", keys.tally(shard, CELL), "not counters")
+    put(store, ITEM_2)
+    worker = Worker(store, MECHANISMS, pace=NO_WAIT)
+
+    for _ in range(MAX_DELIVERIES + 1):
+        worker.step()
+
+    assert (store.backlog(), store.quarantined()) == (0, 1)

@@ -98,7 +98,7 @@ def test_a_demo_asked_to_stop_leaves_nothing_behind(asked: signal.Signals, tmp_p
     with demo(tmp_path) as process:
         below = wait_for_the_page(process)
         process.send_signal(asked)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
     assert len(below) >= 3  # store, collector and worker
     assert process.returncode == 0

@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from client_sdk.client import Client
 from client_sdk.errors import TransportError
-from client_sdk.mechanisms import FrequencyOracle, MeanMechanism
+from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from client_sdk.transport import Answer, RequestsTransport, Transport
@@ -41,11 +42,11 @@ class RecordingTransport:
         self.bodies: dict[bytes, set[bytes]] = {}
         self.duplicates = 0
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes, timeout: float) -> Answer:
         self.bodies.setdefault(decode(body, JSON).id, set()).add(body)
         if self._chance.random() < self._lost_requests:
             raise TransportError("the request was lost")
-        answer = self._inner.send(body)
+        answer = self._inner.send(body, timeout)
         assert answer.status == 202, answer
         self.duplicates += b'"duplicate":true' in answer.body
         if self._chance.random() < self._lost_answers:
@@ -125,8 +126,8 @@ def _cells_of(metric: Metric, payload: bytes) -> Sequence[tuple[int, int]]:
     mechanism = metric.mechanism
     if isinstance(mechanism, FrequencyOracle):
         return [(0, 1), *((item + 1, 1) for item in mechanism.supports(payload))]
-    assert isinstance(mechanism, MeanMechanism)
-    position = mechanism.decode(payload)
+    assert isinstance(mechanism, DiscreteLaplace)
+    position = int(mechanism.decode(payload))
     high, low = divmod(position * position, 1 << 32)
     return [(0, 1), (1, position), (2, low), (3, high)]
 

@@ -49,7 +49,7 @@ class FoldModel:
             upload_id = self.chance.choice(sorted(self.acknowledged))
         else:
             upload_id = self.chance.randbytes(16)
-        first = self.storage.append(upload_id, 20_000, b"entry")
+        first = self.storage.append(upload_id, 30_000, b"entry")
         assert first == (upload_id not in self.acknowledged)
         self.acknowledged.add(upload_id)
 

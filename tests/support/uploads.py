@@ -64,6 +64,7 @@ every = "7d"
 title = "Age"
 question = "How old are people?"
 type = "number"
+mechanism = "discrete_laplace"
 min = 10
 max = 90
 step = 0.5

@@ -17,7 +17,7 @@ from tests.support.memory_storage import MemoryStorage
 METRIC, NEWER = b"\x01" * 6, b"\x02" * 6
 CELL = Cell(METRIC, 3, "")
 MECHANISMS = {METRIC: GRR("1", 5)}
-DAY = 20_000
+DAY = 30_000
 NO_WAIT = Pace(min_idle_ms=0, idle_s=0, first_retry_s=0, last_retry_s=0)
 ITEM_2 = encode([Accepted(CELL, bytes([2]))])
 OUT_OF_RANGE = encode([Accepted(CELL, bytes([99]))])

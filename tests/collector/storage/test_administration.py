@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import secrets
+from importlib.resources import files
 
+import pytest
+
+from collector.errors import NotPreparedError, StorageFullError
 from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
+from collector.storage.preparation import GROUP, LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
 from tests.support.fold_model import CELL, METRIC
+from tests.support.servers import REAL
 from tests.support.stored import DAY, pack, queue_one, total
 
 
@@ -88,3 +94,54 @@ def test_destroy_leaves_the_keys_of_others(
 
     assert server.call("EXISTS", keys.shard_count, keys.stream(0), keys.stream(1)) == 0
     assert server.call("GETDEL", f"{keys.prefix}-other:x") == b"theirs"
+
+
+def test_a_store_is_ready_if_an_append_would_be_taken(store: RedisStorage) -> None:
+    store.ping()
+
+    assert store.append(secrets.token_bytes(16), DAY, b"entry")
+
+
+def test_a_store_without_the_function_library_is_not_ready(
+    store: RedisStorage, server: Connection
+) -> None:
+    server.call("FUNCTION", "FLUSH")
+
+    with pytest.raises(NotPreparedError):
+        store.ping()
+    store.prepare()  # the server is shared with other tests
+
+
+@pytest.mark.parametrize("server_kind", [REAL], indirect=True)
+def test_a_store_that_is_out_of_memory_is_not_ready(
+    store: RedisStorage, server: Connection
+) -> None:
+    server.call("CONFIG", "SET", "maxmemory", "1")
+    try:
+        with pytest.raises(StorageFullError):
+            store.ping()
+        with pytest.raises(StorageFullError):
+            store.append(secrets.token_bytes(16), DAY, b"entry")
+    finally:
+        server.call("CONFIG", "SET", "maxmemory", "0")
+
+
+def test_a_late_start_does_not_replace_a_later_library(
+    store: RedisStorage, server: Connection
+) -> None:
+    later = "redis.register_function('hearsay_version', function() return 999 end)"
+    server.call("FUNCTION", "LOAD", "REPLACE", f"#!lua name=hearsay\n{later}")
+    try:
+        store.prepare()
+
+        assert server.call("FCALL", "hearsay_version", 0) == 999
+    finally:
+        server.call("FUNCTION", "FLUSH")  # the server is shared with other tests
+        store.prepare()
+
+
+def test_the_library_and_its_loader_agree_on_version_and_group() -> None:
+    text = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
+
+    assert f"local VERSION = {LIBRARY_VERSION}\n" in text
+    assert f"local GROUP = '{GROUP}'\n" in text

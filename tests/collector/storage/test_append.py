@@ -8,7 +8,7 @@ import pytest
 
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
-from collector.storage.redis import SEEN_TTL, RedisStorage
+from collector.storage.redis import SEEN_DAYS, RedisStorage
 from tests.support.stored import DAY, claim_all
 
 
@@ -35,18 +35,18 @@ def test_append_remembers_ids_by_day_of_sealing(store: RedisStorage) -> None:
     assert not store.append(b"a" * 16, DAY, b"entry")
 
 
-def test_append_remembers_ids_for_the_horizon_from_the_first(
+def test_append_forgets_ids_at_the_end_of_a_day_whenever_they_came(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
-    upload_id = b"\0" * 16
-    store.append(upload_id, DAY, b"entry")
-    key = keys.seen(0, DAY)
-    first = server.call("TTL", key)
-    server.call("EXPIRE", key, 1_000)
-    store.append(b"\0" * 15 + b"\1", DAY, b"entry")
+    for last in range(3):
+        store.append(bytes(15) + bytes([last]), DAY, b"entry")
+    ends = {
+        server.call("EXPIRETIME", keys.seen(shard, DAY))
+        for shard in range(store.shards)
+        if server.call("EXISTS", keys.seen(shard, DAY))
+    }
 
-    assert SEEN_TTL - 5 <= first <= SEEN_TTL
-    assert server.call("TTL", key) <= 1_000
+    assert ends == {(DAY + SEEN_DAYS) * 86_400}
 
 
 def test_append_keeps_no_time_of_arrival(store: RedisStorage, server: Connection) -> None:

@@ -30,7 +30,7 @@ ESTIMATE = "/v1/metrics/page/estimate"
 
 def fold(storage: MemoryStorage) -> None:
     known = Catalog([REGISTRY]).by_digest
-    Worker(storage, {digest: one.metric.mechanism for digest, one in known.items()}).step()
+    Worker(storage, {digest: one.mechanism for digest, one in known.items()}).step()
 
 
 def send(client: FlaskClient, number: int, payloads: bytes, **segment: str) -> None:
@@ -61,6 +61,7 @@ def test_every_metric_is_listed_with_what_an_analyst_needs(client: FlaskClient) 
     assert page["digest"] == PAGE.digest.hex()
     assert page["segments"] == {"platform": ["linux", "mac"]}
     assert 0.999 < page["epsilon_per_report"] <= 1
+    assert page["delta_per_report"] == 0
     assert listed[-1] | {"min": 10.0, "max": 90.0, "step": 0.5, "unit": "years"} == listed[-1]
 
 

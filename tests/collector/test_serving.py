@@ -1,0 +1,33 @@
+"""A server that could not do its work says so before it listens."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from collector.config import Config
+from collector.errors import ConfigError
+from collector.serving import serve
+from tests.support.uploads import WRITE_KEY, registry_text
+
+
+def config(tmp_path: Path, **settings: str) -> Config:
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    return Config.from_env({"HEARSAY_REGISTRY": str(path), **settings})
+
+
+def test_a_port_that_somebody_listens_on_is_not_shared(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        settings = config(tmp_path, HEARSAY_PORT=port, HEARSAY_WRITE_KEY=WRITE_KEY)
+
+        with pytest.raises(ConfigError, match=f"^HEARSAY_PORT={port}: cannot be listened on"):
+            serve(settings, workers=1)
+
+
+def test_a_server_to_which_nobody_could_report_does_not_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^HEARSAY_WRITE_KEY=: must be set"):
+        serve(config(tmp_path), workers=1)
