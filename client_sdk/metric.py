@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from .errors import InvalidValueError
 from .limits import DIGEST_SIZE, MAX_EXPONENT
-from .mechanisms import FrequencyOracle, MeanMechanism, Mechanism
+from .mechanisms import ItemMechanism, MeanMechanism, Mechanism
 
 Number: TypeAlias = int | float | Decimal | Fraction
 
@@ -119,7 +119,7 @@ class Metric:
     @property
     def is_frequency(self) -> bool:
         """Whether the answer is a share an item, rather than a mean."""
-        return isinstance(self.mechanism, FrequencyOracle)
+        return isinstance(self.mechanism, ItemMechanism)
 
     @property
     def is_mean(self) -> bool:
@@ -146,7 +146,7 @@ class Metric:
             "epsilon": str(self.epsilon),
             "every": self.every,
             "longitudinal": self.longitudinal,
-            "mechanism": self.mechanism_name,
+            "mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},
         }
         return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 

@@ -32,12 +32,16 @@ TYPES: Final = (*ITEM_TYPES, *NUMBER_TYPES)
 _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
-    *("expected_devices", "min_reports", "owner", "expires"),
+    *("expected_devices", "min_reports", "owner", "expires", "parameters"),
 }
 _DOMAIN_KEYS: Final = {
     "boolean": set[str](),
     "category": {"values"},
     **{kind: {"min", "max", "step", "unit"} for kind in NUMBER_TYPES},
+}
+KEYS: Final = {  # by the heading of docs/registry.md that explains them
+    "Keys of the file": _TOP_KEYS,
+    "Keys of a metric": _COMMON_KEYS.union(*_DOMAIN_KEYS.values()),
 }
 _NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 _EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{MAX_EPSILON_DIGITS}}})?", re.ASCII)
@@ -114,10 +118,11 @@ def _metric(
     wanted = entry.get("mechanism", "auto")
     if not isinstance(wanted, str):
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
+    parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
     if len(problems.lines) > before or domain is None:
         return None
     try:
-        chosen, mechanism = choose(wanted, kind in ITEM_TYPES, epsilon, domain.size)
+        chosen, mechanism = choose(wanted, kind in ITEM_TYPES, epsilon, domain.size, parameters)
     except HearsayError as error:
         problems.add(place, str(error))
         return None
@@ -125,6 +130,13 @@ def _metric(
         *(name, title, question, kind, domain, chosen, mechanism, str(every), str(longitudinal)),
         *(dimensions, expected, least, owner, expires),
     )
+
+
+def _parameters(place: str, entry: object, problems: _Problems) -> dict[str, int]:
+    if isinstance(entry, dict) and all(type(number) is int for number in entry.values()):
+        return entry
+    problems.add(place, "must be a table of integers, such as { order = 5 }")
+    return {}
 
 
 def _domain(

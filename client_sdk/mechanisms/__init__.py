@@ -11,11 +11,14 @@ from pkgutil import iter_modules
 from typing import Any
 
 from ..errors import UnknownMechanismError
+from ._base import MAX_REPORTS as MAX_REPORTS
 from ._base import Checked as Checked
 from ._base import Debiased as Debiased
 from ._base import Mechanism as Mechanism
+from ._distribution import DistributionMechanism as DistributionMechanism
 from ._frequency import Channel as Channel
 from ._frequency import FrequencyOracle as FrequencyOracle
+from ._frequency import ItemMechanism as ItemMechanism
 from ._mean import MeanMechanism as MeanMechanism
 
 

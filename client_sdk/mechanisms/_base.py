@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -60,6 +60,7 @@ class Mechanism(ABC, Generic[Value]):
     """A local randomizer and its decoder.  Subclasses define ``name`` and say Source and Proof."""
 
     name: ClassVar[str]
+    automatic: ClassVar[bool] = True  # whether ``auto`` may choose it
 
     epsilon: Fraction
     domain_size: int
@@ -74,6 +75,11 @@ class Mechanism(ABC, Generic[Value]):
                 precision: bits of the probability grid; other than 128 only to enumerate in tests.
         Raises: InvalidParameterError: names the parameter.
         """
+        self.prepare(epsilon, domain_size, precision)
+        self.validate()
+
+    def prepare(self, epsilon: EpsilonLike, domain_size: int, precision: int) -> None:
+        """Check and set the parameters that every mechanism has.  Raises InvalidParameterError."""
         if isinstance(domain_size, bool) or not isinstance(domain_size, int):
             raise InvalidParameterError("domain_size", domain_size, "must be an integer")
         if not 2 <= domain_size <= MAX_DOMAIN_SIZE:
@@ -82,7 +88,26 @@ class Mechanism(ABC, Generic[Value]):
         object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
         object.__setattr__(self, "domain_size", domain_size)
         object.__setattr__(self, "precision", precision)
-        self.validate()
+
+    @classmethod
+    def fit(cls, epsilon: EpsilonLike, domain_size: int, payload_bits: int) -> Mechanism[Any]:
+        """Return the mechanism at its best parameters for payloads of at most *payload_bits*.
+
+        It may be unable to keep that limit: the caller looks at ``payload_size``.
+        Raises: InvalidParameterError: these parameters give no mechanism.
+        """
+        return cls(epsilon, domain_size)
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """The parameters beyond epsilon and domain_size that change what a payload means."""
+        common = ("epsilon", "domain_size", "precision")
+        return tuple(field.name for field in fields(cls) if field.name not in common)
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """The values of ``parameter_names``; part of a metric's digest."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
 
     @abstractmethod
     def validate(self) -> None:
@@ -92,6 +117,14 @@ class Mechanism(ABC, Generic[Value]):
     @abstractmethod
     def spent(self) -> Fraction:
         """Epsilon of the channel as built, in nats per report: never above ``epsilon``."""
+
+    @property
+    def delta(self) -> Fraction:
+        """Chance of a report that says more than ``spent`` allows: 0, privacy is pure by default.
+
+        Exactly: Pr[report in S | v] <= e^spent Pr[report in S | w] + delta, for every set S.
+        """
+        return Fraction(0)
 
     @abstractmethod
     def randomize(self, value: Value, randomness: Randomness) -> bytes:
@@ -135,6 +168,11 @@ class Mechanism(ABC, Generic[Value]):
     @abstractmethod
     def tally_size(self) -> int:
         """Cells of the tally, independent of the number of reports."""
+
+    @property
+    def fold_steps(self) -> int:
+        """Cells that the fold of one report looks at; between equals, ``auto`` takes the fewest."""
+        return 1
 
     @abstractmethod
     def tally(self, payloads: bytes, np: Numpy) -> Array:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from ..errors import InvalidParameterError, InvalidTallyError, InvalidValueError
 from ._base import Array, Debiased, Mechanism, Numpy
@@ -26,8 +27,24 @@ class Channel:
     q: Fraction
 
 
-class FrequencyOracle(Mechanism[int]):
-    """A mechanism over items 0 … domain_size - 1.  The tally is the sum of supports."""
+class ItemMechanism(Mechanism[int]):
+    """A mechanism over items 0 … domain_size - 1 that is debiased to a count of every item."""
+
+    def require_item(self, value: int) -> None:
+        """Raise InvalidValueError unless *value* is an item.  The error does not show the value."""
+        if type(value) is not int or not 0 <= value < self.domain_size:
+            raise InvalidValueError(self.name, f"must be an item below {self.domain_size}")
+
+    def require_sum(self, tally: Array, n: int) -> None:
+        """Raise InvalidTallyError unless *tally* has n reports, each counted in one cell."""
+        if tally.min() < 0 or tally.max() > n or int(tally.sum()) != n:
+            raise InvalidTallyError(f"tally: entries must be at least 0 and add up to n={n}")
+
+
+class FrequencyOracle(ItemMechanism):
+    """A mechanism whose reports support items.  The tally is the sum of supports."""
+
+    pure: ClassVar[bool] = True  # whether ``channel`` alone gives the estimate and its variance
 
     @property
     @abstractmethod
@@ -43,6 +60,11 @@ class FrequencyOracle(Mechanism[int]):
     def supports(self, payload: bytes) -> Iterable[int]:
         """Return the items that a valid payload supports."""
 
+    @property
+    def least_support(self) -> int:
+        """A lower bound of the items that a payload supports if it supports any."""
+        return 1
+
     def validate(self) -> None:
         """Refuse a channel without 0 < q < p < 1."""
         channel = self.channel
@@ -54,11 +76,6 @@ class FrequencyOracle(Mechanism[int]):
     def spent(self) -> Fraction:
         """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
         return min(ln_ceil(self.likelihood_ratio), self.epsilon)
-
-    def require_item(self, value: int) -> None:
-        """Raise InvalidValueError unless *value* is an item.  The error does not show the value."""
-        if type(value) is not int or not 0 <= value < self.domain_size:
-            raise InvalidValueError(self.name, f"must be an item below {self.domain_size}")
 
     @property
     def tally_size(self) -> int:

@@ -21,13 +21,12 @@ from typing import Final
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import Array, Numpy, column, width_of
-from ._mean import MeanMechanism
+from ._sums import MAX_MAGNITUDE, SumReports
 
 TAIL: Final = 40  # scales; e^-40 = 4e-18, far below what any number of reports can show
-MAX_MAGNITUDE: Final = 1 << 31  # grid steps; the bound under which tallies of squares stay exact
 
 
-class DiscreteLaplace(MeanMechanism):
+class DiscreteLaplace(SumReports):
     """Position plus discrete Laplace noise of scale M/ε.  A report is a clamped integer."""
 
     name = "discrete_laplace"
@@ -54,7 +53,7 @@ class DiscreteLaplace(MeanMechanism):
         return self.epsilon
 
     @cached_property
-    def report_variance(self) -> float:
+    def noise_variance(self) -> float:
         """2a/(1-a)^2 with a = e^(-1/scale), in grid steps squared."""
         a = math.exp(-1 / self.scale)
         return 2 * a / (1 - a) ** 2
@@ -85,9 +84,9 @@ class DiscreteLaplace(MeanMechanism):
         """Compare the whole column with the clamp."""
         return column(payloads, self.payload_size, np) >= self.reports
 
-    def decode(self, payload: bytes) -> int:
+    def decode(self, payload: bytes) -> Fraction:
         """Undo the shift."""
-        return int.from_bytes(payload, "big") - self.margin
+        return Fraction(int.from_bytes(payload, "big") - self.margin)
 
     def decode_column(self, payloads: bytes, np: Numpy) -> Array:
         """Undo the shift of the whole column."""

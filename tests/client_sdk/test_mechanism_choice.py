@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from client_sdk.errors import InvalidParameterError, UnknownMechanismError
-from client_sdk.mechanism_choice import AUTO, choose
+from client_sdk.mechanism_choice import AUTO, SAME_ERROR, candidates, choose
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, load, names
 
 
 def _able(epsilon: str, size: int) -> list[FrequencyOracle]:
-    """Return every frequency oracle that accepts these parameters."""
+    """Return every frequency oracle for ``auto`` that accepts these parameters."""
     able = []
     for name in names():
         mechanism = load(name)
-        if issubclass(mechanism, FrequencyOracle):
+        if issubclass(mechanism, FrequencyOracle) and mechanism.automatic:
             try:
-                able.append(mechanism(epsilon, size))
+                able.append(cast("FrequencyOracle", mechanism.fit(epsilon, size, 64)))
             except InvalidParameterError:
                 continue
     return able
@@ -24,12 +26,14 @@ def _able(epsilon: str, size: int) -> list[FrequencyOracle]:
 
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "5", "16"])
 @pytest.mark.parametrize("size", [2, 3, 8, 64, 65, 500])
-def test_auto_takes_the_smallest_predicted_error_within_64_bits(epsilon: str, size: int) -> None:
+def test_auto_takes_an_error_as_good_as_the_smallest_within_64_bits(
+    epsilon: str, size: int
+) -> None:
     name, chosen = choose(AUTO, True, epsilon, size)
 
-    candidates = [m for m in _able(epsilon, size) if m.payload_size <= 8]
+    able = [m for m in _able(epsilon, size) if m.payload_size <= 8]
     assert chosen.payload_size <= 8
-    assert chosen.predict(1) == min(m.predict(1) for m in candidates)
+    assert chosen.predict(1) <= SAME_ERROR * min(m.predict(1) for m in able)
     assert name == chosen.name
 
 
@@ -38,6 +42,44 @@ def test_auto_takes_a_mean_mechanism_for_numbers() -> None:
 
     assert isinstance(chosen, MeanMechanism)
     assert name == chosen.name
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "4"])
+@pytest.mark.parametrize("size", [2, 10, 300, 2000])
+def test_of_errors_as_good_as_equal_auto_takes_the_shortest_payload_then_the_cheapest_fold(
+    epsilon: str, size: int
+) -> None:
+    name, chosen = choose(AUTO, True, epsilon, size)
+
+    near = [m for m in _able(epsilon, size) if m.payload_size <= 8]
+    least = min(m.predict(1) for m in near)
+    near = [m for m in near if m.predict(1) <= SAME_ERROR * least]
+    assert name in {m.name for m in near}
+    assert chosen.payload_size == min(m.payload_size for m in near)
+    shortest = [m for m in near if m.payload_size == chosen.payload_size]
+    assert chosen.fold_steps == min(m.fold_steps for m in shortest)
+
+
+def test_candidates_are_listed_by_error() -> None:
+    errors = [candidate.error for candidate in candidates(True, "2", 65_537)]
+
+    assert errors == sorted(errors)
+
+
+def test_a_mechanism_that_is_not_automatic_is_a_candidate_but_never_taken() -> None:
+    found = candidates(True, "2", 20)
+
+    by_name_only = [c for c in found if c.mechanism is not None and not c.mechanism.automatic]
+    assert by_name_only
+    assert not any(candidate.fits(1 << 20) for candidate in by_name_only)
+
+
+def test_a_candidate_that_refuses_these_parameters_says_why_and_comes_last() -> None:
+    last = candidates(True, "2", 65_537)[-1]
+
+    assert last.mechanism is None
+    assert last.refusal is not None
+    assert last.refusal.name == "domain_size"
 
 
 def test_a_wanted_mechanism_is_taken_whatever_its_error() -> None:
@@ -52,7 +94,7 @@ def test_a_mechanism_of_another_family_is_refused_and_fitting_ones_are_shown() -
 
 
 def test_an_unknown_mechanism_is_refused_and_fitting_ones_are_shown() -> None:
-    with pytest.raises(UnknownMechanismError, match=r"known: auto, discrete_laplace"):
+    with pytest.raises(UnknownMechanismError, match=r"known: auto, discrete_gaussian, discrete_laplace"):
         choose("magic", False, "1", 10)
 
 

@@ -95,16 +95,16 @@ def test_the_error_of_a_refused_value_does_not_show_it(
 
 
 def test_the_digest_is_pinned() -> None:
-    assert metric(BOOLEAN).digest.hex() == "a69fe9f185f7"
-    assert metric(CATEGORY).digest.hex() == "f19a854dbdad"
-    assert metric(NUMBER).digest.hex() == "0df974055793"
+    assert metric(BOOLEAN).digest.hex() == "c1eeb56a5252"
+    assert metric(CATEGORY).digest.hex() == "fcd5dcf60383"
+    assert metric(NUMBER).digest.hex() == "58e4627caf97"
 
 
 def test_the_meaning_is_canonical() -> None:
     assert metric(NUMBER).meaning == (
         '{"domain":{"max":"21/2","min":"0","step":"1/2","unit":"minutes"},"epsilon":"1",'
-        '"every":"7d","longitudinal":"fresh","mechanism":"discrete_laplace","name":"m",'
-        '"type":"number"}'
+        '"every":"7d","longitudinal":"fresh","mechanism":{"name":"discrete_laplace"},'
+        '"name":"m","type":"number"}'
     )
 
 
@@ -129,6 +129,7 @@ def test_what_does_not_change_the_meaning_keeps_the_digest(same: dict[str, str])
         (BOOLEAN, {"type": '"category"', "values": '["false", "true"]'}),
         (CATEGORY, {"values": '["pro", "free", "team"]'}),
         (CATEGORY, {"values": '["free", "pro", "team", "x"]'}),
+        (CATEGORY, {"mechanism": '"sue"'}),
         (NUMBER, {"type": '"duration"'}),
         (NUMBER, {"unit": '"hours"'}),
         (NUMBER, {"min": "-0.5"}),

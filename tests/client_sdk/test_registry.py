@@ -68,9 +68,13 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
         (BOOLEAN, "every", '"2d"', "metrics.m.every: must be one of 1h, 1d, 7d, once"),
         (BOOLEAN, "longitudinal", '"permanent"', "metrics.m.longitudinal: must be one of fresh"),
         (BOOLEAN, "mechanism", "1", 'metrics.m.mechanism: must be "auto" or'),
-        (BOOLEAN, "mechanism", '"rappor"', "metrics.m: mechanism=rappor: is not known"),
+        (BOOLEAN, "mechanism", '"magic"', "metrics.m: mechanism=magic: is not known"),
         (BOOLEAN, "mechanism", '"discrete_laplace"', "metrics.m: mechanism=discrete_laplace: does"),
         (NUMBER, "mechanism", '"grr"', "metrics.m: mechanism=grr: does not fit this type"),
+        (CATEGORY, "parameters", "3", "metrics.m.parameters: must be a table of integers"),
+        (CATEGORY, "parameters", "{ order = 5.0 }", "metrics.m.parameters: must be a table of"),
+        (CATEGORY, "parameters", "{ order = true }", "metrics.m.parameters: must be a table of"),
+        (CATEGORY, "parameters", "{ order = 5 }", "metrics.m: order=5: is not a parameter of grr"),
         (BOOLEAN, "segments", '["country"]', "metrics.m.segments: must be a list of dimensions"),
         (BOOLEAN, "segments", '"platform"', "metrics.m.segments: must be a list of dimensions"),
         (BOOLEAN, "expected_devices", "0", "metrics.m.expected_devices: must be an integer of at"),
@@ -171,6 +175,44 @@ def test_all_problems_of_a_file_are_reported_at_once() -> None:
         "metrics.last.title",
         "metrics.last.epsilon",
     ]
+
+
+def test_parameters_reach_the_mechanism_and_the_digest() -> None:
+    plain, small = (
+        only(file_with(CATEGORY, mechanism='"pgr"', parameters=parameters))
+        for parameters in (None, "{ order = 7 }")
+    )
+
+    assert small.mechanism.parameters == {"order": 7}
+    assert plain.mechanism.parameters != small.mechanism.parameters
+    assert plain.digest != small.digest
+
+
+def test_parameters_that_are_the_best_anyway_keep_the_digest() -> None:
+    plain = only(file_with(CATEGORY, mechanism='"pgr"'))
+    order = plain.mechanism.parameters["order"]
+
+    same = only(file_with(CATEGORY, mechanism='"pgr"', parameters=f"{{ order = {order} }}"))
+
+    assert same.digest == plain.digest
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "parameters", "problem"),
+    [
+        ('"pgr"', "{ order = 4 }", "metrics.m: order=4: must be a prime up to 257"),
+        ('"olh"', "{ buckets = 1 }", "metrics.m: buckets=1: must be from 2 to 256"),
+        ('"olh"', "{ order = 5 }", "metrics.m: order=5: is not a parameter of olh; known: buckets"),
+        ('"auto"', "{ order = 5 }", "metrics.m: parameters=order: needs a mechanism named"),
+        ('"grr"', "{ precision = 8 }", "metrics.m: precision=8: is not a parameter of grr"),
+    ],
+)
+def test_a_parameter_that_breaks_a_rule_is_named(
+    mechanism: str, parameters: str, problem: str
+) -> None:
+    problems = problems_of(file_with(CATEGORY, mechanism=mechanism, parameters=parameters))
+
+    assert [line for line in problems if line.startswith(problem)]
 
 
 def test_the_mechanism_and_min_reports_have_defaults() -> None:

@@ -10,14 +10,24 @@ from typing import Final, NamedTuple
 PACKAGES: Final = ("client_sdk", "collector")
 
 # What the collector takes from the device: contracts, never the device's own machinery.
-SHARED: Final = {"errors", "epoch", "limits", "mechanisms", "metric", "registry", "report"}
-DEVICE_USERS: Final = ("collector.simulate", "collector.demo")  # they drive real clients
+SHARED: Final = {
+    *("errors", "epoch", "limits", "mechanisms", "metric", "registry", "report"),
+    "mechanism_choice",  # the plan compares what auto compares
+}
+# They drive real clients, or attack mechanisms with the device's own randomness.
+DEVICE_USERS: Final = (
+    "collector.simulate",
+    "collector.demo",
+    "collector.audit",
+    "collector.auditing",
+)
 
 # A package that may be imported only in these modules, and below them.
 HOMES: Final = {
     "numpy": (
         "collector.tally",
         "collector.estimate",
+        "collector.distribution",
         "collector.analytics",
         "collector.simulate",
     ),
@@ -32,6 +42,7 @@ LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the dev
 PURE: Final = (
     "collector.intake",
     "collector.estimate",
+    "collector.distribution",
     "collector.analytics",
     "collector.charts",
     "client_sdk.mechanisms",

@@ -1,7 +1,8 @@
 """Textbook formulas as text, so that a vector file can hold its own independent reference.
 
-A formula is an expression over numbers, the names it is given, + - * / **, exp, ln and sqrt,
-computed with ``decimal`` at 60 digits.  It shares no code with the mechanisms.
+A formula is an expression over numbers, the names it is given, + - * / // % **, exp, ln and sqrt,
+computed with ``decimal`` at 60 digits; // and % are meant for positive numbers.  It shares no code
+with the mechanisms.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _OPERATORS: Final = {
     ast.Sub: CONTEXT.subtract,
     ast.Mult: CONTEXT.multiply,
     ast.Div: CONTEXT.divide,
+    ast.FloorDiv: CONTEXT.divide_int,
+    ast.Mod: CONTEXT.remainder,
     ast.Pow: CONTEXT.power,
 }
 _FUNCTIONS: Final = {"exp": CONTEXT.exp, "ln": CONTEXT.ln, "sqrt": CONTEXT.sqrt}

@@ -8,12 +8,16 @@ shortens the paths through discrete Laplace noise from thousands of tosses to a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
-from .enumeration import Path
+from client_sdk.randomness import Randomness
+
+from .enumeration import Law, Path, distribution
+
+Outcome = TypeVar("Outcome", bound=Hashable)
 
 GRID: Final = 1 << 256  # bounds of probabilities are multiples of 1 / GRID
 
@@ -53,6 +57,44 @@ class RunPath(Path):
             return bool(parity)
         self._toss = 0
         return False
+
+
+class Restart(Exception):  # noqa: N818  # the end of a pass, not an error
+    """The sampler begins anew."""
+
+
+class OnePass(RunPath):
+    """Follows a sampler over Laplace noise to its first restart."""
+
+    begun = signed = False
+
+    def uniform(self, n: int) -> int:
+        """Let one magnitude and one sign be drawn; anything further is a new pass."""
+        if not self.begun:
+            self.begun = True
+        elif self.run == (1, 1) and not self.signed:  # the run that ends a magnitude
+            self.signed = True
+        else:
+            raise Restart
+        return super().uniform(n)
+
+
+def one_pass_law(sample: Callable[[Randomness], Outcome], least_mass: Fraction) -> Law:
+    """Return the law of *sample*, which restarts until a pass ends.
+
+    Passes are independent and alike, so it is the law of one pass, given that it ends.
+    """
+
+    def one_pass(randomness: Randomness) -> tuple[Outcome, ...]:
+        try:
+            return (sample(randomness),)
+        except Restart:
+            return ()
+
+    pmf, rest = distribution(one_pass, least_mass, OnePass)
+    ends = 1 - pmf.pop((), Fraction(0))
+    found = {outcome[0]: mass / ends for outcome, mass in pmf.items() if isinstance(outcome, tuple)}
+    return Law(found, rest / ends)
 
 
 @lru_cache

@@ -13,7 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 ROOT: Final = "randomize"
-EXACT_MATH: Final = {"ceil", "floor", "gcd", "lcm", "comb", "isqrt"}  # exact on int and Fraction
+EXACT_MATH: Final = {
+    "ceil",
+    "floor",
+    "gcd",
+    "lcm",
+    "comb",
+    "perm",
+    "isqrt",
+}  # exact on int and Fraction
 FORBIDDEN_NAMES: Final = {"float", "complex", "random", "numpy", "np", "secrets", "cmath"}
 
 
@@ -36,6 +44,12 @@ def path_functions(sources: Mapping[str, str], roots: Iterable[str]) -> dict[str
                 reached[place] = node
                 todo |= set(_mentioned(node)) - done
     return reached
+
+
+def faults_on_path(sources: Mapping[str, str], roots: Iterable[str]) -> dict[str, list[str]]:
+    """Return what is inexact in every function reached from *roots*: nothing, if all is well."""
+    reached = path_functions(sources, roots)
+    return {place: found for place, node in reached.items() if (found := inexact(node))}
 
 
 def inexact(function: ast.FunctionDef) -> list[str]:

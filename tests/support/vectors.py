@@ -1,12 +1,15 @@
 """The vector files: one a mechanism, half written by hand, half made by ``make_vectors``.
 
-By hand: ``textbook`` (formulas over epsilon, d = domain_size and E = e^epsilon), ``enumerate``
-(parameters whose whole output law is enumerated, and the mass below which a path is left),
+By hand: ``textbook`` (formulas over epsilon, d = domain_size, E = e^epsilon, the mechanism's own
+parameters by name, and the formulas above), ``enumerate`` (parameters whose whole output law is
+enumerated, and the mass below which a path is left),
 ``refused`` (parameters, and the one that the error names), and of each case its parameters, seed,
 values and ``bad`` payloads.  Made: ``expected`` of each case.
 
 ``enumerate`` names ``domain_sizes``, each taken with every epsilon of EPSILONS; or, where a loop
-without bound makes most laws too long to follow, ``pairs`` of epsilon and domain size.
+without bound makes most laws too long to follow, ``pairs`` of epsilon and domain size.  Its
+``parameters``, if any, are those of the mechanism's own that keep the law small.
+``one_pass`` tells that a sampler restarts too often to be followed beyond its first pass.
 ``exhaustive``, where there is one, lists parameters on so coarse a grid that every string of
 entropy bytes can be tried.
 """
@@ -21,11 +24,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from client_sdk.mechanisms import FrequencyOracle, Mechanism, load, names
+from client_sdk.mechanisms import FrequencyOracle, ItemMechanism, Mechanism, load, names
+from client_sdk.randomness import Randomness
 
 from .enumeration import Law, distribution
 from .formula import CONTEXT, evaluate
-from .runs import RunPath
+from .runs import RunPath, one_pass_law
 
 FOLDER: Final = Path(__file__).parent.parent / "vectors"
 EPSILONS: Final = ("0.01", "0.1", "0.5", "1", "2", "4", "8", "16")  # nats
@@ -46,8 +50,12 @@ def textbook(name: str, mechanism: Mechanism[Any]) -> dict[str, Decimal]:
         "epsilon": rational,
         "E": CONTEXT.exp(rational),
         "d": Decimal(mechanism.domain_size),
+        **{key: Decimal(number) for key, number in mechanism.parameters.items()},
     }
-    return {key: evaluate(formula, known) for key, formula in read(name)["textbook"].items()}
+    numbers: dict[str, Decimal] = {}
+    for key, formula in read(name)["textbook"].items():
+        numbers[key] = evaluate(formula, known | numbers)
+    return numbers
 
 
 class Small(NamedTuple):
@@ -56,12 +64,13 @@ class Small(NamedTuple):
     name: str
     mechanism: Mechanism[Any]
     least_mass: Fraction
+    one_pass: bool = False
 
     @property
     def values(self) -> list[Any]:
         """All items; of a range both ends and some positions on and between the grid points."""
         size = self.mechanism.domain_size
-        if isinstance(self.mechanism, FrequencyOracle):
+        if isinstance(self.mechanism, ItemMechanism):
             return list(range(size))
         return [Fraction(0), Fraction(1, 3), Fraction(size - 1, 2), Fraction(size - 1)]
 
@@ -69,12 +78,28 @@ class Small(NamedTuple):
 def smalls(family: type[Any] = Mechanism) -> list[Small]:
     """Return every mechanism of *family* with parameters that its file enumerates."""
     return [
-        Small(name, load(name)(epsilon, size), Fraction(Decimal(plan["least_mass"])))
+        Small(
+            name,
+            load(name)(epsilon, size, **own),
+            Fraction(Decimal(plan["least_mass"])),
+            plan.get("one_pass", False),
+        )
         for name in names()
         if issubclass(load(name), family)
-        for plan in (read(name)["enumerate"],)
+        for plan, own in ((read(name)["enumerate"], small_parameters(name)),)
         for epsilon, size in plan.get("pairs") or product(EPSILONS, plan["domain_sizes"])
     ]
+
+
+def is_pure(mechanism: type[Mechanism[Any]]) -> bool:
+    """Whether *mechanism* is a frequency oracle whose channel alone gives the estimate."""
+    return issubclass(mechanism, FrequencyOracle) and mechanism.pure
+
+
+def small_parameters(name: str) -> dict[str, int]:
+    """Return the parameters that keep the output law of mechanism *name* small."""
+    parameters: dict[str, int] = read(name)["enumerate"].get("parameters", {})
+    return parameters
 
 
 def grid() -> list[Small]:
@@ -91,11 +116,12 @@ def laws(small: Small) -> tuple[Law, ...]:
     """Return the law of the payload for every value."""
 
     def law(value: Any) -> Law:
-        return distribution(
-            lambda randomness: small.mechanism.randomize(value, randomness),
-            small.least_mass,
-            RunPath,
-        )
+        def sample(randomness: Randomness) -> bytes:
+            return small.mechanism.randomize(value, randomness)
+
+        if small.one_pass:
+            return one_pass_law(sample, small.least_mass)
+        return distribution(sample, small.least_mass, RunPath)
 
     return tuple(law(value) for value in small.values)
 
@@ -117,7 +143,7 @@ def build(name: str, case: dict[str, Any]) -> Mechanism[Any]:
 
 def values_of(mechanism: Mechanism[Any], case: dict[str, Any]) -> list[Any]:
     """Return the values of a case: items, or positions as fractions."""
-    kind = int if isinstance(mechanism, FrequencyOracle) else Fraction
+    kind = int if isinstance(mechanism, ItemMechanism) else Fraction
     return [kind(value) for value in case["values"]]
 
 

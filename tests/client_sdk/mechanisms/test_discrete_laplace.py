@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Final
 
+import numpy as np
 import pytest
 
 from client_sdk.errors import InvalidParameterError
@@ -17,49 +18,19 @@ from client_sdk.mechanisms.discrete_laplace import (
     discrete_laplace,
 )
 from tests.support.enumeration import distribution
-from tests.support.runs import RunPath
+from tests.support.runs import RunPath, one_pass_law
 from tests.support.seeded import SeededRandomness
 
 EXACT: Final = Context(prec=60)
 CLOSE: Final = Decimal("1e-13")  # of probability; the mass that stays unreached is below it
-RESTART: Final = "restart"
 SCALES: Final = [(1, 1), (1, 16), (3, 2), (10, 1), (21, 5), (30, 1)]  # t and s
-
-
-class _Restart(Exception):  # noqa: N818  # the end of a pass, not an error
-    """The sampler begins anew."""
-
-
-class _OnePass(RunPath):
-    """Follows the sampler to its first restart.  Passes are independent and alike, so the law of
-    the whole is that of one pass, given that it ends."""
-
-    begun = signed = False
-
-    def uniform(self, n: int) -> int:
-        """Let one magnitude and one sign be drawn; anything further is a new pass."""
-        if not self.begun:
-            self.begun = True
-        elif self.run == (1, 1) and not self.signed:  # the run that ends a magnitude
-            self.signed = True
-        else:
-            raise _Restart
-        return super().uniform(n)
 
 
 @cache
 def noise_law(t: int, s: int) -> dict[int, Fraction]:
     """Return the law of the noise of scale t/s, up to the mass of very long runs."""
-
-    def one_pass(randomness: _OnePass) -> int | str:
-        try:
-            return discrete_laplace(t, s, randomness)
-        except _Restart:
-            return RESTART
-
-    law = distribution(one_pass, Fraction(1, 10**18), _OnePass)  # type: ignore[arg-type]  # the path is the one it is given
-    ends = 1 - law.pmf.pop(RESTART, Fraction(0))
-    return {int(str(noise)): mass / ends for noise, mass in law.pmf.items()}
+    law = one_pass_law(lambda randomness: discrete_laplace(t, s, randomness), Fraction(1, 10**18))
+    return {int(str(noise)): mass for noise, mass in law.pmf.items()}
 
 
 def textbook(t: int, s: int, noise: int) -> Decimal:
@@ -136,6 +107,22 @@ def test_a_position_between_two_grid_points_goes_to_either_in_proportion() -> No
 def test_a_grid_whose_noise_would_not_fit_a_tally_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match=r"^domain_size=.*take a larger step"):
         DiscreteLaplace("0.001", 1 << 20)
+
+
+def test_95_percent_intervals_cover_94_to_96_percent() -> None:
+    mechanism, replications = DiscreteLaplace("1", 101), 20_000
+    positions = np.repeat([0, 30, 100], 60)
+    dice = np.random.default_rng(11)
+    stop = 1 - np.exp(-1 / float(mechanism.scale))
+    shape = (replications, len(positions))
+    reports = positions + dice.geometric(stop, shape) - dice.geometric(stop, shape)
+    squares = (reports**2).sum(axis=1)  # below 2^32, so the high half stays 0
+    tallies = np.stack([reports.sum(axis=1), squares, np.zeros_like(squares)], axis=1)
+
+    found = [mechanism.debias(tally, len(positions), np) for tally in tallies]
+
+    hits = sum(abs(t[0] - positions.sum()) <= 1.959964 * v[0] ** 0.5 for t, v in found)
+    assert 0.94 <= hits / replications <= 0.96
 
 
 def test_the_widest_accepted_grid_still_fits_the_tally() -> None:

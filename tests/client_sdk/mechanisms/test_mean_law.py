@@ -20,8 +20,8 @@ def mean_of(small: Small) -> MeanMechanism:
     return cast("MeanMechanism", small.mechanism)
 
 
-def farthest(mechanism: MeanMechanism) -> int:
-    """Return a bound of how far a report can lie from a position."""
+def farthest(mechanism: MeanMechanism) -> Fraction:
+    """Return a bound of how far a report can lie from a position, in grid steps."""
     every = range(256**mechanism.payload_size)
     return max(
         abs(mechanism.decode(payload)) + mechanism.domain_size
@@ -50,27 +50,36 @@ def test_the_mean_report_is_the_position_up_to_the_mass_not_reached(small: Small
 
 
 @every_mean
-def test_the_variance_of_a_report_is_the_stated_one_plus_that_of_rounding(small: Small) -> None:
+def test_the_variance_of_a_report_is_the_stated_one(small: Small) -> None:
     mechanism = mean_of(small)
-    stated = Fraction(mechanism.report_variance)
 
     for value, law in zip(small.values, laws(small), strict=True):
         _, square = moments(mechanism, law, value)
-        rounding = (value % 1) * (1 - value % 1)
-        allowed = law.rest * farthest(mechanism) ** 2 + Fraction(1, 10**9)
-        assert abs(square - stated - rounding) <= allowed
-        assert allowed < Fraction(1, 100)
+        stated = Fraction(mechanism.variance_of(value))
+        unreached = law.rest * farthest(mechanism) ** 2
+        assert abs(square - stated) <= unreached + (1 + stated) / 10**9
+        assert unreached < Fraction(1, 100)
 
 
 @every_mean
-def test_debias_states_the_sum_and_at_least_the_enumerated_variance(small: Small) -> None:
+def test_no_position_has_a_larger_variance_than_the_worst_and_one_comes_close(small: Small) -> None:
+    mechanism = mean_of(small)
+
+    found = [mechanism.variance_of(Fraction(i * mechanism.top, 3000)) for i in range(3001)]
+
+    assert 0.99 * mechanism.worst_variance <= max(found)
+    assert max(found) <= mechanism.worst_variance * (1 + 1e-12)
+
+
+@every_mean
+def test_debias_states_the_sum_and_a_variance_of_at_most_the_worst(small: Small) -> None:
     mechanism = mean_of(small)
     payloads = [cast("bytes", payload) for payload in laws(small)[1].pmf]
 
     totals, variances = mechanism.debias(mechanism.tally(b"".join(payloads), np), len(payloads), np)
 
-    assert totals.tolist() == [sum(map(mechanism.decode, payloads))]
-    assert variances == pytest.approx([len(payloads) * (mechanism.report_variance + 0.25)])
+    assert totals == pytest.approx([float(sum(map(mechanism.decode, payloads)))], abs=1e-9)
+    assert 0 < variances[0] <= len(payloads) * mechanism.worst_variance * (1 + 1e-12)
 
 
 @every_mean
@@ -80,7 +89,7 @@ def test_predict_is_the_stated_error_of_the_mean_as_a_part_of_the_range(small: S
     predicted = mechanism.predict(100)
 
     squared = (predicted * mechanism.top) ** 2 * 100
-    assert squared == pytest.approx(mechanism.report_variance + 0.25)
+    assert squared == pytest.approx(mechanism.worst_variance)
 
 
 @every_mean

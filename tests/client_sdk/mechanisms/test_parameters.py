@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from client_sdk.errors import InvalidParameterError, InvalidValueError, UnknownMechanismError
-from client_sdk.mechanisms import FrequencyOracle, load, names
+from client_sdk.mechanisms import ItemMechanism, load, names
 from tests.support.enumeration import Untouchable
 from tests.support.vectors import build, cases, label, read
 
@@ -56,8 +56,10 @@ def test_a_mechanism_refuses_a_domain_size_that_is_no_count_in_range(
 def test_the_parameters_that_a_vector_file_lists_as_refused_are(
     name: str, refused: dict[str, Any]
 ) -> None:
+    parameters = {key: value for key, value in refused.items() if key != "parameter"}
+
     with pytest.raises(InvalidParameterError) as caught:
-        load(name)(refused["epsilon"], refused["domain_size"])
+        load(name)(**parameters)
 
     assert caught.value.name == refused["parameter"]
 
@@ -90,7 +92,7 @@ def test_a_value_outside_the_domain_is_refused_before_anything_is_drawn(
 ) -> None:
     mechanism = build(name, case)
 
-    for value in wrong_values(mechanism.domain_size, isinstance(mechanism, FrequencyOracle)):
+    for value in wrong_values(mechanism.domain_size, isinstance(mechanism, ItemMechanism)):
         with pytest.raises(InvalidValueError):
             mechanism.randomize(value, Untouchable())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations
 
 import pytest
 
@@ -36,11 +37,42 @@ def likelihood_bound_holds(laws: Sequence[Law], bound: Fraction) -> bool:
     )
 
 
-@every_small
+def excess(one: Law, other: Law, bound: Fraction) -> Fraction:
+    """Return a lower bound of the largest Pr[S | one] - bound * Pr[S | other] over sets S.
+
+    Mass that was not reached may belong to any set, so it counts for the other value.
+    """
+    zero = Fraction(0)
+    beyond = (mass - bound * other.pmf.get(payload, zero) for payload, mass in one.pmf.items())
+    return sum((max(zero, b) for b in beyond), zero) - bound * other.rest
+
+
+def delta_bound_holds(small: Small) -> bool:
+    """Whether the payloads keep to (spent, delta), taken over all pairs of values."""
+    bound = exp_below(small.mechanism.spent)
+    pairs = permutations(laws(small), 2)
+    return all(excess(one, other, bound) <= small.mechanism.delta for one, other in pairs)
+
+
+@pytest.mark.parametrize("small", [s for s in smalls() if not s.mechanism.delta], ids=label)
 def test_no_payload_is_more_than_e_to_the_spent_likelier_under_another_value(small: Small) -> None:
     bound = exp_below(small.mechanism.spent)
 
     assert likelihood_bound_holds(laws(small), bound)
+
+
+@every_small
+def test_no_set_of_payloads_exceeds_e_to_the_spent_by_more_than_delta(small: Small) -> None:
+    assert delta_bound_holds(small)
+
+
+@pytest.mark.parametrize("small", [s for s in smalls() if s.mechanism.delta], ids=label)
+def test_a_delta_above_zero_is_nearly_used_and_some_payload_needs_it(small: Small) -> None:
+    bound = exp_below(small.mechanism.spent)
+    first, *_, last = laws(small)
+
+    assert not likelihood_bound_holds((first, last), bound)
+    assert excess(first, last, bound) >= Fraction(9, 10) * small.mechanism.delta
 
 
 @every_oracle

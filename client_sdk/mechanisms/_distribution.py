@@ -1,0 +1,110 @@
+"""Distribution mechanisms: numbers whose whole distribution can be recovered from their reports.
+
+A report is a symbol.  Its law is known exactly for every grid position (``channel_law``), and so is
+the matrix that turns a distribution of positions into one of symbols.  Undoing that matrix is the
+collector's work; here is only what device and collector must agree on.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+
+from ..errors import InvalidTallyError, InvalidValueError
+from ..randomness import Randomness
+from ._base import Array, Mechanism, Numpy, column, width_of
+from ._exact import ln_ceil
+
+
+class DistributionMechanism(Mechanism[Fraction]):
+    """A mechanism over positions in [0, domain_size - 1], rounded at random to one of ``bins``.
+
+    Bin i stands for the position i * top / (bins - 1).  The tally is how often each of ``symbols``
+    symbols was reported.
+    """
+
+    automatic = False  # a mean costs less error; the distribution is asked for by name
+
+    bins: int  # input bins, evenly spaced from position 0 to the last
+
+    @property
+    def top(self) -> int:
+        """The last grid position."""
+        return self.domain_size - 1
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """How many different reports there are."""
+
+    @abstractmethod
+    def channel_law(self, position: int) -> Sequence[Fraction]:
+        """Return the exact probability of every symbol for a value in bin *position*."""
+
+    @property
+    @abstractmethod
+    def likelihood_ratio(self) -> Fraction:
+        """The largest Pr[symbol | i] / Pr[symbol | j] over all symbols and bins: e^spent."""
+
+    @cached_property
+    def spent(self) -> Fraction:
+        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
+        return min(ln_ceil(self.likelihood_ratio), self.epsilon)
+
+    def channel_matrix(self, np: Numpy) -> Array:
+        """Return Pr[symbol | bin] as floats, shape (symbols, bins); columns sum to 1."""
+        return np.array(
+            [[float(p) for p in self.channel_law(position)] for position in range(self.bins)]
+        ).T
+
+    def spread(self, shares: Array, np: Numpy) -> Array:
+        """Return the symbol law of a distribution: *shares*, shape (…, bins), to (…, symbols)."""
+        return shares @ self.channel_matrix(np).T
+
+    def gather(self, weights: Array, np: Numpy) -> Array:
+        """Return the transpose of ``spread``: *weights*, shape (…, symbols), to (…, bins)."""
+        return weights @ self.channel_matrix(np)
+
+    def bin_of(self, value: Fraction, randomness: Randomness) -> int:
+        """Round *value* up or down to a bin at random so that its expectation is kept.
+
+        Raises: InvalidValueError: not a Fraction or int in [0, top]; nothing was drawn.
+        """
+        if type(value) not in (Fraction, int) or not 0 <= value <= self.top:
+            raise InvalidValueError(self.name, f"must be a position from 0 to {self.top}")
+        scaled = Fraction(value) * (self.bins - 1) / self.top
+        below, rest = divmod(scaled.numerator, scaled.denominator)
+        if rest and randomness.bernoulli_ratio(rest, scaled.denominator):
+            return below + 1
+        return below
+
+    @cached_property
+    def payload_size(self) -> int:
+        """1, 2 or 4 bytes."""
+        return width_of(self.symbols)
+
+    def reason(self, payload: bytes) -> str | None:
+        """Refuse a symbol that does not exist."""
+        return None if int.from_bytes(payload, "big") < self.symbols else "number_out_of_range"
+
+    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+        """Compare the whole column with the number of symbols."""
+        return column(payloads, self.payload_size, np) >= self.symbols
+
+    @property
+    def tally_size(self) -> int:
+        """One cell a symbol."""
+        return self.symbols
+
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """Count the symbols of the whole column."""
+        return np.bincount(column(payloads, self.payload_size, np), minlength=self.symbols)
+
+    def require_counts(self, tally: Array, n: int, np: Numpy) -> Array:
+        """Return *tally* as int64, or raise InvalidTallyError unless it counts n symbols."""
+        counts = self.require_tally(tally, n, np)
+        if counts.min() < 0 or int(counts.sum()) != n:
+            raise InvalidTallyError(f"tally: entries must be at least 0 and add up to n={n}")
+        return counts

@@ -1,0 +1,81 @@
+"""Mean mechanisms whose reports are noisy grid positions, so that a sum and squares suffice."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Final
+
+from ..errors import InvalidTallyError
+from ..randomness import Randomness
+from ._base import Array, Debiased, Numpy
+from ._mean import MeanMechanism
+
+MAX_MAGNITUDE: Final = 1 << 31  # grid steps; the bound under which tallies of squares stay exact
+SQUARE_BITS: Final = 32  # squares are tallied as low and high halves of this many bits
+_LOW: Final = (1 << SQUARE_BITS) - 1
+_HIGH_BITS: Final = 30  # a square below 2^62, without its low half
+
+
+class SumReports(MeanMechanism):
+    """A mechanism that rounds to the grid and adds noise, the same whatever the position.
+
+    The tally has three cells: the sum of reports, and the sum of their squares as a low and a high
+    part (square mod 2^32, square div 2^32), so that each cell stays exact in an int64 up to
+    MAX_REPORTS reports of magnitude below MAX_MAGNITUDE.
+    """
+
+    @abstractmethod
+    def decode_column(self, payloads: bytes, np: Numpy) -> Array:
+        """Return the noisy positions of valid payloads in units, int64, shape (n,)."""
+
+    @property
+    def unit(self) -> Fraction:
+        """Grid points from one report to the next: what positions and the tally are counted in."""
+        return Fraction(1)
+
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float:
+        """The variance of the noise, in grid steps squared."""
+
+    def variance_of(self, position: Fraction) -> float:
+        """Return the variance of the noise, and that of rounding *position* to a unit."""
+        rest = position / self.unit % 1
+        return self.noise_variance + float(rest * (1 - rest) * self.unit**2)
+
+    @property
+    def worst_variance(self) -> float:
+        """The variance half way between two units."""
+        return self.noise_variance + float(self.unit**2) / 4
+
+    def round_to_grid(self, value: Fraction, randomness: Randomness) -> int:
+        """Round *value* up or down at random so that its expectation is kept."""
+        return self.round_to_steps(value, self.top, randomness)
+
+    @property
+    def tally_size(self) -> int:
+        """Sum, low halves of squares, high halves of squares."""
+        return 3
+
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """Return [sum, sum of squares mod 2^32, sum of squares div 2^32]."""
+        positions = self.decode_column(payloads, np)
+        squares = positions * positions
+        low, high = squares & _LOW, squares >> SQUARE_BITS
+        return np.array([positions.sum(), low.sum(), high.sum()], dtype=np.int64)
+
+    def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
+        """Return the sum of positions and its variance, for a fixed population.
+
+        The variance is the mechanism's own, plus 1/4 of a squared unit a report, the most that
+        rounding to a unit can add.
+        Raises: InvalidTallyError: squares too large for n reports, or too small for the sum
+                (Cauchy-Schwarz).
+        """
+        total, low, high = (int(cell) for cell in self.require_tally(tally, n, np))
+        if not 0 <= low <= n * _LOW or not 0 <= high <= n << _HIGH_BITS:
+            raise InvalidTallyError(f"tally: squares that n={n} reports cannot have")
+        if total * total > n * ((high << SQUARE_BITS) + low):
+            raise InvalidTallyError("tally: the sum does not fit the sum of squares")
+        return Debiased(np.array([float(total * self.unit)]), np.array([n * self.worst_variance]))

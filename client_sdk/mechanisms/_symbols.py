@@ -1,0 +1,124 @@
+"""Mean mechanisms whose reports are few symbols, each with an unbiased position."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from functools import cached_property
+
+from ..errors import InvalidParameterError, InvalidTallyError
+from ..randomness import Randomness
+from ._base import Array, Debiased, Numpy, column, width_of
+from ._exact import ln_ceil
+from ._mean import MeanMechanism
+from ._window import Moments
+
+
+class SymbolReports(MeanMechanism):
+    """A mechanism over symbols 0 … symbols - 1.  The tally counts the reports of each symbol."""
+
+    @property
+    @abstractmethod
+    def symbols(self) -> int:
+        """How many different reports there are."""
+
+    @property
+    @abstractmethod
+    def likelihood_ratio(self) -> Fraction:
+        """The largest Pr[payload | v] / Pr[payload | w] over all payloads and positions."""
+
+    @property
+    @abstractmethod
+    def moments(self) -> Moments:
+        """The exact second moments of a report, positions being parts of the range."""
+
+    @abstractmethod
+    def position(self, symbol: int) -> Fraction:
+        """Return the unbiased position of *symbol*, as a part of the range."""
+
+    @abstractmethod
+    def draw(self, value: Fraction, randomness: Randomness) -> int:
+        """Return the symbol for *value*.  Raises InvalidValueError before any draw."""
+
+    def validate(self) -> None:
+        """Refuse a channel that does not tell one end of the range from the other."""
+        if not self.likelihood_ratio > 1:
+            rule = f"gives no usable channel for domain_size={self.domain_size}"
+            raise InvalidParameterError("epsilon", self.epsilon, rule)
+
+    @cached_property
+    def spent(self) -> Fraction:
+        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
+        return min(ln_ceil(self.likelihood_ratio), self.epsilon)
+
+    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
+        """Return the symbol for *value* as a fixed-width integer."""
+        return self.draw(value, randomness).to_bytes(self.payload_size, "big")
+
+    @cached_property
+    def payload_size(self) -> int:
+        """1 or 2 bytes."""
+        return width_of(self.symbols)
+
+    def reason(self, payload: bytes) -> str | None:
+        """Refuse a symbol that no value gives."""
+        return None if int.from_bytes(payload, "big") < self.symbols else "number_out_of_range"
+
+    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+        """Compare the whole column with the number of symbols."""
+        return column(payloads, self.payload_size, np) >= self.symbols
+
+    def decode(self, payload: bytes) -> Fraction:
+        """Return the unbiased position of the symbol in grid steps."""
+        return self.position(int.from_bytes(payload, "big")) * self.top
+
+    def variance_of(self, position: Fraction) -> float:
+        """Return the variance by the exact moments."""
+        return float(self.moments.variance_of(Fraction(position) / self.top) * self.top**2)
+
+    @cached_property
+    def worst_variance(self) -> float:
+        """The largest variance by the exact moments."""
+        return float(self.moments.worst_variance * self.top**2)
+
+    @property
+    def tally_size(self) -> int:
+        """One cell a symbol."""
+        return self.symbols
+
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """Count the symbols of the whole column."""
+        return np.bincount(column(payloads, self.payload_size, np), minlength=self.symbols)
+
+    @cached_property
+    def _centred(self) -> tuple[float, ...]:
+        """The positions of all symbols, counted from the middle of the range, as parts of it."""
+        return tuple(float(self.position(s) - Fraction(1, 2)) for s in range(self.symbols))
+
+    def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
+        """Return the sum of positions and its variance, for a fixed population.
+
+        The sum of Var[y | x] = constant + square ((x-1/2)^2 + r) - (x-1/2)^2 over the devices needs
+        the spread S, the sum of (x-1/2)^2 over the devices.  That is estimated from the squares of
+        the reports, and kept within what is possible: at least the mean's own part (Cauchy-Schwarz)
+        and at most n/4.  r counts in full, but never above the worst variance of all.
+
+        Reports of one bit have the same square whatever the position, so they say nothing about S:
+        then the least possible S is taken.  That is right for devices that all hold the mean, and
+        too much for others, by S/n - (mean-1/2)^2 a report: the interval is conservative.
+
+        Raises: InvalidTallyError: the cells do not add up to n.
+        """
+        cells = self.require_tally(tally, n, np)
+        if cells.min() < 0 or cells.max() > n or int(cells.sum()) != n:
+            raise InvalidTallyError(f"tally: entries must be at least 0 and add up to n={n}")
+        offsets = np.array(self._centred)
+        total, squares = float(cells @ offsets), float(cells @ (offsets * offsets))
+        constant, square = float(self.moments.constant), float(self.moments.square)
+        spread = min(max(total / max(n, 1), -0.5), 0.5) ** 2 * n
+        if square:
+            spread = min(max((squares - n * constant) / square, spread), n / 4)
+        variance = n * constant + (square - 1) * spread + n * float(self.moments.rounding)
+        variance = min(variance, n * float(self.moments.worst_variance))
+        scale = self.top
+        return Debiased(np.array([(total + n / 2) * scale]), np.array([variance * scale * scale]))

@@ -1,0 +1,203 @@
+"""Planted bugs: mechanisms and primitives, each wrong in one way that was seen in the wild."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from fractions import Fraction
+from functools import cached_property
+
+from client_sdk.mechanisms import Channel
+from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace, bernoulli_exp
+from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.hadamard import Hadamard
+from client_sdk.mechanisms.olh import OLH
+from client_sdk.mechanisms.oue import OUE
+from client_sdk.mechanisms.subset_selection import SubsetSelection
+from client_sdk.mechanisms.sue import SUE
+from client_sdk.randomness import ByteRandomness, Randomness
+
+
+class DoubleFlip(SUE):
+    """Every bit is flipped twice over."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        first, second = (
+            randomness.bernoulli_bits(self.channel.q, self.domain_size) for _ in range(2)
+        )
+        return self.pack(self.one_hot(value) ^ first ^ second)
+
+
+class SwappedPQ(SUE):
+    """A bit is flipped with p and kept with q."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        flips = randomness.bernoulli_bits(self.channel.p, self.domain_size)
+        return self.pack(self.one_hot(value) ^ flips)
+
+
+class DoubledEpsilon(GRR):
+    """The coin of twice the epsilon."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        return GRR(2 * self.epsilon, self.domain_size).channel
+
+
+class OffByOne(GRR):
+    """The lie may be the true item, and never the one after it."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        if not randomness.bernoulli(self.channel.p):
+            other = randomness.uniform(self.domain_size - 1)
+            value = other + (other > value)
+        return bytes([value])
+
+
+class ModuloBias(GRR):
+    """A byte modulo the number of lies."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        if not randomness.bernoulli(self.channel.p):
+            other = randomness.uniform(256) % (self.domain_size - 1)
+            value = other + (other >= value)
+        return bytes([value])
+
+
+class OverAll(GRR):
+    """A lie is uniform over k items rather than the k - 1 others."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        if not randomness.bernoulli(self.channel.p):
+            value = randomness.uniform(self.domain_size)
+        return bytes([value])
+
+
+class RoundedUp(GRR):
+    """The coin is one step of the grid, 2^-128, above the threshold."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        other = randomness.uniform(self.domain_size - 1)
+        kept = randomness.bernoulli(self.channel.p + Fraction(1, 1 << 128))
+        return bytes([value if kept else other + (other >= value)])
+
+
+class ReusedNoise(OUE):
+    """One draw raises all other bits together."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        own = self.one_hot(value)
+        others = (1 << self.domain_size) - 1 & ~own
+        raised = others if randomness.bernoulli(self.channel.q) else 0
+        return self.pack(raised | own if randomness.bernoulli(self.channel.p) else raised)
+
+
+class TimeSeeded(GRR):
+    """A Mersenne twister seeded with the clock."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        chance = random.Random(time.time_ns())
+        kept = chance.random() < self.channel.p
+        return bytes([value if kept else chance.randrange(self.domain_size)])
+
+
+class FloatLaplace(DiscreteLaplace):
+    """The inverse of a floating-point Laplace distribution, rounded."""
+
+    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
+        u = randomness.uniform(1 << 53) / (1 << 53) - 0.5
+        noise = -float(self.scale) * math.copysign(math.log1p(-2 * abs(u)), u)
+        return (round(value + noise) + self.margin).to_bytes(self.payload_size, "big")
+
+
+class HalfTheScale(DiscreteLaplace):
+    """The noise that two epsilons would buy."""
+
+    @cached_property
+    def scale(self) -> Fraction:
+        return Fraction(self.top) / (2 * self.epsilon)
+
+
+class TwoZeros(DiscreteLaplace):
+    """Minus zero is kept, so that no noise is twice as likely as it should be."""
+
+    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
+        t, s = self.scale.numerator, self.scale.denominator
+        u = randomness.uniform(t)
+        while not bernoulli_exp(u, t, randomness):
+            u = randomness.uniform(t)
+        v = 0
+        while bernoulli_exp(1, 1, randomness):
+            v += 1
+        noise = (u + t * v) // s * (-1 if randomness.uniform(2) else 1)
+        position = self.round_to_steps(value, self.top, randomness)
+        clamped = min(max(position + noise, -self.margin), self.top + self.margin)
+        return (clamped + self.margin).to_bytes(self.payload_size, "big")
+
+
+class ShortRange(DiscreteLaplace):
+    """One scale of room beyond the range, so that clamping happens where a test can see it."""
+
+    @cached_property
+    def margin(self) -> int:
+        return math.ceil(self.scale)
+
+
+class NeverClamped(ShortRange):
+    """The same room, and no clamp after the noise."""
+
+    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
+        wide = DiscreteLaplace(self.epsilon, self.domain_size)
+        noisy = int(wide.decode(wide.randomize(value, randomness)))
+        return (noisy + self.margin).to_bytes(self.payload_size, "big")
+
+
+class WrongSubset(SubsetSelection):
+    """Without the true item, the subset is one item short."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        others = [item for item in range(self.domain_size) if item != value]
+        holds = randomness.bernoulli(self.holding)
+        chosen = [others.pop(randomness.uniform(len(others))) for _ in range(self.subset_size - 1)]
+        return self.pack_subset([*chosen, value] if holds else chosen)
+
+
+class IdealHash(OLH):
+    """q as if two items collided in exactly 1/g of the seeds."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        return Channel(self.truth, Fraction(1, self.buckets))
+
+
+class SignOfRowZero(Hadamard):
+    """Rows begin at 1: a row on which two items never agree by design is left out."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        row = 1 + randomness.uniform(self.rows - 1)
+        positive = (row & value).bit_count() % 2 == 0
+        if not randomness.bernoulli(self.channel.p):
+            positive = not positive
+        return (2 * row + positive).to_bytes(self.payload_size, "big")
+
+
+class TellingLength(GRR):
+    """The payload is as short as its item allows."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        return super().randomize(value, randomness).lstrip(b"\0")
+
+
+class AtMost(ByteRandomness):
+    """A coin that is true for one byte too many."""
+
+    def bernoulli(self, p: Fraction) -> bool:
+        return self.uniform(p.denominator) <= p.numerator
+
+
+class ByRemainder(ByteRandomness):
+    """A uniform number by the remainder of a byte, instead of by rejection."""
+
+    def uniform(self, n: int) -> int:
+        return int.from_bytes(self._bytes(1), "big") % n
