@@ -1,0 +1,171 @@
+"""Optimized local hashing: hash the item to one of g buckets, and report that bucket by GRR.
+
+Source: Wang, Blocki, Li, Jha, USENIX Security 2017, section 4.4 (OLH), with g near e^ε + 1.
+Proof: the seed is drawn without looking at the item; given the seed, the report is GRR over g
+    buckets, whose ratio is p/q' with q' = (1-p)/(g-1).  p is e^ε/(e^ε+g-1) rounded down to the
+    grid.  So the report is ε-LDP for every seed: the hash decides accuracy only.
+
+The hash is ((a·x + b) mod P) mod g with P = 2^28 - 57 and seed a, b uniform below P.  For two items
+(a·x + b, a·y + b) mod P is uniform over all pairs, so the chance that they collide is known exactly
+(``collision``) and no bias is left.  The report is ((a·P + b)·g + bucket), at most 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from ..errors import InvalidParameterError
+from ..randomness import Randomness
+from ._base import Array, EpsilonLike, Numpy, column, width_of
+from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
+from ._frequency import Channel, FrequencyOracle
+
+PRIME: Final = (1 << 28) - 57  # two seeds and a bucket below 257 fill 64 bits
+MAX_BUCKETS: Final = 256  # beyond, a report would not fit 64 bits
+_CHUNK: Final = 1 << 14  # reports hashed at once; their 64 KiB stay in the cache
+
+
+@dataclass(frozen=True, init=False)
+class OLH(FrequencyOracle):
+    """Local hashing to ``buckets`` cells.  A report is a seed and a bucket."""
+
+    name = "olh"
+
+    buckets: int
+    prime: int
+
+    def __init__(
+        self,
+        epsilon: EpsilonLike,
+        domain_size: int,
+        *,
+        buckets: int | None = None,
+        prime: int = PRIME,
+        precision: int = THRESHOLD_BITS,
+    ) -> None:
+        """Take g = *buckets*, or the integer of the smallest error; *prime* only in tests."""
+        self.prepare(epsilon, domain_size, precision)
+        best = best_buckets(self.epsilon) if buckets is None else buckets
+        if type(best) is not int or not 2 <= best <= MAX_BUCKETS:
+            raise InvalidParameterError("buckets", best, f"must be from 2 to {MAX_BUCKETS}")
+        if type(prime) is not int or not 2 <= prime <= PRIME or not _is_prime(prime):
+            raise InvalidParameterError("prime", prime, f"must be a prime up to {PRIME}")
+        if domain_size > prime:
+            raise InvalidParameterError("domain_size", domain_size, f"must be at most {prime}")
+        object.__setattr__(self, "buckets", best)
+        object.__setattr__(self, "prime", prime)
+        self.validate()
+
+    @cached_property
+    def truth(self) -> Fraction:
+        """The chance to report the item's own bucket."""
+        odds = exp_floor(self.epsilon)
+        return floor_to_grid(odds / (odds + self.buckets - 1), self.precision)
+
+    @cached_property
+    def collision(self) -> Fraction:
+        """The exact chance that two different items share a bucket."""
+        small, larger = divmod(self.prime, self.buckets)
+        pairs = larger * (small + 1) ** 2 + (self.buckets - larger) * small**2
+        return Fraction(pairs, self.prime**2)
+
+    @cached_property
+    def channel(self) -> Channel:
+        """Return p, and q by whether another item shares the true one's bucket."""
+        p, c = self.truth, self.collision
+        return Channel(p, p * c + (1 - p) * (1 - c) / (self.buckets - 1))
+
+    @property
+    def likelihood_ratio(self) -> Fraction:
+        """p (g-1) / (1-p)."""
+        return self.truth * (self.buckets - 1) / (1 - self.truth)
+
+    @cached_property
+    def reports(self) -> int:
+        """How many different reports there are."""
+        return self.prime**2 * self.buckets
+
+    @cached_property
+    def payload_size(self) -> int:
+        """8 bytes."""
+        return width_of(self.reports)
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        """Return a fresh seed and a bucket for *value*."""
+        self.require_item(value)
+        seed = randomness.uniform(self.prime**2)
+        a, b = divmod(seed, self.prime)
+        bucket = (a * value + b) % self.prime % self.buckets
+        if not randomness.bernoulli(self.truth):
+            other = randomness.uniform(self.buckets - 1)
+            bucket = other + (other >= bucket)  # skips the true bucket
+        return (seed * self.buckets + bucket).to_bytes(self.payload_size, "big")
+
+    def reason(self, payload: bytes) -> str | None:
+        """Refuse a seed beyond the prime."""
+        return None if int.from_bytes(payload, "big") < self.reports else "seed_out_of_range"
+
+    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+        """Compare the whole column with the number of reports."""
+        return column(payloads, self.payload_size, np) >= self.reports
+
+    def supports(self, payload: bytes) -> Iterable[int]:
+        """A report supports the items that its seed sends to its bucket."""
+        seed, bucket = divmod(int.from_bytes(payload, "big"), self.buckets)
+        a, b = divmod(seed, self.prime)
+        hashes = ((a * item + b) % self.prime % self.buckets for item in range(self.domain_size))
+        return [item for item, hashed in enumerate(hashes) if hashed == bucket]
+
+    @property
+    def fold_steps(self) -> int:
+        """Every item is hashed."""
+        return self.domain_size
+
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """Hash every item under every seed: all items at once, or all reports if these are more."""
+        reports = column(payloads, self.payload_size, np).astype(np.uint64)
+        seeds, buckets = np.divmod(reports, np.uint64(self.buckets))
+        a, b = np.divmod(seeds, np.uint64(self.prime))
+        if len(a) >= self.domain_size:
+            narrow = np.stack((a, b, buckets)).astype(np.uint32)
+            starts = range(0, len(a), _CHUNK)
+            return sum(self._by_item(narrow[:, i : i + _CHUNK], np) for i in starts)
+        cells = np.zeros(self.domain_size, dtype=np.int64)
+        items = np.arange(self.domain_size, dtype=np.uint64)
+        for i in range(len(a)):
+            cells += (a[i] * items + b[i]) % self.prime % self.buckets == buckets[i]
+        return cells
+
+    def _by_item(self, reports: Array, np: Numpy) -> Array:
+        """Return the tally of a chunk of *reports*: rows a, b and bucket of uint32.
+
+        From one item to the next the hash before its second modulus grows by a, modulo the prime.
+        """
+        cells = np.zeros(self.domain_size, dtype=np.int64)
+        prime, count = np.uint32(self.prime), np.uint32(self.buckets)
+        a, position, wanted = reports[0], reports[1].copy(), reports[2]
+        for item in range(self.domain_size):
+            cells[item] = np.count_nonzero(position - position // count * count == wanted)
+            position += a
+            np.minimum(position, position - prime, out=position)  # below the prime, it wraps round
+        return cells
+
+
+def best_buckets(epsilon: Fraction) -> int:
+    """Return the integer g of the smallest (E+g-1)^2 / (g-1): E + 1 rounded down or up."""
+    odds = exp_floor(epsilon)
+    low = min(int(odds) + 1, MAX_BUCKETS - 1)
+    return min(low, low + 1, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
+
+
+def _is_prime(number: int) -> bool:
+    """Whether *number*, at least 2, is a prime; PRIME itself is known to be one."""
+    return number == PRIME or all(number % d for d in range(2, math.isqrt(number) + 1))
+
+
+MECHANISM: Final = OLH
