@@ -1,0 +1,202 @@
+"""Policies for reporting a value again and again, as wrappers over any frequency oracle.
+
+============= ====================================================== ==========================
+fresh         new noise for every report                             every report adds up
+permanent     one payload a value, drawn once and sent again         ``spent_value`` a value
+two_layer     the permanent payload, or with 1-s that of a chance    ``spent_report`` for the
+              item: the collector never knows which                  first, then ``spent_value``
+============= ====================================================== ==========================
+
+A permanent payload is not stored.  It is drawn again from ``permanent_randomness``, so that a
+device keeps one secret.  The guarantee of permanent payloads is therefore computational: it rests
+on SHAKE-256 and on the secret never leaving the device.
+
+Source: Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014, for permanent and instantaneous responses.
+    The mixture of ``TwoLayer`` is derived in ``mechanisms/_mixture.py``.
+Proof: write E for the oracle's largest ratio and D for the number of distinct values of a device.
+    Permanent: a device's reports are D independent payloads, repeated.  For two histories that
+    change at the same reports the ratio is at most E^D.  For others it is not bounded.
+    TwoLayer, one report: see ``mechanisms/_mixture.py``.
+    TwoLayer, many reports: they are a random function of D permanent payloads, so for two
+    histories that change at the same reports the ratio is at most E^D, however many there are;
+    reports of D values, one each, are independent, so there it is at most e^(D·spent_report).
+    Two reports of one value may cost more than 2·spent_report, because the same payload twice is a
+    sign that it is the permanent one; they never cost more than spent_value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final
+
+from .errors import InvalidParameterError
+from .mechanisms import FrequencyOracle
+from .mechanisms._base import EpsilonLike
+from .mechanisms._exact import parse_epsilon
+from .mechanisms._mixture import Mixture
+from .randomness import ByteRandomness, Randomness
+
+SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
+ITEM_SIZE: Final = 4  # bytes of an encoded item, big-endian; above MAX_DOMAIN_SIZE
+_FIRST_SQUEEZE: Final = 256  # bytes; a GRR or a hash report needs less
+
+
+def permanent_randomness(secret: bytes, digest: bytes, encoded: bytes) -> ByteRandomness:
+    """Return the primitives over SHAKE-256(secret || digest || encoded): the same every time.
+
+    Args:   secret: SECRET_SIZE bytes.  digest: of the metric, of fixed size.
+            encoded: what the response is permanent for; ``encode_item`` of a value.
+    Raises: InvalidParameterError: the secret has another size; it is not shown.
+    """
+    if len(secret) != SECRET_SIZE:
+        raise InvalidParameterError("secret", "...", f"must be {SECRET_SIZE} bytes")
+    return ByteRandomness(_squeeze(secret + digest + encoded))
+
+
+def encode_item(item: int) -> bytes:
+    """Return the fixed-width form of *item* from which its permanent response is derived."""
+    return item.to_bytes(ITEM_SIZE, "big")
+
+
+def _squeeze(absorbed: bytes) -> Callable[[int], bytes]:
+    """Return a reader of the SHAKE-256 stream of *absorbed*, no byte twice."""
+    shake = hashlib.shake_256(absorbed)
+    squeezed, position = b"", 0
+
+    def read(count: int) -> bytes:
+        nonlocal squeezed, position
+        start, position = position, position + count
+        if position > len(squeezed):  # hashlib squeezes from the beginning only
+            squeezed = shake.digest(max(2 * position, _FIRST_SQUEEZE))
+        return squeezed[start:position]
+
+    return read
+
+
+@dataclass(frozen=True)
+class Longitudinal(ABC):
+    """What a device sends when it is asked again."""
+
+    name: ClassVar[str]
+    leak: ClassVar[str]  # what repeated reports reveal, one sentence for the docs
+
+    oracle: FrequencyOracle
+
+    @property
+    def mechanism(self) -> FrequencyOracle:
+        """The oracle as the collector sees it: same payloads and tally, the right channel."""
+        return self.oracle
+
+    @property
+    def spent_report(self) -> Fraction:
+        """Epsilon of a single report, in nats."""
+        return self.mechanism.spent
+
+    @property
+    @abstractmethod
+    def spent_value(self) -> Fraction | None:
+        """Epsilon of all reports of one value, in nats; None if it grows with every report."""
+
+    def spent_after(self, reports: int) -> Fraction:
+        """Return the epsilon of *reports* reports of one unchanged value, in nats."""
+        if reports <= 1 or self.spent_value is None:
+            return reports * self.spent_report
+        return self.spent_value
+
+    @abstractmethod
+    def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
+        """Return the payload for *value*.
+
+        Args:   permanent: ``permanent_randomness`` of the value, from its first byte.
+                fresh: the system's randomness.
+        Raises: InvalidValueError: *value* is outside the domain; nothing was drawn.
+        """
+
+
+class Fresh(Longitudinal):
+    """New noise for every report."""
+
+    name = "fresh"
+    leak = "Reports of an unchanged value can be averaged, so every one of them is charged."
+
+    @property
+    def spent_value(self) -> Fraction | None:
+        """No bound: every report adds ``spent_report``."""
+        return None
+
+    def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
+        """Return the oracle's payload from *fresh* alone."""
+        return self.oracle.randomize(value, fresh)
+
+
+class Permanent(Longitudinal):
+    """One payload a value, sent again whenever the value is reported."""
+
+    name = "permanent"
+    leak = (
+        "The collector sees at which reports the value changed, whether an earlier one came back, "
+        "and can link the reports of a device by their payloads."
+    )
+
+    @property
+    def spent_value(self) -> Fraction | None:
+        """The oracle's epsilon, once a distinct value, for histories that change alike."""
+        return self.oracle.spent
+
+    def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
+        """Return the oracle's payload from *permanent* alone."""
+        return self.oracle.randomize(value, permanent)
+
+
+@dataclass(frozen=True)
+class TwoLayer(Longitudinal):
+    """The permanent payload with probability s, else a fresh payload of a uniform item.
+
+    ``oracle.epsilon`` is the epsilon of a value for life, ``epsilon_report`` of one report.
+    """
+
+    name: ClassVar[str] = "two_layer"
+    leak: ClassVar[str] = (
+        "Noise hides a single change, but over many reports the collector sees which payload "
+        "recurs, hence that the value changed, and can link the reports of a device."
+    )
+
+    epsilon_report: EpsilonLike
+
+    def __post_init__(self) -> None:
+        """Refuse an oracle that is not pure, and an epsilon for which no s is left."""
+        if not self.oracle.pure:
+            raise InvalidParameterError("mechanism", self.oracle.name, "has no pure channel")
+        object.__setattr__(self, "epsilon_report", parse_epsilon(self.epsilon_report))
+        if not self.mechanism.epsilon < self.oracle.epsilon:
+            rule = f"must be below epsilon={self.oracle.epsilon}"
+            raise InvalidParameterError("epsilon_report", self.epsilon_report, rule)
+        self.mechanism.validate()
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """The channel of a single report."""
+        return Mixture(self.oracle, self.epsilon_report)
+
+    @property
+    def mechanism(self) -> FrequencyOracle:
+        """The mixture: same payloads and tally, its own channel."""
+        return self.mixture
+
+    @property
+    def spent_value(self) -> Fraction | None:
+        """The oracle's epsilon, once a distinct value, for histories that change alike."""
+        return self.oracle.spent
+
+    def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
+        """Return the permanent payload or, which looks alike, a fresh one of a chance item."""
+        oracle = self.oracle
+        oracle.require_item(value)
+        if fresh.bernoulli(self.mixture.kept):
+            return oracle.randomize(value, permanent)
+        return oracle.randomize(fresh.uniform(oracle.domain_size), fresh)
