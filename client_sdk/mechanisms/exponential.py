@@ -1,0 +1,170 @@
+"""Exponential mechanism over ordered items: items near the true one are likelier than far ones.
+
+Source: McSherry, Talwar, *Mechanism Design via Differential Privacy*, FOCS 2007: report an item
+    with probability proportional to e^(λ u), u the utility, here minus the distance |i - j|.
+Proof: the weights are integers with w_0 >= w_1 >= … and w_(k+1) >= a w_k, so one step of the value
+    changes every weight, and hence their sum T, by a factor of at least a.  With v < w, Pr[j | v] /
+    Pr[j | w] <= a^(v-w) T_w / T_v = f(w) / f(v) with f(i) = T_i a^-i, which never falls.  So it is
+    at most f(d-1) / f(0) = a^-(d-1), as T is the same at both ends; v > w mirrors it.  a is
+    e^(-ε/(d-1)) rounded up to the grid, hence at most e^ε.  The general bound of the source, which
+    counts the change of T a second time, would allow only half that λ.
+
+Debiasing inverts the channel in closed form: the matrix of a^|i-j| has a tridiagonal inverse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Final
+
+from ..errors import InvalidParameterError
+from ..randomness import Randomness
+from ._base import Array, Debiased, Numpy, column, width_of
+from ._exact import ceil_to_grid, exp_floor, ln_ceil
+from ._frequency import ItemMechanism
+
+MAX_ITEMS: Final = 4096  # items; the table of weights takes 300 kB on the device
+
+
+class Exponential(ItemMechanism):
+    """Exponential mechanism with distance as utility.  A report is an item."""
+
+    name = "exponential"
+    automatic = False  # for ordered items only, which a registry does not say
+
+    def validate(self) -> None:
+        """Refuse more items than a device should hold a table of, and a grid without a step."""
+        if self.domain_size > MAX_ITEMS:
+            rule = f"must be at most {MAX_ITEMS}"
+            raise InvalidParameterError("domain_size", self.domain_size, rule)
+        if not 0 < self.decay < 1:
+            rule = f"gives no usable channel for domain_size={self.domain_size}"
+            raise InvalidParameterError("epsilon", self.epsilon, rule)
+
+    @cached_property
+    def decay(self) -> Fraction:
+        """a, the least ratio of the weights of neighbouring distances, rounded up to the grid."""
+        return ceil_to_grid(1 / exp_floor(self.epsilon / (self.domain_size - 1)), self.precision)
+
+    @cached_property
+    def spent(self) -> Fraction:
+        """d - 1 steps of -ln a, rounded up; never above epsilon."""
+        return min((self.domain_size - 1) * ln_ceil(1 / self.decay), self.epsilon)
+
+    @cached_property
+    def reach_sums(self) -> Sequence[int]:
+        """The weights of distances 0 … k summed, for every k below domain_size."""
+        weight, weights = 1 << self.precision, []
+        for _ in range(self.domain_size):
+            weights.append(weight)
+            weight = -(-weight * self.decay.numerator // self.decay.denominator)
+        return tuple(accumulate(weights))
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        """Return the item reported for *value*, by halving the domain with a coin at a time."""
+        self.require_item(value)
+        low, high = 0, self.domain_size
+        below, total = 0, self.weight_below(high, value)  # of the items before low, and before high
+        while high - low > 1:
+            middle = (low + high) // 2
+            here = self.weight_below(middle, value)
+            if randomness.bernoulli_ratio(here - below, total - below):
+                high, total = middle, here
+            else:
+                low, below = middle, here
+        return low.to_bytes(self.payload_size, "big")
+
+    def weight_below(self, item: int, value: int) -> int:
+        """Return the sum of the weights of the items before *item*, seen from *value*."""
+        sums = self.reach_sums
+        if item > value:
+            return sums[value] + sums[item - 1 - value] - sums[0]
+        return sums[value] - sums[value - item]
+
+    def channel_law(self, value: int) -> Sequence[Fraction]:
+        """Return the exact probability of every report for *value*."""
+        sums = self.reach_sums
+        weights = [sums[0], *(b - a for a, b in pairwise(sums))]
+        total = self.weight_below(self.domain_size, value)
+        return [Fraction(weights[abs(item - value)], total) for item in range(self.domain_size)]
+
+    @cached_property
+    def payload_size(self) -> int:
+        """1 or 2 bytes."""
+        return width_of(self.domain_size)
+
+    def reason(self, payload: bytes) -> str | None:
+        """Refuse an item outside the domain."""
+        return None if int.from_bytes(payload, "big") < self.domain_size else "item_out_of_range"
+
+    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+        """Compare the whole column with the domain."""
+        return column(payloads, self.payload_size, np) >= self.domain_size
+
+    @property
+    def tally_size(self) -> int:
+        """One cell an item."""
+        return self.domain_size
+
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """Count the items of the whole column."""
+        return np.bincount(column(payloads, self.payload_size, np), minlength=self.domain_size)
+
+    def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
+        """Return unbiased counts, and unbiased estimates of their variances, cut off at 0.
+
+        Derived: with A the inverse of the channel matrix, totals are A t, and for a fixed
+                 population their variances sum over reports o of A_jo^2 t_o, less the total of j.
+                 A_jo is T_j times the inverse of a^|i-j|: (1 + a^2, at both ends 1) / (1 - a^2) on
+                 the diagonal, -a / (1 - a^2) beside it, 0 elsewhere.
+        """
+        counts = self.require_tally(tally, n, np)
+        self.require_sum(counts, n)
+        scale, own, other = (np.array(part) for part in zip(*self._inverse, strict=True))
+        wide = np.pad(counts.astype(float), 1)
+        near = wide[:-2] + wide[2:]
+        totals = scale * (own * counts + other * near)
+        variances = scale**2 * (own**2 * counts + other**2 * near) - totals
+        return Debiased(totals, np.maximum(variances, 0))
+
+    def predict(self, n: int) -> float:
+        """Return the root mean square over items of the standard error of a share.
+
+        Derived: the mean of the variances of ``debias`` where all items are equally common.
+        """
+        d = self.domain_size
+        law = [0.0, *self._law_of_everybody(), 0.0]
+        spread = sum(
+            scale**2 * (own**2 * law[j + 1] + other**2 * (law[j] + law[j + 2])) - 1 / d
+            for j, (scale, own, other) in enumerate(self._inverse)
+        )
+        return math.sqrt(spread / d / n)
+
+    @cached_property
+    def _inverse(self) -> list[tuple[float, float, float]]:
+        """Of every row of A its factor T_j, and the entries on and beside the diagonal."""
+        d, rate = self.domain_size, float(self.epsilon / (self.domain_size - 1))
+        a, square = math.exp(-rate), -math.expm1(-2 * rate)
+        return [
+            (self._sum_at(j), (1 if j in (0, d - 1) else 1 + a * a) / square, -a / square)
+            for j in range(d)
+        ]
+
+    def _sum_at(self, item: int) -> float:
+        """T at *item*, in units of the largest weight."""
+        return self.weight_below(self.domain_size, item) / self.reach_sums[0]
+
+    def _law_of_everybody(self) -> list[float]:
+        """The chance of every report where all items are equally common, by running sums."""
+        a = math.exp(-self.epsilon / (self.domain_size - 1))
+        shares = [1 / (self.domain_size * scale) for scale, _, _ in self._inverse]
+        upward = list(accumulate(shares, lambda total, share: total * a + share))
+        downward = list(accumulate(shares[::-1], lambda total, share: total * a + share))[::-1]
+        return [u + v - share for u, v, share in zip(upward, downward, shares, strict=True)]
+
+
+MECHANISM: Final = Exponential
