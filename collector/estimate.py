@@ -1,20 +1,20 @@
 """From a tally to numbers with intervals.  Pure.
 
-An interval is a normal one around the unbiased estimate, for the devices that reported (a fixed
-population): it says how far the noise of the mechanism may have moved the number.  It says nothing
-about devices that did not report.
+An interval is for the devices that reported (a fixed population): it says how far the noise of the
+mechanism may have moved the number.  It says nothing about devices that did not report.  That of an
+item's share is the score interval, which keeps its level for rare items and few reports; others
+are normal ones around the unbiased estimate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from client_sdk.mechanisms import Debiased, Mechanism
+from client_sdk.mechanisms import Channel, Debiased, FrequencyOracle, Mechanism
 from client_sdk.metric import NumberDomain
 
 
@@ -40,7 +40,31 @@ def shares(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> list[
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
     debiased = mechanism.debias(tally, n, np)
-    return _estimates(debiased, 1 / n, 0.0, alpha)
+    if not is_pure(mechanism):
+        return _estimates(debiased, 1 / n, 0.0, alpha)
+    low, high = score_limits(mechanism.channel, debiased.totals, n, alpha)
+    return _rows(debiased.totals / n, np.sqrt(debiased.variances) / n, low / n, high / n)
+
+
+def is_pure(mechanism: Mechanism[Any]) -> TypeGuard[FrequencyOracle]:
+    """Whether counts are debiased by p and q alone, so that their variance is linear in them."""
+    return isinstance(mechanism, FrequencyOracle) and mechanism.pure
+
+
+def score_limits(channel: Channel, totals: Any, n: int, alpha: float) -> tuple[Any, Any]:
+    """Return the limits of counts whose unbiased estimates are *totals*, any shape.
+
+    A count c is inside if the estimate lies within z standard errors of c, taken at c itself:
+    (t - c)^2 <= z^2 Var(c), with Var(c) = n w + c s linear in c, so the limits solve a quadratic.
+
+    Source: Wilson, JASA 1927: the score interval; derived here for supports with p and q.
+    """
+    p, q = float(channel.p), float(channel.q)
+    z = normal_quantile(alpha)
+    w, s = q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
+    shift = z * z * s / 2
+    reach = z * np.sqrt(np.maximum(n * w + totals * s + shift * s / 2, 0))
+    return totals + shift - reach, totals + shift + reach
 
 
 def mean(
@@ -65,5 +89,9 @@ def _estimates(debiased: Debiased, factor: float, offset: float, alpha: float) -
     values = debiased.totals * factor + offset
     errors = np.sqrt(debiased.variances) * factor
     reach = errors * normal_quantile(alpha)
-    columns: Sequence[Any] = (values, errors, values - reach, values + reach)
+    return _rows(values, errors, values - reach, values + reach)
+
+
+def _rows(*columns: Any) -> list[Estimate]:
+    """Return arrays of values, errors, lower and upper ends as one Estimate an entry."""
     return [Estimate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]

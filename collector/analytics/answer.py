@@ -1,4 +1,4 @@
-"""The answer to a metric's own question: shares for items, the mean for numbers."""
+"""The answer to a metric's own question: shares for items, mean and quantiles for numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, Final
 from client_sdk.metric import ItemDomain, Metric
 
 from ..estimate import Estimate, expected_half_width, mean, shares
+from .distribution import quantile_estimates, quantile_items, quantile_truth
 
 MEAN: Final = "mean"
+RAW, EM = "raw", "em"  # unbiased as debiased / quantile of the distribution fitted by EM
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
 _GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
 _FAIR_RELATIVE_ERROR: Final = 0.25
@@ -28,7 +30,7 @@ class Row:
     n: int
     alpha: float
     quality: str
-    postprocess: str = "raw"
+    postprocess: str = RAW
     reason: str | None = None
 
 
@@ -45,7 +47,8 @@ def answer(metric: Metric, tally: Any, n: int, alpha: float) -> Answer:
     """Answer the question of *metric* from the tally of *n* reports.
 
     Args:   tally: int64, shape (metric.mechanism.tally_size,).  alpha: 1 - level, in (0, 1).
-    Returns: shares of all reports for items ("share"), or one mean in the unit of the domain.
+    Returns: shares of all reports for items ("share"), or one mean in the unit of the domain,
+             after the quantiles where the mechanism gives a distribution.
              Below ``min_reports`` every row has a reason instead of a value.
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
@@ -64,14 +67,19 @@ def answer(metric: Metric, tally: Any, n: int, alpha: float) -> Answer:
             zip(metric.domain.labels, shares(metric.mechanism, tally, n, alpha), strict=True)
         )
     else:
-        estimates = {MEAN: mean(metric.mechanism, metric.domain, tally, n, alpha)}
-    return Answer(tuple(_row(item, estimates[item], n, alpha) for item in items), unit, expected)
+        estimates = quantile_estimates(metric, tally, n, alpha)
+        estimates[MEAN] = mean(metric.mechanism, metric.domain, tally, n, alpha)
+    fitted = quantile_items(metric)
+    rows = tuple(
+        _row(item, estimates[item], n, alpha, EM if item in fitted else RAW) for item in items
+    )
+    return Answer(rows, unit, expected)
 
 
 def shown_items(metric: Metric) -> tuple[str, ...]:
     """Return the items that get a row: of a boolean only "true", since "false" is the rest."""
     if not isinstance(metric.domain, ItemDomain):
-        return (MEAN,)
+        return (*quantile_items(metric), MEAN)
     return ("true",) if metric.domain.boolean else metric.domain.labels
 
 
@@ -79,7 +87,8 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
     """Return the true answer per row from how many devices hold each value; for demos and tests."""
     total = sum(values.values())
     if not isinstance(metric.domain, ItemDomain):
-        return {MEAN: sum(float(str(value)) * n for value, n in values.items()) / total}
+        exact = sum(float(str(value)) * n for value, n in values.items()) / total
+        return {**quantile_truth(metric, values), MEAN: exact}
     labels = {metric.encode(value): n for value, n in values.items()}
     return {
         item: labels.get(metric.domain.labels.index(item), 0) / total
@@ -94,7 +103,7 @@ def _unit(metric: Metric) -> tuple[str, float]:
     return metric.domain.unit, float(metric.domain.maximum - metric.domain.minimum)
 
 
-def _row(item: str, estimate: Estimate, n: int, alpha: float) -> Row:
+def _row(item: str, estimate: Estimate, n: int, alpha: float, postprocess: str) -> Row:
     half_width = (estimate.ci_high - estimate.ci_low) / 2
     relative = half_width / abs(estimate.value) if estimate.value else float("inf")
     quality = (
@@ -105,4 +114,4 @@ def _row(item: str, estimate: Estimate, n: int, alpha: float) -> Row:
         else POOR
     )
     numbers = (estimate.value, estimate.ci_low, estimate.ci_high, estimate.std_error)
-    return Row(item, *numbers, n, alpha, quality)
+    return Row(item, *numbers, n, alpha, quality, postprocess)

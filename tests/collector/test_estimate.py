@@ -124,7 +124,7 @@ def test_a_mean_is_in_the_unit_of_its_domain() -> None:
 
     found = mean(mechanism, domain, tally, n, ALPHA)
 
-    steps = sqrt((mechanism.report_variance + 0.25) / n)
+    steps = sqrt((mechanism.worst_variance) / n)
     assert found.value == pytest.approx(40.5, abs=1e-12)
     assert found.std_error == pytest.approx(0.5 * steps, rel=1e-12)
 

@@ -1,0 +1,110 @@
+"""Facts about the exponential mechanism: its exact law, and a debiasing that undoes it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from client_sdk.errors import InvalidParameterError
+from client_sdk.mechanisms.exponential import MAX_ITEMS, Exponential
+from tests.support.coverage import fits_rate
+from tests.support.enumeration import distribution, exp_below
+
+EPSILONS = ["0.01", "1", "4", "16"]
+TRIALS = 20_000
+PEOPLE = np.array([500, 900, 2600, 1700, 300])
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_the_stated_law_is_the_enumerated_one(epsilon: str, size: int) -> None:
+    mechanism = Exponential(epsilon, size)
+
+    for value in range(size):
+        law = distribution(lambda rnd, v=value: mechanism.randomize(v, rnd))  # type: ignore[misc]  # the value is bound early
+        stated = mechanism.channel_law(value)
+        assert [law.pmf[bytes([item])] for item in range(size)] == stated
+        assert sum(stated) == 1
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [2, 3, 40])
+def test_the_ends_reach_the_whole_epsilon_and_nothing_exceeds_it(epsilon: str, size: int) -> None:
+    mechanism = Exponential(epsilon, size)
+    laws = [mechanism.channel_law(value) for value in range(size)]
+
+    worst = max(max(chances) / min(chances) for chances in zip(*laws, strict=True))
+
+    assert worst <= exp_below(mechanism.spent)
+    assert worst >= exp_below(mechanism.epsilon) * (1 - Fraction(1, 1 << 90))
+
+
+def test_nearer_items_are_likelier() -> None:
+    law = Exponential("2", 9).channel_law(3)
+
+    assert all(a < b for a, b in pairwise(law[:4]))
+    assert all(a > b for a, b in pairwise(law[3:]))
+
+
+@pytest.mark.parametrize("value", range(4))
+def test_a_tally_that_follows_the_law_is_debiased_to_the_truth(value: int) -> None:
+    mechanism, n = Exponential("2", 4), 1 << 30
+    tally = np.array([round(p * n) for p in mechanism.channel_law(value)])
+    tally[value] += n - tally.sum()  # what rounding to whole reports left over
+
+    totals, variances = mechanism.debias(tally, n, np)
+
+    assert totals == pytest.approx([n * (item == value) for item in range(4)], abs=20)
+    assert (variances > 0).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 30])
+def test_the_closed_form_is_the_inverse_of_the_channel_matrix(size: int) -> None:
+    mechanism = Exponential("3", size)
+    matrix = np.array([[float(p) for p in mechanism.channel_law(i)] for i in range(size)]).T
+    tally = np.random.default_rng(size).integers(0, 1000, size)
+    n = int(tally.sum())
+
+    totals, variances = mechanism.debias(tally, n, np)
+
+    inverse = np.linalg.inv(matrix)
+    assert totals == pytest.approx(np.linalg.solve(matrix, tally))
+    assert variances == pytest.approx(np.maximum(inverse**2 @ tally - inverse @ tally, 0))
+    evenly = inverse**2 @ matrix.mean(axis=1) - 1 / size
+    assert mechanism.predict(100) == pytest.approx(math.sqrt(evenly.mean() / 100))
+
+
+def coverage(halved: bool) -> list[int]:
+    """Return in how many trials the 95 % interval of each item holds its true count."""
+    mechanism, chance = Exponential("3", PEOPLE.size), np.random.default_rng(20260602)
+    hits = np.zeros(PEOPLE.size, dtype=int)
+    laws = [np.array([float(p) for p in mechanism.channel_law(i)]) for i in range(PEOPLE.size)]
+    tallies = sum(
+        chance.multinomial(held, law / law.sum(), size=TRIALS)
+        for held, law in zip(PEOPLE, laws, strict=True)
+    )
+    for tally in tallies:  # type: ignore[union-attr]  # a sum of arrays, not 0
+        totals, variances = mechanism.debias(tally, int(PEOPLE.sum()), np)
+        reach = 1.959964 * np.sqrt(variances / (2 if halved else 1))
+        hits += np.abs(totals - PEOPLE) <= reach
+    return [int(hit) for hit in hits]
+
+
+def test_intervals_of_every_item_cover_at_the_stated_rate() -> None:
+    hits = coverage(halved=False)
+
+    assert all(0.94 <= hit / TRIALS <= 0.96 for hit in hits)
+    assert all(fits_rate(hit, TRIALS, 0.95) for hit in hits)
+
+
+def test_intervals_of_half_the_variance_would_not_cover() -> None:
+    assert not any(fits_rate(hit, TRIALS, 0.95) for hit in coverage(halved=True))
+
+
+def test_more_items_than_a_device_holds_a_table_of_are_refused() -> None:
+    with pytest.raises(InvalidParameterError, match=f"^domain_size=.*at most {MAX_ITEMS}"):
+        Exponential("1", MAX_ITEMS + 1)
