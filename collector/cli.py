@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from client_sdk import __version__
 from client_sdk.errors import HearsayError
 from client_sdk.registry import Registry
 
-from .config import Config
+from .config import LOG_FORMAT, Config
 from .errors import CollectorError
 
 P = ParamSpec("P")
@@ -54,14 +55,36 @@ def check(path: str) -> None:
     """Check a registry file and say what each metric will cost and tell."""
     from .planning import describe_metrics
 
+    for line in describe_metrics(_load(path)):
+        click.echo(line)
+
+
+@registry.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--max-payload",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    help="Longest payload of a report, in bytes.",
+)
+def plan(path: str, max_payload: int) -> None:
+    """Compare the mechanisms that could serve each metric, the most accurate first."""
+    from .planning import compare_mechanisms
+
+    for metric in _load(path):
+        for line in compare_mechanisms(metric, max_payload):
+            click.echo(line)
+
+
+def _load(path: str) -> Registry:
+    """Return the registry, or list its problems on standard error and exit with status 1."""
     try:
-        loaded = Registry.from_file(path)
+        return Registry.from_file(path)
     except HearsayError as error:
         for problem in getattr(error, "problems", (str(error),)):
             click.echo(problem, err=True)
         raise SystemExit(1) from None
-    for line in describe_metrics(loaded):
-        click.echo(line)
 
 
 @main.command()
@@ -77,8 +100,12 @@ def init() -> None:
 
 @main.command()
 @click.option("--host", help="Address to listen on; HEARSAY_HOST, or 127.0.0.1.")
-@click.option("--port", type=int, help="Port to listen on; HEARSAY_PORT, or 8000.")
-@click.option("--workers", type=int, default=1, show_default=True, help="Web processes.")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), help="Port to listen on; HEARSAY_PORT, or 8000."
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Web processes."
+)
 @_explained
 def serve(host: str | None, port: int | None, workers: int) -> None:
     """Receive uploads and answer queries over HTTP."""
@@ -102,6 +129,7 @@ def worker(check: bool) -> None:
         if not heartbeat or not is_fresh(Path(heartbeat)):
             raise click.ClickException("the worker's heartbeat is missing or stale")
         return
+    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -119,7 +147,13 @@ def worker(check: bool) -> None:
     show_default=True,
     help="People to simulate.",
 )
-@click.option("--port", type=int, default=8000, show_default=True, help="Port of the result page.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    default=8000,
+    show_default=True,
+    help="Port of the result page.",
+)
 @_explained
 def demo(once: bool, as_json: bool, devices: int, port: int) -> None:
     """Run the whole of Hearsay here, on real data, with simulated devices."""
@@ -127,6 +161,24 @@ def demo(once: bool, as_json: bool, devices: int, port: int) -> None:
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as Ctrl-C does
     raise SystemExit(run(devices=devices, port=port, once=once, as_json=as_json))
+
+
+@main.command()
+@click.option("--mechanism", "wanted", multiple=True, help="Only this one; may be repeated.")
+@click.option("--epsilon", default="1", show_default=True, help="Epsilon to claim, per report.")
+@click.option(
+    "--domain-size", default=16, show_default=True, help="Items, or grid points of a number."
+)
+@click.option("--draws", default=200_000, show_default=True, help="Reports for either value.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@_explained
+def audit(
+    wanted: tuple[str, ...], epsilon: str, domain_size: int, draws: int, as_json: bool
+) -> None:
+    """Attack the mechanisms as installed here; exit status 1 if one tells more than it claims."""
+    from .auditing import mechanisms_of, run
+
+    raise SystemExit(run(mechanisms_of(wanted, epsilon, domain_size), draws, as_json, click.echo))
 
 
 def _override(name: str, value: Any) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from client_sdk.mechanism_choice import AUTO, choose, fitting_names
+from client_sdk.registry import Registry
 from collector.estimate import expected_half_width
-from collector.planning import describe_metrics, plus_minus
+from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus, privacy
+from tests.support.registries import CATEGORY, NUMBER, file_with
 from tests.support.uploads import registry
 
 REGISTRY = registry()
@@ -17,6 +20,14 @@ def test_every_metric_has_a_line_with_what_it_costs() -> None:
     assert all("ε 1 per " in line and "digest " in line for line in lines)
 
 
+def test_a_delta_is_stated_beside_epsilon_only_where_there_is_one() -> None:
+    text = file_with(NUMBER, mechanism='"discrete_gaussian"', epsilon='"1.0"')
+    loose = Registry.from_text(text).metric("m")
+
+    assert privacy(loose) == "ε 1 and δ 1e-06"
+    assert not any("δ" in line for line in describe_metrics(REGISTRY))
+
+
 def test_an_item_is_planned_in_points() -> None:
     metric = REGISTRY.metric("page")
 
@@ -27,3 +38,39 @@ def test_an_item_is_planned_in_points() -> None:
 
 def test_a_number_is_planned_in_its_unit() -> None:
     assert plus_minus(REGISTRY.metric("age")) == "±2.2 years"
+
+
+def test_the_plan_lists_every_mechanism_of_the_family_and_one_that_auto_takes() -> None:
+    metric = REGISTRY.metric("page")
+
+    head, in_use, *rows = compare_mechanisms(metric, 8)
+
+    assert head == f"page: {metric.domain.size} items, ε {metric.epsilon}"
+    assert in_use.startswith(f"  in use: {pinned(metric)}; with ")
+    assert sorted(row.split(":")[0].strip() for row in rows) == fitting_names(items=True)
+    assert len([row for row in rows if "auto takes it" in row]) == 1
+
+
+def test_the_plan_takes_the_smallest_error_and_says_so() -> None:
+    metric = REGISTRY.metric("page")
+
+    (taken,) = [row for row in compare_mechanisms(metric, 8) if "auto takes it" in row]
+
+    name, _ = choose(AUTO, True, metric.epsilon, metric.domain.size)
+    assert taken.startswith(f"  {name}: error ")
+
+
+def test_a_payload_limit_rules_out_what_is_longer() -> None:
+    rows = list(compare_mechanisms(REGISTRY.metric("page"), 1))[2:]
+
+    too_long = {row.split(":")[0].strip() for row in rows if row.endswith("; too long")}
+    assert "olh" in too_long
+    assert "grr" not in too_long
+
+
+def test_a_mechanism_with_parameters_is_pinned_with_them() -> None:
+    metric = Registry.from_text(
+        file_with(CATEGORY, mechanism='"pgr"', parameters="{ order = 5 }")
+    ).metric("m")
+
+    assert pinned(metric) == 'mechanism = "pgr" and parameters = { order = 5 }'

@@ -25,7 +25,7 @@ class Recording:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes, timeout: float) -> Answer:
         self.bodies.append(body)
         return Answer(202, None, b'{"accepted": 3, "duplicate": false, "rejected": []}')
 

@@ -1,0 +1,45 @@
+"""Run audits of mechanisms by name over the operating system's entropy, and print them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from client_sdk.mechanisms import Mechanism, load, names
+from client_sdk.randomness import system_randomness
+
+from .audit import ALPHA, audit, case_of, table
+
+
+def mechanisms_of(wanted: Sequence[str], epsilon: str, domain_size: int) -> list[Mechanism[Any]]:
+    """Return the *wanted* mechanisms, or all of them, with these parameters.
+
+    Raises: UnknownMechanismError, InvalidParameterError: there is no such mechanism.
+    """
+    return [load(name)(epsilon, domain_size) for name in wanted or names()]
+
+
+def run(
+    mechanisms: Sequence[Mechanism[Any]], draws: int, as_json: bool, show: Callable[[str], object]
+) -> int:
+    """Audit *mechanisms*, show what was found, and return the exit status: 1 if a claim fails.
+
+    Raises: InvalidParameterError: too few draws to say anything.
+    """
+    cases = [(mechanism, case_of(mechanism)) for mechanism in mechanisms]
+    left = [mechanism.name for mechanism, case in cases if case is None]
+    audits = [
+        audit(mechanism, case, system_randomness(), draws)
+        for mechanism, case in cases
+        if case is not None
+    ]
+    if as_json:
+        document = {"alpha": ALPHA, "audits": [a.as_dict() for a in audits], "not_audited": left}
+        show(json.dumps(document))
+    else:
+        show(table(audits))
+        for name in left:
+            show(f"{name:<20} not audited: its family has no public event yet")
+        show(f"{draws:,} reports a side; an honest mechanism fails with probability {ALPHA:g}")
+    return 0 if all(found.passed for found in audits) else 1

@@ -1,0 +1,199 @@
+"""The mutation bank: planted bugs, and the law of this suite that kills each.
+
+A bug counts as killed if the very test that guards the shipped mechanisms fails on it, and that
+test passes on the mechanism without the bug.  Bugs of the device are planted in a copy of the
+source, in which their test then runs.
+
+Print the table: ``python -m tests.client_sdk.mechanisms.test_mutation_bank``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.hadamard import Hadamard
+from client_sdk.mechanisms.olh import OLH
+from client_sdk.mechanisms.oue import OUE
+from client_sdk.mechanisms.subset_selection import SubsetSelection
+from client_sdk.mechanisms.sue import SUE
+from client_sdk.randomness import ByteRandomness
+from tests.client_sdk.mechanisms import (
+    test_exhaustive_bytes,
+    test_frequency_law,
+    test_privacy_law,
+)
+from tests.support import mutants
+from tests.support.sampling_path import ROOT, faults_on_path
+from tests.support.vectors import Small
+
+PROJECT: Final = Path(__file__).parents[3]
+TAIL: Final = Fraction(1, 10**5)  # mass of a path of Laplace noise below which it is left
+
+CHANNEL: Final = test_frequency_law.test_the_channel_is_the_enumerated_probability_of_support
+PRIVACY: Final = (
+    test_privacy_law.test_no_payload_is_more_than_e_to_the_spent_likelier_under_another_value
+)
+VALIDITY: Final = test_privacy_law.test_every_payload_that_can_occur_is_valid_and_of_the_stated_size
+BYTES: Final = test_exhaustive_bytes.byte_strings_follow_the_law
+
+
+def exact_path(kind: type[Any]) -> None:
+    """Hold the sampling path of *kind* to integers, fractions and the primitives."""
+    source = textwrap.dedent(inspect.getsource(kind))
+    assert faults_on_path({"planted.py": source}, {ROOT}) == {}
+
+
+class Bug(NamedTuple):
+    """A bug, the law that kills it, and what that law is given with and without the bug."""
+
+    bug: str
+    law: Callable[..., None]
+    planted: tuple[Any, ...]
+    sound: tuple[Any, ...]
+
+
+class SourceBug(NamedTuple):
+    """A bug of the device: *old* becomes *new* in *file*, and *law* is the test that fails."""
+
+    bug: str
+    law: str
+    file: str
+    old: str
+    new: str
+
+
+def of(
+    planted: type[Any], sound: type[Any], epsilon: str, size: int, **own: int
+) -> tuple[Any, Any]:
+    """Return both mechanisms as arguments of a law."""
+    rest = TAIL if issubclass(sound, DiscreteLaplace) else Fraction(0)
+    bug, honest = (
+        Small(kind.__name__, kind(epsilon, size, **own), rest) for kind in (planted, sound)
+    )
+    return (bug,), (honest,)
+
+
+TWO_BYTES: Final = Small("coarse", GRR("1", 4, precision=8), Fraction(1, 1 << 16))
+
+BANK: Final = (
+    Bug("unary bits flipped twice", CHANNEL, *of(mutants.DoubleFlip, SUE, "1", 3)),
+    Bug("p and q swapped", CHANNEL, *of(mutants.SwappedPQ, SUE, "1", 3)),
+    Bug("epsilon doubled", PRIVACY, *of(mutants.DoubledEpsilon, GRR, "1", 3)),
+    Bug("randomized response off by one", CHANNEL, *of(mutants.OffByOne, GRR, "1", 4)),
+    Bug("modulo bias in the choice of a lie", CHANNEL, *of(mutants.ModuloBias, GRR, "1", 4)),
+    Bug("modulo bias in uniform", BYTES, (TWO_BYTES, mutants.ByRemainder), (TWO_BYTES,)),
+    Bug("uniform over k instead of k - 1", CHANNEL, *of(mutants.OverAll, GRR, "1", 4)),
+    Bug("p rounded up by 2^-128", PRIVACY, *of(mutants.RoundedUp, GRR, "1", 3)),
+    Bug("≤ for < in the coin", BYTES, (TWO_BYTES, mutants.AtMost), (TWO_BYTES, ByteRandomness)),
+    Bug("one draw of noise for all bits", PRIVACY, *of(mutants.ReusedNoise, OUE, "1", 3)),
+    Bug("Mersenne twister seeded by the clock", exact_path, (mutants.TimeSeeded,), (GRR,)),
+    Bug("Laplace noise in floats", exact_path, (mutants.FloatLaplace,), (DiscreteLaplace,)),
+    Bug("half the scale of noise", PRIVACY, *of(mutants.HalfTheScale, DiscreteLaplace, "2", 3)),
+    Bug("zero counted twice", PRIVACY, *of(mutants.TwoZeros, DiscreteLaplace, "2", 3)),
+    Bug(
+        "no clamp after the noise",
+        VALIDITY,
+        *of(mutants.NeverClamped, mutants.ShortRange, "2", 3),
+    ),
+    Bug("subset of wrong size", CHANNEL, *of(mutants.WrongSubset, SubsetSelection, "0.5", 5)),
+    Bug(
+        "q = 1/g for a hash that is not ideal",
+        CHANNEL,
+        *of(mutants.IdealHash, OLH, "1", 3, prime=5),
+    ),
+    Bug("a row of the matrix left out", CHANNEL, *of(mutants.SignOfRowZero, Hadamard, "1", 3)),
+    Bug("payload as short as its item", VALIDITY, *of(mutants.TellingLength, GRR, "1", 3)),
+)
+
+SOURCE_BANK: Final = (
+    SourceBug(
+        "digest without the mechanism",
+        "tests/client_sdk/test_metric.py::test_what_changes_the_meaning_changes_the_digest",
+        "client_sdk/metric.py",
+        '"mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},',
+        "",
+    ),
+    SourceBug(
+        "ledger not charged",
+        "tests/client_sdk/test_client.py::test_the_ledger_is_charged_what_the_channel_spends",
+        "client_sdk/recorder.py",
+        "            self.ledger.charge(tx, charge)\n",
+        "",
+    ),
+    SourceBug(
+        "a retry goes under another upload id",
+        "tests/client_sdk/test_uploader.py"
+        "::test_a_failure_that_may_pass_keeps_the_upload_and_resends_the_same_bytes",
+        "client_sdk/outbox.py",
+        "Sealed(*row)",
+        """Sealed(row[0], row[1].replace(b'"id":"', b'"id":"A'), row[2])""",
+    ),
+)
+
+
+def fails(arguments: list[str], folder: Path) -> bool:
+    """Run pytest in *folder*; return whether a test failed, rather than none being found."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout
+    return done.returncode == 1
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a copy of the project's source and tests."""
+    folder = tmp_path_factory.mktemp("mutated")
+    for part in ("client_sdk", "collector", "tests", "benchmarks"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
+    shutil.copy(PROJECT / "pyproject.toml", folder)
+    return folder
+
+
+@pytest.mark.parametrize("bug", BANK, ids=lambda bug: bug.bug)
+def test_a_planted_bug_is_killed_by_the_law_that_guards_against_it(bug: Bug) -> None:
+    with pytest.raises((AssertionError, OverflowError, ValueError)):
+        bug.law(*bug.planted)
+
+
+@pytest.mark.parametrize("bug", BANK, ids=lambda bug: bug.bug)
+def test_the_law_passes_without_the_bug(bug: Bug) -> None:
+    bug.law(*bug.sound)
+
+
+@pytest.mark.parametrize("bug", SOURCE_BANK, ids=lambda bug: bug.bug)
+def test_a_bug_planted_in_the_source_of_the_device_is_killed(bug: SourceBug, copy: Path) -> None:
+    file = copy / bug.file
+    sound = file.read_text("utf-8")
+    assert sound.count(bug.old) == 1
+
+    file.write_text(sound.replace(bug.old, bug.new), "utf-8")
+    killed = fails([bug.law], copy)
+    file.write_text(sound, "utf-8")
+
+    assert killed
+    assert not fails([bug.law], copy)
+
+
+def table() -> str:
+    """Return every bug and its law as Markdown."""
+    rows = [(bug.bug, f"{Path(inspect.getfile(bug.law)).stem}.{bug.law.__name__}") for bug in BANK]
+    rows += [(bug.bug, bug.law.rpartition("/")[2].replace(".py::", ".")) for bug in SOURCE_BANK]
+    lines = ["| planted bug | killed by |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {bug} | `{law}` |" for bug, law in rows)])
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,151 @@
+"""An audit refutes a mechanism that tells more than it claims, and no honest one."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import cached_property
+from math import log
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from client_sdk.errors import InvalidParameterError
+from client_sdk.mechanisms import Channel, FrequencyOracle, MeanMechanism, Mechanism, load, names
+from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.grr import GRR
+from client_sdk.randomness import Randomness, system_randomness
+from collector.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, case_of, lower_bound
+from collector.auditing import run
+from collector.cli import main
+from tests.support.enumeration import Untouchable
+
+DRAWS = 4_000  # a side; honest mechanisms only, so no power is needed
+
+FAMILIES = (FrequencyOracle, MeanMechanism)
+AUDITED = [name for name in names() if issubclass(load(name), FAMILIES)]
+
+
+class _TenPercentMore(GRR):
+    """Planted fault: the coin of 1.1 ε."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        return GRR(self.epsilon * Fraction(11, 10), self.domain_size).channel
+
+
+class _TwiceTheEpsilon(GRR):
+    """Planted fault: the coin of 2 ε."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        return GRR(2 * self.epsilon, self.domain_size).channel
+
+
+class _HalfTheNoise(DiscreteLaplace):
+    """Planted fault: the scale of 2 ε."""
+
+    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
+        noisy = DiscreteLaplace(2 * self.epsilon, self.domain_size)
+        position = int(noisy.decode(noisy.randomize(value, randomness)))
+        return (position + self.margin).to_bytes(self.payload_size, "big")
+
+
+class _HalfTheEpsilon(GRR):
+    """Planted waste: the coin of ε / 2."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        return GRR(self.epsilon / 2, self.domain_size).channel
+
+
+def audited(mechanism: Mechanism[Any], draws: int = DRAWS) -> str:
+    case = case_of(mechanism)
+    assert case is not None
+    return audit(mechanism, case, system_randomness(), draws).verdict
+
+
+@pytest.mark.parametrize("name", AUDITED)
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_an_honest_mechanism_holds_its_claim(name: str, epsilon: str) -> None:
+    assert audited(load(name)(epsilon, 5)) != FAILS
+
+
+@pytest.mark.parametrize("mechanism", [GRR("1", 2), DiscreteLaplace("1", 9)], ids=repr)
+def test_a_mechanism_as_noisy_as_it_claims_is_not_called_loose(mechanism: Mechanism[Any]) -> None:
+    assert audited(mechanism) == HOLDS
+
+
+def test_ten_percent_more_epsilon_than_claimed_is_found() -> None:
+    assert audited(_TenPercentMore("1", 2), draws=200_000) == FAILS
+
+
+def test_laplace_noise_of_half_the_scale_is_found() -> None:
+    assert audited(_HalfTheNoise("1", 5), draws=20_000) == FAILS
+
+
+def test_noise_beyond_what_epsilon_needs_is_told() -> None:
+    assert audited(_HalfTheEpsilon("2", 2), draws=20_000) == LOOSE_VERDICT
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_every_family_has_an_event_that_its_two_values_tell_apart(name: str) -> None:
+    mechanism = load(name)("8", 5)
+    case = case_of(mechanism)
+    assert case is not None
+
+    likely, unlikely = (
+        sum(case.event(mechanism.randomize(value, system_randomness())) for _ in range(300))
+        for value in (case.likely, case.unlikely)
+    )
+
+    assert likely > unlikely + 30
+
+
+@pytest.mark.parametrize(("likely", "unlikely"), [(0, 0), (0, 500), (300, 300), (20, 10)])
+def test_hits_that_show_nothing_bound_epsilon_by_zero(likely: int, unlikely: int) -> None:
+    assert lower_bound(likely, unlikely, 1_000) == 0
+
+
+def test_the_bound_closes_in_on_the_logarithm_of_the_ratio() -> None:
+    bounds = [lower_bound(n * 3 // 4, n // 4, n) for n in (1_000, 100_000, 10_000_000)]
+
+    assert bounds == sorted(bounds)
+    assert log(3) * 0.99 < bounds[-1] < log(3)
+
+
+def test_too_few_draws_are_refused_before_any() -> None:
+    mechanism = GRR("1", 2)
+    case = case_of(mechanism)
+    assert case is not None
+
+    with pytest.raises(InvalidParameterError, match="draws=999"):
+        audit(mechanism, case, Untouchable(), 999)
+
+
+@pytest.mark.parametrize(("planted", "status"), [(GRR, 0), (_TwiceTheEpsilon, 1)])
+def test_the_exit_status_says_whether_a_claim_failed(planted: type[GRR], status: int) -> None:
+    shown: list[str] = []
+
+    assert run([planted("1", 2)], 10_000, False, shown.append) == status
+    assert (FAILS in "\n".join(shown)) is bool(status)
+
+
+def test_the_command_prints_one_json_document() -> None:
+    arguments = ["audit", "--mechanism", "grr", "--draws", "2000", "--json"]
+
+    result = CliRunner().invoke(main, arguments)
+
+    document = json.loads(result.output)
+    assert result.exit_code == 0
+    assert document["alpha"] == 1e-9
+    assert [a["mechanism"] for a in document["audits"]] == ["grr"]
+    assert document["audits"][0]["lower_bound"] <= document["audits"][0]["epsilon"] == 1.0
+
+
+def test_the_command_names_a_mechanism_that_is_not_there() -> None:
+    result = CliRunner().invoke(main, ["audit", "--mechanism", "nonesuch"])
+
+    assert result.exit_code == 1
+    assert "nonesuch" in result.output
