@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 SECRETS := secrets/write_key secrets/gateway_key secrets/read_token
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint types bench secrets clean
+.PHONY: help setup demo test test-slow lint types bench bench-peers secrets clean
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint       check style and formatting"
 	@echo "make types      check types"
 	@echo "make bench      measure; ARGS names the benchmarks"
+	@echo "make bench-peers  measure the peers beside us, in .venv-peers"
 	@echo "make secrets    make the keys that docker-compose.yml reads"
 	@echo "make clean      remove caches and build results"
 
@@ -63,6 +64,11 @@ types: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: setup
+	python3 -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	$(BIN)/python -m benchmarks peers
 
 secrets: $(SECRETS)
 
