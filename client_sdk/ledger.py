@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from .errors import AlreadyReportedError, BudgetExhaustedError, InvalidParameterError
+from .limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_REPORT, DEFAULT_CAP_WEEK
 
 if TYPE_CHECKING:
     from .store import Transaction
@@ -31,7 +32,12 @@ class Caps:
     week: int  # nano-epsilon of any seven days
     lifetime: int  # nano-epsilon of the ledger's life
 
-    def __init__(self, report: str = "4", week: str = "8", lifetime: str = "1000") -> None:
+    def __init__(
+        self,
+        report: str = DEFAULT_CAP_REPORT,
+        week: str = DEFAULT_CAP_WEEK,
+        lifetime: str = DEFAULT_CAP_LIFETIME,
+    ) -> None:
         """Take decimals of epsilon, in nats.
 
         Raises: InvalidParameterError: not a positive decimal in quotes of at most 9 decimals.

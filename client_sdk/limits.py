@@ -28,5 +28,9 @@ MAX_EXPONENT: Final = 400  # decimal; floats end before, and 1e999999999 as a Fr
 MAX_PENDING_REPORTS: Final = 500  # reports; two weeks offline at 30 a day, under 100 kB of flash
 MAX_UPLOAD_REPORTS: Final = 200  # reports a device puts into one upload; 20 kB as JSON
 
+DEFAULT_CAP_REPORT: Final = "4"  # epsilon; beyond, one report is close to the truth
+DEFAULT_CAP_WEEK: Final = "8"  # epsilon of seven days, over all metrics
+DEFAULT_CAP_LIFETIME: Final = "1000"  # epsilon for life, over all metrics
+
 MIN_REPORTS_FLOOR: Final = 100  # reports; no estimate is ever shown for fewer
 DEFAULT_MIN_REPORTS: Final = 1_000  # reports; below it few metrics can say anything

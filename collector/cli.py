@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -53,9 +54,11 @@ def registry() -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 def check(path: str) -> None:
     """Check a registry file and say what each metric will cost and tell."""
+    from .lint import warnings
     from .planning import describe_metrics
 
-    for line in describe_metrics(_load(path)):
+    loaded = _load(path)
+    for line in (*describe_metrics(loaded), *warnings(loaded, datetime.now(UTC).date())):
         click.echo(line)
 
 

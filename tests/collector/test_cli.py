@@ -55,11 +55,9 @@ def test_a_good_registry_is_described(tmp_path: Path) -> None:
 
     result = hearsay("registry", "check", str(path))
 
+    starts = [line.split(":")[0].strip() for line in result.output.splitlines()]
     assert result.exit_code == 0
-    assert [line.split(":")[0].strip() for line in result.output.splitlines()] == [
-        "test",
-        *registry().metrics,
-    ]
+    assert starts == ["test", *registry().metrics, "warning"]  # an hourly metric spends too much
 
 
 def test_every_problem_of_a_bad_registry_is_listed_on_standard_error(tmp_path: Path) -> None:
