@@ -12,6 +12,7 @@ from typing import Final
 
 from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import MeanMechanism, load, names
+from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
 
 EPSILONS: Final = ("0.5", "1.0", "2.0", "4.0")  # nats per report
 DEVICES: Final = 10_000
@@ -55,14 +56,20 @@ def laplace_example() -> str:
 
 
 def gauss_table() -> str:
-    """Return the classical and the analytic σ for Δ = 1 as Markdown."""
-    lines = ["| ε | δ | classical σ | analytic σ | Laplace √2·b |", "|---|---|---|---|---|"]
+    """Return the classical, the analytic and the shipped σ for Δ = 1 as Markdown."""
+    lines = [
+        "| ε | δ | classical σ | analytic σ | `discrete_gaussian` | Laplace √2·b |",
+        "|---|---|---|---|---|---|",
+    ]
     for epsilon, delta in GAUSS:
         e, d = float(epsilon), float(delta)
         classical = f"{classical_sigma(e, d):.2f}" if e <= 1 else "not valid above ε = 1"
+        analytic = f"{analytic_sigma(e, d):.2f}"
+        exponent = int(delta.removeprefix("1e-"))
+        shipped = DiscreteGaussian(epsilon, 2, delta_exponent=exponent).noise_variance ** 0.5
         laplace = math.sqrt(2) / e
         lines.append(
-            f"| {epsilon} | {delta} | {classical} | {analytic_sigma(e, d):.2f} | {laplace:.2f} |"
+            f"| {epsilon} | {delta} | {classical} | {analytic} | {shipped:.2f} | {laplace:.2f} |"
         )
     return "\n".join(lines)
 

@@ -94,7 +94,8 @@ def test_a_mechanism_of_another_family_is_refused_and_fitting_ones_are_shown() -
 
 
 def test_an_unknown_mechanism_is_refused_and_fitting_ones_are_shown() -> None:
-    with pytest.raises(UnknownMechanismError, match=r"known: auto, discrete_gaussian, discrete_laplace"):
+    known = "known: auto, discrete_gaussian, discrete_laplace"
+    with pytest.raises(UnknownMechanismError, match=known):
         choose("magic", False, "1", 10)
 
 

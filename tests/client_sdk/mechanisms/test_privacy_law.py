@@ -10,6 +10,7 @@ from itertools import permutations
 import pytest
 
 from client_sdk.mechanisms import Channel, FrequencyOracle
+from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.randomness import Randomness
@@ -19,6 +20,12 @@ from tests.support.vectors import Small, grid, label, laws, smalls
 UNSPENT = Fraction(1, 1 << 40)  # nats; what rounding towards privacy may cost
 
 every_small = pytest.mark.parametrize("small", smalls(), ids=label)
+every_pure = pytest.mark.parametrize(
+    "small", [small for small in smalls() if not small.mechanism.delta], ids=label
+)
+every_loose = pytest.mark.parametrize(
+    "small", [small for small in smalls() if small.mechanism.delta], ids=label
+)
 everywhere = pytest.mark.parametrize("small", grid(), ids=label)
 every_oracle = pytest.mark.parametrize("small", smalls(FrequencyOracle), ids=label)
 
@@ -54,19 +61,19 @@ def delta_bound_holds(small: Small) -> bool:
     return all(excess(one, other, bound) <= small.mechanism.delta for one, other in pairs)
 
 
-@pytest.mark.parametrize("small", [s for s in smalls() if not s.mechanism.delta], ids=label)
+@every_pure
 def test_no_payload_is_more_than_e_to_the_spent_likelier_under_another_value(small: Small) -> None:
     bound = exp_below(small.mechanism.spent)
 
     assert likelihood_bound_holds(laws(small), bound)
 
 
-@every_small
+@every_loose
 def test_no_set_of_payloads_exceeds_e_to_the_spent_by_more_than_delta(small: Small) -> None:
     assert delta_bound_holds(small)
 
 
-@pytest.mark.parametrize("small", [s for s in smalls() if s.mechanism.delta], ids=label)
+@every_loose
 def test_a_delta_above_zero_is_nearly_used_and_some_payload_needs_it(small: Small) -> None:
     bound = exp_below(small.mechanism.spent)
     first, *_, last = laws(small)
@@ -140,6 +147,24 @@ class _HalfNoise(DiscreteLaplace):
     @cached_property
     def scale(self) -> Fraction:
         return Fraction(self.top) / (2 * self.epsilon)
+
+
+class _LittleNoise(DiscreteGaussian):
+    """Planted fault: noise that nobody has held against delta."""
+
+    def validate(self) -> None:
+        return None
+
+
+def test_noise_a_tenth_too_small_breaks_the_delta_bound() -> None:
+    own = {"delta_exponent": 2, "steps": 1}
+    least = DiscreteGaussian("1", 3, **own).noise
+
+    sound = DiscreteGaussian("1", 3, **own)
+    planted = _LittleNoise("1", 3, **own, noise=9 * least // 10)
+
+    assert delta_bound_holds(Small("sound", sound, Fraction(1, 10**9), one_pass=True))
+    assert not delta_bound_holds(Small("planted", planted, Fraction(1, 10**9), one_pass=True))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,161 @@
+"""Facts about discrete Gaussian noise: its law, its exact delta, and how little of it will do."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+import pytest
+
+from benchmarks.numbers_table import analytic_sigma
+from client_sdk.errors import InvalidParameterError
+from client_sdk.mechanism_choice import AUTO, choose
+from client_sdk.mechanisms import load, names
+from client_sdk.mechanisms._gaussian import NOISE_UNIT, tail_loss
+from client_sdk.mechanisms.discrete_gaussian import (
+    DiscreteGaussian,
+    bernoulli_exp_any,
+    discrete_gaussian,
+)
+from tests.support.enumeration import distribution, exp_below
+from tests.support.runs import RunPath, one_pass_law
+
+EXACT: Final = Context(prec=60)
+CLOSE: Final = Decimal("1e-8")  # of probability; the mass that stays unreached is below it
+VARIANCES: Final = [(1, 3), (1, 1), (5, 2), (9, 1)]  # n and d of σ^2
+
+
+def weight(n: int, d: int, x: int) -> Decimal:
+    """Return e^(-x^2/2σ^2)."""
+    return EXACT.exp(EXACT.divide(Decimal(-x * x * d), Decimal(2 * n)))
+
+
+def textbook(n: int, d: int) -> dict[int, Decimal]:
+    """Return the law of the noise, summed over all that counts."""
+    weights = {x: weight(n, d, x) for x in range(-100, 101)}
+    total = sum(weights.values())
+    return {x: EXACT.divide(w, total) for x, w in weights.items()}
+
+
+@pytest.mark.parametrize(("n", "d"), VARIANCES)
+def test_the_noise_has_exactly_the_textbook_law(n: int, d: int) -> None:
+    law = one_pass_law(lambda rnd: discrete_gaussian(n, d, rnd), Fraction(1, 10**12))
+
+    expected = textbook(n, d)
+    assert law.rest < Fraction(CLOSE)
+    assert len(law.pmf) > 4
+    for noise, mass in law.pmf.items():
+        found = Decimal(mass.numerator) / Decimal(mass.denominator)
+        assert abs(found - expected[int(str(noise))]) < CLOSE
+
+
+@pytest.mark.parametrize(("n", "d"), [(0, 1), (1, 2), (1, 1), (5, 2), (3, 1)])
+def test_the_coin_is_e_to_the_minus_gamma_above_one_too(n: int, d: int) -> None:
+    law = distribution(lambda rnd: bernoulli_exp_any(n, d, rnd), Fraction(1, 10**40), RunPath)
+
+    exact = Fraction(EXACT.exp(EXACT.divide(Decimal(-n), Decimal(d))))
+    assert abs(law.pmf[True] - exact) < Fraction(1, 10**38)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
+@pytest.mark.parametrize("delta_exponent", [1, 6, 12])
+def test_delta_is_a_sum_over_all_reports_of_what_exceeds_e_to_the_epsilon(
+    epsilon: str, delta_exponent: int
+) -> None:
+    mechanism = DiscreteGaussian(epsilon, 5, delta_exponent=delta_exponent)
+    noise, shift = mechanism.noise, mechanism.steps
+    reach = range(-20 * mechanism.margin // 9, 20 * mechanism.margin // 9)
+    ratio = EXACT.exp(EXACT.create_decimal(epsilon))
+
+    over = (
+        weight(noise, NOISE_UNIT, x) - ratio * weight(noise, NOISE_UNIT, x - shift) for x in reach
+    )
+    total = sum(weight(noise, NOISE_UNIT, x) for x in reach)
+    delta = sum(max(Decimal(0), w) for w in over) / total
+
+    bound = tail_loss(mechanism.epsilon, shift, noise)
+    assert float(bound) == pytest.approx(float(delta), rel=1e-12)
+    assert bound <= mechanism.delta
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "8", "16"])
+@pytest.mark.parametrize("delta_exponent", [1, 6, 12])
+def test_the_noise_is_the_least_on_its_grid_and_near_the_analytic_one(
+    epsilon: str, delta_exponent: int
+) -> None:
+    mechanism = DiscreteGaussian(epsilon, 5, delta_exponent=delta_exponent)
+
+    deviation = (mechanism.noise / NOISE_UNIT) ** 0.5 / mechanism.steps
+    analytic = analytic_sigma(float(epsilon), 10.0**-delta_exponent)
+    assert deviation == pytest.approx(analytic, rel=2e-3)
+    with pytest.raises(InvalidParameterError, match=r"^noise=.*must be more for epsilon"):
+        DiscreteGaussian(
+            epsilon,
+            5,
+            delta_exponent=delta_exponent,
+            steps=mechanism.steps,
+            noise=mechanism.noise - 1,
+        )
+
+
+def test_a_smaller_shift_loses_less() -> None:
+    losses = [tail_loss(Fraction(1), shift, 40 * NOISE_UNIT) for shift in range(1, 12)]
+
+    assert losses == sorted(losses)
+    assert losses[0] < losses[-1]
+
+
+def test_delta_of_no_epsilon_at_all_is_the_distance_of_the_two_laws() -> None:
+    tiny = Fraction(1, 10**30)
+
+    law = textbook(9, 1)
+    distance = sum(max(Decimal(0), p - law.get(x - 2, Decimal(0))) for x, p in law.items())
+    assert float(tail_loss(tiny, 2, 9 * NOISE_UNIT)) == pytest.approx(float(distance))
+    assert exp_below(tiny) <= 1 + 2 * tiny
+
+
+def test_the_rounding_adds_little_to_the_noise() -> None:
+    for epsilon in ("0.1", "1", "4", "16"):
+        mechanism = DiscreteGaussian(epsilon, 101)
+        assert mechanism.worst_variance <= 1.005 * mechanism.noise_variance
+
+
+def test_parameters_that_are_pinned_make_the_same_mechanism() -> None:
+    mechanism = DiscreteGaussian("1", 101, delta_exponent=5)
+
+    assert DiscreteGaussian("1", 101, **mechanism.parameters) == mechanism
+    assert set(mechanism.parameters) == {"delta_exponent", "steps", "noise"}
+
+
+def test_95_percent_intervals_cover_94_to_96_percent() -> None:
+    mechanism, replications = DiscreteGaussian("1", 101), 20_000
+    steps = np.repeat([0, mechanism.steps], 60)
+    law = {x: float(p) for x, p in textbook(mechanism.noise, NOISE_UNIT).items()}
+    dice = np.random.default_rng(11)
+    chances = np.array(list(law.values())) / sum(law.values())
+    reports = steps + dice.choice(list(law), p=chances, size=(replications, len(steps)))
+    squares = (reports**2).sum(axis=1)  # below 2^32, so the high half stays 0
+    tallies = np.stack([reports.sum(axis=1), squares, np.zeros_like(squares)], axis=1)
+
+    found = [mechanism.debias(tally, len(steps), np) for tally in tallies]
+
+    truth = float(steps.sum() * mechanism.unit)
+    hits = sum(abs(t[0] - truth) <= 1.959964 * v[0] ** 0.5 for t, v in found)
+    assert 0.94 <= hits / replications <= 0.96
+
+
+def test_a_mechanism_with_a_delta_is_never_taken_by_auto() -> None:
+    loose = [name for name in names() if load(name)("1", 5).delta]
+
+    assert loose == ["discrete_gaussian"]
+    assert not any(load(name).automatic for name in loose)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "16"])
+@pytest.mark.parametrize("items", [True, False])
+def test_auto_takes_a_mechanism_without_a_delta(epsilon: str, items: bool) -> None:
+    _, chosen = choose(AUTO, items, epsilon, 20)
+
+    assert chosen.delta == 0
