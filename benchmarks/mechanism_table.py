@@ -13,11 +13,26 @@ from importlib import import_module
 from inspect import getdoc
 from typing import Final
 
-from client_sdk.mechanism_choice import AUTO, choose, fitting_names
-from client_sdk.mechanisms import load, names
+from client_sdk.mechanism_choice import AUTO, Family, choose, fitting_names
+from client_sdk.mechanisms import KeyValueMechanism, SetMechanism, load, names
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
-SIZES: Final = {True: (4, 16, 128, 1024, 8192), False: (101,)}  # items; grid points
+FAMILIES: Final[dict[Family, str]] = {
+    True: "items",
+    SetMechanism: "sets",
+    KeyValueMechanism: "key-values",
+    False: "numbers",
+}
+UNITS: Final[dict[Family, str]] = {
+    True: "items",
+    SetMechanism: "items of sets",
+    False: "grid points",
+}
+SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
+    True: (4, 16, 128, 1024, 8192),
+    SetMechanism: (16,),
+    False: (101,),
+}
 SHOWN: Final = 100  # items or grid points of the columns of costs, at epsilon 1
 
 
@@ -31,7 +46,7 @@ def table() -> str:
     ]
     for name in names():
         mechanism = load(name)("1", SHOWN)
-        of = "items" if name in fitting_names(items=True) else "numbers"
+        of = next(what for family, what in FAMILIES.items() if name in fitting_names(family))
         where = "; ".join(taken[name]) or ("–" if mechanism.automatic else "never, only by name")
         what, source = describe(name)
         lines.append(
@@ -52,13 +67,13 @@ def describe(name: str) -> tuple[str, str]:
 def _taken() -> dict[str, list[str]]:
     """Return where ``auto`` takes each mechanism."""
     found: dict[str, list[str]] = defaultdict(list)
-    for items, sizes in SIZES.items():
+    for family, sizes in SIZES.items():
+        unit = UNITS[family]
         for size in sizes:
             at: dict[str, list[str]] = defaultdict(list)
             for epsilon in EPSILONS:
-                at[choose(AUTO, items, Fraction(epsilon), size)[0]].append(epsilon)
+                at[choose(AUTO, family, Fraction(epsilon), size)[0]].append(epsilon)
             for name, epsilons in at.items():
-                unit = "items" if items else "grid points"
                 found[name].append(f"{size} {unit}, ε {', '.join(epsilons)}")
     return found
 

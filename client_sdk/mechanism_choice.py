@@ -16,6 +16,7 @@ from .mechanisms import (
     ItemMechanism,
     MeanMechanism,
     Mechanism,
+    SetMechanism,
     load,
     names,
 )
@@ -29,6 +30,11 @@ MAX_AUTO_PAYLOAD: Final = 8 * 8  # bits; 64 fit every frequency oracle that is n
 SAME_ERROR: Final = 1.01
 
 Costs: TypeAlias = tuple[int, int, float, str]
+
+# What a metric asks of its mechanism: True for one of the items, False for a number on a grid, or
+# the class of the mechanisms that serve any other kind of value.
+Family: TypeAlias = bool | type[Mechanism[Any]]
+FAMILIES: Final[dict[str, Family]] = {"set": SetMechanism}  # by type; others are items or numbers
 
 
 @dataclass(frozen=True)
@@ -61,12 +67,12 @@ class Candidate:
 
 def choose(
     wanted: str,
-    items: bool,
+    items: Family,
     epsilon: EpsilonLike,
     domain_size: int,
     parameters: Mapping[str, int] | None = None,
 ) -> tuple[str, Mechanism[Any]]:
-    """Return the name and the mechanism for a domain of items, or of grid points if not *items*.
+    """Return the name and the mechanism for a domain of items, grid points or another family.
 
     Args:   parameters: the mechanism's own, which need it to be *wanted* by name.
     Raises: UnknownMechanismError, InvalidParameterError: *wanted* cannot serve these parameters.
@@ -90,17 +96,19 @@ def choose(
     return wanted, mechanism(epsilon, domain_size, **own)
 
 
-def fitting_names(items: bool) -> list[str]:
-    """Return the mechanisms of items, or of grid points if not *items*."""
+def fitting_names(items: Family) -> list[str]:
+    """Return the mechanisms of items, of grid points if not *items*, or of another family."""
     return [name for name in names() if _fits(load(name), items)]
 
 
-def _fits(mechanism: type[Mechanism[Any]], items: bool) -> bool:
+def _fits(mechanism: type[Mechanism[Any]], items: Family) -> bool:
+    if not isinstance(items, bool):
+        return issubclass(mechanism, items)
     return issubclass(mechanism, ItemMechanism if items else (MeanMechanism, DistributionMechanism))
 
 
 def candidates(
-    items: bool, epsilon: EpsilonLike, domain_size: int, payload_bits: int = MAX_AUTO_PAYLOAD
+    items: Family, epsilon: EpsilonLike, domain_size: int, payload_bits: int = MAX_AUTO_PAYLOAD
 ) -> list[Candidate]:
     """Return every fitting mechanism at its best for *payload_bits*, the most accurate first."""
     found = [_candidate(name, epsilon, domain_size, payload_bits) for name in fitting_names(items)]
@@ -122,7 +130,7 @@ def _candidate(name: str, epsilon: EpsilonLike, domain_size: int, payload_bits: 
         return Candidate(name, None, refusal)
 
 
-def _best(items: bool, epsilon: EpsilonLike, domain_size: int) -> tuple[str, Mechanism[Any]]:
+def _best(items: Family, epsilon: EpsilonLike, domain_size: int) -> tuple[str, Mechanism[Any]]:
     found = candidates(items, epsilon, domain_size)
     for candidate in contenders(found):
         if candidate.mechanism is not None:

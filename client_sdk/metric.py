@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from .errors import InvalidValueError
 from .limits import DIGEST_SIZE, MAX_EXPONENT
-from .mechanisms import ItemMechanism, MeanMechanism, Mechanism
+from .mechanism_choice import FAMILIES, Family
+from .mechanisms import ItemMechanism, MeanMechanism, Mechanism, SetMechanism
 
 Number: TypeAlias = int | float | Decimal | Fraction
 
@@ -23,10 +24,14 @@ BOOLEAN_LABELS: Final = ("false", "true")
 
 @dataclass(frozen=True)
 class ItemDomain:
-    """An ordered set of items.  ``boolean`` is the domain false, true."""
+    """The items of a metric in order.  ``boolean`` is the domain false, true.
+
+    A value is one of the items or, if ``several``, a set of any number of them.
+    """
 
     labels: tuple[str, ...]
     boolean: bool = False
+    several: bool = False
 
     @property
     def size(self) -> int:
@@ -37,11 +42,15 @@ class ItemDomain:
     def _index(self) -> Mapping[str, int]:
         return {label: i for i, label in enumerate(self.labels)}
 
-    def encode(self, value: object, metric: str) -> int:
+    def encode(self, value: object, metric: str) -> int | frozenset[int]:
         """Return the item index of *value*: a bool for a boolean metric, otherwise a label.
 
+        If ``several``, *value* is a list, tuple, set or frozenset of labels, in any order and as
+        often as you like, and the indices are returned.
         Raises: InvalidValueError: not in the domain; the error does not show the value.
         """
+        if self.several:
+            return self._encode_set(value, metric)
         if self.boolean:
             if type(value) is not bool:
                 raise InvalidValueError(metric, "takes True or False")
@@ -50,6 +59,15 @@ class ItemDomain:
         if item is None:
             raise InvalidValueError(metric, f"takes one of its {self.size} registered values")
         return item
+
+    def _encode_set(self, value: object, metric: str) -> frozenset[int]:
+        held = value if isinstance(value, list | tuple | set | frozenset) else (None,)
+        items = [self._index.get(label) if type(label) is str else None for label in held]
+        known = frozenset(item for item in items if item is not None)
+        if None in items:
+            rule = f"takes a list or set of its {self.size} registered values"
+            raise InvalidValueError(metric, rule)
+        return known
 
 
 @dataclass(frozen=True)
@@ -112,14 +130,19 @@ class Metric:
         """Nats per report, as asked for; the mechanism's ``spent`` is what is charged."""
         return self.mechanism.epsilon
 
-    def encode(self, value: object) -> int | Fraction:
+    def encode(self, value: object) -> int | frozenset[int] | Fraction:
         """Return what the mechanism randomizes for *value*.  Raises InvalidValueError."""
         return self.domain.encode(value, self.name)
 
     @property
     def is_frequency(self) -> bool:
         """Whether the answer is a share an item, rather than a mean."""
-        return isinstance(self.mechanism, ItemMechanism)
+        return isinstance(self.mechanism, ItemMechanism | SetMechanism)
+
+    @property
+    def family(self) -> Family:
+        """Which mechanisms can serve it."""
+        return FAMILIES.get(self.type, isinstance(self.domain, ItemDomain))
 
     @property
     def is_mean(self) -> bool:

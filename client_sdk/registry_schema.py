@@ -19,7 +19,7 @@ from .limits import (
     MAX_NAME,
     MIN_REPORTS_FLOOR,
 )
-from .mechanism_choice import choose
+from .mechanism_choice import FAMILIES, choose
 from .mechanisms._base import MAX_DOMAIN_SIZE
 from .metric import BOOLEAN_LABELS, ItemDomain, Metric, NumberDomain
 
@@ -27,7 +27,8 @@ SCHEMA: Final = 1
 LONGITUDINAL: Final = ("fresh",)
 ITEM_TYPES: Final = ("boolean", "category")
 NUMBER_TYPES: Final = ("number", "count", "duration")
-TYPES: Final = (*ITEM_TYPES, *NUMBER_TYPES)
+SET_TYPES: Final = ("set",)
+TYPES: Final = (*ITEM_TYPES, *SET_TYPES, *NUMBER_TYPES)
 
 _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
 _COMMON_KEYS: Final = {
@@ -37,6 +38,7 @@ _COMMON_KEYS: Final = {
 _DOMAIN_KEYS: Final = {
     "boolean": set[str](),
     "category": {"values"},
+    "set": {"values"},
     **{kind: {"min", "max", "step", "unit"} for kind in NUMBER_TYPES},
 }
 KEYS: Final = {  # by the heading of docs/registry.md that explains them
@@ -122,7 +124,8 @@ def _metric(
     if len(problems.lines) > before or domain is None:
         return None
     try:
-        chosen, mechanism = choose(wanted, kind in ITEM_TYPES, epsilon, domain.size, parameters)
+        family = FAMILIES.get(kind, kind in ITEM_TYPES)
+        chosen, mechanism = choose(wanted, family, epsilon, domain.size, parameters)
     except HearsayError as error:
         problems.add(place, str(error))
         return None
@@ -144,9 +147,9 @@ def _domain(
 ) -> ItemDomain | NumberDomain | None:
     if kind == "boolean":
         return ItemDomain(BOOLEAN_LABELS, boolean=True)
-    if kind == "category":
+    if kind in ("category", *SET_TYPES):
         labels = _labels(f"{place}.values", entry.get("values"), problems)
-        return ItemDomain(labels) if labels else None
+        return ItemDomain(labels, several=kind in SET_TYPES) if labels else None
     low, high, step = (
         _decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max", "step")
     )

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from client_sdk.mechanisms import Channel, Debiased, FrequencyOracle, Mechanism
+from client_sdk.mechanisms import Channel, Debiased, FrequencyOracle, Mechanism, SetMechanism
 from client_sdk.metric import NumberDomain
 
 
@@ -46,8 +46,10 @@ def shares(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> list[
     return _rows(debiased.totals / n, np.sqrt(debiased.variances) / n, low / n, high / n)
 
 
-def is_pure(mechanism: Mechanism[Any]) -> TypeGuard[FrequencyOracle]:
+def is_pure(mechanism: Mechanism[Any]) -> TypeGuard[FrequencyOracle | SetMechanism]:
     """Whether counts are debiased by p and q alone, so that their variance is linear in them."""
+    if isinstance(mechanism, SetMechanism):
+        return True
     return isinstance(mechanism, FrequencyOracle) and mechanism.pure
 
 

@@ -50,7 +50,7 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
     Args: payload_bytes: the longest payload that may be sent.
     """
     items, size = isinstance(metric.domain, ItemDomain), metric.domain.size
-    found = candidates(items, metric.epsilon, size, 8 * payload_bytes)
+    found = candidates(metric.family, metric.epsilon, size, 8 * payload_bytes)
     near = contenders(found, 8 * payload_bytes)
     devices = f"{metric.expected_devices} devices"
     yield f"{metric.name}: {size} {'items' if items else 'grid points'}, ε {metric.epsilon}"

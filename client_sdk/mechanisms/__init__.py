@@ -19,7 +19,9 @@ from ._distribution import DistributionMechanism as DistributionMechanism
 from ._frequency import Channel as Channel
 from ._frequency import FrequencyOracle as FrequencyOracle
 from ._frequency import ItemMechanism as ItemMechanism
+from ._key_value import KeyValueMechanism as KeyValueMechanism
 from ._mean import MeanMechanism as MeanMechanism
+from ._sets import SetMechanism as SetMechanism
 
 
 def names() -> tuple[str, ...]:

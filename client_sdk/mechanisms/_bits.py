@@ -63,17 +63,8 @@ class BitReports(FrequencyOracle):
         return self.domain_size
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
-        """Add up the bits of the whole column, in chunks of bounded memory."""
-        rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
-        cells = np.zeros(8 * self.payload_size, dtype=np.int64)
-        step = max(CHUNK // (BLOCK * cells.size), 1) * BLOCK  # rows, in whole blocks
-        for start in range(0, len(rows), step):
-            bits = np.unpackbits(rows[start : start + step], axis=1)
-            whole = len(bits) - len(bits) % BLOCK
-            blocks = bits[:whole].reshape(-1, BLOCK, cells.size).sum(axis=1, dtype=np.uint8)
-            cells += blocks.sum(axis=0, dtype=np.int64)
-            cells += bits[whole:].sum(axis=0, dtype=np.int64)
-        return cells[: self.domain_size]
+        """Add up the bits of the whole column."""
+        return column_sums(payloads, self.payload_size, np)[: self.domain_size]
 
     @cached_property
     def _padding(self) -> int:
@@ -84,3 +75,17 @@ class BitReports(FrequencyOracle):
     def _beyond(self) -> int:
         """The mask of these bits."""
         return (1 << self._padding) - 1
+
+
+def column_sums(payloads: bytes, payload_size: int, np: Numpy) -> Array:
+    """Return how many payloads have each bit, highest first, in chunks of bounded memory."""
+    rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, payload_size)
+    cells = np.zeros(8 * payload_size, dtype=np.int64)
+    step = max(CHUNK // (BLOCK * cells.size), 1) * BLOCK  # rows, in whole blocks
+    for start in range(0, len(rows), step):
+        bits = np.unpackbits(rows[start : start + step], axis=1)
+        whole = len(bits) - len(bits) % BLOCK
+        blocks = bits[:whole].reshape(-1, BLOCK, cells.size).sum(axis=1, dtype=np.uint8)
+        cells += blocks.sum(axis=0, dtype=np.int64)
+        cells += bits[whole:].sum(axis=0, dtype=np.int64)
+    return cells

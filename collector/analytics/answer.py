@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -89,11 +90,12 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
     if not isinstance(metric.domain, ItemDomain):
         exact = sum(float(str(value)) * n for value, n in values.items()) / total
         return {**quantile_truth(metric, values), MEAN: exact}
-    labels = {metric.encode(value): n for value, n in values.items()}
-    return {
-        item: labels.get(metric.domain.labels.index(item), 0) / total
-        for item in shown_items(metric)
-    }
+    held: Counter[int] = Counter()
+    for value, n in values.items():
+        encoded = metric.encode(value)
+        for item in encoded if isinstance(encoded, frozenset) else (int(encoded),):
+            held[item] += n
+    return {item: held[metric.domain.labels.index(item)] / total for item in shown_items(metric)}
 
 
 def _unit(metric: Metric) -> tuple[str, float]:

@@ -46,7 +46,7 @@ def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, fl
     shares = np.zeros(mechanism.bins)
     step = mechanism.top / (mechanism.bins - 1)
     for value, devices in values.items():
-        below, rest = divmod(float(metric.encode(value)) / step, 1)
+        below, rest = divmod(float(domain.encode(value, metric.name)) / step, 1)
         shares[int(below)] += devices * (1 - rest)
         if rest:
             shares[int(below) + 1] += devices * rest

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from client_sdk.errors import InvalidValueError
 from client_sdk.metric import ItemDomain, Metric, NumberDomain
 from client_sdk.registry import Registry
-from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, file_with, table
+from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
 
 GRID = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "degrees")
 PLANS = ItemDomain(("free", "pro", "1"))
 SWITCH = ItemDomain(("false", "true"), boolean=True)
+PETS = ItemDomain(("cat", "dog", "1"), several=True)
 
 
 def metric(fields: dict[str, str], **changes: str | None) -> Metric:
@@ -39,6 +40,28 @@ def test_a_category_takes_its_labels_only() -> None:
     for value in wrong:
         with pytest.raises(InvalidValueError, match=r"^m: takes one of its 3 registered values$"):
             PLANS.encode(value, "m")
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset])
+def test_a_set_takes_any_collection_of_its_labels(kind: type[list[str]]) -> None:
+    held = [PETS.encode(kind(labels), "m") for labels in ([], ["1"], ["1", "cat", "1"])]
+
+    assert held == [frozenset(), frozenset({2}), frozenset({0, 2})]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("cat", "", "1", None, 0, True, b"cat", {"cat": 1}, iter(["cat"]), object()),
+        *(["Cat"], [1], ["cat", None], ["cat", "bird"], [["cat"]], [b"cat"], [float("nan")]),
+    ],
+    ids=repr,
+)
+def test_what_is_no_collection_of_labels_is_refused(value: object) -> None:
+    with pytest.raises(
+        InvalidValueError, match=r"^m: takes a list or set of its 3 registered values$"
+    ):
+        PETS.encode(value, "m")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +105,9 @@ def test_whatever_is_accepted_lies_on_the_range(value: object) -> None:
     assert 0 <= position <= GRID.size - 1
 
 
-@pytest.mark.parametrize("domain", [SWITCH, PLANS, GRID], ids=["switch", "plans", "grid"])
+@pytest.mark.parametrize(
+    "domain", [SWITCH, PLANS, PETS, GRID], ids=["switch", "plans", "pets", "grid"]
+)
 @pytest.mark.parametrize("canary", ["canary-7391", b"canary-7391", ["canary-7391"]], ids=repr)
 def test_the_error_of_a_refused_value_does_not_show_it(
     domain: ItemDomain | NumberDomain, canary: object
@@ -130,6 +155,8 @@ def test_what_does_not_change_the_meaning_keeps_the_digest(same: dict[str, str])
         (CATEGORY, {"values": '["pro", "free", "team"]'}),
         (CATEGORY, {"values": '["free", "pro", "team", "x"]'}),
         (CATEGORY, {"mechanism": '"sue"'}),
+        (CATEGORY, {"type": '"set"', "mechanism": '"auto"'}),
+        (SET, {"mechanism": '"padding_sampling"', "parameters": "{ pad = 2 }"}),
         (NUMBER, {"type": '"duration"'}),
         (NUMBER, {"unit": '"hours"'}),
         (NUMBER, {"min": "-0.5"}),
@@ -156,4 +183,5 @@ def test_equal_numbers_written_differently_mean_the_same() -> None:
 
 def test_a_metric_asks_for_shares_or_for_a_mean() -> None:
     assert (metric(BOOLEAN).is_frequency, metric(BOOLEAN).is_mean) == (True, False)
+    assert (metric(SET).is_frequency, metric(SET).is_mean) == (True, False)
     assert (metric(NUMBER).is_frequency, metric(NUMBER).is_mean) == (False, True)

@@ -11,7 +11,7 @@ from client_sdk.errors import RegistryError, UnknownMetricError
 from client_sdk.mechanisms import names
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, file_with, table
+from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
 
 GOOD = HEAD + table("dark_mode", BOOLEAN) + table("plan", CATEGORY) + table("session", NUMBER)
 
@@ -71,6 +71,10 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
         (BOOLEAN, "mechanism", '"magic"', "metrics.m: mechanism=magic: is not known"),
         (BOOLEAN, "mechanism", '"discrete_laplace"', "metrics.m: mechanism=discrete_laplace: does"),
         (NUMBER, "mechanism", '"grr"', "metrics.m: mechanism=grr: does not fit this type"),
+        (SET, "mechanism", '"grr"', "metrics.m: mechanism=grr: does not fit this type"),
+        (CATEGORY, "mechanism", '"padding_sampling"', "metrics.m: mechanism=padding_sampling: do"),
+        (SET, "parameters", "{ pad = 2 }", "metrics.m: parameters=pad: needs a mechanism named"),
+        (SET, "values", '["a"]', "metrics.m.values: must be a list of at least 2"),
         (CATEGORY, "parameters", "3", "metrics.m.parameters: must be a table of integers"),
         (CATEGORY, "parameters", "{ order = 5.0 }", "metrics.m.parameters: must be a table of"),
         (CATEGORY, "parameters", "{ order = true }", "metrics.m.parameters: must be a table of"),

@@ -6,14 +6,16 @@ need not run.  20,000 replications have a standard error of 0.15 points.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pytest
 
 from client_sdk.errors import InvalidParameterError
-from client_sdk.mechanisms import FrequencyOracle, load, names
+from client_sdk.mechanisms import FrequencyOracle, SetMechanism, load, names
 from collector.estimate import normal_quantile, score_limits
+
+Oracle: TypeAlias = FrequencyOracle | SetMechanism
 
 REPLICATIONS = 20_000
 LOW, HIGH = 0.94, 0.96
@@ -23,12 +25,14 @@ SHARES = (0.0, 0.002, 0.05, 0.4)  # of the devices
 SETTINGS = [("0.5", 4), ("1", 16), ("1", 128), ("2", 256), ("4", 64)]
 
 
-def oracles() -> list[FrequencyOracle]:
+def oracles() -> list[Oracle]:
     """Return every oracle with the pure estimator, at every setting that it can have."""
     found = []
     for name in names():
         kind = load(name)
-        if not (issubclass(kind, FrequencyOracle) and kind.pure):
+        if not (
+            issubclass(kind, SetMechanism) or (issubclass(kind, FrequencyOracle) and kind.pure)
+        ):
             continue
         for epsilon, size in SETTINGS:
             try:
@@ -38,7 +42,7 @@ def oracles() -> list[FrequencyOracle]:
     return found
 
 
-def estimates(oracle: FrequencyOracle, holders: int, n: int) -> Any:
+def estimates(oracle: Oracle, holders: int, n: int) -> Any:
     """Return the unbiased count of an item in REPLICATIONS runs."""
     chance = np.random.default_rng([n, holders, oracle.domain_size])
     p, q = float(oracle.channel.p), float(oracle.channel.q)
@@ -47,19 +51,19 @@ def estimates(oracle: FrequencyOracle, holders: int, n: int) -> Any:
     return (supports - n * q) / (p - q)
 
 
-def enough(oracle: FrequencyOracle) -> int:
+def enough(oracle: Oracle) -> int:
     """Return the least reports that expect EXPECTED_SUPPORTS from devices without the item."""
     q = float(oracle.channel.q)
     return max(1_000, round(EXPECTED_SUPPORTS / min(q, 1 - q)))
 
 
-def label(oracle: FrequencyOracle) -> str:
+def label(oracle: Oracle) -> str:
     return f"{oracle.name}-{float(oracle.epsilon):g}-{oracle.domain_size}"
 
 
 @pytest.mark.parametrize("oracle", oracles(), ids=label)
 @pytest.mark.parametrize("share", SHARES)
-def test_an_interval_covers_at_its_level(oracle: FrequencyOracle, share: float) -> None:
+def test_an_interval_covers_at_its_level(oracle: Oracle, share: float) -> None:
     n = enough(oracle)
     holders = round(share * n)
 
@@ -77,6 +81,17 @@ def test_an_interval_of_half_the_variance_would_be_seen() -> None:
 
     middle, half = (low + high) / 2, (high - low) / 2 / np.sqrt(2)
     assert float(np.mean(abs(middle - 100) <= half)) < LOW
+
+
+def test_the_normal_interval_would_miss_the_band_where_few_supports_are_chance() -> None:
+    oracle, n = cast("FrequencyOracle", load("grr")("4", 64)), 1_000
+    p, q = float(oracle.channel.p), float(oracle.channel.q)
+    found = estimates(oracle, 0, n)
+
+    holders = np.clip(found, 0, n)
+    deviation = np.sqrt(holders * p * (1 - p) + (n - holders) * q * (1 - q)) / (p - q)
+
+    assert float(np.mean(abs(found) <= normal_quantile(0.05) * deviation)) > HIGH
 
 
 def test_a_count_at_a_limit_is_z_standard_errors_from_the_estimate() -> None:

@@ -19,8 +19,10 @@ import numpy as np
 from client_sdk.mechanisms import (
     DistributionMechanism,
     FrequencyOracle,
+    KeyValueMechanism,
     MeanMechanism,
     Mechanism,
+    SetMechanism,
     names,
 )
 from client_sdk.mechanisms._symbols import SymbolReports
@@ -29,6 +31,7 @@ from client_sdk.mechanisms.exponential import Exponential
 from .distribution_reference import sum_and_variance
 from .exponential_reference import counts_and_variances
 from .formula import CONTEXT, digits
+from .key_value_reference import HeldPairs, totals_and_variances
 from .seeded import SeededRandomness
 from .vectors import FOLDER, build, read, textbook, values_of
 
@@ -58,14 +61,20 @@ def _expected(name: str, case: dict[str, Any]) -> dict[str, Any]:
         **_channel(mechanism),
         "payloads": [payload.hex() for payload in payloads],
         "tally": {str(i): int(tally[i]) for i in np.flatnonzero(tally)},
-        **_decoded(mechanism, payloads, sorted(set(values)), numbers),
+        **_decoded(mechanism, payloads, _held(values), numbers),
     }
 
 
 def _channel(mechanism: Mechanism[Any]) -> dict[str, Any]:
-    if not isinstance(mechanism, FrequencyOracle):
+    if not isinstance(mechanism, FrequencyOracle | SetMechanism):
         return {}
     return {"channel": {"p": str(mechanism.channel.p), "q": str(mechanism.channel.q)}}
+
+
+def _held(values: list[Any]) -> list[Any]:
+    """Return what some value is, or holds if values are sets or pairs, in order."""
+    sets = [value if isinstance(value, frozenset | HeldPairs) else {value} for value in values]
+    return sorted(set().union(*sets))
 
 
 def _decoded(
@@ -88,8 +97,10 @@ def _decoded(
         found = counts_and_variances(numbers["decay"], mechanism.domain_size, named)
         counts, spreads = ({str(i): digits(column[i], 12) for i in items} for column in found)
         return {"totals": counts, "variances": spreads}
-    assert isinstance(mechanism, FrequencyOracle)
-    if not mechanism.pure:
+    if isinstance(mechanism, KeyValueMechanism):
+        return _of_pairs(mechanism, payloads, numbers)
+    assert isinstance(mechanism, FrequencyOracle | SetMechanism)
+    if isinstance(mechanism, FrequencyOracle) and not mechanism.pure:
         return _regressed(mechanism, payloads, items)
     p, q = numbers["p"], numbers["q"]
     supported = [frozenset(mechanism.supports(payload)) for payload in payloads]
@@ -102,6 +113,18 @@ def _decoded(
         totals[str(item)] = digits(total, 12)
         variances[str(item)] = digits(CONTEXT.divide(spread, (p - q) ** 2), 12)
     return {"totals": totals, "variances": variances}
+
+
+def _of_pairs(
+    mechanism: KeyValueMechanism, payloads: list[bytes], numbers: dict[str, Decimal]
+) -> dict[str, Any]:
+    """Return holders and sums of positions by the textbook, to 12 digits, of every key."""
+    supported = [mechanism.supports(payload) for payload in payloads]
+    found = totals_and_variances(
+        numbers, mechanism.domain_size, mechanism.pad, mechanism.top, supported
+    )
+    totals, spreads = ({str(i): digits(x, 12) for i, x in enumerate(c)} for c in found)
+    return {"totals": totals, "variances": spreads}
 
 
 def _regressed(

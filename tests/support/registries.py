@@ -27,6 +27,7 @@ BOOLEAN: Final = {
     "expires": "2099-12-31",
 }
 CATEGORY: Final = {**BOOLEAN, "type": '"category"', "values": '["free", "pro", "team"]'}
+SET: Final = {**BOOLEAN, "type": '"set"', "values": '["a", "b", "c"]', "mechanism": '"auto"'}
 NUMBER: Final = {
     **BOOLEAN,
     "type": '"number"',

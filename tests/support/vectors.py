@@ -20,15 +20,24 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from client_sdk.mechanisms import FrequencyOracle, ItemMechanism, Mechanism, load, names
+from client_sdk.mechanisms import (
+    FrequencyOracle,
+    ItemMechanism,
+    KeyValueMechanism,
+    Mechanism,
+    SetMechanism,
+    load,
+    names,
+)
 from client_sdk.randomness import Randomness
 
 from .enumeration import Law, distribution
 from .formula import CONTEXT, evaluate
+from .key_value_reference import HeldPairs, parse_pairs
 from .runs import RunPath, one_pass_law
 
 FOLDER: Final = Path(__file__).parent.parent / "vectors"
@@ -68,10 +77,26 @@ class Small(NamedTuple):
 
     @property
     def values(self) -> list[Any]:
-        """All items; of a range both ends and some positions on and between the grid points."""
+        """All items or all sets; of a range both ends and some points on and off the grid.
+
+        Of pairs every set of keys, each at either end or between.
+        """
         size = self.mechanism.domain_size
         if isinstance(self.mechanism, ItemMechanism):
             return list(range(size))
+        if isinstance(self.mechanism, SetMechanism):
+            return [
+                frozenset(s) for held in range(size + 1) for s in combinations(range(size), held)
+            ]
+        if isinstance(self.mechanism, KeyValueMechanism):
+            top = Fraction(self.mechanism.top)
+            positions = [Fraction(0), top, top / 3]
+            return [
+                HeldPairs(zip(keys, places, strict=True))
+                for held in range(size + 1)
+                for keys in combinations(range(size), held)
+                for places in product(positions, repeat=held)
+            ]
         return [Fraction(0), Fraction(1, 3), Fraction(size - 1, 2), Fraction(size - 1)]
 
 
@@ -142,7 +167,11 @@ def build(name: str, case: dict[str, Any]) -> Mechanism[Any]:
 
 
 def values_of(mechanism: Mechanism[Any], case: dict[str, Any]) -> list[Any]:
-    """Return the values of a case: items, or positions as fractions."""
+    """Return the values of a case: items, positions, or sets or pairs between blanks."""
+    if isinstance(mechanism, KeyValueMechanism):
+        return [parse_pairs(value) for value in case["values"]]
+    if isinstance(mechanism, SetMechanism):
+        return [frozenset(map(int, value.split())) for value in case["values"]]
     kind = int if isinstance(mechanism, ItemMechanism) else Fraction
     return [kind(value) for value in case["values"]]
 

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from client_sdk.errors import InvalidParameterError, InvalidValueError, UnknownMechanismError
-from client_sdk.mechanisms import ItemMechanism, load, names
+from client_sdk.mechanisms import (
+    ItemMechanism,
+    KeyValueMechanism,
+    Mechanism,
+    SetMechanism,
+    load,
+    names,
+)
 from tests.support.enumeration import Untouchable
 from tests.support.vectors import build, cases, label, read
 
@@ -86,13 +93,27 @@ def wrong_values(size: int, frequency: bool) -> list[object]:
     return [*outside, *items, Fraction(-1, 10**9), Fraction(size) - Fraction(1, 10**9)]
 
 
+def wrong_values_of(mechanism: Mechanism[Any]) -> list[Any]:
+    """Return what *mechanism* must refuse: of sets also what they may not hold, and no items."""
+    size, frequency = mechanism.domain_size, isinstance(mechanism, ItemMechanism)
+    if isinstance(mechanism, KeyValueMechanism):
+        keys = wrong_values(size, frequency=True)
+        positions = wrong_values(mechanism.top + 1, frequency=False)
+        pairs = [*({key: 0} for key in keys[1:]), *({0: position} for position in positions)]
+        return [*keys, 0, [(0, 0)], {0}, *pairs]
+    if not isinstance(mechanism, SetMechanism):
+        return wrong_values(size, frequency)
+    items = wrong_values(size, frequency=True)
+    return [*items, 0, {0}, [0], (0,), *(frozenset({item}) for item in items)]
+
+
 @every_case
 def test_a_value_outside_the_domain_is_refused_before_anything_is_drawn(
     name: str, case: dict[str, Any]
 ) -> None:
     mechanism = build(name, case)
 
-    for value in wrong_values(mechanism.domain_size, isinstance(mechanism, ItemMechanism)):
+    for value in wrong_values_of(mechanism):
         with pytest.raises(InvalidValueError):
             mechanism.randomize(value, Untouchable())
 

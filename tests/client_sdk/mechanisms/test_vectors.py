@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms import FrequencyOracle, names
+from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism, SetMechanism, names
 from client_sdk.mechanisms._symbols import SymbolReports
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.square_wave import SquareWave
@@ -48,10 +48,13 @@ def test_a_vector_file_is_named_after_its_mechanism_and_has_good_and_bad_payload
 def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
     numbers = textbook(small.name, small.mechanism)
 
-    if isinstance(small.mechanism, FrequencyOracle):
+    if isinstance(small.mechanism, FrequencyOracle | SetMechanism):
         channel = small.mechanism.channel
         assert abs(channel.p - Fraction(numbers["p"])) < GRID_STEP
         assert abs(channel.q - Fraction(numbers["q"])) < GRID_STEP
+    elif isinstance(small.mechanism, KeyValueMechanism):
+        for key, probability in small.mechanism.channel._asdict().items():
+            assert abs(probability - Fraction(numbers[key])) < GRID_STEP
     elif isinstance(small.mechanism, Exponential):
         assert abs(small.mechanism.decay - Fraction(numbers["decay"])) < GRID_STEP
     elif isinstance(small.mechanism, SquareWave):
