@@ -12,9 +12,19 @@ import pytest
 from click.testing import CliRunner
 
 from client_sdk.errors import InvalidParameterError
-from client_sdk.mechanisms import Channel, FrequencyOracle, MeanMechanism, Mechanism, load, names
+from client_sdk.mechanisms import (
+    Channel,
+    DistributionMechanism,
+    ItemMechanism,
+    MeanMechanism,
+    Mechanism,
+    load,
+    names,
+)
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.square_wave import SquareWave
 from client_sdk.randomness import Randomness, system_randomness
 from collector.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, case_of, lower_bound
 from collector.auditing import run
@@ -23,8 +33,8 @@ from tests.support.enumeration import Untouchable
 
 DRAWS = 4_000  # a side; honest mechanisms only, so no power is needed
 
-FAMILIES = (FrequencyOracle, MeanMechanism)
-AUDITED = [name for name in names() if issubclass(load(name), FAMILIES)]
+SINGLE = (ItemMechanism, MeanMechanism, DistributionMechanism)  # sets and pairs have no event
+AUDITED = [name for name in names() if case_of(load(name)("1", 5)) is not None]
 
 
 class _TenPercentMore(GRR):
@@ -50,6 +60,21 @@ class _HalfTheNoise(DiscreteLaplace):
         noisy = DiscreteLaplace(2 * self.epsilon, self.domain_size)
         position = int(noisy.decode(noisy.randomize(value, randomness)))
         return (position + self.margin).to_bytes(self.payload_size, "big")
+
+
+class _TwiceTheDecay(Exponential):
+    """Planted fault: the table of weights of 2 ε, beside the law of ε."""
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        return Exponential(2 * self.epsilon, self.domain_size).randomize(value, randomness)
+
+
+class _TwiceTheStep(SquareWave):
+    """Planted fault: the step of 2 ε over the window of ε."""
+
+    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
+        higher = SquareWave(2 * self.epsilon, self.domain_size, reach=self.reach)
+        return higher.randomize(value, randomness)
 
 
 class _HalfTheEpsilon(GRR):
@@ -83,6 +108,24 @@ def test_ten_percent_more_epsilon_than_claimed_is_found() -> None:
 
 def test_laplace_noise_of_half_the_scale_is_found() -> None:
     assert audited(_HalfTheNoise("1", 5), draws=20_000) == FAILS
+
+
+@pytest.mark.parametrize("planted", [_TwiceTheDecay("1", 5), _TwiceTheStep("1", 5)], ids=repr)
+def test_drawing_by_another_law_than_the_stated_one_is_found(planted: Mechanism[Any]) -> None:
+    assert audited(planted, draws=20_000) == FAILS
+
+
+@pytest.mark.parametrize("name", ["exponential", "square_wave"])
+def test_the_event_of_a_stated_law_lies_in_the_half_nearer_to_the_likely_value(name: str) -> None:
+    mechanism = load(name)("1", 16)
+    case = case_of(mechanism)
+    assert case is not None
+    symbols = range(mechanism.tally_size)
+
+    telling = [symbol for symbol in symbols if case.event(bytes([symbol]))]
+
+    assert telling
+    assert max(telling) < len(symbols) / 2
 
 
 def test_noise_beyond_what_epsilon_needs_is_told() -> None:
@@ -130,6 +173,12 @@ def test_the_exit_status_says_whether_a_claim_failed(planted: type[GRR], status:
 
     assert run([planted("1", 2)], 10_000, False, shown.append) == status
     assert (FAILS in "\n".join(shown)) is bool(status)
+
+
+def test_every_mechanism_of_one_item_or_number_is_audited() -> None:
+    left = {name for name in names() if not issubclass(load(name), SINGLE)}
+
+    assert set(names()) - set(AUDITED) == left
 
 
 def test_the_command_prints_one_json_document() -> None:
