@@ -111,7 +111,13 @@ def candidates(
     items: Family, epsilon: EpsilonLike, domain_size: int, payload_bits: int = MAX_AUTO_PAYLOAD
 ) -> list[Candidate]:
     """Return every fitting mechanism at its best for *payload_bits*, the most accurate first."""
-    found = [_candidate(name, epsilon, domain_size, payload_bits) for name in fitting_names(items)]
+    return _ranked(fitting_names(items), epsilon, domain_size, payload_bits)
+
+
+def _ranked(
+    fitting: list[str], epsilon: EpsilonLike, domain_size: int, payload_bits: int
+) -> list[Candidate]:
+    found = [_candidate(name, epsilon, domain_size, payload_bits) for name in fitting]
     return sorted(found, key=lambda candidate: (candidate.error, candidate.costs))
 
 
@@ -131,7 +137,8 @@ def _candidate(name: str, epsilon: EpsilonLike, domain_size: int, payload_bits: 
 
 
 def _best(items: Family, epsilon: EpsilonLike, domain_size: int) -> tuple[str, Mechanism[Any]]:
-    found = candidates(items, epsilon, domain_size)
+    automatic = [name for name in fitting_names(items) if load(name).automatic]
+    found = _ranked(automatic, epsilon, domain_size, MAX_AUTO_PAYLOAD)
     for candidate in contenders(found):
         if candidate.mechanism is not None:
             return candidate.name, candidate.mechanism
