@@ -8,8 +8,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 RUNS = 20
+
+
+def run_once(port: int = 8877) -> dict[str, Any]:
+    """Run the demo once and return its document."""
+    command = [sys.executable, "-m", "collector", "demo", "--once", "--json", "--port", str(port)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def main() -> None:
@@ -17,9 +26,7 @@ def main() -> None:
     covered = intervals = reports = 0
     slowest = 0.0
     for _ in range(RUNS):
-        command = [sys.executable, "-m", "collector", "demo", "--once", "--json", "--port", "8877"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        document = json.loads(done.stdout)
+        document = run_once()
         covered += document["covered"]["yes"]
         intervals += document["covered"]["of"]
         reports += document["reports"]
