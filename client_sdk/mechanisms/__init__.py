@@ -6,29 +6,32 @@ sampling path; numpy is handed in by the collector and never imported.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 from ..errors import UnknownMechanismError
+from ..module_names import module_names
 from ._base import MAX_REPORTS as MAX_REPORTS
 from ._base import Checked as Checked
 from ._base import Debiased as Debiased
 from ._base import Mechanism as Mechanism
 from ._distribution import DistributionMechanism as DistributionMechanism
-from ._frequency import Channel as Channel
 from ._frequency import FrequencyOracle as FrequencyOracle
 from ._frequency import ItemMechanism as ItemMechanism
 from ._key_value import KeyValueMechanism as KeyValueMechanism
 from ._mean import MeanMechanism as MeanMechanism
 from ._sets import SetMechanism as SetMechanism
+from ._supports import Channel as Channel
 
 
+@cache  # reading a folder takes longer than building most mechanisms
 def names() -> tuple[str, ...]:
     """Return the wire names of all mechanisms, sorted: the files of this folder."""
-    return tuple(sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_")))
+    return tuple(sorted(name for name in module_names(__path__) if not name.startswith("_")))
 
 
+@cache
 def load(name: str) -> type[Mechanism[Any]]:
     """Return the mechanism class of wire name *name*.
 

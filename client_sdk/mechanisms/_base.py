@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from ..dataclass import dataclass, field_names
 from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
 from ._exact import THRESHOLD_BITS, parse_epsilon
@@ -102,7 +102,7 @@ class Mechanism(ABC, Generic[Value]):
     def parameter_names(cls) -> tuple[str, ...]:
         """The parameters beyond epsilon and domain_size that change what a payload means."""
         common = ("epsilon", "domain_size", "precision")
-        return tuple(field.name for field in fields(cls) if field.name not in common)
+        return tuple(name for name in field_names(cls) if name not in common)
 
     @property
     def parameters(self) -> dict[str, int]:
@@ -112,6 +112,11 @@ class Mechanism(ABC, Generic[Value]):
     @abstractmethod
     def validate(self) -> None:
         """Raise InvalidParameterError if these parameters give no private and useful channel."""
+
+    def no_channel(self) -> InvalidParameterError:
+        """Return the error for parameters whose channel tells nothing, or all."""
+        rule = f"gives no usable channel for domain_size={self.domain_size}"
+        return InvalidParameterError("epsilon", self.epsilon, rule)
 
     @property
     @abstractmethod

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
-from ..errors import InvalidTallyError, InvalidValueError
+from ..errors import InvalidValueError
 from ..randomness import Randomness
-from ._base import Array, Mechanism, Numpy, column, width_of
+from ._base import Array, Numpy
 from ._exact import ln_ceil
+from ._numbers import CountedReports
 
 
-class DistributionMechanism(Mechanism[Fraction]):
+class DistributionMechanism(CountedReports[Fraction]):
     """A mechanism over positions in [0, domain_size - 1], rounded at random to one of ``bins``.
 
     Bin i stands for the position i * top / (bins - 1).  The tally is how often each of ``symbols``
@@ -80,31 +81,13 @@ class DistributionMechanism(Mechanism[Fraction]):
             return below + 1
         return below
 
-    @cached_property
-    def payload_size(self) -> int:
-        """1, 2 or 4 bytes."""
-        return width_of(self.symbols)
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a symbol that does not exist."""
-        return None if int.from_bytes(payload, "big") < self.symbols else "number_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the number of symbols."""
-        return column(payloads, self.payload_size, np) >= self.symbols
-
     @property
-    def tally_size(self) -> int:
-        """One cell a symbol."""
+    def reports(self) -> int:
+        """One report a symbol."""
         return self.symbols
-
-    def tally(self, payloads: bytes, np: Numpy) -> Array:
-        """Count the symbols of the whole column."""
-        return np.bincount(column(payloads, self.payload_size, np), minlength=self.symbols)
 
     def require_counts(self, tally: Array, n: int, np: Numpy) -> Array:
         """Return *tally* as int64, or raise InvalidTallyError unless it counts n symbols."""
         counts = self.require_tally(tally, n, np)
-        if counts.min() < 0 or int(counts.sum()) != n:
-            raise InvalidTallyError(f"tally: entries must be at least 0 and add up to n={n}")
+        self.require_sum(counts, n)
         return counts

@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError, InvalidValueError
 from ..randomness import Randomness
 from ._base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Mechanism, Numpy
 from ._exact import THRESHOLD_BITS, ln_ceil
+from ._supports import Channel
 
 Pairs = Mapping[int, Fraction]  # key to position
 
@@ -50,8 +51,6 @@ class KeyValueMechanism(Mechanism[Pairs]):
     sums of their positions.  Both are unbiased if no device holds more than ``pad`` pairs; of
     larger mappings every pair counts for less than one, pad / size.
     """
-
-    automatic = False  # a registry has no type for it, so it is asked for in code
 
     pad: int
     top: int
@@ -173,27 +172,51 @@ class KeyValueMechanism(Mechanism[Pairs]):
         found = self._moments(tally, n, np)
         holders = np.where(found.holders > 0, found.holders, np.nan)
         ratio = np.clip(found.lean / holders, -1, 1)
-        spread = found.lean_variance - 2 * ratio * found.covariance
-        spread = np.maximum(spread + ratio**2 * found.holders_variance, 0)
+        level, slope = self.ratio_variance(np.minimum(holders, n), n)
         half = self.top / 2
-        return Debiased(half * (1 + ratio), half**2 * spread / holders**2)
+        return Debiased(half * (1 + ratio), half**2 * (level + slope * ratio**2) / holders**2)
+
+    def ratio_variance(self, holders: Array, n: int) -> tuple[Array, Array]:
+        """Return a and b: if all *holders* lean by r, Var(lean - r holders) = a + b r^2.
+
+        Here lean and holders on the left are their unbiased estimates, so their difference has
+        expectation 0.  Holders who differ, with the mean r, have a smaller variance.
+        Derived: from the variances and the covariance of ``debias``, where r's first power cancels.
+        """
+        noise, gap = float(self.holding.q), float(self.holding.p - self.holding.q)
+        level = (n * noise + holders * gap) / float(self.gain) ** 2
+        return level, n * noise * (1 - noise) / gap**2 - holders / gap
 
     def predict(self, n: int) -> float:
         """Return the root mean square over keys of the standard error of the share of holders.
 
         Derived: the mean over keys of Var/n^2 if every device holds ``pad`` pairs.
         """
-        held, noise, _ = self._support
+        p, q = float(self.holding.p), float(self.holding.q)
         share = self.pad / self.domain_size
-        per_report = share * held * (1 - held) + (1 - share) * noise * (1 - noise)
-        return math.sqrt(per_report / n) / (held - noise)
+        per_report = share * p * (1 - p) + (1 - share) * q * (1 - q)
+        return math.sqrt(per_report / n) / (p - q)
 
-    @property
-    def _support(self) -> tuple[float, float, float]:
-        """Chance that a holder, or another, supports a key; and what a lean of 1 adds."""
+    def predict_mean(self, n: int, share: float) -> float:
+        """Return the standard error of a key's mean as a part of the range; the worst case.
+
+        Args:    share: of the devices that hold the key.
+        Derived: the delta method where all holders are in the middle of the range.
+        """
+        level, _ = self.ratio_variance(share * n, n)
+        return math.sqrt(level) / (share * n) / 2
+
+    @cached_property
+    def holding(self) -> Channel:
+        """The chances that a report supports a key, with either sign: of a holder, of another."""
         same, opposite, foreign = self.channel
         held = (same + opposite + (self.pad - 1) * 2 * foreign) / self.pad
-        return float(held), float(2 * foreign), float((same - opposite) / self.pad)
+        return Channel(held, 2 * foreign)
+
+    @cached_property
+    def gain(self) -> Fraction:
+        """What a holder at the top adds to the expectation of plus less minus."""
+        return (self.channel.same - self.channel.opposite) / self.pad
 
     def _moments(self, tally: Array, n: int, np: Numpy) -> _Moments:
         cells = self.require_tally(tally, n, np)
@@ -201,7 +224,8 @@ class KeyValueMechanism(Mechanism[Pairs]):
         plus, minus = cells[: self.domain_size], cells[self.domain_size :]
         if low < 0 or high > n or (plus + minus).max() > n or cells.sum() > n * self.most_supports:
             raise InvalidTallyError(f"tally: must be counts that n={n} reports can give")
-        held, noise, gain = self._support
+        held, noise = float(self.holding.p), float(self.holding.q)
+        gain = float(self.gain)
         holders = (plus + minus - n * noise) / (held - noise)
         lean = (plus - minus) / gain
         likely = np.clip(holders, 0, n)

@@ -11,14 +11,15 @@ Proof: write P(r|v) for the oracle, E for its largest ratio and P(r) for the mea
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from ..dataclass import dataclass
 from ..randomness import Randomness
 from ._base import Array, EpsilonLike, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
-from ._frequency import Channel, FrequencyOracle
+from ._frequency import FrequencyOracle
+from ._supports import Channel
 
 
 @dataclass(frozen=True, init=False)
@@ -37,6 +38,11 @@ class Mixture(FrequencyOracle):
         """Mix *base* so that one report is *epsilon*-LDP."""
         self.prepare(epsilon, base.domain_size, THRESHOLD_BITS)
         object.__setattr__(self, "base", base)
+
+    @property
+    def automatic(self) -> bool:  # type: ignore[override]  # known only of *base*
+        """As *base*."""
+        return self.base.automatic
 
     @property
     def parameters(self) -> dict[str, int]:

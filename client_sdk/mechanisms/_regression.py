@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ._base import Array, Debiased, Numpy
-from ._frequency import Channel
+from ._supports import Channel
 
 _TOLERANCE: Final = 1e-10  # of the largest moment; below it a gradient is rounding
 _RIDGE: Final = 1e-12  # of the largest norm; shared out where two candidates are the same

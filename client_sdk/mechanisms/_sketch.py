@@ -18,10 +18,10 @@ import hashlib
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ._base import Array, Debiased, EpsilonLike, Numpy
 from ._exact import THRESHOLD_BITS

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Debiased, Numpy
+from ._base import Array, Debiased, Numpy, column
 from ._mean import MeanMechanism
+from ._numbers import NumberReports
 
 MAX_MAGNITUDE: Final = 1 << 31  # grid steps; the bound under which tallies of squares stay exact
 SQUARE_BITS: Final = 32  # squares are tallied as low and high halves of this many bits
@@ -17,22 +19,35 @@ _LOW: Final = (1 << SQUARE_BITS) - 1
 _HIGH_BITS: Final = 30  # a square below 2^62, without its low half
 
 
-class SumReports(MeanMechanism):
-    """A mechanism that rounds to the grid and adds noise, the same whatever the position.
+class SumReports(NumberReports[Fraction], MeanMechanism):
+    """A mechanism that rounds to steps and adds noise, the same whatever the position.
+
+    A report is clamped to ``margin`` steps beyond either end of the range, which keeps it in a
+    fixed width and bounds what a forged one can do, and shifted to a non-negative number.
 
     The tally has three cells: the sum of reports, and the sum of their squares as a low and a high
     part (square mod 2^32, square div 2^32), so that each cell stays exact in an int64 up to
     MAX_REPORTS reports of magnitude below MAX_MAGNITUDE.
     """
 
+    @property
     @abstractmethod
-    def decode_column(self, payloads: bytes, np: Numpy) -> Array:
-        """Return the noisy positions of valid payloads in units, int64, shape (n,)."""
+    def margin(self) -> int:
+        """Steps that a report may lie beyond either end of the range."""
+
+    @abstractmethod
+    def draw_noise(self, randomness: Randomness) -> int:
+        """Return the noise of a report, in steps."""
 
     @property
     def unit(self) -> Fraction:
-        """Grid points from one report to the next: what positions and the tally are counted in."""
+        """Grid points a step: what reports and the tally are counted in."""
         return Fraction(1)
+
+    @cached_property
+    def last(self) -> int:
+        """The last step of the range."""
+        return int(self.top / self.unit)
 
     @property
     @abstractmethod
@@ -40,18 +55,34 @@ class SumReports(MeanMechanism):
         """The variance of the noise, in grid steps squared."""
 
     def variance_of(self, position: Fraction) -> float:
-        """Return the variance of the noise, and that of rounding *position* to a unit."""
+        """Return the variance of the noise, and that of rounding *position* to a step."""
         rest = position / self.unit % 1
         return self.noise_variance + float(rest * (1 - rest) * self.unit**2)
 
     @property
     def worst_variance(self) -> float:
-        """The variance half way between two units."""
+        """The variance half way between two steps."""
         return self.noise_variance + float(self.unit**2) / 4
 
-    def round_to_grid(self, value: Fraction, randomness: Randomness) -> int:
-        """Round *value* up or down at random so that its expectation is kept."""
-        return self.round_to_steps(value, self.top, randomness)
+    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
+        """Round *value* to a step, add noise, clamp, and shift."""
+        position = self.round_to_steps(value, self.last, randomness)
+        noisy = position + self.draw_noise(randomness)
+        clamped = min(max(noisy, -self.margin), self.last + self.margin)
+        return (clamped + self.margin).to_bytes(self.payload_size, "big")
+
+    @cached_property
+    def reports(self) -> int:
+        """How many different reports there are."""
+        return self.last + 2 * self.margin + 1
+
+    def decode(self, payload: bytes) -> Fraction:
+        """Undo the shift, in grid points."""
+        return (int.from_bytes(payload, "big") - self.margin) * self.unit
+
+    def decode_column(self, payloads: bytes, np: Numpy) -> Array:
+        """Return the noisy positions of valid payloads in steps, int64, shape (n,)."""
+        return column(payloads, self.payload_size, np).astype(np.int64) - self.margin
 
     @property
     def tally_size(self) -> int:
@@ -68,8 +99,8 @@ class SumReports(MeanMechanism):
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
         """Return the sum of positions and its variance, for a fixed population.
 
-        The variance is the mechanism's own, plus 1/4 of a squared unit a report, the most that
-        rounding to a unit can add.
+        The variance is the mechanism's own, plus 1/4 of a squared step a report, the most that
+        rounding to a step can add.
         Raises: InvalidTallyError: squares too large for n reports, or too small for the sum
                 (Cauchy-Schwarz).
         """

@@ -6,21 +6,16 @@ from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 
-from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Debiased, Numpy, column, width_of
+from ._base import Array, Debiased, Numpy
 from ._exact import ln_ceil
 from ._mean import MeanMechanism
+from ._numbers import CountedReports
 from ._window import Moments
 
 
-class SymbolReports(MeanMechanism):
-    """A mechanism over symbols 0 … symbols - 1.  The tally counts the reports of each symbol."""
-
-    @property
-    @abstractmethod
-    def symbols(self) -> int:
-        """How many different reports there are."""
+class SymbolReports(CountedReports[Fraction], MeanMechanism):
+    """A mechanism over symbols 0 … reports - 1.  The tally counts the reports of each symbol."""
 
     @property
     @abstractmethod
@@ -43,8 +38,7 @@ class SymbolReports(MeanMechanism):
     def validate(self) -> None:
         """Refuse a channel that does not tell one end of the range from the other."""
         if not self.likelihood_ratio > 1:
-            rule = f"gives no usable channel for domain_size={self.domain_size}"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
+            raise self.no_channel()
 
     @cached_property
     def spent(self) -> Fraction:
@@ -54,19 +48,6 @@ class SymbolReports(MeanMechanism):
     def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
         """Return the symbol for *value* as a fixed-width integer."""
         return self.draw(value, randomness).to_bytes(self.payload_size, "big")
-
-    @cached_property
-    def payload_size(self) -> int:
-        """1 or 2 bytes."""
-        return width_of(self.symbols)
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a symbol that no value gives."""
-        return None if int.from_bytes(payload, "big") < self.symbols else "number_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the number of symbols."""
-        return column(payloads, self.payload_size, np) >= self.symbols
 
     def decode(self, payload: bytes) -> Fraction:
         """Return the unbiased position of the symbol in grid steps."""
@@ -81,19 +62,10 @@ class SymbolReports(MeanMechanism):
         """The largest variance by the exact moments."""
         return float(self.moments.worst_variance * self.top**2)
 
-    @property
-    def tally_size(self) -> int:
-        """One cell a symbol."""
-        return self.symbols
-
-    def tally(self, payloads: bytes, np: Numpy) -> Array:
-        """Count the symbols of the whole column."""
-        return np.bincount(column(payloads, self.payload_size, np), minlength=self.symbols)
-
     @cached_property
     def _centred(self) -> tuple[float, ...]:
         """The positions of all symbols, counted from the middle of the range, as parts of it."""
-        return tuple(float(self.position(s) - Fraction(1, 2)) for s in range(self.symbols))
+        return tuple(float(self.position(s) - Fraction(1, 2)) for s in range(self.reports))
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
         """Return the sum of positions and its variance, for a fixed population.
@@ -110,8 +82,7 @@ class SymbolReports(MeanMechanism):
         Raises: InvalidTallyError: the cells do not add up to n.
         """
         cells = self.require_tally(tally, n, np)
-        if cells.min() < 0 or cells.max() > n or int(cells.sum()) != n:
-            raise InvalidTallyError(f"tally: entries must be at least 0 and add up to n={n}")
+        self.require_sum(cells, n)
         offsets = np.array(self._centred)
         total, squares = float(cells @ offsets), float(cells @ (offsets * offsets))
         constant, square = float(self.moments.constant), float(self.moments.square)

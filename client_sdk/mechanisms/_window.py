@@ -13,14 +13,16 @@ So 1/2 + j'/(κ m) is an unbiased position, as a part of the range.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
 from typing import Final, TypeVar
 
+from ..dataclass import dataclass
+from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._exact import exp_ceil, exp_floor, floor_to_grid
+from ._exact import exp_ceil, exp_floor
+from ._response import truth_chance
 
 MOST_OUTPUTS: Final = 256  # reports of one byte; more would gain less than 1e-4 of the error
 LEAST_STEPS: Final = 2  # inner steps of a window; one is Duchi's bit
@@ -123,8 +125,19 @@ class Window:
 
 def window_of(epsilon: Fraction, steps: int, width: int, precision: int) -> Window:
     """Return the window channel of *epsilon*: inside is E w/(E w + m), rounded down to the grid."""
-    weight = exp_floor(epsilon) * width
-    return Window(steps, width, floor_to_grid(weight / (weight + steps), precision))
+    return Window(steps, width, truth_chance(exp_floor(epsilon) * width, steps, precision))
+
+
+def require_window(steps: object, width: object, least: int, most: int) -> None:
+    """Refuse a window of fewer than *least* steps or more than *most* outputs, or wider than one
+    output for one step.  Raises InvalidParameterError.
+    """
+    if type(steps) is not int or not least <= steps < most:
+        raise InvalidParameterError("steps", steps, f"must be from {least} to {most - 1}")
+    widest = 1 if steps == 1 else most - steps
+    if type(width) is not int or not 1 <= width <= widest:
+        rule = f"must be from 1 to {widest} for steps={steps}"
+        raise InvalidParameterError("width", width, rule)
 
 
 def best_window(epsilon: Fraction, most: int) -> tuple[int, int]:

@@ -18,9 +18,9 @@ from typing import ClassVar, Final
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
 from ._base import Array, Numpy
-from ._exact import ceil_to_grid, exp_floor
-from ._frequency import Channel
+from ._response import flip_chance
 from ._sketch import Sketch
+from ._supports import Channel
 
 ROW_SIZE: Final = 4  # bytes
 _CHUNK: Final = 1 << 22  # bits unpacked at once: 4 MiB
@@ -34,7 +34,7 @@ class CMS(Sketch):
     @cached_property
     def channel(self) -> Channel:
         """The chances that the bit of a cell is 1: of the item's, and of another."""
-        flip = ceil_to_grid(1 / (exp_floor(self.epsilon / 2) + 1), self.precision)
+        flip = flip_chance(self.epsilon / 2, self.precision)
         return Channel(1 - flip, flip)
 
     @property

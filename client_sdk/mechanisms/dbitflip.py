@@ -19,17 +19,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar, Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy, column, width_of
-from ._exact import THRESHOLD_BITS, ceil_to_grid, exp_floor
-from ._frequency import Channel, FrequencyOracle
+from ._exact import THRESHOLD_BITS
+from ._frequency import FrequencyOracle
+from ._response import flip_chance
+from ._supports import Channel
 
 MAX_SAMPLED: Final = 1024  # items of a report
 DEFAULT_SAMPLED: Final = 4
@@ -70,8 +72,7 @@ class DBitFlip(FrequencyOracle):
     @cached_property
     def channel(self) -> Channel:
         """The chances that the bit of a drawn item is 1: of the true one, and of another."""
-        odds = exp_floor(self.epsilon / self._differing)
-        flip = ceil_to_grid(1 / (odds + 1), self.precision)
+        flip = flip_chance(self.epsilon / self._differing, self.precision)
         return Channel(1 - flip, flip)
 
     @property

@@ -15,14 +15,14 @@ This is (ε, δ)-privacy, weaker than that of all other mechanisms, hence never 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, EpsilonLike, Numpy, column, width_of
+from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS
 from ._gaussian import MAX_NOISE, NOISE_UNIT, best_noise, best_steps, tail_loss, weights
 from ._sums import SumReports
@@ -107,38 +107,9 @@ class DiscreteGaussian(SumReports):
         spread = 2 * math.fsum(x * x * weight for x, weight in enumerate(found))
         return float(self.unit**2) * spread / (2 * math.fsum(found) - 1)
 
-    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
-        """Round *value* to a step, add noise, clamp, and shift to a non-negative integer."""
-        position = self.round_to_steps(value, self.steps, randomness)
-        noisy = position + discrete_gaussian(self.noise, NOISE_UNIT, randomness)
-        clamped = min(max(noisy, -self.margin), self.steps + self.margin)
-        return (clamped + self.margin).to_bytes(self.payload_size, "big")
-
-    @cached_property
-    def reports(self) -> int:
-        """How many different reports there are."""
-        return self.steps + 2 * self.margin + 1
-
-    @cached_property
-    def payload_size(self) -> int:
-        """1 to 4 bytes."""
-        return width_of(self.reports)
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a report beyond the clamp."""
-        return None if int.from_bytes(payload, "big") < self.reports else "number_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the clamp."""
-        return column(payloads, self.payload_size, np) >= self.reports
-
-    def decode(self, payload: bytes) -> Fraction:
-        """Undo the shift, in grid points."""
-        return (int.from_bytes(payload, "big") - self.margin) * self.unit
-
-    def decode_column(self, payloads: bytes, np: Numpy) -> Array:
-        """Undo the shift of the whole column, in steps."""
-        return column(payloads, self.payload_size, np).astype(np.int64) - self.margin
+    def draw_noise(self, randomness: Randomness) -> int:
+        """Draw a discrete Gaussian number."""
+        return discrete_gaussian(self.noise, NOISE_UNIT, randomness)
 
 
 def discrete_gaussian(n: int, d: int, randomness: Randomness) -> int:

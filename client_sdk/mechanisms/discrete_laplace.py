@@ -20,7 +20,6 @@ from typing import Final
 
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, Numpy, column, width_of
 from ._sums import MAX_MAGNITUDE, SumReports
 
 TAIL: Final = 40  # scales; e^-40 = 4e-18, far below what any number of reports can show
@@ -58,39 +57,9 @@ class DiscreteLaplace(SumReports):
         a = math.exp(-1 / self.scale)
         return 2 * a / (1 - a) ** 2
 
-    def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
-        """Round *value* to the grid, add noise, clamp, and shift to a non-negative integer."""
-        position = self.round_to_grid(value, randomness)
-        t, s = self.scale.numerator, self.scale.denominator
-        noisy = position + discrete_laplace(t, s, randomness)
-        clamped = min(max(noisy, -self.margin), self.top + self.margin)
-        return (clamped + self.margin).to_bytes(self.payload_size, "big")
-
-    @cached_property
-    def reports(self) -> int:
-        """How many different reports there are."""
-        return self.top + 2 * self.margin + 1
-
-    @cached_property
-    def payload_size(self) -> int:
-        """1 to 8 bytes."""
-        return width_of(self.reports)
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a report beyond the clamp."""
-        return None if int.from_bytes(payload, "big") < self.reports else "number_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the clamp."""
-        return column(payloads, self.payload_size, np) >= self.reports
-
-    def decode(self, payload: bytes) -> Fraction:
-        """Undo the shift."""
-        return Fraction(int.from_bytes(payload, "big") - self.margin)
-
-    def decode_column(self, payloads: bytes, np: Numpy) -> Array:
-        """Undo the shift of the whole column."""
-        return column(payloads, self.payload_size, np).astype(np.int64) - self.margin
+    def draw_noise(self, randomness: Randomness) -> int:
+        """Draw a discrete Laplace number."""
+        return discrete_laplace(self.scale.numerator, self.scale.denominator, randomness)
 
 
 def discrete_laplace(t: int, s: int, randomness: Randomness) -> int:

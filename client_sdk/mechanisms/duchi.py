@@ -17,42 +17,23 @@ from functools import cached_property
 from typing import Final
 
 from ..randomness import Randomness
-from ._symbols import SymbolReports
-from ._window import Moments, Window, window_of
+from ._window import Window, window_of
+from ._window_reports import WindowReports
 
 
-class Duchi(SymbolReports):
+class Duchi(WindowReports):
     """One bit: which end of the range the position was rounded to."""
 
     name = "duchi"
 
     @cached_property
-    def coin(self) -> Window:
+    def window(self) -> Window:
         """Binary randomized response on the two ends."""
         return window_of(self.epsilon, 1, 1, self.precision)
 
-    @property
-    def symbols(self) -> int:
-        """Two."""
-        return 2
-
-    @property
-    def likelihood_ratio(self) -> Fraction:
-        """p / (1-p)."""
-        return self.coin.likelihood_ratio
-
-    @property
-    def moments(self) -> Moments:
-        """(C/2)^2 whatever the position."""
-        return self.coin.moments
-
-    def position(self, symbol: int) -> Fraction:
-        """Return (1 ± C) / 2."""
-        return self.coin.position(symbol)
-
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Round *value* to an end, then keep or swap it."""
-        return self.coin.draw(self.round_to_steps(value, 1, randomness), randomness)
+        return self.window.draw(self.round_to_steps(value, 1, randomness), randomness)
 
 
 MECHANISM: Final = Duchi

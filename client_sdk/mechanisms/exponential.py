@@ -23,17 +23,19 @@ from typing import Final
 
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, Debiased, Numpy, column, width_of
+from ._base import Array, Debiased, Numpy
 from ._exact import ceil_to_grid, exp_floor, ln_ceil
 from ._frequency import ItemMechanism
+from ._numbers import CountedReports
 
 MAX_ITEMS: Final = 4096  # items; the table of weights takes 300 kB on the device
 
 
-class Exponential(ItemMechanism):
+class Exponential(CountedReports[int], ItemMechanism):
     """Exponential mechanism with distance as utility.  A report is an item."""
 
     name = "exponential"
+    beyond = "item_out_of_range"
     automatic = False  # for ordered items only, which a registry does not say
 
     def validate(self) -> None:
@@ -42,8 +44,7 @@ class Exponential(ItemMechanism):
             rule = f"must be at most {MAX_ITEMS}"
             raise InvalidParameterError("domain_size", self.domain_size, rule)
         if not 0 < self.decay < 1:
-            rule = f"gives no usable channel for domain_size={self.domain_size}"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
+            raise self.no_channel()
 
     @cached_property
     def decay(self) -> Fraction:
@@ -92,27 +93,10 @@ class Exponential(ItemMechanism):
         total = self.weight_below(self.domain_size, value)
         return [Fraction(weights[abs(item - value)], total) for item in range(self.domain_size)]
 
-    @cached_property
-    def payload_size(self) -> int:
-        """1 or 2 bytes."""
-        return width_of(self.domain_size)
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse an item outside the domain."""
-        return None if int.from_bytes(payload, "big") < self.domain_size else "item_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the domain."""
-        return column(payloads, self.payload_size, np) >= self.domain_size
-
     @property
-    def tally_size(self) -> int:
-        """One cell an item."""
+    def reports(self) -> int:
+        """One report an item."""
         return self.domain_size
-
-    def tally(self, payloads: bytes, np: Numpy) -> Array:
-        """Count the items of the whole column."""
-        return np.bincount(column(payloads, self.payload_size, np), minlength=self.domain_size)
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
         """Return unbiased counts, and unbiased estimates of their variances, cut off at 0.

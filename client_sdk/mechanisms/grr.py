@@ -17,22 +17,24 @@ from functools import cached_property
 from typing import Final
 
 from ..randomness import Randomness
-from ._base import Array, Numpy, column, width_of
-from ._exact import exp_floor, floor_to_grid
-from ._frequency import Channel, FrequencyOracle
+from ._exact import exp_floor
+from ._frequency import FrequencyOracle
+from ._numbers import CountedReports
+from ._response import respond, truth_chance
+from ._supports import Channel
 
 
-class GRR(FrequencyOracle):
+class GRR(CountedReports[int], FrequencyOracle):
     """Generalized randomized response.  A report is an item."""
 
     name = "grr"
+    beyond = "item_out_of_range"
 
     @cached_property
     def channel(self) -> Channel:
         """Truth with p, rounded down to the grid; the rest is shared by the other items."""
         others = self.domain_size - 1
-        odds = exp_floor(self.epsilon)
-        p = floor_to_grid(odds / (odds + others), self.precision)
+        p = truth_chance(exp_floor(self.epsilon), others, self.precision)
         return Channel(p, (1 - p) / others)
 
     @property
@@ -43,31 +45,17 @@ class GRR(FrequencyOracle):
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the item reported for *value*."""
         self.require_item(value)
-        if not randomness.bernoulli(self.channel.p):
-            other = randomness.uniform(self.domain_size - 1)
-            value = other + (other >= value)  # skips the true item
-        return value.to_bytes(self.payload_size, "big")
+        told = respond(value, self.domain_size, self.channel.p, randomness)
+        return told.to_bytes(self.payload_size, "big")
 
-    @cached_property
-    def payload_size(self) -> int:
-        """1, 2 or 4 bytes."""
-        return width_of(self.domain_size)
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse an item outside the domain."""
-        return None if int.from_bytes(payload, "big") < self.domain_size else "item_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the domain."""
-        return column(payloads, self.payload_size, np) >= self.domain_size
+    @property
+    def reports(self) -> int:
+        """One report an item."""
+        return self.domain_size
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the item it names."""
         return (int.from_bytes(payload, "big"),)
-
-    def tally(self, payloads: bytes, np: Numpy) -> Array:
-        """Count the items of the whole column."""
-        return np.bincount(column(payloads, self.payload_size, np), minlength=self.domain_size)
 
 
 MECHANISM: Final = GRR

@@ -18,22 +18,25 @@ from typing import ClassVar, Final
 
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Numpy, column, width_of
-from ._exact import exp_floor, floor_to_grid
-from ._frequency import Channel
+from ._base import Array, Numpy
+from ._exact import exp_floor
+from ._numbers import NumberReports
+from ._response import truth_chance
 from ._sketch import Sketch
+from ._supports import Channel
+from ._sylvester import is_positive, transform
 
 
-class HCMS(Sketch):
+class HCMS(NumberReports[int], Sketch):
     """Hadamard count mean sketch.  A tally is the sum of signs by row and coefficient."""
 
     name: ClassVar[str] = "hcms"
+    beyond: ClassVar[str] = "row_out_of_range"
 
     @cached_property
     def channel(self) -> Channel:
         """The chances that a sign is kept, and flipped."""
-        odds = exp_floor(self.epsilon)
-        p = floor_to_grid(odds / (odds + 1), self.precision)
+        p = truth_chance(exp_floor(self.epsilon), 1, self.precision)
         return Channel(p, 1 - p)
 
     @property
@@ -46,10 +49,10 @@ class HCMS(Sketch):
         """1 / (2p-1)^2 = ((e^ε+1)/(e^ε-1))^2."""
         return 1 / float(self.channel.p - self.channel.q) ** 2
 
-    @cached_property
-    def payload_size(self) -> int:
-        """1 to 4 bytes."""
-        return width_of(2 * self.tally_size)
+    @property
+    def reports(self) -> int:
+        """A row, a coefficient and a sign."""
+        return 2 * self.tally_size
 
     @property
     def tally_size(self) -> int:
@@ -61,18 +64,9 @@ class HCMS(Sketch):
         self.require_item(value)
         drawn = randomness.uniform(self.rows * self.columns)
         row, coefficient = divmod(drawn, self.columns)
-        positive = (coefficient & self.cell_of(row, value)).bit_count() % 2 == 0
-        if not randomness.bernoulli(self.channel.p):
-            positive = not positive
+        kept = randomness.bernoulli(self.channel.p)
+        positive = is_positive(coefficient, self.cell_of(row, value)) == kept
         return (2 * drawn + positive).to_bytes(self.payload_size, "big")
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a row beyond the sketch."""
-        return None if int.from_bytes(payload, "big") < 2 * self.tally_size else "row_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the size of the sketch."""
-        return column(payloads, self.payload_size, np) >= 2 * self.tally_size
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items that have its sign in its row."""
@@ -81,13 +75,12 @@ class HCMS(Sketch):
         return [
             item
             for item in range(self.domain_size)
-            if ((coefficient & self.cell_of(row, item)).bit_count() % 2 == 0) == bool(positive)
+            if is_positive(coefficient, self.cell_of(row, item)) == positive
         ]
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Sum the signs of every row and coefficient."""
-        cells = column(payloads, self.payload_size, np)
-        counts = np.bincount(cells, minlength=2 * self.tally_size)
+        counts = self.report_counts(payloads, np)
         return counts[1::2] - counts[::2]
 
     def cells(self, tally: Array, n: int, np: Numpy) -> Array:
@@ -97,13 +90,8 @@ class HCMS(Sketch):
         signs = int(np.abs(tally).sum())
         if signs > n or (n - signs) % 2:
             raise InvalidTallyError(f"tally: must be the signs of n={n} reports")
-        rows, width = tally.reshape(self.rows, -1), 1
-        while width < self.columns:
-            pairs = rows.reshape(self.rows, -1, 2, width)
-            low, high = pairs[:, :, 0], pairs[:, :, 1]
-            rows = np.stack((low + high, low - high), axis=2).reshape(self.rows, -1)
-            width *= 2
-        return rows / float(self.channel.p - self.channel.q)
+        sums = transform(tally.reshape(self.rows, -1), np)
+        return sums / float(self.channel.p - self.channel.q)
 
 
 MECHANISM: Final = HCMS

@@ -14,22 +14,21 @@ For the window of the source κ is 1 - 1/a.  Duchi's bit alone, ``steps`` = 1, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..errors import InvalidParameterError
+from ..dataclass import dataclass
 from ..randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS, floor_to_grid
 from ._symbols import SymbolReports
 from ._window import (
-    LEAST_STEPS,
     MOST_OUTPUTS,
     Moments,
     Window,
     best_mixed_window,
+    require_window,
     window_of,
 )
 
@@ -60,12 +59,7 @@ class Hybrid(SymbolReports):
         most = MOST_OUTPUTS - BIT
         if steps is None and width is None:
             steps, width = best_mixed_window(self.epsilon, most)
-        if type(steps) is not int or not (steps == 1 or LEAST_STEPS <= steps < most):
-            rule = f"must be 1 or from {LEAST_STEPS} to {most - 1}"
-            raise InvalidParameterError("steps", steps, rule)
-        if type(width) is not int or not 1 <= width <= (1 if steps == 1 else most - steps):
-            rule = f"must be from 1 to {most} - steps, and 1 for one step"
-            raise InvalidParameterError("width", width, rule)
+        require_window(steps, width, 1, most)
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "width", width)
         self.validate()
@@ -85,7 +79,9 @@ class Hybrid(SymbolReports):
     @cached_property
     def coin(self) -> Fraction:
         """The chance of the piecewise part: its κ, rounded down."""
-        return floor_to_grid(self.window.kept, COIN_BITS) if self.window else Fraction(0)
+        if not self.window:
+            return Fraction(0)
+        return floor_to_grid(self.window.kept, min(COIN_BITS, self.precision))
 
     @cached_property
     def outputs(self) -> int:
@@ -93,7 +89,7 @@ class Hybrid(SymbolReports):
         return self.window.outputs if self.window else 0
 
     @property
-    def symbols(self) -> int:
+    def reports(self) -> int:
         """Those of both parts."""
         return self.outputs + BIT
 

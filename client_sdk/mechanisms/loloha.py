@@ -20,15 +20,17 @@ g for one report is OLH's, and a smaller one trades accuracy for a cheaper life.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, ln_ceil
+from ._response import respond, truth_chance
+from ._two_rounds import TwoRounds
 from .olh import OLH, PRIME
 
 MOST_PERCENT: Final = 400  # of epsilon; ε∞ is then at most 64
@@ -36,7 +38,7 @@ _BUCKET_SIZE: Final = 2  # bytes of the key of a bucket's permanent answer; the 
 
 
 @dataclass(frozen=True, init=False)
-class LOLOHA(OLH):
+class LOLOHA(TwoRounds, OLH):
     """Longitudinal local hashing.  A report is the device's seed and a bucket."""
 
     name: ClassVar[str] = "loloha"
@@ -65,8 +67,7 @@ class LOLOHA(OLH):
     def validate(self) -> None:
         """Refuse a second round that is a lottery or no round at all."""
         if not Fraction(1, self.buckets) < self.second_truth < 1:
-            rule = f"gives no usable channel for domain_size={self.domain_size}"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
+            raise self.no_channel()
         super().validate()
 
     @cached_property
@@ -88,8 +89,7 @@ class LOLOHA(OLH):
     @cached_property
     def first_truth(self) -> Fraction:
         """p₁."""
-        odds = exp_floor(self.permanent_epsilon)
-        return floor_to_grid(odds / (odds + self.buckets - 1), self.precision)
+        return truth_chance(exp_floor(self.permanent_epsilon), self.buckets - 1, self.precision)
 
     @cached_property
     def second_truth(self) -> Fraction:
@@ -107,41 +107,20 @@ class LOLOHA(OLH):
         p, kept = self.first_truth, self.second_truth
         return p * kept + (1 - p) * (1 - kept) / (self.buckets - 1)
 
-    def randomize(self, value: int, randomness: Randomness) -> bytes:
-        """Return the first report of a device: seed, permanent answer and fresh noise."""
-        self.require_item(value)
-        return self._report(value, randomness, lambda _: randomness, randomness)
-
-    def respond(self, value: int, memo: Callable[[bytes], Randomness], fresh: Randomness) -> bytes:
-        """Return any report of a device.
-
-        Args:   memo: the permanent randomness for a key, e.g. ``permanent_randomness`` with the
-                device's secret and the metric's digest.  fresh: the system's randomness.
-        Raises: InvalidValueError: *value* is outside the domain; nothing was drawn.
-        """
-        self.require_item(value)
-        return self._report(value, memo(b""), memo, fresh)
-
-    def _report(
+    def report(
         self,
         value: int,
-        seeding: Randomness,
+        joining: Randomness,
         memo: Callable[[bytes], Randomness],
         fresh: Randomness,
     ) -> bytes:
-        seed = seeding.uniform(self.prime**2)
-        a, b = divmod(seed, self.prime)
-        bucket = (a * value + b) % self.prime % self.buckets
+        """Return the seed, and the permanent answer for its bucket, told with fresh noise."""
+        seed = joining.uniform(self.prime**2)
+        bucket = self.bucket_of(seed, value)
         answers = memo(bucket.to_bytes(_BUCKET_SIZE, "big"))
-        kept = self._noisy(self._noisy(bucket, self.first_truth, answers), self.second_truth, fresh)
-        return (seed * self.buckets + kept).to_bytes(self.payload_size, "big")
-
-    def _noisy(self, bucket: int, truth: Fraction, randomness: Randomness) -> int:
-        """Return *bucket* with probability *truth*, else another."""
-        if randomness.bernoulli(truth):
-            return bucket
-        other = randomness.uniform(self.buckets - 1)
-        return other + (other >= bucket)  # skips the bucket
+        answer = respond(bucket, self.buckets, self.first_truth, answers)
+        told = respond(answer, self.buckets, self.second_truth, fresh)
+        return (seed * self.buckets + told).to_bytes(self.payload_size, "big")
 
 
 MECHANISM: Final = LOLOHA

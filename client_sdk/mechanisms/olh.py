@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, EpsilonLike, Numpy, column, width_of
-from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
-from ._frequency import Channel, FrequencyOracle
+from ._base import Array, EpsilonLike, Numpy, column
+from ._exact import THRESHOLD_BITS, exp_floor
+from ._frequency import FrequencyOracle
+from ._numbers import NumberReports
+from ._response import respond, truth_chance
+from ._supports import Channel
 
 PRIME: Final = (1 << 28) - 57  # two seeds and a bucket below 257 fill 64 bits
 MAX_BUCKETS: Final = 256  # beyond, a report would not fit 64 bits
@@ -31,10 +34,11 @@ _CHUNK: Final = 1 << 14  # reports hashed at once; their 64 KiB stay in the cach
 
 
 @dataclass(frozen=True, init=False)
-class OLH(FrequencyOracle):
+class OLH(NumberReports[int], FrequencyOracle):
     """Local hashing to ``buckets`` cells.  A report is a seed and a bucket."""
 
     name = "olh"
+    beyond = "seed_out_of_range"
 
     buckets: int
     prime: int
@@ -64,8 +68,7 @@ class OLH(FrequencyOracle):
     @cached_property
     def truth(self) -> Fraction:
         """The chance to report the item's own bucket."""
-        odds = exp_floor(self.epsilon)
-        return floor_to_grid(odds / (odds + self.buckets - 1), self.precision)
+        return truth_chance(exp_floor(self.epsilon), self.buckets - 1, self.precision)
 
     @cached_property
     def collision(self) -> Fraction:
@@ -90,36 +93,22 @@ class OLH(FrequencyOracle):
         """How many different reports there are."""
         return self.prime**2 * self.buckets
 
-    @cached_property
-    def payload_size(self) -> int:
-        """8 bytes."""
-        return width_of(self.reports)
-
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a fresh seed and a bucket for *value*."""
         self.require_item(value)
         seed = randomness.uniform(self.prime**2)
+        told = respond(self.bucket_of(seed, value), self.buckets, self.truth, randomness)
+        return (seed * self.buckets + told).to_bytes(self.payload_size, "big")
+
+    def bucket_of(self, seed: int, item: int) -> int:
+        """Return the bucket that *seed* sends *item* to."""
         a, b = divmod(seed, self.prime)
-        bucket = (a * value + b) % self.prime % self.buckets
-        if not randomness.bernoulli(self.truth):
-            other = randomness.uniform(self.buckets - 1)
-            bucket = other + (other >= bucket)  # skips the true bucket
-        return (seed * self.buckets + bucket).to_bytes(self.payload_size, "big")
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a seed beyond the prime."""
-        return None if int.from_bytes(payload, "big") < self.reports else "seed_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the number of reports."""
-        return column(payloads, self.payload_size, np) >= self.reports
+        return (a * item + b) % self.prime % self.buckets
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items that its seed sends to its bucket."""
         seed, bucket = divmod(int.from_bytes(payload, "big"), self.buckets)
-        a, b = divmod(seed, self.prime)
-        hashes = ((a * item + b) % self.prime % self.buckets for item in range(self.domain_size))
-        return [item for item, hashed in enumerate(hashes) if hashed == bucket]
+        return [x for x in range(self.domain_size) if self.bucket_of(seed, x) == bucket]
 
     @property
     def fold_steps(self) -> int:

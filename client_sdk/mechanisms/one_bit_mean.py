@@ -17,24 +17,24 @@ Variance (derived): with the range as [-1, 1], 1/(2s-1)^2 - x^2; the worst is (C
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS
-from ._symbols import SymbolReports
-from ._window import Moments, Window, window_of
+from ._window import Window, window_of
+from ._window_reports import WindowReports
 
 MILLE: Final = 1000
 MAX_POINTS: Final = 1 << 24  # thresholds; as many as a domain has grid points
 
 
 @dataclass(frozen=True, init=False)
-class OneBitMean(SymbolReports):
+class OneBitMean(WindowReports):
     """One bit: whether the position lies above a threshold, flipped now and then."""
 
     name = "one_bit_mean"
@@ -63,36 +63,17 @@ class OneBitMean(SymbolReports):
         self.validate()
 
     @cached_property
-    def coin(self) -> Window:
+    def window(self) -> Window:
         """Binary randomized response whose truth probability is s."""
         p = window_of(self.epsilon, 1, 1, self.precision).inside
         flip = Fraction(self.flip_per_mille, MILLE)
         return Window(1, 1, (1 - flip) * p + flip * (1 - p))
 
-    @property
-    def symbols(self) -> int:
-        """Two."""
-        return 2
-
-    @property
-    def likelihood_ratio(self) -> Fraction:
-        """s / (1-s)."""
-        return self.coin.likelihood_ratio
-
-    @property
-    def moments(self) -> Moments:
-        """The same square whatever the position."""
-        return self.coin.moments
-
-    def position(self, symbol: int) -> Fraction:
-        """Return 1/2 ± 1/(2(2s-1))."""
-        return self.coin.position(symbol)
-
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Compare *value* with a threshold, then tell the truth with probability s."""
         place = self.round_to_steps(value, self.points, randomness)
         above = randomness.uniform(self.points) < place
-        return self.coin.draw(int(above), randomness)
+        return self.window.draw(int(above), randomness)
 
 
 MECHANISM: Final = OneBitMean

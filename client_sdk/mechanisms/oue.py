@@ -14,8 +14,8 @@ from typing import Final
 
 from ..randomness import Randomness
 from ._bits import BitReports
-from ._exact import ceil_to_grid, exp_floor
-from ._frequency import Channel
+from ._response import flip_chance
+from ._supports import Channel
 
 _FAIR: Final = Fraction(1, 2)
 
@@ -28,7 +28,7 @@ class OUE(BitReports):
     @cached_property
     def channel(self) -> Channel:
         """Return p = 1/2, and q rounded up to the grid."""
-        return Channel(_FAIR, ceil_to_grid(1 / (exp_floor(self.epsilon) + 1), self.precision))
+        return Channel(_FAIR, flip_chance(self.epsilon, self.precision))
 
     @property
     def likelihood_ratio(self) -> Fraction:

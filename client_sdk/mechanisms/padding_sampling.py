@@ -27,18 +27,19 @@ response and 4ℓ^2 e^ε/(e^ε - 1)^2 of unary encoding; the default is the smal
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import Array, EpsilonLike, Numpy, column, width_of
 from ._bits import MAX_ITEMS
-from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, ln_ceil
-from ._frequency import Channel
+from ._exact import THRESHOLD_BITS, exp_floor
+from ._response import respond, truth_chance
 from ._sets import SetMechanism
+from ._supports import Channel
 from .oue import OUE
 
 
@@ -80,10 +81,7 @@ class PaddingSampling(SetMechanism):
         if self.unary and self.domain_size >= MAX_ITEMS:
             rule = f"must be below {MAX_ITEMS} for unary=1, as a report has one bit an item"
             raise InvalidParameterError("domain_size", self.domain_size, rule)
-        channel = self.channel
-        if not 0 < channel.q < channel.p < 1:
-            rule = f"gives no usable channel for domain_size={self.domain_size}"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
+        super().validate()
 
     def _better(self) -> int:
         """Return 1 where unary encoding has the smaller variance of small shares and fits."""
@@ -113,7 +111,7 @@ class PaddingSampling(SetMechanism):
             return self.encoder.channel
         others = self.symbols - 1
         odds = 1 + self.pad * (exp_floor(self.epsilon) - 1)
-        p = floor_to_grid(odds / (odds + others), self.precision)
+        p = truth_chance(odds, others, self.precision)
         return Channel(p, (1 - p) / others)
 
     @cached_property
@@ -129,11 +127,6 @@ class PaddingSampling(SetMechanism):
             return self.encoder.likelihood_ratio
         return self.channel.p / self.channel.q
 
-    @cached_property
-    def spent(self) -> Fraction:
-        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return min(ln_ceil(self.likelihood_ratio), self.epsilon)
-
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
         """Draw a slot of *value* and report its symbol."""
         self.require_set(value)
@@ -142,17 +135,10 @@ class PaddingSampling(SetMechanism):
             symbol = sorted(value)[drawn]
         else:
             symbol = self.domain_size + (0 if self.unary else drawn)
-        return (
-            self.encoder.randomize(symbol, randomness)
-            if self.unary
-            else self._respond(symbol, randomness)
-        )
-
-    def _respond(self, symbol: int, randomness: Randomness) -> bytes:
-        if not randomness.bernoulli(self.told.p):
-            other = randomness.uniform(self.symbols - 1)
-            symbol = other + (other >= symbol)  # skips the drawn symbol
-        return symbol.to_bytes(self.payload_size, "big")
+        if self.unary:
+            return self.encoder.randomize(symbol, randomness)
+        told = respond(symbol, self.symbols, self.told.p, randomness)
+        return told.to_bytes(self.payload_size, "big")
 
     @cached_property
     def payload_size(self) -> int:

@@ -16,26 +16,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, EpsilonLike, Numpy, column, width_of
+from ._base import Array, EpsilonLike, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
-from ._frequency import Channel, FrequencyOracle
+from ._frequency import FrequencyOracle
+from ._numbers import CountedReports
+from ._supports import Channel
 
 MAX_ORDER: Final = 257  # of the field; near e^ε + 1 up to ε = 5.5
 MAX_VECTORS: Final = 1 << 24  # r^t, the cells of the transform; 128 MiB
 
 
 @dataclass(frozen=True, init=False)
-class PGR(FrequencyOracle):
+class PGR(CountedReports[int], FrequencyOracle):
     """Projective geometry response over GF(``order``).  A report is a point."""
 
     name = "pgr"
+    beyond = "point_out_of_range"
 
     order: int
 
@@ -83,10 +86,10 @@ class PGR(FrequencyOracle):
         p, c = self.channel.p, points(self.order, self.dimension - 1)
         return p * (self.points - c) / ((1 - p) * c)
 
-    @cached_property
-    def payload_size(self) -> int:
-        """1 to 4 bytes."""
-        return width_of(self.points)
+    @property
+    def reports(self) -> int:
+        """One report a point."""
+        return self.points
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return a point, orthogonal to that of *value* with probability p.
@@ -136,14 +139,6 @@ class PGR(FrequencyOracle):
             place *= r
         return first + scaled
 
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a point beyond the space."""
-        return None if int.from_bytes(payload, "big") < self.points else "point_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the number of points."""
-        return column(payloads, self.payload_size, np) >= self.points
-
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items orthogonal to it."""
         r = self.order
@@ -153,15 +148,6 @@ class PGR(FrequencyOracle):
     def _as_integer(self, point: int) -> int:
         leading, tail = self.vector(point)
         return int(self.order**leading) + tail
-
-    @property
-    def tally_size(self) -> int:
-        """One cell a point."""
-        return self.points
-
-    def tally(self, payloads: bytes, np: Numpy) -> Array:
-        """Count the points of the whole column."""
-        return np.bincount(column(payloads, self.payload_size, np), minlength=self.points)
 
     def support_counts(self, tally: Array, n: int, np: Numpy) -> Array:
         """Return the reports orthogonal to each item.

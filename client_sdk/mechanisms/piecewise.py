@@ -15,21 +15,20 @@ a window of few outputs need not be blurred by more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..errors import InvalidParameterError
+from ..dataclass import dataclass
 from ..randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS
-from ._symbols import SymbolReports
-from ._window import LEAST_STEPS, MOST_OUTPUTS, Moments, Window, best_window, window_of
+from ._window import LEAST_STEPS, MOST_OUTPUTS, Window, best_window, require_window, window_of
+from ._window_reports import WindowReports
 
 
 @dataclass(frozen=True, init=False)
-class Piecewise(SymbolReports):
+class Piecewise(WindowReports):
     """The window channel over ``steps`` + 1 positions with a window of ``width`` outputs."""
 
     name = "piecewise"
@@ -50,12 +49,7 @@ class Piecewise(SymbolReports):
         self.prepare(epsilon, domain_size, precision)
         if steps is None and width is None:
             steps, width = best_window(self.epsilon, MOST_OUTPUTS)
-        if type(steps) is not int or not LEAST_STEPS <= steps < MOST_OUTPUTS:
-            rule = f"must be from {LEAST_STEPS} to {MOST_OUTPUTS - 1}"
-            raise InvalidParameterError("steps", steps, rule)
-        if type(width) is not int or not 1 <= width <= MOST_OUTPUTS - steps:
-            rule = f"must be from 1 to {MOST_OUTPUTS} - steps"
-            raise InvalidParameterError("width", width, rule)
+        require_window(steps, width, LEAST_STEPS, MOST_OUTPUTS)
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "width", width)
         self.validate()
@@ -64,25 +58,6 @@ class Piecewise(SymbolReports):
     def window(self) -> Window:
         """The channel from steps to outputs."""
         return window_of(self.epsilon, self.steps, self.width, self.precision)
-
-    @property
-    def symbols(self) -> int:
-        """The outputs of the channel."""
-        return self.steps + self.width
-
-    @property
-    def likelihood_ratio(self) -> Fraction:
-        """That of the channel."""
-        return self.window.likelihood_ratio
-
-    @property
-    def moments(self) -> Moments:
-        """Those of the channel."""
-        return self.window.moments
-
-    def position(self, symbol: int) -> Fraction:
-        """Return the position of an output."""
-        return self.window.position(symbol)
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Round *value* to an inner step and send it through the channel."""

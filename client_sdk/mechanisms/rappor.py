@@ -21,17 +21,20 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar, Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy
 from ._exact import THRESHOLD_BITS, ceil_to_grid, exp_floor, ln_ceil
-from ._frequency import Channel, FrequencyOracle
+from ._frequency import FrequencyOracle
 from ._regression import regress
+from ._response import flip_chance
+from ._supports import Channel
+from ._two_rounds import TwoRounds
 
 MAX_ITEMS: Final = 4096  # candidates of a regression; its normal equations fill 128 MiB
 MOST: Final = {"bits": 4096, "hashes": 8, "cohorts": 256, "permanent_percent": 400}
@@ -41,7 +44,7 @@ _PUBLIC: Final = b"hearsay rappor"
 
 
 @dataclass(frozen=True, init=False)
-class RAPPOR(FrequencyOracle):
+class RAPPOR(TwoRounds, FrequencyOracle):
     """Bloom RAPPOR.  A tally is, cohort by cohort, the reports and the ones of each bit."""
 
     name: ClassVar[str] = "rappor"
@@ -103,7 +106,7 @@ class RAPPOR(FrequencyOracle):
         if self.is_classical:
             return Fraction(self.f_mille, 2 * MILLE)
         whole = self.epsilon * self.permanent_percent / 100
-        return ceil_to_grid(1 / (exp_floor(whole / (2 * self.hashes)) + 1), self.precision)
+        return flip_chance(whole / (2 * self.hashes), self.precision)
 
     @cached_property
     def rates(self) -> tuple[Fraction, Fraction]:
@@ -142,27 +145,14 @@ class RAPPOR(FrequencyOracle):
         """Return the bits of *item* in *cohort*, at most h."""
         return _filter(cohort, item, self.bits, self.hashes)
 
-    def randomize(self, value: int, randomness: Randomness) -> bytes:
-        """Return the first report of a device: its cohort, permanent bits and fresh noise."""
-        self.require_item(value)
-        return self._report(value, randomness, lambda _: randomness, randomness)
-
-    def respond(self, value: int, memo: Callable[[bytes], Randomness], fresh: Randomness) -> bytes:
-        """Return any report of a device.
-
-        Args:   memo: the permanent randomness for a key.  fresh: the system's randomness.
-        Raises: InvalidValueError: *value* is outside the domain; nothing was drawn.
-        """
-        self.require_item(value)
-        return self._report(value, memo(b""), memo, fresh)
-
-    def _report(
+    def report(
         self,
         value: int,
         joining: Randomness,
         memo: Callable[[bytes], Randomness],
         fresh: Randomness,
     ) -> bytes:
+        """Return the cohort, and the permanent bits sent with fresh noise."""
         cohort = joining.uniform(self.cohorts)
         bloom = sum(1 << (self.bits - 1 - bit) for bit in self.filter_of(cohort, value))
         kept = bloom ^ memo(value.to_bytes(4, "big")).bernoulli_bits(self.flip, self.bits)

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy

@@ -7,25 +7,28 @@ Proof: the ω-subsets that hold v are equally likely under v, and so are those t
 
 A subset is reported by its rank in the combinatorial number system when all ranks fit 64 bits (the
 sum of C(s_i, i) over its elements s_1 < … < s_ω, counted from 0), otherwise as one bit an item.
+Subsets of many items that are reported as bits are drawn as bits too: see ``_subset``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import Array, EpsilonLike, Numpy, column, width_of
 from ._bits import BitReports
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
-from ._frequency import Channel
+from ._subset import draw_subset
+from ._supports import Channel
 
 RANK_BITS: Final = 64  # of a packed report
+MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
 
 
 @dataclass(frozen=True, init=False)
@@ -101,12 +104,14 @@ class SubsetSelection(BitReports):
         return width_of(self.subsets) if self.is_ranked else super().payload_size
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
-        """Return a subset for *value*; the other items are drawn by Floyd's algorithm.
+        """Return a subset for *value*; few other items are drawn by Floyd's algorithm.
 
         Its draws below k-ω, k-ω+1, … are the digits of one number below their product.
         """
         self.require_item(value)
         holds = randomness.bernoulli(self.holding)
+        if self.is_long:
+            return self._draw_long(value, holds, randomness)
         others = self.domain_size - 1
         digits = randomness.uniform(self._arrangements[holds])
         chosen: set[int] = set()
@@ -117,6 +122,18 @@ class SubsetSelection(BitReports):
         if holds:
             subset.append(value)
         return self.pack_subset(subset)
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether subsets are drawn as bits, rather than item by item."""
+        return not self.is_ranked and self.subset_size > MOST_SINGLY
+
+    def _draw_long(self, value: int, holds: bool, randomness: Randomness) -> bytes:
+        others = self.domain_size - 1
+        bits = draw_subset(self.subset_size - holds, others, randomness)
+        after = others - value  # items, the low bits
+        high, low = bits >> after, bits & ((1 << after) - 1)
+        return self.pack((high << 1 | holds) << after | low)
 
     @cached_property
     def _arrangements(self) -> tuple[int, int]:

@@ -16,8 +16,8 @@ from typing import Final
 
 from ..randomness import Randomness
 from ._bits import BitReports
-from ._exact import ceil_to_grid, exp_floor
-from ._frequency import Channel
+from ._response import flip_chance
+from ._supports import Channel
 
 
 class SUE(BitReports):
@@ -28,7 +28,7 @@ class SUE(BitReports):
     @cached_property
     def channel(self) -> Channel:
         """q is the probability of a flip, rounded up to the grid."""
-        flip = ceil_to_grid(1 / (exp_floor(self.epsilon / 2) + 1), self.precision)
+        flip = flip_chance(self.epsilon / 2, self.precision)
         return Channel(1 - flip, flip)
 
     @property

@@ -10,8 +10,8 @@ values and ``bad`` payloads.  Made: ``expected`` of each case.
 without bound makes most laws too long to follow, ``pairs`` of epsilon and domain size.  Its
 ``parameters``, if any, are those of the mechanism's own that keep the law small.
 ``one_pass`` tells that a sampler restarts too often to be followed beyond its first pass.
-``exhaustive``, where there is one, lists parameters on so coarse a grid that every string of
-entropy bytes can be tried.
+``exhaustive`` lists parameters on so coarse a grid that every string of entropy bits can be tried;
+only a mechanism that loops without bound has none.
 """
 
 from __future__ import annotations

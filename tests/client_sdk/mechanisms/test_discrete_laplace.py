@@ -99,7 +99,7 @@ def test_an_extreme_report_is_clamped_forty_scales_beyond_the_range() -> None:
 def test_a_position_between_two_grid_points_goes_to_either_in_proportion() -> None:
     mechanism = DiscreteLaplace("1", 5)
 
-    law = distribution(lambda rnd: mechanism.round_to_grid(Fraction(11, 4), rnd))
+    law = distribution(lambda rnd: mechanism.round_to_steps(Fraction(11, 4), mechanism.last, rnd))
 
     assert law.pmf == {2: Fraction(1, 4), 3: Fraction(3, 4)}
 

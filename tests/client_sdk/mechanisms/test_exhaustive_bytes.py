@@ -1,155 +1,167 @@
-"""Every string of entropy bytes, not a sample: the integer counts of outputs are the law's."""
+"""Every string of entropy bits, not a sample: outputs are counted, and the counts are the law's.
+
+Thresholds are taken on a grid so coarse that the shipped code can be run on all strings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.errors import EntropyError
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load, names
+from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
+from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.oue import OUE
 from client_sdk.randomness import ByteRandomness, Randomness
+from tests.support.bit_strings import CountedPath, Primitives, law_over_bits
 from tests.support.enumeration import Law, distribution
-from tests.support.seeded import ShakeStream
-from tests.support.vectors import Small, label, read, small_parameters
+from tests.support.vectors import Small, label, read
 
-Primitives = Callable[[Callable[[int], bytes]], Randomness]
-
-TWO_BYTES = 256**2  # strings; what reads more is left, and counted as rest
-SOME_REPORTS = 32  # a loop that is entered more often than never shows itself
-PRECISION = 8  # bits of the grid where a file names no parameters of its own
-
-
-def small_enough() -> list[Small]:
-    """Return every mechanism with parameters so small that two bytes make a report.
-
-    A vector file may say which: ``exhaustive``.  Mechanisms whose file does not are taken with two
-    items or grid points, if that is enough.
-    """
-    found = []
-    for name in names():
-        plain = [{"epsilon": "2", "domain_size": 2, "precision": PRECISION}]
-        for parameters in read(name).get("exhaustive", plain):
-            try:
-                mechanism = load(name)(**small_parameters(name) | parameters)
-            except InvalidParameterError:
-                continue  # not every mechanism can be built on a grid of 8 bits
-            if bytes_read(mechanism) <= 2:
-                found.append(Small(name, mechanism, Fraction(1, TWO_BYTES)))
-    return found
+MOST_VALUES: Final = 5  # of a mechanism; more only repeat what the law of privacy covers
+# A loop without bound has no last string.  Each draw is tried on every string of its own instead,
+# and the draws are followed until a path weighs less than this.
+UNBOUNDED: Final = {
+    "discrete_laplace": (DiscreteLaplace("2", 2), Fraction(1, 10**4)),
+    "discrete_gaussian": (
+        DiscreteGaussian("16", 2, delta_exponent=1, steps=1),
+        Fraction(1, 10**3),
+    ),
+}
 
 
-def bytes_read(mechanism: Mechanism[Any]) -> int:
-    """Return the most bytes that one of some reports of the first value takes."""
-    most = 0
-    for seed in range(SOME_REPORTS):
-        stream = ShakeStream(bytes([seed]))
-        sizes: list[int] = []
-        first, *_ = Small(mechanism.name, mechanism, Fraction(0)).values
-        mechanism.randomize(first, ByteRandomness(partial(_counted, stream, sizes)))
-        most = max(most, sum(sizes))
-    return most
-
-
-def _counted(stream: ShakeStream, sizes: list[int], count: int) -> bytes:
-    sizes.append(count)
-    return stream.read(count)
+def smalls() -> list[Small]:
+    """Return every mechanism with the parameters that its vector file calls ``exhaustive``."""
+    return [
+        Small(name, load(name)(**parameters), Fraction(0))
+        for name in names()
+        for parameters in read(name).get("exhaustive", [])
+    ]
 
 
 @cache
-def law_over_bytes(
-    mechanism: Mechanism[Any], value: Any, least_mass: Fraction, primitives: Primitives
-) -> Law:
-    """Return the law of the payload when every byte string that is read is equally likely."""
-
-    def sample(source: Randomness) -> bytes:
-        def read(count: int) -> bytes:
-            return source.uniform(256**count).to_bytes(count, "big")
-
-        return mechanism.randomize(value, primitives(read))
-
-    return distribution(sample, least_mass)
-
-
-def counts(law: Law) -> dict[Hashable, Fraction]:
-    """Return of how many of the two-byte strings each payload comes."""
-    return {payload: mass * TWO_BYTES for payload, mass in law.pmf.items()}
+def law_of(mechanism: Mechanism[Any], value: Any, primitives: Primitives) -> Law:
+    """Return the law of the payload when every string of bits is equally likely."""
+    return law_over_bits(partial(mechanism.randomize, value), primitives)
 
 
 def byte_strings_follow_the_law(small: Small, primitives: Primitives = ByteRandomness) -> None:
-    """Count the byte strings of every payload and compare with its enumerated probability.
-
-    The counts are exact; strings that were left, after a rejection or a second byte, may belong to
-    any payload.
-    """
-    for value in small.values[:2]:
-        found = law_over_bytes(small.mechanism, value, small.least_mass, primitives)
-        exact = distribution(partial(small.mechanism.randomize, value), Fraction(1, 10**7))
-        left = found.rest * TWO_BYTES
-        reached = counts(found)
-        assert all(count.denominator == 1 for count in reached.values())
-        for payload in found.pmf.keys() | exact.pmf.keys():
-            least = exact.pmf.get(payload, Fraction(0)) * TWO_BYTES
-            most = least + exact.rest * TWO_BYTES
-            assert reached.get(payload, 0) <= most
-            assert least <= reached.get(payload, 0) + left
+    """Count the strings of every payload and compare with its enumerated probability, exactly."""
+    for value in small.values[:: -(-len(small.values) // MOST_VALUES)]:
+        found = law_of(small.mechanism, value, primitives)
+        assert found == distribution(partial(small.mechanism.randomize, value))
 
 
-every_small = pytest.mark.parametrize("small", small_enough(), ids=label)
-every_small_oracle = pytest.mark.parametrize(
-    "small", [s for s in small_enough() if isinstance(s.mechanism, FrequencyOracle)], ids=label
+every_small = pytest.mark.parametrize("small", smalls(), ids=label)
+every_small_with_a_channel = pytest.mark.parametrize(
+    "small",
+    [s for s in smalls() if isinstance(s.mechanism, FrequencyOracle) and s.mechanism.pure],
+    ids=label,
 )
 
 
 @every_small
-def test_the_byte_strings_of_every_payload_are_counted_by_its_law(small: Small) -> None:
+def test_the_strings_of_every_payload_are_counted_by_its_law(small: Small) -> None:
     byte_strings_follow_the_law(small)
 
 
-@every_small_oracle
-def test_the_byte_strings_whose_report_supports_an_item_are_counted_by_the_channel(
-    small: Small,
-) -> None:
+@every_small_with_a_channel
+def test_the_strings_whose_report_supports_an_item_are_counted_by_the_channel(small: Small) -> None:
     oracle = cast("FrequencyOracle", small.mechanism)
     p, q = oracle.channel.p, oracle.channel.q
 
     for value in range(oracle.domain_size):
-        law = law_over_bytes(oracle, value, small.least_mass, ByteRandomness)
-        supporting = [
-            sum(
-                (m for r, m in law.pmf.items() if item in set(oracle.supports(cast("bytes", r)))),
-                Fraction(0),
-            )
-            for item in range(oracle.domain_size)
-        ]
-        for item, found in enumerate(supporting):
-            assert 0 <= (p if item == value else q) - found <= law.rest
+        pmf, _ = law_of(oracle, value, ByteRandomness)
+        found = [Fraction(0)] * oracle.domain_size
+        for payload, mass in pmf.items():
+            for item in oracle.supports(cast("bytes", payload)):
+                found[item] += mass
+        assert found == [p if item == value else q for item in range(oracle.domain_size)]
 
 
-def test_every_mechanism_that_reads_two_bytes_at_most_is_counted_without_rest() -> None:
-    whole = {
-        small.name
-        for small in small_enough()
-        if law_over_bytes(small.mechanism, small.values[0], small.least_mass, ByteRandomness).rest
-        == 0
-    }
+@pytest.mark.parametrize("name", sorted(UNBOUNDED))
+def test_a_loop_without_bound_follows_the_law_with_every_draw_counted(name: str) -> None:
+    mechanism, least_mass = UNBOUNDED[name]
+    sample = partial(mechanism.randomize, Fraction(0))
 
-    assert {"grr", "sue", "hadamard", "pgr", "subset_selection"} <= whole
+    found = distribution(sample, least_mass, CountedPath)
+
+    assert found == distribution(sample, least_mass)
+    assert found.rest < Fraction(1, 2)
 
 
-def test_rejected_bytes_are_drawn_again_and_bend_no_probability() -> None:
-    value = 2
-    mechanism = load("grr")("1", 4, precision=8)  # a lie is uniform in 3: 1 of 4 is rejected
-    assert isinstance(mechanism, FrequencyOracle)
-    p, q = mechanism.channel.p, mechanism.channel.q
+def test_every_mechanism_is_counted_string_by_string_or_draw_by_draw() -> None:
+    counted = {small.name for small in smalls()}
 
-    pmf, rest = law_over_bytes(mechanism, value, Fraction(1, TWO_BYTES), ByteRandomness)
+    assert counted | UNBOUNDED.keys() == set(names())
+    assert not counted & UNBOUNDED.keys()
 
-    lies = [pmf[bytes([item])] for item in range(4) if item != value]
-    assert 0 < rest < Fraction(1, 5)
-    assert pmf[bytes([value])] == p
-    assert len(set(lies)) == 1
-    assert lies[0] < q <= lies[0] + rest
+
+@pytest.mark.parametrize("n", [2, 3, 5, 64, 100, 128, 129, 255, 256])
+def test_the_bits_of_a_byte_that_a_uniform_number_drops_change_nothing(n: int) -> None:
+    kept = 0xFF << (8 - (n - 1).bit_length()) & 0xFF
+
+    drawn = [_drawn(byte, lambda rnd: rnd.uniform(n)) for byte in range(256)]
+
+    assert drawn == [drawn[byte & kept] for byte in range(256)]
+    assert {drawn.count(x) for x in range(n)} == {256 >> (n - 1).bit_length()}
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_the_bits_of_a_byte_that_a_word_of_coins_drops_change_nothing(n: int) -> None:
+    kept = 0xFF << (8 - n) & 0xFF
+
+    drawn = [_drawn(byte, lambda rnd: rnd.bernoulli_bits(Fraction(1, 2), n)) for byte in range(256)]
+
+    assert drawn == [drawn[byte & kept] for byte in range(256)]
+
+
+def _drawn(byte: int, draw: Callable[[Randomness], int]) -> int | None:
+    """Return what is drawn from one *byte*, or None if it takes another one."""
+    left = [bytes([byte])]
+    try:
+        return draw(ByteRandomness(lambda _: left.pop()))
+    except EntropyError:
+        return None
+
+
+class _DigitShort(ByteRandomness):
+    """Planted fault: coins are compared with all digits of p but the last."""
+
+    def bernoulli_bits(self, p: Fraction, n: int) -> int:
+        half = p.denominator // 2
+        return super().bernoulli_bits(Fraction(p.numerator // 2, half), n)
+
+
+class _OpenIsBelow(ByteRandomness):
+    """Planted fault: a coin that equals p in every digit counts as below it."""
+
+    def bernoulli_bits(self, p: Fraction, n: int) -> int:
+        return super().bernoulli_bits(p + Fraction(1, p.denominator), n)
+
+
+class _LowestIsNever(ByteRandomness):
+    """Planted fault: zero is drawn again."""
+
+    def uniform(self, n: int) -> int:
+        return super().uniform(n) or super().uniform(n)
+
+
+@pytest.mark.parametrize(
+    ("fault", "mechanism"),
+    [
+        (_DigitShort, OUE("1", 3, precision=4)),
+        (_OpenIsBelow, OUE("1", 3, precision=4)),
+        (_LowestIsNever, GRR("1", 4, precision=8)),
+    ],
+)
+def test_a_planted_fault_in_a_primitive_miscounts_the_strings(
+    fault: Primitives, mechanism: Mechanism[Any]
+) -> None:
+    with pytest.raises(AssertionError):
+        byte_strings_follow_the_law(Small("faulty", mechanism, Fraction(0)), fault)

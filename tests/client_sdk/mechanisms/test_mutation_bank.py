@@ -129,14 +129,38 @@ SOURCE_BANK: Final = (
         "ledger not charged",
         "tests/client_sdk/test_client.py::test_the_ledger_is_charged_what_the_channel_spends",
         "client_sdk/recorder.py",
-        "            self.ledger.charge(tx, charge)\n",
+        "            self.ledger.charge(tx, charge, day)\n",
         "",
+    ),
+    SourceBug(
+        "a repeated value never charged",
+        "tests/client_sdk/test_longitudinal_client.py"
+        "::test_a_two_layer_response_is_charged_as_its_policy_says",
+        "client_sdk/recorder.py",
+        "policy.nano_after(reports)",
+        "policy.nano_after(reports + 2)",
+    ),
+    SourceBug(
+        "weeks counted by the wall clock",
+        "tests/client_sdk/test_trusted_clock.py"
+        "::test_trusted_time_advances_by_the_least_that_the_clocks_allow",
+        "client_sdk/trusted_clock.py",
+        "return min(now.wall - last.wall, ran)",
+        "return now.wall - last.wall",
+    ),
+    SourceBug(
+        "a copied database believed",
+        "tests/client_sdk/test_doubt.py"
+        "::test_a_copy_spends_nothing_for_a_week_and_sends_nothing_twice",
+        "client_sdk/database.py",
+        "moved = known is not None and known != identity",
+        "moved = False",
     ),
     SourceBug(
         "a retry goes under another upload id",
         "tests/client_sdk/test_uploader.py"
         "::test_a_failure_that_may_pass_keeps_the_upload_and_resends_the_same_bytes",
-        "client_sdk/outbox.py",
+        "client_sdk/sealing.py",
         "Sealed(*row)",
         """Sealed(row[0], row[1].replace(b'"id":"', b'"id":"A'), row[2])""",
     ),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import Channel
+from client_sdk.mechanisms._response import respond
 from client_sdk.mechanisms.padding_sampling import PaddingSampling
 from client_sdk.randomness import Randomness
 from tests.support.enumeration import Law, distribution, exp_below
@@ -140,7 +141,8 @@ class _NothingDrawn(PaddingSampling):
 
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
         symbol = min(value, default=self.domain_size)
-        return self._respond(symbol, randomness)
+        told = respond(symbol, self.symbols, self.told.p, randomness)
+        return told.to_bytes(self.payload_size, "big")
 
 
 class _AlmostTold(PaddingSampling):

@@ -27,8 +27,9 @@ NO_EPSILON: list[object] = [
     *(0, -1, 0.0, -0.5, float("nan"), float("inf"), -float("inf"), 1e9, 17, 16.5, True, None, b"1"),
     *("0", "-1", "", "nan", "NaN", "sNaN", "inf", "Infinity", "1e9", "1/2", "one", "0x1", [], 1j),
     *("1e999999999", "1e-999999999", "0e-999999999", "1" * 5000, Decimal("sNaN"), Fraction(-1, 2)),
+    *(-0.0, 5e-324, -5e-324, 1 << 63),
 ]
-NO_DOMAIN_SIZE = [0, 1, -3, True, False, 1 << 31, 10**30, 2.0, "2", None, Fraction(4)]
+NO_DOMAIN_SIZE = [0, 1, -3, True, False, 1 << 31, 1 << 63, 10**30, 2.0, "2", None, Fraction(4)]
 
 
 @every_name
@@ -90,7 +91,8 @@ def wrong_values(size: int, frequency: bool) -> list[object]:
     """Return what no domain of *size* holds."""
     items: list[object] = [0.0, Fraction(1, 2), Fraction(1)] if frequency else [0.5]
     outside = [-1, size, size + 10**20, True, False, None, "1", b"1", float("nan"), Decimal(1)]
-    return [*outside, *items, Fraction(-1, 10**9), Fraction(size) - Fraction(1, 10**9)]
+    odd = [float("inf"), -float("inf"), -0.0, 5e-324, -5e-324, 1 << 63, -(1 << 63), "0", "", "٣"]
+    return [*outside, *odd, *items, Fraction(-1, 10**9), Fraction(size) - Fraction(1, 10**9)]
 
 
 def wrong_values_of(mechanism: Mechanism[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import pytest
 
+from client_sdk.mechanism_choice import candidates
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.olh import OLH
@@ -137,14 +138,31 @@ def test_randomized_response_beats_unary_encoding_up_to_the_published_size(
     assert last < 3 * exp(float(epsilon)) + 2 < last + 1
 
 
+@pytest.mark.parametrize(("epsilon", "last"), [("0.5", 6), ("1", 9), ("2", 20), ("4", 134)])
+def test_auto_counts_the_whole_domain_so_it_would_change_to_unary_encoding_no_later(
+    epsilon: str, last: int
+) -> None:
+    def better(size: int) -> str:
+        return next(c.name for c in candidates(True, epsilon, size) if c.name in ("grr", "oue"))
+
+    assert (better(last), better(last + 1)) == ("grr", "oue")
+    assert last < 3 * exp(float(epsilon)) + 2  # the size for items that nobody holds, above
+
+
 # Attribution Reporting API, event-level: a report is noise with probability k / (k + e^ε - 1).
 
 
-@pytest.mark.parametrize(("outputs", "stated"), [(2_925, 0.24263e-2), (3, 0.000249e-2)])
-def test_the_share_of_noisy_outputs_is_the_published_one(outputs: int, stated: float) -> None:
-    noisy = outputs * GRR("14", outputs).channel.q  # noise may be the truth by chance
+@pytest.mark.parametrize(
+    ("outputs", "published", "computed"),
+    [(2_925, "0.24", 0.24263), (3, "0.00025", 0.00024946)],
+)
+def test_the_share_of_noisy_outputs_is_the_published_one(
+    outputs: int, published: str, computed: float
+) -> None:
+    percent = 100 * float(outputs * GRR("14", outputs).channel.q)  # noise may be true by chance
 
-    assert float(noisy) == pytest.approx(stated, rel=2e-3)
+    assert f"{percent:.2g}" == published
+    assert percent == pytest.approx(computed, rel=5e-5)
 
 
 # Cobalt: one bit, flipped with probability 1 %, 10 % or 25 %.

@@ -27,9 +27,6 @@ both = pytest.mark.parametrize("kind", [CMS, HCMS])
     ],
 )
 def test_the_noise_is_the_published_factor(sketch: Sketch, factor: float) -> None:
-    if isinstance(sketch, CMS) and sketch.epsilon == 2:
-        factor = math.exp(0.5) / (math.exp(1) - 1)  # .9595, to more digits
-
     assert math.sqrt(sketch.noise) == pytest.approx(factor, abs=5e-5)
 
 

@@ -13,6 +13,7 @@ from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism, SetMechani
 from client_sdk.mechanisms._symbols import SymbolReports
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.square_wave import SquareWave
+from tests.support.estimates import TOLERANCE, agree, stated
 from tests.support.formula import digits
 from tests.support.make_vectors import regenerate
 from tests.support.seeded import SeededRandomness
@@ -75,6 +76,8 @@ def test_the_textbook_numbers_of_a_case_are_its_formulas_to_30_digits(
     numbers = textbook(name, build(name, case))
 
     assert case["expected"]["textbook"] == {key: digits(n, 30) for key, n in numbers.items()}
+    for key, probability in case["expected"].get("channel", {}).items():
+        assert abs(Fraction(probability) - Fraction(numbers[key])) < GRID_STEP
 
 
 @every_case
@@ -99,13 +102,9 @@ def test_the_payloads_of_a_case_give_its_tally_and_its_textbook_estimates(
     totals, variances = mechanism.debias(tally, len(payloads), np)
 
     assert {str(i): tally[i] for i in np.flatnonzero(tally)} == expected["tally"]
-    impure = isinstance(mechanism, FrequencyOracle) and not mechanism.pure
-    rounding = 1e-5 if impure else 1e-9  # as regenerated: a decoder, not a formula
     for found, wanted in ((totals, expected["totals"]), (variances, expected["variances"])):
         assert wanted
-        assert [found[int(i)] for i in wanted] == pytest.approx(
-            [float(Decimal(number)) for number in wanted.values()], rel=rounding, abs=rounding
-        )
+        assert all(agree(found[int(i)], number) for i, number in wanted.items())
 
 
 @every_case
@@ -119,3 +118,36 @@ def test_the_bad_payloads_of_a_case_are_refused_for_the_stated_reason(
         assert len(payload) == mechanism.payload_size
         assert mechanism.reason(payload) == bad["reason"]
         assert mechanism.check(payload * 20, np).rejected == {bad["reason"]: 20}
+
+
+def test_the_readme_explains_every_key_and_states_the_tolerance_of_estimates() -> None:
+    """Whoever writes an SDK in another language has the files and this page, nothing else."""
+    page = (FOLDER / "README.md").read_text("utf-8")
+    files = [read(name) for name in names()]
+    of_cases = [case for file in files for case in file["cases"]]
+    keys = {key for part in [*files, *of_cases] for key in part}
+    keys |= {key for case in of_cases for key in case["expected"]}
+
+    assert all(f"`{key}`" in page for key in keys)
+    assert f"at most {TOLERANCE} times".lower() in " ".join(page.split())
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("-3.33067048837E-16", "0"),
+        ("-0.0829881650736489", "-0.082988165074"),
+        ("1.44E+13", "14400000000000"),
+        ("16.3279068275123456", "16.3279068275"),
+    ],
+)
+def test_an_estimate_is_stated_without_dust_and_without_an_exponent(number: str, text: str) -> None:
+    assert stated(Decimal(number)) == text
+
+
+@pytest.mark.parametrize("wanted", ["0", "8.16597633015", "14400000000000"])
+def test_an_estimate_off_by_more_than_the_tolerance_is_not_the_stated_one(wanted: str) -> None:
+    unit = max(abs(float(wanted)), 1.0)
+
+    assert agree(float(wanted) + 0.9e-9 * unit, wanted)
+    assert not agree(float(wanted) + 1.1e-9 * unit, wanted)

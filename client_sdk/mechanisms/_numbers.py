@@ -1,0 +1,56 @@
+"""Reports of one number: big-endian, in as few whole bytes as hold the largest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import ClassVar
+
+from ..errors import InvalidTallyError
+from ._base import Array, Mechanism, Numpy, Value, column, width_of
+
+
+class NumberReports(Mechanism[Value]):
+    """A mechanism whose payload is a number below ``reports``."""
+
+    beyond: ClassVar[str] = "number_out_of_range"  # the reason to refuse a larger one
+
+    @property
+    @abstractmethod
+    def reports(self) -> int:
+        """How many different reports there are."""
+
+    @cached_property
+    def payload_size(self) -> int:
+        """1, 2, 4 or 8 bytes, the fewest that hold every report."""
+        return width_of(self.reports)
+
+    def reason(self, payload: bytes) -> str | None:
+        """Refuse a number that no value gives."""
+        return None if int.from_bytes(payload, "big") < self.reports else self.beyond
+
+    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+        """Compare the whole column with the number of reports."""
+        return column(payloads, self.payload_size, np) >= self.reports
+
+    def report_counts(self, payloads: bytes, np: Numpy) -> Array:
+        """Return how often each report occurs in the column, int64, shape (reports,)."""
+        return np.bincount(column(payloads, self.payload_size, np), minlength=self.reports)
+
+
+class CountedReports(NumberReports[Value]):
+    """A mechanism whose tally is how often each report occurs."""
+
+    @property
+    def tally_size(self) -> int:
+        """One cell a report."""
+        return self.reports
+
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """Count the reports of the whole column."""
+        return self.report_counts(payloads, np)
+
+    def require_sum(self, tally: Array, n: int) -> None:
+        """Raise InvalidTallyError unless *tally* has n reports, each counted in one cell."""
+        if tally.min() < 0 or tally.max() > n or int(tally.sum()) != n:
+            raise InvalidTallyError(f"tally: entries must be at least 0 and add up to n={n}")

@@ -1,0 +1,139 @@
+"""Bad input, for every mechanism alike: its own parameters, tallies, and reports of nobody."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final, cast
+
+import numpy as np
+import pytest
+
+from client_sdk.errors import InvalidParameterError, InvalidTallyError
+from client_sdk.mechanisms import Mechanism, load, names
+from client_sdk.mechanisms._sums import SumReports
+from client_sdk.mechanisms.grr import GRR
+from tests.support.seeded import SeededRandomness
+from tests.support.vectors import Small, build, cases, label, laws, smalls, values_of
+
+every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
+every_count = pytest.mark.parametrize(
+    ("name", "case"),
+    [c for c in cases() if not issubclass(load(c[0]), SumReports)],  # sums, not counts: below
+    ids=label,
+)
+
+OWN: Final = [(name, own) for name in names() for own in load(name).parameter_names()]
+NO_COUNT: Final = [
+    *(True, False, 1.0, 2.0, -0.0, 5e-324, float("nan"), float("inf")),
+    *("1", "", b"1", 1 << 63, -(1 << 63)),
+]
+REPORTS: Final = 10
+MOST_BYTES: Final = 2  # of a payload, so that every string of them can be tried
+
+
+@pytest.mark.parametrize(("name", "own"), OWN)
+@pytest.mark.parametrize("number", NO_COUNT, ids=repr)
+def test_a_parameter_of_a_mechanism_refuses_what_is_no_count_in_range(
+    name: str, own: str, number: Any
+) -> None:
+    """A parameter beyond epsilon and domain_size is an int in range, never a bool."""
+    parameters = {**load(name)("1", 8).parameters, own: number}
+
+    with pytest.raises(InvalidParameterError) as caught:
+        load(name)("1", 8, **parameters)
+
+    assert caught.value.name == own
+
+
+def honest(name: str, case: dict[str, Any]) -> tuple[Mechanism[Any], Any]:
+    """Return the mechanism of a case and the tally of REPORTS honest reports."""
+    mechanism, randomness = build(name, case), SeededRandomness(b"honest")
+    values = values_of(mechanism, case)
+    rows = [mechanism.randomize(values[i % len(values)], randomness) for i in range(REPORTS)]
+    return mechanism, mechanism.tally(b"".join(rows), np)
+
+
+@every_count
+def test_an_entry_above_the_reports_is_refused_in_any_cell(name: str, case: dict[str, Any]) -> None:
+    """No cell that counts reports can exceed their number, wherever it stands."""
+    mechanism, tally = honest(name, case)
+    for place, entry in product((0, tally.size // 2, -1), (REPORTS + 1, 1 << 40, (1 << 63) - 1)):
+        wrong = tally.copy()
+        wrong[place] = entry
+
+        with pytest.raises(InvalidTallyError):
+            mechanism.debias(wrong, REPORTS, np)
+
+
+@pytest.mark.parametrize(("name", "case"), cases(SumReports), ids=label)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_sums_that_the_reports_cannot_have_are_refused_in_any_cell(
+    name: str, case: dict[str, Any], place: int
+) -> None:
+    """A sum must fit its squares, and both halves of the squares the number of reports."""
+    mechanism, tally = honest(name, case)
+    for entry in (1 << 62, (1 << 63) - 1, -(1 << 63)):
+        wrong = tally.copy()
+        wrong[place] = entry
+
+        with pytest.raises(InvalidTallyError):
+            mechanism.debias(wrong, REPORTS, np)
+
+
+@every_case
+def test_integers_that_an_int64_cannot_hold_are_no_tally(name: str, case: dict[str, Any]) -> None:
+    """Unsigned entries of 2^63 and more are refused, not wrapped round to small ones."""
+    mechanism = build(name, case)
+    wrong = np.full(mechanism.tally_size, 1 << 63, dtype=np.uint64)
+
+    with pytest.raises(InvalidTallyError):
+        mechanism.debias(wrong, REPORTS, np)
+
+
+def enumerable() -> list[Small]:
+    """Return the mechanisms at epsilon 1 whose whole law is known and whose payloads are short."""
+    found = [small for small in smalls() if small.mechanism.payload_size <= MOST_BYTES]
+    return [small for small in found if not small.least_mass and small.mechanism.epsilon == 1]
+
+
+def reports_of_nobody(small: Small) -> set[bytes]:
+    """Return the payloads of the right size that no value can give."""
+    size = small.mechanism.payload_size
+    possible = {cast("bytes", payload) for law in laws(small) for payload in law.pmf}
+    return {number.to_bytes(size, "big") for number in range(256**size)} - possible
+
+
+@pytest.mark.parametrize("small", enumerable(), ids=label)
+def test_exactly_the_payloads_that_no_value_gives_are_refused(small: Small) -> None:
+    """Of all byte strings of a payload's size, ``check`` keeps those that some value can give."""
+    nobody = reports_of_nobody(small)
+    size = small.mechanism.payload_size
+    every = b"".join(number.to_bytes(size, "big") for number in range(256**size))
+
+    kept = small.mechanism.check(every, np)
+
+    assert nobody.isdisjoint(small.mechanism.split(kept.payloads))
+    assert len(kept.payloads) // size == 256**size - len(nobody)
+    assert sum(kept.rejected.values()) == len(nobody)
+
+
+def test_only_long_payloads_and_noise_without_bound_are_left_to_the_vectors() -> None:
+    """Every other mechanism has all its payloads tried."""
+    tried = {small.name for small in enumerable()}
+
+    assert set(names()) - tried == {"cms", "discrete_gaussian", "discrete_laplace"}
+
+
+class _Lenient(GRR):
+    """Planted fault: an item outside the domain is let through."""
+
+    def reason(self, payload: bytes) -> str | None:
+        return None if payload[0] <= self.domain_size else "item_out_of_range"
+
+
+def test_one_report_too_many_let_through_would_be_seen() -> None:
+    """The law above fails on a check that accepts the first item beyond the domain."""
+    faulty = Small("lenient", _Lenient("1", 3), Fraction(0))
+
+    assert {p for p in reports_of_nobody(faulty) if faulty.mechanism.reason(p) is None} == {b"\3"}
