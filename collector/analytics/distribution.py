@@ -10,11 +10,11 @@ import numpy as np
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric, NumberDomain
 
-from ..distribution import quantile_positions, quantiles
+from ..distribution import quantile_positions
 from ..estimate import Estimate
+from .quantiles import quantiles
 
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
-_SEED: Final = 0  # of the bootstrap: the same tally gets the same interval whenever it is asked for
 
 
 def quantile_items(metric: Metric) -> tuple[str, ...]:
@@ -31,8 +31,7 @@ def quantile_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict
     domain, mechanism = metric.domain, metric.mechanism
     if not isinstance(domain, NumberDomain) or not isinstance(mechanism, DistributionMechanism):
         return {}
-    generator = np.random.default_rng(_SEED)
-    found = quantiles(mechanism, tally, n, tuple(QUANTILES.values()), alpha, generator)
+    found = quantiles(mechanism, tally, n, tuple(QUANTILES.values()), alpha)
     return {
         item: _in_unit(estimate, domain) for item, estimate in zip(QUANTILES, found, strict=True)
     }

@@ -37,7 +37,7 @@ def test_the_answer_has_a_row_a_quantile_and_the_mean_that_hold_the_truth() -> N
     truth = label_truth(METRIC, Counter(map(float, MINUTES)))
     assert [row.item for row in found.rows] == ITEMS == list(truth)
     assert found.unit == "minutes"
-    assert [row.postprocess for row in found.rows] == ["em"] * 5 + ["raw"]
+    assert [row.postprocess for row in found.rows] == ["monotone"] * 5 + ["raw"]
     for row in found.rows:
         assert row.ci_low is not None
         assert row.ci_high is not None
