@@ -26,11 +26,13 @@ FAMILIES: Final[dict[Family, str]] = {
 UNITS: Final[dict[Family, str]] = {
     True: "items",
     SetMechanism: "items of sets",
+    KeyValueMechanism: "keys, one held",
     False: "grid points",
 }
 SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
     True: (4, 16, 128, 1024, 8192),
     SetMechanism: (16,),
+    KeyValueMechanism: (16,),
     False: (101,),
 }
 SHOWN: Final = 100  # items or grid points of the columns of costs, at epsilon 1

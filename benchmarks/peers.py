@@ -1,104 +1,232 @@
-"""Speed and size beside the peers, in one run on one machine: device, server, bytes, import.
+"""Speed and size beside the peers: device, server, bytes and import, all in one process.
 
-Run: ``make bench-peers``, which makes .venv-peers from benchmarks/requirements.txt first.  The
-peers draw from generators that are not cryptographic, but for OpenDP; we draw from the system.
+Run: ``make bench-peers``, about two minutes; ``make bench-peers ARGS=--write`` puts the tables into
+README.md and docs/accuracy.md.  It makes .venv-peers from benchmarks/requirements.txt first.
+
+Contestants take turns: a round is CALLS reports and one answer of each, and what is shown is the
+median of ROUNDS rounds, in processor time.  A machine that is busy for a while slows all of them
+down, so that their ratio stays.  Every first call, which may compile, is left out.
 """
 
 from __future__ import annotations
 
-import json
+import gc
+import re
+import resource
 import subprocess
 import sys
-import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from statistics import median
+from time import process_time
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.mechanisms import load
-from client_sdk.randomness import system_randomness
+from ._peers import OURS, PEERS, Contestant, hearsay, size_of
 
-HERE: Final = Path(__file__).parent
-PYTHON: Final = HERE.parent / ".venv-peers" / "bin" / "python"
-SIZES: Final = (16, 128, 1_024)
-REPORTS: Final = 2_000  # a mechanism and size
-NAMES: Final = ("grr", "sue", "oue", "olh", "hadamard", "subset_selection", "pgr")
+ROOT: Final = Path(__file__).parents[1]
+README: Final = ROOT / "README.md"
+PAGE: Final = ROOT / "docs" / "accuracy.md"
+MARK: Final = "<!-- peers -->"  # stands before and after the tables of both pages
+
+SIZES: Final = (16, 128, 1_024)  # items
+NAMES: Final = ("grr", "hadamard", "olh", "oue", "pgr", "subset_selection", "sue")
+REPORTS: Final = 2_000  # that a server answers from
+CALLS: Final = 200  # reports that a device makes in a round
+ROUNDS: Final = 11
 IMPORTS: Final = {
-    "pure-ldp": "pure_ldp.frequency_oracles",
+    OURS: "client_sdk",
     "multi-freq-ldpy": "multi_freq_ldpy.pure_frequency_oracles.GRR",
     "opendp": "opendp.prelude",
-    "diffprivlib": "diffprivlib.mechanisms",
+    "pure-ldp": "pure_ldp.frequency_oracles",
 }
-TRIES: Final = 3
+SHOWN: Final = ("oue", "grr", "sue")  # in the README, at the largest size
 
 
-def ours(name: str, k: int) -> dict[str, float]:
-    """Return microseconds a report on device and server, and the bytes of a report."""
-    mechanism, randomness = load(name)("1", k), system_randomness()
-    people = [i * i % k for i in range(REPORTS)]
-    mechanism.randomize(0, randomness)
-    start = time.perf_counter()
-    reports = [mechanism.randomize(item, randomness) for item in people]
-    client = time.perf_counter() - start
-    column = b"".join(reports)
-    start = time.perf_counter()
-    mechanism.debias(mechanism.tally(mechanism.check(column, np).payloads, np), REPORTS, np)
-    server = time.perf_counter() - start
-    scale = 1e6 / REPORTS
-    return {"client": client * scale, "server": server * scale, "size": mechanism.payload_size}
+class Row(NamedTuple):
+    """One contestant: µs a report on device and server (None: it has no server), and bytes."""
+
+    mechanism: str
+    items: int
+    library: str
+    device: float
+    server: float | None
+    size: int
 
 
-def import_ms(python: str, module: str) -> float:
-    """Return the least milliseconds that *module* adds to the start of an interpreter."""
+def measure(contestants: list[Contestant], items: int) -> list[Row]:
+    """Return a row a contestant, after ROUNDS rounds in which they take turns."""
+    people = [i * i % items for i in range(REPORTS)]
+    reports = [[c.report(person) for person in people] for c in contestants]
+    devices: dict[int, list[float]] = defaultdict(list)
+    servers: dict[int, list[float]] = defaultdict(list)
+    for turn in range(ROUNDS + 1):
+        for place, contestant in enumerate(contestants):
+            made = _seconds(lambda c=contestant: [c.report(person) for person in people[:CALLS]])  # type: ignore[misc]  # bound now
+            devices[place].append(made / CALLS * 1e6)
+            if (answer := contestant.answer) is not None:
+                took = _seconds(lambda a=answer, r=reports[place]: a(r))  # type: ignore[misc]  # bound now
+                servers[place].append(took / REPORTS * 1e6)
+        if turn == 0:
+            devices.clear()  # first calls may compile
+            servers.clear()
+    return [
+        Row(
+            contestant.mechanism,
+            items,
+            contestant.library,
+            median(devices[place]),
+            median(servers[place]) if servers[place] else None,
+            size_of(reports[place][0]),
+        )
+        for place, contestant in enumerate(contestants)
+    ]
 
-    def least(code: str) -> float:
-        times = []
-        for _ in range(TRIES):
-            start = time.perf_counter()
-            subprocess.run([python, "-c", code], check=True, capture_output=True)
-            times.append(time.perf_counter() - start)
-        return min(times)
 
-    return 1_000 * (least(f"import {module}") - least("pass"))
-
-
-def peers(python: str) -> list[tuple[str, str, int, dict[str, float]]]:
-    """Return what the worker measured in the peers' environment."""
-    command = [python, str(HERE / "_peers_worker.py"), json.dumps(SIZES), str(REPORTS)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return [tuple(row) for row in json.loads(done.stdout)]
+def rows() -> list[Row]:
+    """Measure every mechanism at every size, ours beside the peers that have it."""
+    found = []
+    for items in SIZES:
+        peers = [contestant for library in PEERS for contestant in library(items)]
+        for name in NAMES:
+            same = [peer for peer in peers if peer.mechanism == name]
+            found += measure([hearsay(name, items, np), *same], items)
+    return sorted(found)
 
 
-def table(rows: list[tuple[str, str, int, dict[str, Any]]]) -> str:
-    """Return the rows as Markdown; where a peer is ahead of our same mechanism, in bold."""
-    mine = {(name, k): numbers for library, name, k, numbers in rows if library == "hearsay"}
+def imports() -> dict[str, float]:
+    """Return the milliseconds that each library adds to the start of an interpreter."""
+    modules = {"": "sys", **IMPORTS}
+    found: dict[str, list[float]] = defaultdict(list)
+    for _ in range(ROUNDS + 1):
+        for library, module in modules.items():
+            command = [sys.executable, "-c", f"import {module}"]
+            found[library].append(1e3 * _child_seconds(command))
+    bare = median(found.pop("")[1:])  # the first start reads cold files
+    return {library: median(times[1:]) - bare for library, times in found.items()}
+
+
+def table(found: Iterable[Row]) -> str:
+    """Return the rows as Markdown; in bold where a peer is ahead of our same mechanism."""
+    rows = list(found)
     lines = [
         "| mechanism | items | library | device µs | server µs | bytes |",
         "|---|---|---|---|---|---|",
     ]
-    for library, name, k, numbers in sorted(rows, key=lambda row: (row[1], row[2], row[0])):
-        cells = []
-        for key, form in (("client", ".1f"), ("server", ".2f"), ("size", ",.0f")):
-            number = numbers[key]
-            text = "none" if number is None else format(number, form)
-            ahead = library != "hearsay" and number is not None and number < mine[name, k][key]
-            cells.append(f"**{text}**" if ahead else text)
-        lines.append(f"| {name} | {k:,} | {library} | {' | '.join(cells)} |")
+    for row in rows:
+        lines.append(f"| {row.mechanism} | {row.items:,} | {row.library} | {_cells(row, rows)} |")
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Print both tables, or say how to get the peers."""
-    if not PYTHON.exists():
-        print("the peers are not installed here: make bench-peers")
+def import_table(found: dict[str, float]) -> str:
+    """Return the import times as Markdown."""
+    lines = [f"| {library} | {took:,.0f} |" for library, took in sorted(found.items())]
+    return "\n".join(["| library | import ms |", "|---|---|", *lines])
+
+
+def short_table(found: Iterable[Row], starts: dict[str, float]) -> str:
+    """Return what the README shows: a few mechanisms at the largest size."""
+    rows = list(found)
+    lines = [
+        f"| {SIZES[-1]:,} items | library | device µs | server µs | bytes | import ms |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in SHOWN:
+        for row in rows:
+            if (row.mechanism, row.items) == (name, SIZES[-1]):
+                cells = f"{_cells(row, rows)} | {starts[row.library]:,.0f}"
+                lines.append(f"| {name} | {row.library} | {cells} |")
+    return "\n".join(lines)
+
+
+def parse(page: str) -> tuple[list[Row], dict[str, float]]:
+    """Return the rows and import times that a page with ``table`` and ``import_table`` holds."""
+    found, starts = [], {}
+    for line in page.split(MARK)[1].splitlines():
+        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+        numbers = [cell.replace(",", "") for cell in cells]
+        if len(cells) == 6 and cells[1][0].isdigit():
+            device, server, size = numbers[3:]
+            per_report = None if server == "none" else float(server)
+            row = Row(cells[0], int(numbers[1]), cells[2], float(device), per_report, int(size))
+            found.append(row)
+        elif len(cells) == 2 and cells[1][:1].isdigit():
+            starts[cells[0]] = float(numbers[1])
+    return found, starts
+
+
+def ahead(found: Iterable[Row]) -> tuple[int, int, int]:
+    """Return how many peer rows are ahead of ours on the device, on the server, and in bytes."""
+    rows = list(found)
+    bold = [_cells(row, rows).split(" | ") for row in rows]
+    device, server, size = (sum(cells[i].startswith("*") for cells in bold) for i in range(3))
+    return device, server, size
+
+
+def write(path: Path, text: str) -> None:
+    """Put *text* between the marks of the page at *path*."""
+    page = path.read_text(encoding="utf-8")
+    between = re.compile(f"{MARK}.*{MARK}", re.DOTALL)
+    path.write_text(between.sub(lambda _: f"{MARK}\n{text}\n{MARK}", page), encoding="utf-8")
+
+
+def _cells(row: Row, rows: list[Row]) -> str:
+    """Return device, server and bytes, in bold where what is shown is below ours."""
+    mine = next(r for r in rows if r[:3] == (row.mechanism, row.items, OURS))
+    cells = []
+    for number, own, form in (
+        (row.device, mine.device, ".1f"),
+        (row.server, mine.server, ".2f"),
+        (row.size, mine.size, ",.0f"),
+    ):
+        shown = "none" if number is None else format(number, form)
+        less = number is not None and own is not None and round(number, 2) < round(own, 2)
+        bold = less and row.library != OURS and shown != format(own, form)
+        cells.append(f"**{shown}**" if bold else shown)
+    return " | ".join(cells)
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    """Return the processor time that *action* takes, without the garbage of others."""
+    gc.disable()
+    start = process_time()
+    action()
+    took = process_time() - start
+    gc.enable()
+    return took
+
+
+def _child_seconds(command: list[str]) -> float:
+    """Return the processor time of a child."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def main(pages: bool = False) -> None:
+    """Print the tables, and with *pages* write them; or say how to get the peers."""
+    warnings.simplefilter("ignore")  # the peers warn of numpy's and numba's changes
+    try:
+        found = rows()
+    except ModuleNotFoundError as missing:
+        print(f"{missing.name} is not installed here: make bench-peers")
         return
-    rows = [("hearsay", name, k, ours(name, k)) for name in NAMES for k in SIZES]
-    print(table([*rows, *peers(str(PYTHON))]))
-    print("\nBold: ahead of our same mechanism.\n\n| library | import ms |\n|---|---|")
-    print(f"| hearsay | {import_ms(sys.executable, 'client_sdk'):.0f} |")
-    for library, module in IMPORTS.items():
-        print(f"| {library} | {import_ms(str(PYTHON), module):.0f} |")
+    starts = imports()
+    long = f"{table(found)}\n\n{import_table(starts)}"
+    print(long, short_table(found, starts), sep="\n\n")
+    print(
+        "\npeer rows ahead of ours: {} on the device, {} on the server, {} in bytes".format(
+            *ahead(found)
+        )
+    )
+    if pages:
+        write(PAGE, long)
+        write(README, short_table(found, starts))
 
 
 if __name__ == "__main__":
-    main()
+    main("--write" in sys.argv[1:])

@@ -6,55 +6,22 @@ need not run.  20,000 replications have a standard error of 0.15 points.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidParameterError
-from client_sdk.mechanisms import FrequencyOracle, SetMechanism, load, names
+from benchmarks.coverage import (
+    HIGH,
+    LOW,
+    SHARES,
+    Oracle,
+    estimates,
+    item_coverage,
+    oracles,
+)
+from client_sdk.mechanisms import FrequencyOracle, load
 from collector.estimate import normal_quantile, score_limits
-
-Oracle: TypeAlias = FrequencyOracle | SetMechanism
-
-REPLICATIONS = 20_000
-LOW, HIGH = 0.94, 0.96
-EXPECTED_SUPPORTS = 50  # n·q and n·(1-p) of it; below, counts are too coarse for any exact level
-
-SHARES = (0.0, 0.002, 0.05, 0.4)  # of the devices
-SETTINGS = [("0.5", 4), ("1", 16), ("1", 128), ("2", 256), ("4", 64)]
-
-
-def oracles() -> list[Oracle]:
-    """Return every oracle with the pure estimator, at every setting that it can have."""
-    found = []
-    for name in names():
-        kind = load(name)
-        if not (
-            issubclass(kind, SetMechanism) or (issubclass(kind, FrequencyOracle) and kind.pure)
-        ):
-            continue
-        for epsilon, size in SETTINGS:
-            try:
-                found.append(kind(epsilon, size))
-            except InvalidParameterError:
-                continue
-    return found
-
-
-def estimates(oracle: Oracle, holders: int, n: int) -> Any:
-    """Return the unbiased count of an item in REPLICATIONS runs."""
-    chance = np.random.default_rng([n, holders, oracle.domain_size])
-    p, q = float(oracle.channel.p), float(oracle.channel.q)
-    supports = chance.binomial(holders, p, REPLICATIONS)
-    supports += chance.binomial(n - holders, q, REPLICATIONS)
-    return (supports - n * q) / (p - q)
-
-
-def enough(oracle: Oracle) -> int:
-    """Return the least reports that expect EXPECTED_SUPPORTS from devices without the item."""
-    q = float(oracle.channel.q)
-    return max(1_000, round(EXPECTED_SUPPORTS / min(q, 1 - q)))
 
 
 def label(oracle: Oracle) -> str:
@@ -64,13 +31,7 @@ def label(oracle: Oracle) -> str:
 @pytest.mark.parametrize("oracle", oracles(), ids=label)
 @pytest.mark.parametrize("share", SHARES)
 def test_an_interval_covers_at_its_level(oracle: Oracle, share: float) -> None:
-    n = enough(oracle)
-    holders = round(share * n)
-
-    low, high = score_limits(oracle.channel, estimates(oracle, holders, n), n, 0.05)
-
-    covered = float(np.mean((low <= holders) & (holders <= high)))
-    assert LOW <= covered <= HIGH
+    assert LOW <= item_coverage(oracle, share) <= HIGH
 
 
 def test_an_interval_of_half_the_variance_would_be_seen() -> None:
