@@ -6,19 +6,19 @@ Names are loaded when first used, so that ``import client_sdk`` costs next to no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
 if TYPE_CHECKING:
+    from .caps import Caps as Caps
     from .client import Client as Client
     from .consent import Consent as Consent
     from .errors import HearsayError as HearsayError
-    from .ledger import Caps as Caps
     from .registry import Registry as Registry
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Caps": "ledger",
+    "Caps": "caps",
     "Client": "client",
     "Consent": "consent",
     "HearsayError": "errors",

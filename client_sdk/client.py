@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from . import outbox
+from .caps import Caps
 from .consent import Consent, ConsentSwitch
-from .ledger import Caps, Ledger
+from .dry_run import Withheld
+from .engine import Engine, Mode, Parts
+from .ledger import Ledger
+from .opt_out import Level, OptOuts
 from .outbox import Outbox
 from .randomness import Randomness, system_randomness
-from .recorder import Recorder
+from .recorder import OnReport, Recorder
 from .registry import PathOrStr, Registry
-from .stats import Reason, Stats, reason_of
+from .stats import Reason, Stats
 from .store import Store
 from .transport import RequestsTransport, Transport
+from .trusted_clock import SystemUptime, Uptimes
 from .uploader import Uploader
+
+if TYPE_CHECKING:
+    from .history import History, Told
 
 DEFAULT_CAPS: Final = Caps()
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
-CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
 
 
 class Client:
     """Records values of registered metrics and uploads perturbed reports of them.
 
-    Thread-safe.  The constructor and ``set_consent`` raise on wrong arguments; ``record``,
-    ``flush`` and ``close`` never raise: each refusal and failure is counted in ``stats``.
+    Thread-safe, and safe to use after a fork.  The constructor, ``set_consent`` and ``explain``
+    raise on wrong arguments; ``record``, ``flush`` and ``close`` never raise: each refusal and
+    failure is counted in ``stats``.
+
+    In background mode ``record`` only puts the value into a queue.  A daemon thread, begun at the
+    first value, writes the queue down four times a second at most and uploads by a random schedule;
+    after a fork the child has a queue and a thread of its own.  At the end of the process the queue
+    is written down.  In manual mode there is no thread: ``record`` writes at once, ``flush`` sends.
     """
 
     def __init__(
@@ -42,11 +54,17 @@ class Client:
         data_dir: PathOrStr | None,
         segment: Mapping[str, str] | None = None,
         caps: Caps = DEFAULT_CAPS,
+        mode: Mode | str = Mode.BACKGROUND,
+        dry_run: bool = False,
+        remember: bool = False,
+        on_report: OnReport | None = None,
         transport: Transport | None = None,
+        opt_outs: OptOuts | None = None,
         clock: Callable[[], float] = time.time,
+        uptime: Uptimes | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        """Prepare to record; nothing is opened and nothing is sent yet.
+        """Prepare to record; nothing is sent yet, and nothing opened but for aggregated metrics.
 
         Args:   endpoint, write_key: the collector, unused if *transport* is given.
                 registry: a registry or the path of its file.
@@ -55,33 +73,48 @@ class Client:
                 forgets the ledger, and so the caps, when the process ends.
                 segment: dimension to value, as declared in the registry.
                 caps: the most epsilon to spend on this person.
-                clock: Unix time in seconds.  randomness: the operating system's, unless a test.
+                mode: "background", or "manual" for programs that want no thread.
+                dry_run: keep all in memory and send nothing; ``withheld`` has what would be sent.
+                remember: keep, in memory, what was true of the last reports, for ``history``.
+                on_report: sees each report before it is queued; False drops it, charged all the
+                same.  It must not record.
+                opt_outs: who may say no above the application; None: the environment, the policy
+                of the machine and the user's setting in *data_dir*.  Only simulations need others.
+                clock: Unix time in seconds.  uptime, randomness: the operating system's, unless a
+                test.
         Raises: InvalidParameterError, RegistryError.
         """
         chosen = registry if isinstance(registry, Registry) else Registry.from_file(registry)
         segment = {} if segment is None else segment
         chosen.require_segment(segment)
-        self._switch = ConsentSwitch(Consent.of(consent))
-        self._clock, self._stats, self._store = clock, Stats(), Store(data_dir)
-        self._closed = False
-        drawn = system_randomness() if randomness is None else randomness
-        sender = RequestsTransport(endpoint, write_key) if transport is None else transport
-        self._recorder = Recorder(
-            chosen, self._store, Ledger(caps), Outbox(segment), drawn, self._switch
+        self._registry, self._caps, self._stats = chosen, caps, Stats()
+        self._history = _history(on_report) if remember else None
+        self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))
+        self._withheld = Withheld() if dry_run else None
+        folder = None if dry_run else data_dir
+        sender = self._withheld or transport or RequestsTransport(endpoint, write_key)
+        store, drawn = Store(folder), randomness or system_randomness()
+        parts = Parts(
+            Recorder(
+                *(chosen, store, Ledger(caps), Outbox(segment), drawn, self._switch),
+                uptime or SystemUptime(),
+                self._history.observe if self._history else on_report,
+            ),
+            Uploader(store, sender, self._switch, self._stats, clock, drawn),
+            *(store, self._stats, self._switch, self._history, clock),
+            durable=folder is not None,
         )
-        self._uploader = Uploader(self._store, sender, self._switch, self._stats, clock, drawn)
-        self._wipe_if_denied()
+        self._engine = Engine(parts, Mode.of(mode))
+        # at the end of the process or of this object, whichever comes first
+        self._end = weakref.finalize(self, self._engine.exit)
 
     def record(self, name: str, value: object) -> None:
-        """Report *value* of the metric called *name*, at most once in each of its epochs."""
-        with self._counting():
-            if self._closed:
-                self._stats.add(Reason.CLOSED)
-                return
-            dropped = self._recorder.record(name, value, self._clock())
-            self._stats.add(Reason.RECORDED)
-            if dropped:
-                self._stats.add(Reason.OUTBOX_FULL, dropped)
+        """Report *value* of the metric called *name*, at most once in each of its epochs.
+
+        If the metric has an ``aggregate``, all values of an epoch are added up, and reported when
+        it is over.
+        """
+        self._engine.record(name, value)
 
     def flush(self, timeout: float = FLUSH_TIMEOUT) -> None:
         """Send what waits, once, and wait for no answer after *timeout* seconds.
@@ -89,21 +122,17 @@ class Client:
         After a failure nothing is sent until the waiting time, which the collector may lengthen
         up to a day, is over.
         """
-        self._wipe_if_denied()
-        with self._counting():
-            if not self._closed and self._store.exists:
-                self._uploader.flush(timeout)
+        self._engine.flush(timeout)
 
     def close(self) -> None:
-        """Send what waits, if the last try went well, and close the database.
+        """Write down what is queued, send what waits if that is due, and close the database.
 
+        Waits for a second at most; what is on the disk by then is sent by the next run.  In manual
+        mode, and without a *data_dir*, it is sent now, if the last try went well.
         A flush of another thread that still waits for its answer leaves its upload for next time.
         """
-        if not self._uploader.failing:
-            self.flush(CLOSE_TIMEOUT)
-        with self._counting():
-            self._closed = True
-            self._store.close()
+        self._engine.close()
+        self._end.detach()
 
     def set_consent(self, consent: Consent | str) -> None:
         """Obey a new answer of the user from now on; denied wipes all that waits.
@@ -111,11 +140,53 @@ class Client:
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
         self._switch.consent = Consent.of(consent)
-        self._wipe_if_denied()
+        self._engine.heed_consent()
+
+    @property
+    def registry(self) -> Registry:
+        """The registry by which values are recorded."""
+        return self._registry
+
+    @property
+    def consent(self) -> Consent:
+        """The consent in force: denied if anybody above the application has opted out."""
+        return self._switch.in_force
+
+    @property
+    def consent_level(self) -> Level:
+        """Whose word is in force; see ``opt_out``."""
+        return self._switch.said_by
 
     def stats(self) -> Mapping[str, int]:
         """Return the counts by reason since this client was made; see ``stats.Reason``."""
-        return self._stats.counts()
+        counts = self._stats.counts()
+        if self._withheld is not None:
+            sent, counts[Reason.UPLOADED] = counts[Reason.UPLOADED], 0
+            counts[Reason.WITHHELD] = sent
+        return counts
+
+    def history(self) -> list[Told]:
+        """Return the last reports of this process with what was true; empty unless ``remember``."""
+        return [] if self._history is None else self._history.reports()
+
+    def withheld(self) -> tuple[bytes, ...]:
+        """Return the uploads that a dry run would have sent, as they would be on the wire."""
+        return () if self._withheld is None else self._withheld.uploads()
+
+    def explain(self, name: str) -> str:
+        """Return what the metric called *name* asks, sends and costs, in plain words.
+
+        Raises: UnknownMetricError.
+        """
+        from .explain import explain  # words that an application which shows none must not load
+
+        return explain(self._registry.metric(name), self._caps)
+
+    def notice(self) -> str:
+        """Return a text to ask the user for consent with."""
+        from .notice import notice
+
+        return notice(self._registry, self._caps)
 
     def __enter__(self) -> Client:
         return self
@@ -128,23 +199,8 @@ class Client:
     ) -> None:
         self.close()
 
-    def _wipe_if_denied(self) -> None:
-        with self._counting():
-            if self._switch.consent is not Consent.DENIED or not self._store.exists:
-                return
-            try:
-                self._store.open()
-                with self._store.transaction() as tx:
-                    wiped = outbox.wipe(tx)
-                self._stats.add(Reason.REVOKED, wiped)
-                self._store.scrub()  # even if nothing was wiped: an earlier scrub may have failed
-            finally:
-                if self._closed:
-                    self._store.close()
 
-    @contextmanager
-    def _counting(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
-            self._stats.add(reason_of(error))
+def _history(on_report: OnReport | None) -> History:
+    from .history import History  # few applications remember: the others need not load it
+
+    return History(on_report)

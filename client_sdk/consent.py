@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from .errors import ConsentError, InvalidParameterError
+from .errors import ConsentError, InvalidParameterError, OptedOutError
+from .opt_out import Level, NoOptOuts, OptOuts
 
 
 class Consent(StrEnum):
@@ -27,18 +28,40 @@ class Consent(StrEnum):
 
 
 class ConsentSwitch:
-    """The present consent, shared by those who record, send and wipe."""
+    """The present consent, shared by those who record, send and wipe.
 
-    def __init__(self, consent: Consent) -> None:
-        """Begin with *consent*."""
+    ``consent`` is what the application was told.  Where somebody has opted out above it, that
+    counts as denied.
+    """
+
+    def __init__(self, consent: Consent, opt_outs: OptOuts | None = None) -> None:
+        """Begin with *consent* and the *opt_outs* as they are now; without any, none counts."""
         self.consent = consent
+        self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
+        self._opted_out = self._opt_outs.said_by()
+
+    def refresh(self) -> None:
+        """Look again whether somebody has opted out.  Reads files, so not for every value."""
+        self._opted_out = self._opt_outs.said_by()
+
+    @property
+    def said_by(self) -> Level:
+        """Whose word is in force."""
+        return self._opted_out or Level.APPLICATION
+
+    @property
+    def in_force(self) -> Consent:
+        """The consent that counts."""
+        return self.consent if self._opted_out is None else Consent.DENIED
 
     @property
     def granted(self) -> bool:
         """Whether the user agrees now."""
-        return self.consent is Consent.GRANTED
+        return self.consent is Consent.GRANTED and self._opted_out is None
 
     def require(self) -> None:
-        """Raise ConsentError unless the user agrees now."""
-        if not self.granted:
+        """Raise ConsentError unless the user agrees now; OptedOutError if a level above says no."""
+        if self._opted_out is not None:
+            raise OptedOutError(f"consent={Consent.DENIED}: by {self._opted_out}")
+        if self.consent is not Consent.GRANTED:
             raise ConsentError(f"consent={self.consent}: must be {Consent.GRANTED}")

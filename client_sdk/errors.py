@@ -8,6 +8,7 @@ HearsayError
 ├── UnknownMetricError (KeyError)         no metric of that name or digest
 ├── UnknownMechanismError (KeyError)      no mechanism of that name
 ├── ConsentError                          the user has not agreed; nothing was recorded
+│   └── OptedOutError                     environment, policy or user setting say no
 ├── ExpiredMetricError                    the metric's last day has passed; nothing was recorded
 ├── BudgetExhaustedError                  a charge would pass a cap; nothing was charged
 ├── AlreadyReportedError                  this metric has its report for this epoch
@@ -84,6 +85,10 @@ class UnknownMechanismError(_UnknownNameError):
 
 class ConsentError(HearsayError):
     """The user has not agreed.  Nothing was recorded."""
+
+
+class OptedOutError(ConsentError):
+    """The environment, a policy of the machine or the user's setting says no to all telemetry."""
 
 
 class ExpiredMetricError(HearsayError):

@@ -1,68 +1,53 @@
 """The ledger: what this device has spent, append-only, in whole nano-epsilon.
 
 A charge is written in the transaction that draws and queues its report, so neither exists without
-the other.  Charges are never taken back.  Days never go backward: after a clock was set back,
-charges count as made on the latest day the ledger has seen, so no week ends early.
+the other.  Charges are never taken back.  Days are those of ``trusted_clock``, which no setting of
+the clock makes run faster.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from .errors import AlreadyReportedError, BudgetExhaustedError, InvalidParameterError
-from .limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_REPORT, DEFAULT_CAP_WEEK
+from . import meta, noted_caps
+from .caps import Caps
+from .dataclass import dataclass
+from .errors import AlreadyReportedError, BudgetExhaustedError
 
 if TYPE_CHECKING:
     from .store import Transaction
 
 WEEK: Final = 7  # days
-_CAP: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)
+DOUBT: Final = b""  # digest of a charge for what may have been spent elsewhere; of no metric
 
-
-@dataclass(frozen=True, init=False)
-class Caps:
-    """The most epsilon this application ever spends on a person, over all metrics together.
-
-    Compiled into the application: no registry and no answer of a server can raise them.
-    """
-
-    report: int  # nano-epsilon of one report
-    week: int  # nano-epsilon of any seven days
-    lifetime: int  # nano-epsilon of the ledger's life
-
-    def __init__(
-        self,
-        report: str = DEFAULT_CAP_REPORT,
-        week: str = DEFAULT_CAP_WEEK,
-        lifetime: str = DEFAULT_CAP_LIFETIME,
-    ) -> None:
-        """Take decimals of epsilon, in nats.
-
-        Raises: InvalidParameterError: not a positive decimal in quotes of at most 9 decimals.
-        """
-        for name, cap in (("report", report), ("week", week), ("lifetime", lifetime)):
-            object.__setattr__(self, name, _nano(f"caps.{name}", cap))
+# A doubt concerns every device of a gateway, whose own keys are not empty.
+_CHARGES: Final = """(
+    SELECT digest, nano, delta, day FROM charges WHERE device = :device
+    UNION ALL
+    SELECT digest, nano, delta, day FROM charges
+        WHERE :device <> x'' AND device = x'' AND digest = x''
+)"""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What one report costs: the exact epsilon of its channel, rounded up to nano-epsilon."""
+    """What one report costs: epsilon rounded up to nano-epsilon, delta to whole 1e-12."""
 
     digest: bytes
     epoch: int
-    nano: int
-    day: int  # epoch day by the device's clock
+    nano: int  # 0 for the repeat of a permanent response
+    delta: int = 0
+    device: bytes = b""  # one of a gateway's
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What was spent, in nano-epsilon, as of *day*."""
+    """What was spent as of *day*: nano-epsilon, and whole 1e-12 of delta."""
 
-    day: int  # the later of the clock's day and the last charged day
+    day: int  # trusted epoch day
     week: int
     lifetime: int
+    delta: int  # of the ledger's life
 
 
 @dataclass(frozen=True)
@@ -71,51 +56,72 @@ class Ledger:
 
     caps: Caps
 
-    def charge(self, tx: Transaction, charge: Charge) -> None:
-        """Append *charge*; if it is refused, nothing was written.
+    def charge(self, tx: Transaction, charge: Charge, day: int) -> None:
+        """Append *charge* as made on the trusted *day*; if it is refused, nothing was written.
 
         Raises: AlreadyReportedError: this metric has its report for this epoch.
                 BudgetExhaustedError: a cap would be passed.
         """
         _require_first(tx, charge)
-        spent = spent_by(tx, charge.day)
-        _require_within("report", self.caps.report, charge.nano)
-        _require_within("week", self.caps.week, spent.week + charge.nano)
-        _require_within("lifetime", self.caps.lifetime, spent.lifetime + charge.nano)
-        tx.execute(
-            "INSERT INTO charges (digest, epoch, nano, day) VALUES (?, ?, ?, ?)",
-            (charge.digest, charge.epoch, charge.nano, spent.day),
-        )
+        caps, spent = self.caps, spent_by(tx, day, charge.device)
+        of_metric = spent_on(tx, day, charge.digest, charge.device)
+        _require_within("report", caps.report, 0, charge.nano)
+        _require_within("metric_week", caps.metric_week, of_metric, charge.nano)
+        _require_within("week", caps.week, spent.week, charge.nano)
+        _require_within("lifetime", caps.lifetime, spent.lifetime, charge.nano)
+        _require_within("delta", caps.delta, spent.delta, charge.delta)
+        _append(tx, charge, day)
+
+    def settle(self, tx: Transaction, day: int) -> None:
+        """Note the caps; if the database is in doubt, charge the rest of the week, as if spent."""
+        noted_caps.note(tx, self.caps)
+        if meta.get(tx, "doubt") is None:
+            return
+        rest = max(0, self.caps.week - spent_by(tx, day).week)
+        (last,) = tx.execute(
+            "SELECT max(epoch) FROM charges WHERE device = x'' AND digest = x''"
+        ).fetchone()
+        _append(tx, Charge(DOUBT, 0 if last is None else last + 1, rest), day)
+        meta.remove(tx, "doubt")
 
 
-def spent_by(tx: Transaction, day: int) -> Spent:
-    """Return what the seven days that end with *day*, and all days, have cost."""
-    (latest,) = tx.execute("SELECT max(day) FROM charges").fetchone()
-    today = day if latest is None else max(day, latest)
-    week, lifetime = tx.execute(
-        "SELECT coalesce(sum(nano) FILTER (WHERE day > ?), 0), coalesce(sum(nano), 0) FROM charges",
-        (today - WEEK,),
+def spent_by(tx: Transaction, day: int, device: bytes = b"") -> Spent:
+    """Return what the seven days that end with the trusted *day*, and all days, have cost."""
+    week, lifetime, delta = tx.execute(
+        "SELECT coalesce(sum(nano) FILTER (WHERE day > :day), 0), coalesce(sum(nano), 0),"  # noqa: S608 - a constant
+        f" coalesce(sum(delta), 0) FROM {_CHARGES}",
+        {"day": day - WEEK, "device": device},
     ).fetchone()
-    return Spent(today, week, lifetime)
+    return Spent(day, week, lifetime, delta)
+
+
+def spent_on(tx: Transaction, day: int, digest: bytes, device: bytes = b"") -> int:
+    """Return the nano-epsilon that one metric has cost in the seven days that end with *day*."""
+    (week,) = tx.execute(
+        "SELECT coalesce(sum(nano), 0) FROM charges WHERE device = ? AND digest = ? AND day > ?",
+        (device, digest, day - WEEK),
+    ).fetchone()
+    return int(week)
+
+
+def _append(tx: Transaction, charge: Charge, day: int) -> None:
+    tx.execute(
+        "INSERT INTO charges (device, digest, epoch, nano, delta, day) VALUES (?, ?, ?, ?, ?, ?)",
+        (charge.device, charge.digest, charge.epoch, charge.nano, charge.delta, day),
+    )
 
 
 def _require_first(tx: Transaction, charge: Charge) -> None:
     known = tx.execute(
-        "SELECT 1 FROM charges WHERE digest = ? AND epoch = ?", (charge.digest, charge.epoch)
+        "SELECT 1 FROM charges WHERE device = ? AND digest = ? AND epoch = ?",
+        (charge.device, charge.digest, charge.epoch),
     ).fetchone()
     if known is not None:
         raise AlreadyReportedError(f"epoch={charge.epoch}: has its one report of this metric")
 
 
-def _require_within(name: str, cap: int, total: int) -> None:
-    if total > cap:
-        raise BudgetExhaustedError(f"caps.{name}={cap}: must not be passed, in nano-epsilon")
-
-
-def _nano(name: str, cap: object) -> int:
-    """Return the decimal *cap* as nano-epsilon, without passing through a float."""
-    if not isinstance(cap, str) or not _CAP.fullmatch(cap) or not cap.strip("0."):
-        rule = 'must be a positive decimal in quotes, such as "8.5", at most 999999'
-        raise InvalidParameterError(name, cap, rule)
-    whole, _, decimals = cap.partition(".")
-    return int(whole + decimals.ljust(9, "0"))
+def _require_within(name: str, cap: int, spent: int, cost: int) -> None:
+    # what costs nothing passes: a repeat says nothing new, even where a doubt has used up the cap
+    if cost and spent + cost > cap:
+        unit = "1e-12" if name == "delta" else "nano-epsilon"
+        raise BudgetExhaustedError(f"caps.{name}={cap}: must not be passed, in {unit}")

@@ -15,8 +15,11 @@ MAX_REPORT_AGE: Final = 14  # days; a phone that was away for a fortnight still 
 MAX_CLOCK_SKEW: Final = 1  # days; a device may be in tomorrow's UTC day already
 
 MAX_DEVICE_BODY: Final = 64 * 1024  # bytes; some 1,500 reports as JSON, far above any device's need
+SIZE_CLASSES: Final = (1_024, 4_096, 16_384, MAX_DEVICE_BODY)  # bytes; of a padded device's body
 MAX_GATEWAY_BODY: Final = 8 * 1024 * 1024  # bytes; a few columns of a million reports
 MAX_INFLATION: Final = 4  # decompressed bytes per allowed body byte; JSON of payloads gains less
+
+MAX_ANSWER: Final = 64 * 1024  # bytes; a rejection for each of 256 columns is a third of it
 
 MAX_COLUMNS: Final = 256  # columns an upload; one a metric and epoch
 MAX_NAME: Final = 64  # characters of a metric, dimension or application name
@@ -26,11 +29,19 @@ MAX_EPSILON_DIGITS: Final = 9  # decimals of a registry's epsilon: whole nano-na
 MAX_EXPONENT: Final = 400  # decimal; floats end before, and 1e999999999 as a Fraction fills memory
 
 MAX_PENDING_REPORTS: Final = 500  # reports; two weeks offline at 30 a day, under 100 kB of flash
+MAX_PENDING_SIZE: Final = 512 * 1024  # bytes of their payloads; only wide sketches come near it
 MAX_UPLOAD_REPORTS: Final = 200  # reports a device puts into one upload; 20 kB as JSON
+MAX_SENT: Final = 100  # acknowledged reports that a device can still show its user
+MAX_GATEWAY_PENDING: Final = 1_000_000  # reports; a site of 1,000 machines for a month
+MAX_GATEWAY_SIZE: Final = 256 * 1024 * 1024  # bytes of their payloads
+MAX_GATEWAY_DATABASE: Final = 1024 * 1024 * 1024  # bytes; as many reports, and years of charges
+MAX_GATEWAY_REPORTS: Final = 100_000  # reports of one upload of a gateway; 25 MB while sealing it
 
 DEFAULT_CAP_REPORT: Final = "4"  # epsilon; beyond, one report is close to the truth
+DEFAULT_CAP_METRIC_WEEK: Final = "8"  # epsilon of seven days, of one metric
 DEFAULT_CAP_WEEK: Final = "8"  # epsilon of seven days, over all metrics
 DEFAULT_CAP_LIFETIME: Final = "1000"  # epsilon for life, over all metrics
+DEFAULT_CAP_DELTA: Final = "0.00001"  # delta for life, over all metrics; ten reports of 1e-6
 
 MIN_REPORTS_FLOOR: Final = 100  # reports; no estimate is ever shown for fewer
 DEFAULT_MIN_REPORTS: Final = 1_000  # reports; below it few metrics can say anything

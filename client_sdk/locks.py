@@ -1,9 +1,59 @@
-"""A lock that survives a fork."""
+"""Locks that survive a fork, and a number that tells a child from its parent."""
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+FORK_WAIT: Final = 1.0  # seconds that a fork waits for a database transaction; most take 10 ms
+
+Process: TypeAlias = tuple[int, int]
+Mutex: TypeAlias = "threading.Lock | threading.RLock"
+
+
+class _Forks:
+    """How many forks lie between the first process and this one, and what a fork waits for.
+
+    The one state of this package that belongs to the process: the hooks of fork know no object.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self._quiet: weakref.WeakValueDictionary[int, QuietLock] = weakref.WeakValueDictionary()
+        self._held: list[QuietLock] = []
+        if hasattr(os, "register_at_fork"):  # Windows has neither
+            os.register_at_fork(
+                before=self._before, after_in_parent=self._release, after_in_child=self._in_child
+            )
+
+    def wait_for(self, lock: QuietLock) -> None:
+        self._quiet[id(lock)] = lock
+
+    def _before(self) -> None:
+        for reference in self._quiet.valuerefs():  # a list: other threads may add meanwhile
+            lock = reference()
+            # one that this very thread holds is let be: waiting for it would never end
+            if lock is not None and not lock.is_mine and lock.acquire(FORK_WAIT):
+                self._held.append(lock)
+
+    def _release(self) -> None:
+        while self._held:
+            self._held.pop().release()
+
+    def _in_child(self) -> None:
+        self.depth += 1
+        self._held.clear()  # in the child every lock is new, and free
+
+
+_forks: Final = _Forks()
+
+
+def this_process() -> Process:
+    """Return what no fork shares.  A process id alone comes back after its process ended."""
+    return os.getpid(), _forks.depth
 
 
 class ProcessLock:
@@ -13,9 +63,11 @@ class ProcessLock:
     not exist in the child and would never release it.
     """
 
+    _make: Callable[[], Mutex] = staticmethod(threading.Lock)
+
     def __init__(self) -> None:
         """Begin free."""
-        self._locks = {os.getpid(): threading.Lock()}
+        self._locks = {this_process(): self._make()}
 
     def acquire(self, timeout: float) -> bool:
         """Wait up to *timeout* seconds; return whether the lock is now held."""
@@ -31,7 +83,52 @@ class ProcessLock:
     def __exit__(self, *exception: object) -> None:
         self.release()
 
-    def _mine(self) -> threading.Lock:
-        lock = self._locks.get(os.getpid())
+    def _mine(self) -> Mutex:
+        process = this_process()
+        lock = self._locks.get(process)
         # setdefault is atomic: two threads of a new child end up with the same lock
-        return lock or self._locks.setdefault(os.getpid(), threading.Lock())
+        return lock or self._locks.setdefault(process, self._make())
+
+
+class ReentrantLock(ProcessLock):
+    """A ProcessLock that the thread which holds it may take again.
+
+    For what a signal handler or a finalizer may call while its own thread is inside.
+    """
+
+    _make = staticmethod(threading.RLock)
+
+
+class QuietLock(ProcessLock):
+    """A ProcessLock that a fork waits for, so that no thread is inside when memory is copied.
+
+    For calls into C code with locks of its own, such as SQLite: one that was held at the moment
+    of the fork would stay locked in the child for ever.
+    """
+
+    def __init__(self) -> None:
+        """Begin free."""
+        super().__init__()
+        self._owner: tuple[Process, int] | None = None
+        _forks.wait_for(self)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the calling thread holds it."""
+        return self._owner == (this_process(), threading.get_ident())
+
+    def acquire(self, timeout: float) -> bool:
+        """Wait up to *timeout* seconds; return whether the lock is now held."""
+        held = super().acquire(timeout)
+        if held:
+            self._owner = (this_process(), threading.get_ident())
+        return held
+
+    def release(self) -> None:
+        """Let the next one in."""
+        self._owner = None
+        super().release()
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._owner = (this_process(), threading.get_ident())

@@ -29,11 +29,11 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
+from .dataclass import dataclass
 from .errors import InvalidParameterError
 from .mechanisms import FrequencyOracle
 from .mechanisms._base import EpsilonLike
@@ -61,6 +61,11 @@ def permanent_randomness(secret: bytes, digest: bytes, encoded: bytes) -> ByteRa
 def encode_item(item: int) -> bytes:
     """Return the fixed-width form of *item* from which its permanent response is derived."""
     return item.to_bytes(ITEM_SIZE, "big")
+
+
+def _nano(epsilon: Fraction) -> int:
+    """Return *epsilon* in whole nano-nats, rounded up."""
+    return -(-epsilon * 10**9 // 1)
 
 
 def _squeeze(absorbed: bytes) -> Callable[[int], bytes]:
@@ -107,6 +112,14 @@ class Longitudinal(ABC):
         if reports <= 1 or self.spent_value is None:
             return reports * self.spent_report
         return self.spent_value
+
+    def spent_for_life(self) -> Fraction | None:
+        """Return the most that all reports can cost together, in nats: of all values there are."""
+        return None if self.spent_value is None else self.spent_value * self.oracle.domain_size
+
+    def nano_after(self, reports: int) -> int:
+        """Return what one more report of a value costs that had *reports*, in nano-nats."""
+        return _nano(self.spent_after(reports + 1)) - _nano(self.spent_after(reports))
 
     @abstractmethod
     def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:

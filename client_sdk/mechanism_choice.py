@@ -7,13 +7,15 @@ payload, and of equal payloads the cheapest fold.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from .dataclass import dataclass
 from .errors import InvalidParameterError, UnknownMechanismError
 from .mechanisms import (
     DistributionMechanism,
     ItemMechanism,
+    KeyValueMechanism,
     MeanMechanism,
     Mechanism,
     SetMechanism,
@@ -34,7 +36,10 @@ Costs: TypeAlias = tuple[int, int, float, str]
 # What a metric asks of its mechanism: True for one of the items, False for a number on a grid, or
 # the class of the mechanisms that serve any other kind of value.
 Family: TypeAlias = bool | type[Mechanism[Any]]
-FAMILIES: Final[dict[str, Family]] = {"set": SetMechanism}  # by type; others are items or numbers
+FAMILIES: Final[dict[str, Family]] = {  # by type; others are items or numbers
+    "set": SetMechanism,
+    "key_value": KeyValueMechanism,
+}
 
 
 @dataclass(frozen=True)
@@ -71,29 +76,33 @@ def choose(
     epsilon: EpsilonLike,
     domain_size: int,
     parameters: Mapping[str, int] | None = None,
+    fixed: Mapping[str, int] | None = None,
 ) -> tuple[str, Mechanism[Any]]:
     """Return the name and the mechanism for a domain of items, grid points or another family.
 
     Args:   parameters: the mechanism's own, which need it to be *wanted* by name.
+            fixed: those that follow from the metric's domain, and that nobody else may set.
     Raises: UnknownMechanismError, InvalidParameterError: *wanted* cannot serve these parameters.
     """
-    own = dict(parameters or {})
+    own, given = dict(parameters or {}), dict(fixed or {})
     if wanted == AUTO:
         if own:
             rule = "needs a mechanism named beside it, as auto sets all parameters"
             raise InvalidParameterError("parameters", ",".join(own), rule)
-        return _best(items, epsilon, domain_size)
+        return _best(items, epsilon, domain_size, tuple(given.items()))
     if wanted not in names():
         raise UnknownMechanismError(wanted, (AUTO, *fitting_names(items)))
     mechanism = load(wanted)
     if not _fits(mechanism, items):  # only now are the others loaded: a device pays for imports
         rule = f"does not fit this type; fitting: {', '.join((AUTO, *fitting_names(items)))}"
         raise InvalidParameterError("mechanism", wanted, rule)
+    if taken := sorted(set(own) & set(given)):
+        raise InvalidParameterError(taken[0], own[taken[0]], "follows from the metric's domain")
     known = mechanism.parameter_names()
     for name in sorted(set(own) - set(known)):
         rule = f"is not a parameter of {wanted}; known: {', '.join(known) or 'none'}"
         raise InvalidParameterError(name, own[name], rule)
-    return wanted, mechanism(epsilon, domain_size, **own)
+    return wanted, mechanism(epsilon, domain_size, **own, **given)
 
 
 def fitting_names(items: Family) -> list[str]:
@@ -108,16 +117,24 @@ def _fits(mechanism: type[Mechanism[Any]], items: Family) -> bool:
 
 
 def candidates(
-    items: Family, epsilon: EpsilonLike, domain_size: int, payload_bits: int = MAX_AUTO_PAYLOAD
+    items: Family,
+    epsilon: EpsilonLike,
+    domain_size: int,
+    payload_bits: int = MAX_AUTO_PAYLOAD,
+    fixed: Mapping[str, int] | None = None,
 ) -> list[Candidate]:
     """Return every fitting mechanism at its best for *payload_bits*, the most accurate first."""
-    return _ranked(fitting_names(items), epsilon, domain_size, payload_bits)
+    return _ranked(fitting_names(items), epsilon, domain_size, payload_bits, fixed or {})
 
 
 def _ranked(
-    fitting: list[str], epsilon: EpsilonLike, domain_size: int, payload_bits: int
+    fitting: list[str],
+    epsilon: EpsilonLike,
+    domain_size: int,
+    payload_bits: int,
+    fixed: Mapping[str, int],
 ) -> list[Candidate]:
-    found = [_candidate(name, epsilon, domain_size, payload_bits) for name in fitting]
+    found = [_candidate(name, epsilon, domain_size, payload_bits, fixed) for name in fitting]
     return sorted(found, key=lambda candidate: (candidate.error, candidate.costs))
 
 
@@ -129,16 +146,28 @@ def contenders(found: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) -> 
     return sorted(near, key=lambda candidate: candidate.costs)
 
 
-def _candidate(name: str, epsilon: EpsilonLike, domain_size: int, payload_bits: int) -> Candidate:
+def _candidate(
+    name: str,
+    epsilon: EpsilonLike,
+    domain_size: int,
+    payload_bits: int,
+    fixed: Mapping[str, int],
+) -> Candidate:
+    mechanism = load(name)
     try:
-        return Candidate(name, load(name).fit(epsilon, domain_size, payload_bits))
+        if fixed:  # nothing is left to fit
+            return Candidate(name, mechanism(epsilon, domain_size, **fixed))
+        return Candidate(name, mechanism.fit(epsilon, domain_size, payload_bits))
     except InvalidParameterError as refusal:
         return Candidate(name, None, refusal)
 
 
-def _best(items: Family, epsilon: EpsilonLike, domain_size: int) -> tuple[str, Mechanism[Any]]:
+@lru_cache(maxsize=256, typed=True)  # metrics are often alike, and mechanisms never change
+def _best(
+    items: Family, epsilon: EpsilonLike, domain_size: int, fixed: tuple[tuple[str, int], ...]
+) -> tuple[str, Mechanism[Any]]:
     automatic = [name for name in fitting_names(items) if load(name).automatic]
-    found = _ranked(automatic, epsilon, domain_size, MAX_AUTO_PAYLOAD)
+    found = _ranked(automatic, epsilon, domain_size, MAX_AUTO_PAYLOAD, dict(fixed))
     for candidate in contenders(found):
         if candidate.mechanism is not None:
             return candidate.name, candidate.mechanism

@@ -1,99 +1,74 @@
-"""The outbox: reports that wait, and uploads that were sealed and wait for an acknowledgement.
+"""The outbox: reports that wait to be sealed, bounded in number, bytes and age.
 
-Only perturbed payloads are stored.  A sealed upload is bytes that never change again: whatever
-happens on the way, a retry can only repeat what was said, never draw or say more.
+Only perturbed payloads are stored.  A report carries no more of the device's segment than its
+metric keeps apart, and reports of different segments never share an upload.  So an upload never
+tells a dimension that none of its metrics asked for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
-from .limits import (
-    MAX_DEVICE_BODY,
-    MAX_PENDING_REPORTS,
-    MAX_REPORT_AGE,
-    MAX_UPLOAD_REPORTS,
-    UPLOAD_ID_SIZE,
-)
-from .randomness import Randomness
-from .report import Report, columns_of, seal
+from .bounds import DEVICE, Bounds
+from .limits import MAX_REPORT_AGE
+from .report import Report
 
 if TYPE_CHECKING:
     from .store import Transaction
 
-MAX_SEALED: Final = 5  # uploads beyond which a failing one lets no further be sealed before it
-
-_COLUMN_FRAME: Final = 80  # bytes of JSON around a payload: names, digest, an epoch of 20 digits
-_UPLOAD_FRAME: Final = 128  # bytes of JSON around segment and columns
-
-
-@dataclass(frozen=True)
-class Sealed:
-    """An upload as it is sent, again and again, until it is answered."""
-
-    upload_id: bytes
-    body: bytes
-    reports: int
-
 
 class Outbox:
-    """Queues reports made under one segment.  Reports of another segment never share an upload."""
+    """Queues reports made under one segment, within *bounds*."""
 
-    def __init__(self, segment: Mapping[str, str]) -> None:
+    def __init__(self, segment: Mapping[str, str], bounds: Bounds = DEVICE) -> None:
         """Stamp new reports with *segment*, as it is when they are made."""
-        self._segment = json.dumps(dict(sorted(segment.items())), separators=(",", ":"))
+        self._segment, self._bounds = dict(segment), bounds
+        self._texts: dict[tuple[str, ...], str] = {}  # by dimensions
+        self._unmeasured = 0  # reports since the outbox was last measured
 
-    def put(self, tx: Transaction, report: Report, day: int) -> int:
-        """Append *report*; return how many of the oldest were dropped to make room."""
+    def put(self, tx: Transaction, report: Report, day: int, dimensions: Collection[str]) -> int:
+        """Append *report*; return how many of the oldest were dropped to make room.
+
+        Args: day: epoch day of recording.  dimensions: of the segment, that its metric keeps apart.
+        """
         tx.execute(
             "INSERT INTO reports (digest, epoch, payload, segment, day) VALUES (?, ?, ?, ?, ?)",
-            (report.metric, report.epoch, report.payload, self._segment, day),
+            (report.metric, report.epoch, report.payload, self._text(tuple(dimensions)), day),
         )
-        (waiting,) = tx.execute("SELECT count(*) FROM reports").fetchone()
-        surplus = max(0, int(waiting) - MAX_PENDING_REPORTS)
-        if surplus:
-            tx.execute(
-                "DELETE FROM reports WHERE number IN"
-                " (SELECT number FROM reports ORDER BY number LIMIT ?)",
-                (surplus,),
-            )
-        return surplus
+        self._unmeasured += 1
+        if self._unmeasured <= self._bounds.slack:
+            return 0
+        self._unmeasured = 0
+        return self._trim(tx)
 
+    def _trim(self, tx: Transaction) -> int:
+        """Drop the oldest reports until the others keep the bounds; return how many those were."""
+        count, size = tx.execute(
+            "SELECT count(*), coalesce(sum(length(payload)), 0) FROM reports"
+        ).fetchone()
+        surplus = max(0, count - self._bounds.reports)
+        if surplus == 0 and size <= self._bounds.size:
+            return 0
+        last = dropped = 0
+        for number, length in tx.execute(
+            "SELECT number, length(payload) FROM reports ORDER BY number"
+        ):
+            if dropped >= surplus and size <= self._bounds.size:
+                break
+            last, dropped, size = number, dropped + 1, size - length
+        tx.execute("DELETE FROM reports WHERE number <= ?", (last,))
+        return dropped
 
-def next_upload(tx: Transaction, day: int, randomness: Randomness) -> Sealed | None:
-    """Return the first sealed upload; without one, seal what waits; None if nothing waits.
-
-    Raises: EntropyError: no upload id could be drawn.
-    """
-    row = tx.execute("SELECT id, body, reports FROM uploads ORDER BY number LIMIT 1").fetchone()
-    return _seal_oldest(tx, day, randomness) if row is None else Sealed(*row)
-
-
-def defer(tx: Transaction, upload_id: bytes, day: int, randomness: Randomness) -> None:
-    """Put a sealed upload behind all others, and behind what waits, so that it cannot block them.
-
-    Its bytes stay.  During an outage each try would seal the few reports made since the last, so
-    there are never more than MAX_SEALED uploads by this.
-
-    Raises: EntropyError: no upload id could be drawn.
-    """
-    if tx.execute("SELECT 1 FROM uploads WHERE id = ?", (upload_id,)).fetchone() is None:
-        return  # another process, or a revocation, came first
-    (sealed,) = tx.execute("SELECT count(*) FROM uploads").fetchone()
-    if sealed < MAX_SEALED:
-        _seal_oldest(tx, day, randomness)
-    tx.execute(
-        "UPDATE uploads SET number = (SELECT max(number) + 1 FROM uploads) WHERE id = ?",
-        (upload_id,),
-    )
-
-
-def remove(tx: Transaction, upload_id: bytes) -> bool:
-    """Delete a sealed upload; return False if another process, or a revocation, came first."""
-    return tx.execute("DELETE FROM uploads WHERE id = ?", (upload_id,)).rowcount > 0
+    def _text(self, dimensions: tuple[str, ...]) -> str:
+        """Return the segment as far as it has *dimensions*, in canonical form."""
+        text = self._texts.get(dimensions)
+        if text is None:
+            known = sorted(set(dimensions) & self._segment.keys())
+            kept = {name: self._segment[name] for name in known}
+            text = self._texts[dimensions] = json.dumps(kept, separators=(",", ":"))
+        return text
 
 
 def expire(tx: Transaction, day: int) -> int:
@@ -121,35 +96,3 @@ def wipe(tx: Transaction) -> int:
     tx.execute("DELETE FROM reports")
     tx.execute("DELETE FROM uploads")
     return count
-
-
-def _seal_oldest(tx: Transaction, day: int, randomness: Randomness) -> Sealed | None:
-    """Turn the oldest reports of one segment into an upload, within the limits of a body."""
-    rows = tx.execute(
-        "SELECT number, segment, digest, epoch, payload FROM reports"
-        " WHERE segment = (SELECT segment FROM reports ORDER BY number LIMIT 1)"
-        " ORDER BY number LIMIT ?",
-        (MAX_UPLOAD_REPORTS,),
-    ).fetchall()
-    if not rows:
-        return None
-    rows = rows[: _fitting(rows)]
-    upload_id = randomness.uniform(1 << (8 * UPLOAD_ID_SIZE)).to_bytes(UPLOAD_ID_SIZE, "big")
-    segment: dict[str, str] = json.loads(rows[0][1])
-    body = seal(upload_id, day, segment, columns_of(Report(*row[2:]) for row in rows))
-    tx.execute(
-        "INSERT INTO uploads (id, body, reports, sealed_day) VALUES (?, ?, ?, ?)",
-        (upload_id, body, len(rows), day),
-    )
-    tx.executemany("DELETE FROM reports WHERE number = ?", [row[:1] for row in rows])
-    return Sealed(upload_id, body, len(rows))
-
-
-def _fitting(rows: Sequence[tuple[Any, ...]]) -> int:
-    """Return how many leading rows surely fit a device's body; at least one."""
-    room = MAX_DEVICE_BODY - _UPLOAD_FRAME - len(rows[0][1])
-    for count, row in enumerate(rows):
-        room -= _COLUMN_FRAME + -(-len(row[4]) * 4 // 3)
-        if room < 0:
-            return max(1, count)
-    return len(rows)

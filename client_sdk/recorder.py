@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from . import memo, trusted_clock
 from .consent import ConsentSwitch
-from .epoch import day_of, day_of_date, epoch_of
-from .errors import ExpiredMetricError, UnknownMetricError
+from .dataclass import dataclass, field
+from .epoch import day_of, day_of_date, epoch_of, epoch_start
+from .errors import (
+    AlreadyReportedError,
+    BudgetExhaustedError,
+    ConsentError,
+    ExpiredMetricError,
+    InvalidParameterError,
+    UnknownMetricError,
+)
 from .ledger import Charge, Ledger
-from .metric import Metric
+from .longitudinal import Longitudinal, encode_item, permanent_randomness
+from .metric import Encoded, Metric
 from .outbox import Outbox
 from .randomness import Randomness
 from .registry import Registry
 from .report import Report
+from .stats import Reason, reason_of
 from .store import Store
+from .trusted_clock import MAX_WALL, SystemUptime, Uptimes
+
+if TYPE_CHECKING:
+    from .store import Transaction
+    from .windows import Windows
+
+CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
+
+
+@dataclass(frozen=True, repr=False)
+class Pending:
+    """A checked value on its way to becoming a report.  Its repr says nothing of the value."""
+
+    metric: Metric
+    encoded: Encoded
+    epoch: int
+    now: float
+    device: bytes = b""  # a gateway's key of one of its devices
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """What an application may look at before a report is queued: all that will leave."""
+
+    metric: str
+    epoch: int
+    payload: bytes
+
+
+OnReport: TypeAlias = Callable[[ReportView], bool]
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """Makes reports.  Knows no thread, no network and no clock."""
+    """Makes reports.  Knows no thread, no network and no wall clock.
+
+    *on_report* sees each report before it is queued, and drops it by returning False or raising.
+    It can drop only: the payload is drawn, and the charge stays.
+    """
 
     registry: Registry
     store: Store
@@ -26,29 +75,187 @@ class Recorder:
     outbox: Outbox
     randomness: Randomness
     consent: ConsentSwitch
+    uptime: Uptimes = field(default_factory=SystemUptime)
+    on_report: OnReport | None = None
+    own: bool = True  # whether it reports of itself, and not only of a gateway's devices
 
-    def record(self, name: str, value: object, now: float) -> int:
-        """Report *value* of the metric called *name* at Unix time *now*.
+    def prepare(self, name: object, value: object, now: float) -> Pending:
+        """Check *value* of the metric called *name* at Unix time *now*.  No I/O, nothing drawn.
 
-        Returns: how many older reports were dropped to make room.
-        Raises:  ConsentError, UnknownMetricError, InvalidValueError, ExpiredMetricError,
-                 AlreadyReportedError, BudgetExhaustedError, EntropyError, StoreError: there is no
-                 report and no charge.
+        Raises: ConsentError, UnknownMetricError, InvalidValueError, ExpiredMetricError;
+                InvalidParameterError: *now* is no time.
         """
         self.consent.require()
         metric = self._metric(name)
-        encoded = metric.encode(value)
+        aggregated = metric.aggregate is not None
+        encoded = self.windows.addend(metric, value) if aggregated else metric.encode(value)
+        if not abs(now) < MAX_WALL:  # nor nan, which would stop all that wait beside it
+            raise InvalidParameterError("clock", now, f"must be below {MAX_WALL} seconds")
         day, epoch = day_of(now), epoch_of(metric.every, now)
         if day > day_of_date(metric.expires):
             raise ExpiredMetricError(f"expires={metric.expires}: has passed")
-        charge = Charge(metric.digest, epoch, metric.mechanism.spent_nano, day)
-        with self.store.transaction() as tx:
-            self.consent.require()  # again: a revocation wipes the outbox under the same lock
-            self.ledger.charge(tx, charge)
-            payload = metric.mechanism.randomize(encoded, self.randomness)
-            return self.outbox.put(tx, Report(metric.digest, epoch, payload), day)
+        return Pending(metric, encoded, epoch, now)
+
+    def commit(self, pendings: Sequence[Pending]) -> Counter[Reason]:
+        """Turn *pendings* into reports, in one transaction, and count what became of them.
+
+        A refused one does not stop the others.  A ledger found in doubt is counted under STORE.
+        Raises: StoreError, EntropyError: nothing of the group happened.
+        """
+        counts: Counter[Reason] = Counter()
+        if not pendings:
+            return counts
+        with self.store.transaction(growing=True) as tx:
+            day = self._begin(tx, max(p.now for p in pendings))
+            counts += self._report_each(tx, [p for p in pendings if not p.metric.aggregate], day)
+            if added := [p for p in pendings if p.metric.aggregate]:
+                counts += self._aggregate(tx, added)
+        counts[Reason.STORE] += self.store.take_doubts()
+        return +counts
+
+    @cached_property
+    def windows(self) -> Windows:
+        """What is added up until its epoch is over."""
+        from .windows import Windows  # most registries aggregate nothing, and need not load it
+
+        return Windows(self.registry, self.store.secret, self.randomness)
+
+    def wait(self, now: float) -> float:
+        """Return the seconds from Unix time *now* until an epoch ends for which values add up."""
+        return self.windows.wait(now) if self.registry.aggregated else inf
+
+    def is_due(self, now: float) -> bool:
+        """Whether ``tick`` would do anything at Unix time *now*."""
+        if not self.registry.aggregated or not abs(now) < MAX_WALL:
+            return False
+        if not self.consent.granted:
+            self.windows.forget()  # a denial wipes
+            return False
+        return self.windows.is_due(now) and (self.windows.scheduled or self.store.exists)
+
+    def tick(self, now: float, closed: list[Pending] | None = None) -> Counter[Reason]:
+        """Report the windows that ended by Unix time *now*, and open those that are scheduled.
+
+        No more than CLOSED_AT_ONCE are closed: call it again while ``is_due``.
+        Args:   closed: takes what is reported, true values and all.
+        Raises: StoreError, EntropyError: nothing happened.
+        """
+        counts: Counter[Reason] = Counter()
+        if not self.is_due(now):
+            return counts
+        with self.store.transaction(growing=True) as tx:
+            if not self.consent.granted:  # again: a revocation wipes under the same lock
+                return counts
+            day = self._begin(tx, now)
+            ended, dropped = self.windows.take(tx, now, CLOSED_AT_ONCE)
+            whole = len(ended) + dropped < CLOSED_AT_ONCE
+            pendings = [
+                # as if recorded in the last second of its epoch: reports age with what they tell
+                Pending(metric, value, epoch, epoch_start(metric.every, epoch + 1) - 1, device)
+                for device, metric, epoch, value in ended
+            ]
+            counts += self._report_each(tx, pendings, day)
+            if whole and self.own:
+                counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(tx, [b""], now)
+        if whole:
+            self.windows.seen_to(now)
+        if closed is not None:
+            closed += pendings
+        counts[Reason.WINDOW_CLOSED] += len(ended)
+        counts[Reason.WINDOW_DROPPED] += dropped
+        counts[Reason.STORE] += self.store.take_doubts()
+        return +counts
+
+    def attend(self, devices: Sequence[bytes], now: float) -> Counter[Reason]:
+        """Open the scheduled windows of a gateway's *devices* at Unix time *now*.
+
+        Raises: ConsentError, StoreError, EntropyError: nothing happened.
+        """
+        self.consent.require()
+        opened = 0
+        if self.registry.aggregated and abs(now) < MAX_WALL:
+            with self.store.transaction(growing=True) as tx:
+                self.consent.require()
+                opened = self.windows.open_scheduled(tx, devices, now)
+        return +Counter({Reason.WINDOW_OPENED: opened, Reason.STORE: self.store.take_doubts()})
+
+    def _begin(self, tx: Transaction, now: float) -> int:
+        """Return the trusted day, with the ledger ready for it."""
+        day = trusted_clock.advance(tx, now, self.uptime())
+        self.ledger.settle(tx, day)
+        return day
+
+    def _report_each(
+        self, tx: Transaction, pendings: Sequence[Pending], day: int
+    ) -> Counter[Reason]:
+        counts: Counter[Reason] = Counter()
+        for pending in pendings:
+            try:
+                counts.update(self._report(tx, pending, day))
+            except (ConsentError, AlreadyReportedError, BudgetExhaustedError) as refusal:
+                counts[reason_of(refusal)] += 1
+        return counts
+
+    def _aggregate(self, tx: Transaction, pendings: Sequence[Pending]) -> Counter[Reason]:
+        """Add values to their windows, those of one window together."""
+        from .window_mask import Key
+
+        try:
+            self.consent.require()  # again: a revocation wipes the windows under the same lock
+        except ConsentError as refusal:
+            return Counter({reason_of(refusal): len(pendings)})
+        additions: dict[Key, list[Encoded]] = {}
+        for pending in pendings:
+            key = Key(pending.device, pending.metric.digest, pending.epoch)
+            additions.setdefault(key, []).append(pending.encoded)
+        return self.windows.add(tx, additions)
+
+    def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:
+        """Charge, perturb and queue on the trusted *day*; return what became of the report."""
+        self.consent.require()  # again: a revocation wipes the outbox under the same lock
+        metric = pending.metric
+        if metric.policy is None:
+            nano, delta = metric.mechanism.spent_nano, _whole_delta(metric)
+            charge = Charge(metric.digest, pending.epoch, nano, delta, pending.device)
+            self.ledger.charge(tx, charge, day)
+            payload = metric.mechanism.randomize(pending.encoded, self.randomness)
+        else:
+            payload = self._repeat(tx, pending, metric.policy, day)
+        if not self._may_leave(ReportView(metric.name, pending.epoch, payload)):
+            return {Reason.DROPPED: 1}
+        report = Report(metric.digest, pending.epoch, payload)
+        dropped = self.outbox.put(tx, report, day_of(pending.now), metric.segments)
+        return {Reason.RECORDED: 1, Reason.OUTBOX_FULL: dropped}
+
+    def _repeat(self, tx: Transaction, pending: Pending, policy: Longitudinal, day: int) -> bytes:
+        """Return the payload of a value that may have been reported before, charged as such."""
+        digest, device = pending.metric.digest, pending.device
+        item = cast("int", pending.encoded)  # the registry lets only items have a policy
+        encoded = encode_item(item)
+        secret = self.store.secret.get(tx)
+        tag = memo.tag_of(secret, device, digest, encoded)
+        reports = memo.reports_of(tx, device, digest, tag)
+        nano = policy.nano_after(reports)
+        self.ledger.charge(tx, Charge(digest, pending.epoch, nano, device=device), day)
+        memo.remember(tx, device, digest, tag, reports + 1)
+        permanent = permanent_randomness(secret, device + digest, encoded)
+        return policy.randomize(item, permanent, self.randomness)
+
+    def _may_leave(self, report: ReportView) -> bool:
+        if self.on_report is None:
+            return True
+        try:
+            return self.on_report(report) is not False
+        except Exception:  # noqa: BLE001 - a hook that fails must not let the report out
+            return False
 
     def _metric(self, name: object) -> Metric:
         if not isinstance(name, str):
             raise UnknownMetricError(type(name).__name__)
         return self.registry.metric(name)
+
+
+def _whole_delta(metric: Metric) -> int:
+    """Return the delta of a report in whole 1e-12, rounded up."""
+    delta = metric.mechanism.delta
+    return -(-delta * 10**12 // 1) if delta else 0  # most have none, and fractions are slow

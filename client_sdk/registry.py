@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TypeAlias
 
+from .dataclass import dataclass
 from .errors import RegistryError, UnknownMetricError
 from .metric import Metric
 from .registry_schema import parse
@@ -52,6 +52,11 @@ class Registry:
             return self.metrics[name]
         except KeyError:
             raise UnknownMetricError(name, tuple(self.metrics)) from None
+
+    @cached_property
+    def aggregated(self) -> tuple[Metric, ...]:
+        """The metrics whose values add up on the device until their epoch is over."""
+        return tuple(metric for metric in self if metric.aggregate is not None)
 
     @cached_property
     def by_digest(self) -> Mapping[bytes, Metric]:

@@ -19,27 +19,41 @@ from .limits import (
     MAX_NAME,
     MIN_REPORTS_FLOOR,
 )
+from .longitudinal import Longitudinal, TwoLayer
+from .longitudinal_choice import LONGITUDINAL, choose_policy
 from .mechanism_choice import FAMILIES, choose
 from .mechanisms._base import MAX_DOMAIN_SIZE
-from .metric import BOOLEAN_LABELS, ItemDomain, Metric, NumberDomain
+from .metric import (
+    BOOLEAN_LABELS,
+    MEAN_OF,
+    Domain,
+    Encoded,
+    ItemDomain,
+    KeyValueDomain,
+    Metric,
+    NumberDomain,
+    fixed_parameters,
+)
 
 SCHEMA: Final = 1
-LONGITUDINAL: Final = ("fresh",)
 ITEM_TYPES: Final = ("boolean", "category")
 NUMBER_TYPES: Final = ("number", "count", "duration")
 SET_TYPES: Final = ("set",)
-TYPES: Final = (*ITEM_TYPES, *SET_TYPES, *NUMBER_TYPES)
+KEY_VALUE: Final = "key_value"
+TYPES: Final = (*ITEM_TYPES, *SET_TYPES, *NUMBER_TYPES, KEY_VALUE)
 
 _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
-    *("expected_devices", "min_reports", "owner", "expires", "parameters"),
+    *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
+    *("aggregate", "otherwise"),
 }
 _DOMAIN_KEYS: Final = {
     "boolean": set[str](),
     "category": {"values"},
     "set": {"values"},
     **{kind: {"min", "max", "step", "unit"} for kind in NUMBER_TYPES},
+    KEY_VALUE: {"values", "min", "max", "unit", "most"},
 }
 KEYS: Final = {  # by the heading of docs/registry.md that explains them
     "Keys of the file": _TOP_KEYS,
@@ -107,7 +121,7 @@ def _metric(
     )
     epsilon = _epsilon(f"{place}.epsilon", entry.get("epsilon"), problems)
     every = _one_of(place, "every", entry, EVERY, problems)
-    longitudinal = _one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
+    longitudinal = _longitudinal(place, kind, entry, epsilon, problems)
     dimensions = _dimensions(f"{place}.segments", entry.get("segments", []), segments, problems)
     expected = _integer(f"{place}.expected_devices", entry.get("expected_devices"), 1, problems)
     least = entry.get("min_reports", DEFAULT_MIN_REPORTS)
@@ -121,18 +135,57 @@ def _metric(
     if not isinstance(wanted, str):
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
     parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
+    otherwise = _aggregation(place, entry, every, domain, problems)
     if len(problems.lines) > before or domain is None:
         return None
+    policy: Longitudinal | None = None
     try:
-        family = FAMILIES.get(kind, kind in ITEM_TYPES)
-        chosen, mechanism = choose(wanted, family, epsilon, domain.size, parameters)
+        if longitudinal == "fresh":
+            family = FAMILIES.get(kind, kind in ITEM_TYPES)
+            fixed = fixed_parameters(domain)
+            chosen, mechanism = choose(wanted, family, epsilon, domain.size, parameters, fixed)
+        else:
+            of_value = entry.get("epsilon_permanent")
+            chosen, policy = choose_policy(wanted, domain.size, epsilon, of_value, parameters)
+            mechanism = policy.mechanism
     except HearsayError as error:
         problems.add(place, str(error))
         return None
     return Metric(
         *(name, title, question, kind, domain, chosen, mechanism, str(every), str(longitudinal)),
-        *(dimensions, expected, least, owner, expires),
+        *(dimensions, expected, least, owner, expires, policy),
+        *(entry.get("aggregate"), otherwise),
     )
+
+
+def _longitudinal(
+    place: str, kind: str, entry: Mapping[str, Any], epsilon: str, problems: _Problems
+) -> str | None:
+    """Return the policy's name, having checked what only it allows."""
+    name = _one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
+    if name not in (None, "fresh") and kind not in ITEM_TYPES:
+        problems.add(f"{place}.longitudinal", f"must be fresh for a {kind}")
+    if name != TwoLayer.name:
+        if "epsilon_permanent" in entry:
+            problems.add(f"{place}.epsilon_permanent", f"is for longitudinal={TwoLayer.name} only")
+    else:
+        of_value = _epsilon(f"{place}.epsilon_permanent", entry.get("epsilon_permanent"), problems)
+        if "epsilon_permanent" in entry and Fraction(of_value) <= Fraction(epsilon):
+            problems.add(f"{place}.epsilon_permanent", "must be above epsilon, that of a report")
+    return name
+
+
+def _aggregation(
+    place: str, entry: Mapping[str, Any], every: object, domain: Domain | None, problems: _Problems
+) -> Encoded | None:
+    """Check ``aggregate`` and ``otherwise``, and return the latter as its metric encodes it."""
+    if domain is None or not {"aggregate", "otherwise"} & entry.keys():
+        return None
+    from .registry_aggregates import otherwise_of, problems_of  # few metrics have any
+
+    found = list(problems_of(entry, every, domain))
+    problems.lines += [f"{place}.{problem}" for problem in found]
+    return None if found else otherwise_of(entry, domain)
 
 
 def _parameters(place: str, entry: object, problems: _Problems) -> dict[str, int]:
@@ -142,18 +195,16 @@ def _parameters(place: str, entry: object, problems: _Problems) -> dict[str, int
     return {}
 
 
-def _domain(
-    place: str, kind: str, entry: Mapping[str, Any], problems: _Problems
-) -> ItemDomain | NumberDomain | None:
+def _domain(place: str, kind: str, entry: Mapping[str, Any], problems: _Problems) -> Domain | None:
     if kind == "boolean":
         return ItemDomain(BOOLEAN_LABELS, boolean=True)
-    if kind in ("category", *SET_TYPES):
+    if kind == KEY_VALUE:
+        return _key_values(place, entry, problems)
+    if kind not in NUMBER_TYPES:
         labels = _labels(f"{place}.values", entry.get("values"), problems)
         return ItemDomain(labels, several=kind in SET_TYPES) if labels else None
-    low, high, step = (
-        _decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max", "step")
-    )
-    unit = _text(f"{place}.unit", entry.get("unit"), problems)
+    low, high, unit = _range(place, entry, problems)
+    step = _decimal(f"{place}.step", entry.get("step"), problems)
     if low is None or high is None or step is None:
         return None
     if step <= 0 or low >= high or (high - low) % step:
@@ -165,6 +216,29 @@ def _domain(
         problems.add(f"{place}.step", f"must leave fewer than {MAX_DOMAIN_SIZE} grid points")
         return None
     return NumberDomain(low, high, step, unit)
+
+
+def _key_values(place: str, entry: Mapping[str, Any], problems: _Problems) -> KeyValueDomain | None:
+    labels = _labels(f"{place}.values", entry.get("values"), problems)
+    if any(MEAN_OF + label in labels for label in labels):
+        problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
+    low, high, unit = _range(place, entry, problems)
+    most = _integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
+    if labels and most > len(labels):
+        problems.add(f"{place}.most", f"must be at most the number of values, {len(labels)}")
+    if low is None or high is None or not labels:
+        return None
+    if low >= high:
+        problems.add(f"{place}.max", "must be above min")
+        return None
+    return KeyValueDomain(ItemDomain(labels), NumberDomain(low, high, high - low, unit), most)
+
+
+def _range(
+    place: str, entry: Mapping[str, Any], problems: _Problems
+) -> tuple[Fraction | None, Fraction | None, str]:
+    low, high = (_decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max"))
+    return low, high, _text(f"{place}.unit", entry.get("unit"), problems)
 
 
 def _segments(entry: object, problems: _Problems) -> dict[str, tuple[str, ...]]:

@@ -1,7 +1,11 @@
 """What became of the values and reports, counted by reason.  The set of reasons is closed.
 
-Reports obey a conservation law: every report ``recorded`` is later counted once under ``uploaded``,
-``rejected``, ``outbox_full``, ``too_old`` or ``revoked``, or it still waits in the outbox.
+Counts obey three laws of conservation.  Every call of ``record``, and every window that is
+``window_closed``, is counted once under what became of it: the first group of reasons, or a
+failure.  Every report ``recorded`` is later counted once under ``uploaded``, ``withheld``,
+``rejected``, ``outbox_full``, ``too_old`` or ``revoked``, or it still waits in the outbox.  Every
+window that is ``window_opened`` is later counted once under ``window_closed`` or
+``window_dropped``, or it is still open.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from .errors import (
     EntropyError,
     ExpiredMetricError,
     InvalidValueError,
+    OptedOutError,
     StoreError,
     TransportError,
     UnknownMetricError,
 )
-from .locks import ProcessLock
+from .locks import ReentrantLock
 
 
 class Reason(StrEnum):
@@ -28,19 +33,29 @@ class Reason(StrEnum):
 
     # calls of record: the value became a report, or it was refused and nothing was drawn
     RECORDED = "recorded"
+    AGGREGATED = "aggregated"  # the value was added to those of its epoch: the window reports them
     CONSENT = "consent"
+    OPTED_OUT = "opted_out"  # by the environment, a policy of the machine or the user's setting
     UNKNOWN_METRIC = "unknown_metric"
     INVALID_VALUE = "invalid_value"
     EXPIRED = "expired"
     ALREADY_REPORTED = "already_reported"
     BUDGET = "budget"
     CLOSED = "closed"
+    QUEUE_FULL = "queue_full"  # values came faster than they could be written down
+    DROPPED = "dropped"  # charged, but the application's on_report did not let it out
+
+    # windows, in which values are aggregated until their epoch is over
+    WINDOW_OPENED = "window_opened"  # by a value, or because its metric reports every epoch
+    WINDOW_CLOSED = "window_closed"  # its one report was made, or refused as a value may be
+    WINDOW_DROPPED = "window_dropped"  # too old for the collector, wiped, or its secret was lost
 
     # reports that waited
     OUTBOX_FULL = "outbox_full"  # the oldest made room
     TOO_OLD = "too_old"
     REVOKED = "revoked"  # wiped when consent was denied
     UPLOADED = "uploaded"  # acknowledged by the collector
+    WITHHELD = "withheld"  # would have been uploaded, but it is a dry run
     REJECTED = "rejected"  # refused for good by the collector
 
     # uploads
@@ -61,7 +76,7 @@ class Stats:
     def __init__(self) -> None:
         """Begin at zero."""
         self._counts: Counter[Reason] = Counter()
-        self._lock = ProcessLock()
+        self._lock = ReentrantLock()  # a signal handler may record while its thread counts
 
     def add(self, reason: Reason, count: int = 1) -> None:
         """Count *reason* another *count* times."""
@@ -83,6 +98,7 @@ def reason_of(error: Exception) -> Reason:
         EntropyError: Reason.ENTROPY,
         ExpiredMetricError: Reason.EXPIRED,
         InvalidValueError: Reason.INVALID_VALUE,
+        OptedOutError: Reason.OPTED_OUT,
         StoreError: Reason.STORE,
         TransportError: Reason.NETWORK,
         UnknownMetricError: Reason.UNKNOWN_METRIC,

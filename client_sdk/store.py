@@ -2,62 +2,39 @@
 
 Law of this layer: all of a transaction or nothing of it; a commit is on the disk before it returns
 (``synchronous=FULL``, since a ledger that forgets its last charges overspends); whatever SQLite
-raises leaves as a StoreError; a damaged or foreign file is never used, mended or replaced.
+raises leaves as a StoreError; a file of a newer version is never touched.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TypeAlias
 
+from . import meta, witness
+from .ballast import Ballast
+from .database import MAX_SIZE, may_mean_full, means_damage, open_in_memory, open_on_disk
+from .dataclass import dataclass
 from .errors import StoreError
-from .locks import ProcessLock
+from .locks import Process, QuietLock, this_process
 from .registry import PathOrStr
+from .schema import FILE_NAME
+from .secret import Secret
 
 if TYPE_CHECKING:
     import sqlite3
 
     Transaction: TypeAlias = sqlite3.Connection
 
-FILE_NAME: Final = "hearsay.sqlite3"
-BUSY_TIMEOUT: Final = 2.0  # seconds that one process waits for another; a commit takes some 10 ms
-SCHEMA_VERSION: Final = 1
 
-_SCHEMA: Final = (
-    """CREATE TABLE charges (
-        digest BLOB NOT NULL,
-        epoch INTEGER NOT NULL,
-        nano INTEGER NOT NULL CHECK (nano > 0),
-        day INTEGER NOT NULL,
-        PRIMARY KEY (digest, epoch)
-    ) WITHOUT ROWID""",
-    """CREATE TABLE reports (
-        number INTEGER PRIMARY KEY,
-        digest BLOB NOT NULL,
-        epoch INTEGER NOT NULL,
-        payload BLOB NOT NULL,
-        segment TEXT NOT NULL,
-        day INTEGER NOT NULL
-    )""",
-    """CREATE TABLE uploads (
-        number INTEGER PRIMARY KEY,
-        id BLOB NOT NULL,
-        body BLOB NOT NULL,
-        reports INTEGER NOT NULL CHECK (reports > 0),
-        sealed_day INTEGER NOT NULL
-    )""",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
+@dataclass()
+class _Open:
+    """A connection and the file behind it."""
 
-# In memory these are left out: such a ledger ends with its process, and simulations open thousands.
-_GUARDS: Final = (
-    """CREATE TRIGGER charges_are_never_changed BEFORE UPDATE ON charges
-        BEGIN SELECT RAISE(ABORT, 'charges: append only'); END""",
-    """CREATE TRIGGER charges_are_never_removed BEFORE DELETE ON charges
-        BEGIN SELECT RAISE(ABORT, 'charges: append only'); END""",
-)
+    connection: sqlite3.Connection
+    inode: int
+    generation: int = 0  # as last told to the witness
 
 
 class Store:
@@ -67,41 +44,58 @@ class Store:
     alone; a store in memory is refused there, or both would spend the same budget.
     """
 
-    def __init__(self, folder: PathOrStr | None) -> None:
-        """Keep the database in *folder*, made for this user only; None: in memory."""
-        self._folder = folder
-        self._lock = ProcessLock()
-        self._connections: dict[int, sqlite3.Connection] = {}  # by process id
+    def __init__(self, folder: PathOrStr | None, max_size: int = MAX_SIZE) -> None:
+        """Keep the database in *folder*, made for this user only; None: in memory.
+
+        Args: max_size: bytes of the database beyond which it takes nothing more.
+        """
+        self._folder = None if folder is None else os.fspath(folder)
+        self._max_size = max_size
+        self._ballast = None if folder is None else Ballast(folder)
+        self.secret = Secret(folder)
+        self._lock = QuietLock()
+        self._open: dict[Process, _Open] = {}
         self._closed = False
+        self._doubts = 0
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, *, growing: bool = False) -> Iterator[Transaction]:
         """Run the block as one transaction: durable when it ends, undone if it raises.
 
-        Raises: StoreError: the database cannot be opened, read or written; nothing happened.
+        Args:   growing: whether it makes reports; on a full disk the room is for those that leave.
+        Raises: StoreError: the database cannot be opened, read or written, or this thread is
+                in a transaction already; nothing happened.
         """
         import sqlite3
 
+        if self._lock.is_mine:  # an application's hook; waiting for itself would never end
+            raise StoreError(f"{FILE_NAME}: a transaction of this thread is not over")
         with self._lock:
+            opened = None
             try:
-                connection = self._connection()
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield connection
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-            except sqlite3.Error as error:
+                opened = self._connection()
+                if growing and self._ballast is not None and not self._ballast.restore():
+                    raise StoreError(f"{FILE_NAME}: the disk is full")
+                yield from _whole(opened.connection)
+                self._tell_witness(opened)
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged name in a message
+                if opened is not None and means_damage(error):
+                    self._let_go()  # the next one opens, and so examines, the file
+                if self._ballast is not None and may_mean_full(error):
+                    self._make_room(self._ballast)
                 raise StoreError(f"{FILE_NAME}: {error}") from error
 
     @property
     def exists(self) -> bool:
         """Whether there is a database yet."""
         if self._folder is None:
-            return bool(self._connections)
+            return bool(self._open)
         return os.path.exists(os.path.join(self._folder, FILE_NAME))
+
+    def take_doubts(self) -> int:
+        """Return how often since the last call a ledger was found damaged, copied or put back."""
+        doubts, self._doubts = self._doubts, 0
+        return doubts
 
     def scrub(self) -> None:
         """Overwrite what deleted rows left.  Raises StoreError if a reader still needs it."""
@@ -111,7 +105,8 @@ class Store:
             try:
                 if not self._has_log():
                     return
-                busy = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
+                busy = self._connection().connection.execute(checkpoint).fetchone()[0]
             except (sqlite3.Error, FileNotFoundError) as error:
                 raise StoreError(f"{FILE_NAME}: {error}") from error
             if busy:
@@ -126,74 +121,66 @@ class Store:
         """Close the database and refuse transactions.  A store in memory forgets everything."""
         with self._lock:
             self._closed = True
-            connection = self._connections.pop(os.getpid(), None)
-            if connection is not None:
-                connection.close()
+            self._let_go()
 
     def _has_log(self) -> bool:
         """Whether the log holds anything; as it empties, deleted rows are overwritten."""
         log = os.path.join(self._folder or "", f"{FILE_NAME}-wal")
         return self._folder is not None and os.path.exists(log) and os.path.getsize(log) > 0
 
-    def _connection(self) -> sqlite3.Connection:
+    def _connection(self) -> _Open:
         if self._closed:
             raise StoreError(f"{FILE_NAME}: was closed")
-        pid = os.getpid()
-        connection = self._connections.get(pid)
-        if connection is None:
-            if self._folder is None and self._connections:
+        process = this_process()
+        opened = self._open.get(process)
+        if self._folder is None:
+            if self._open and opened is None:
                 raise StoreError("data_dir=None: a store in memory ends at a fork")
+            return opened or self._open.setdefault(process, _Open(open_in_memory(), 0))
+        if opened is None or opened.inode != self._inode():
             # a parent's connection stays referenced: closing it here would break the parent's locks
-            connection = self._connections[pid] = _open(self._folder)
-        return connection
+            self._let_go()
+            connection, doubted = open_on_disk(self._folder, self._max_size)
+            self._doubts += doubted
+            opened = self._open[process] = _Open(connection, self._inode())
+        return opened
+
+    def _make_room(self, ballast: Ballast) -> None:
+        """On a full disk, give up the ballast and empty the log into the database."""
+        import sqlite3
+
+        ballast.drop()
+        opened = self._open.get(this_process())
+        if opened is not None:
+            with suppress(sqlite3.Error):
+                opened.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _inode(self) -> int:
+        """Return which file is in place now; 0 if none is."""
+        with suppress(FileNotFoundError):
+            return os.stat(os.path.join(self._folder or "", FILE_NAME)).st_ino
+        return 0
+
+    def _let_go(self) -> None:
+        opened = self._open.pop(this_process(), None)
+        if opened is not None:
+            opened.connection.close()
+
+    def _tell_witness(self, opened: _Open) -> None:
+        if self._folder is None:
+            return
+        generation = int(meta.get(opened.connection, "generation") or 0)
+        if generation != opened.generation:
+            witness.write(self._folder, generation)
+            opened.generation = generation
 
 
-def _open(folder: PathOrStr | None) -> sqlite3.Connection:
-    import sqlite3
-
-    connection = sqlite3.connect(
-        ":memory:" if folder is None else _make_private(folder),
-        timeout=BUSY_TIMEOUT,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    try:
-        if folder is not None:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA secure_delete = ON")
-            _require_sound(connection)
-        _require_schema(connection, _SCHEMA if folder is None else (*_SCHEMA, *_GUARDS))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _make_private(folder: PathOrStr) -> str:
-    """Make *folder* and the database file, readable by this user only, and return the file."""
-    path = os.path.join(folder, FILE_NAME)
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise StoreError(f"data_dir={folder}: must be a folder to write in: {error}") from error
-    return path
-
-
-def _require_sound(connection: sqlite3.Connection) -> None:
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != ("ok",):
-        raise StoreError(f"{FILE_NAME}: is damaged")
-
-
-def _require_schema(connection: sqlite3.Connection, schema: Sequence[str]) -> None:
-    """Create the tables of a new database, by whichever process comes first."""
+def _whole(connection: sqlite3.Connection) -> Iterator[Transaction]:
     connection.execute("BEGIN IMMEDIATE")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in (0, SCHEMA_VERSION):
-        raise StoreError(f"{FILE_NAME}: schema {version} was written by another version")
-    if version == 0:
-        for statement in schema:
-            connection.execute(statement)
-    connection.execute("COMMIT")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from .dataclass import dataclass, field, replace
 from .errors import InvalidParameterError, TransportError
 from .exchange import Exchange
+from .limits import MAX_ANSWER
 
 if TYPE_CHECKING:
     import requests
@@ -19,7 +20,8 @@ USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device a
 TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
 MAX_EXCHANGE: Final = 60.0  # seconds for one upload in all, however long the caller would wait
 _PART: Final = 256  # bytes; an acknowledgement is shorter, and a read waits for all of its part
-MAX_ANSWER: Final = 64 * 1024  # bytes; a rejection for each of 256 columns is a third of it
+JSON: Final = "application/json"
+MESSAGEPACK: Final = "application/msgpack"
 
 _KEY: Final = re.compile(r"[!-~]{1,512}", re.ASCII)
 
@@ -59,7 +61,11 @@ class RequestsTransport:
     """POST over HTTPS: no cookies, no redirects, and headers that are the same on every device."""
 
     def __init__(
-        self, endpoint: str, write_key: str, session: requests.Session | None = None
+        self,
+        endpoint: str,
+        write_key: str,
+        session: requests.Session | None = None,
+        content_type: str = JSON,
     ) -> None:
         """Send to *endpoint*, the base URL of a collector, with *write_key*.
 
@@ -71,7 +77,7 @@ class RequestsTransport:
             rule = "must be 1 to 512 printable ASCII characters without spaces"
             raise InvalidParameterError("write_key", "(hidden)", rule)
         self._auth = _Bearer(write_key)
-        self._given = session
+        self._given, self._content_type = session, content_type
         self._own: dict[int, requests.Session] = {}  # by process id: children share no connection
         self._last: Exchange[Answer] | None = None
 
@@ -100,9 +106,9 @@ class RequestsTransport:
                 self._url,
                 data=body,
                 headers={
-                    "Content-Type": "application/json",
+                    "Content-Type": self._content_type,
                     "User-Agent": USER_AGENT,
-                    "Accept": "application/json",
+                    "Accept": JSON,
                     "Accept-Encoding": "identity",
                 },
                 auth=self._auth,

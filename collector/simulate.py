@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from client_sdk.client import Client
 from client_sdk.consent import Consent
+from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.transport import Transport
 
@@ -71,7 +72,7 @@ def drive(
     for done, person in enumerate(people, 1):
         client = Client(
             "http://127.0.0.1", "", registry, consent=Consent.GRANTED, data_dir=None,
-            transport=transport,
+            transport=transport, mode="manual", opt_outs=NoOptOuts(),
         )  # fmt: skip
         with client:
             for name, value in person.items():

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from client_sdk.caps import Caps
 from client_sdk.client import Client
 from client_sdk.consent import Consent
 from client_sdk.errors import InvalidParameterError, RegistryError
-from client_sdk.ledger import Caps
 from client_sdk.report import from_base64url
 from client_sdk.stats import Reason
 from tests.support.clock import FakeClock
@@ -33,7 +33,7 @@ from tests.support.enumeration import Untouchable
 
 def test_a_recorded_value_is_charged_uploaded_and_acknowledged() -> None:
     transport = ScriptedTransport()
-    with make_client(transport=transport, segment={"platform": "mac"}) as client:
+    with make_client(transport=transport) as client:
         client.record("dark_mode", True)
 
         client.flush()
@@ -44,7 +44,6 @@ def test_a_recorded_value_is_charged_uploaded_and_acknowledged() -> None:
     assert from_base64url(column["metric"]) == metric.digest
     assert (column["epoch"], upload["sealed"]) == (20_000, 20_000)
     assert metric.mechanism.reason(from_base64url(column["payloads"])) is None
-    assert upload["segment"] == {"platform": "mac"}
     assert changed(client) == {"recorded": 1, "uploaded": 1}
 
 
@@ -63,10 +62,11 @@ def test_a_metric_has_one_report_an_epoch_and_a_second_value_draws_nothing(tmp_p
     with make_client(tmp_path, clock=clock) as client:
         client.record("dark_mode", True)
 
-    with make_client(tmp_path, clock=clock, randomness=Untouchable()) as again:
-        again.record("dark_mode", False)
+    again = make_client(tmp_path, clock=clock, randomness=Untouchable())
+    again.record("dark_mode", False)
 
     assert changed(again) == {"already_reported": 1}
+    again.close()
 
 
 def test_a_metric_reports_again_in_its_next_epoch_and_not_before() -> None:

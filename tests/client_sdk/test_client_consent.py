@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from client_sdk.caps import Caps
 from client_sdk.consent import Consent, ConsentSwitch
-from client_sdk.errors import ConsentError, InvalidParameterError
-from client_sdk.ledger import Caps, Ledger
+from client_sdk.errors import InvalidParameterError
+from client_sdk.ledger import Ledger
 from client_sdk.outbox import Outbox
 from client_sdk.recorder import Recorder
+from client_sdk.stats import Reason
 from client_sdk.store import Store
 from tests.support.clock import NOON
 from tests.support.device import REGISTRY, alter, bytes_on_disk, changed, make_client, rows
@@ -160,7 +162,7 @@ class RevokingStore(Store):
         self._switch = switch
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, *, growing: bool = False) -> Iterator[Transaction]:
         self._switch.consent = Consent.DENIED
         with super().transaction() as tx:
             yield tx
@@ -171,9 +173,9 @@ def test_a_value_whose_turn_comes_after_a_revocation_is_not_recorded() -> None:
     recorder = Recorder(
         *(REGISTRY, RevokingStore(switch), Ledger(Caps()), Outbox({}), Untouchable(), switch)
     )
+    pending = recorder.prepare("dark_mode", True, NOON)
 
-    with pytest.raises(ConsentError):
-        recorder.record("dark_mode", True, NOON)
+    assert recorder.commit([pending]) == {Reason.CONSENT: 1}
 
 
 def test_a_revocation_while_an_upload_is_on_its_way_wipes_the_rest(tmp_path: Path) -> None:

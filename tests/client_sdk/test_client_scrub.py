@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from pathlib import Path
 
 from client_sdk import outbox
-from client_sdk.store import FILE_NAME, Store
-from tests.support.device import bytes_on_disk, changed, make_client, rows
+from client_sdk.schema import FILE_NAME
+from client_sdk.store import Store
+from tests.support.device import bytes_on_disk, changed, crashing, make_client, rows
 from tests.support.device_transport import HookedTransport, ScriptedTransport
 
 LOG = f"{FILE_NAME}-wal"
@@ -17,32 +17,32 @@ WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)
 
 def leave_a_sealed_upload(folder: Path) -> bytes:
     """Let a device seal an upload and crash; return the upload."""
-    running, transport = folder.parent / "running", ScriptedTransport([503])
-    client = make_client(running, transport=transport)
+    transport = ScriptedTransport([503])
+    client = make_client(folder, transport=transport)
     client.record("dark_mode", True)
     client.flush()
-    shutil.copytree(running, folder)  # the files as a crash leaves them: the log is not folded in
-    client.close()
+    with crashing(folder):
+        client.close()
     return transport.sent[0]
 
 
-def wipe_and_crash(folder: Path, crashed: Path) -> None:
-    """Wipe what waits in *folder*; leave in *crashed* the files as they are before the scrub."""
+def wipe_and_crash(folder: Path) -> None:
+    """Wipe what waits in *folder*, and crash before the scrub."""
     store = Store(folder)
     with store.transaction() as tx:
         outbox.wipe(tx)
-    shutil.copytree(folder, crashed)
-    store.close()
+    with crashing(folder):
+        store.close()
 
 
 def test_a_crash_between_wipe_and_scrub_is_made_up_for_at_the_next_start(tmp_path: Path) -> None:
-    sealed = leave_a_sealed_upload(tmp_path / "data")
-    wipe_and_crash(tmp_path / "data", tmp_path / "crashed")
-    before = bytes_on_disk(tmp_path / "crashed")
+    sealed = leave_a_sealed_upload(tmp_path)
+    wipe_and_crash(tmp_path)
+    before = bytes_on_disk(tmp_path)
 
-    later = make_client(tmp_path / "crashed", consent="denied")
+    later = make_client(tmp_path, consent="denied")
 
-    after = bytes_on_disk(tmp_path / "crashed")
+    after = bytes_on_disk(tmp_path)
     later.close()
     assert (sealed in before, sealed in after, sealed[-40:] in after) == (True, False, False)
     assert changed(later) == {}
@@ -71,7 +71,7 @@ def test_a_flush_that_outlives_close_does_not_open_the_database_again(tmp_path: 
 
     client.flush()
 
-    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]  # an open one has a log
+    assert not (tmp_path / LOG).exists()  # an open one has a log
     assert rows(tmp_path, WAITING) == [(0, 1)]
     assert changed(client) == {"recorded": 1, "store": 1}
 
@@ -83,5 +83,5 @@ def test_a_denial_after_close_leaves_the_database_closed(tmp_path: Path) -> None
 
     client.set_consent("denied")
 
-    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+    assert not (tmp_path / LOG).exists()
     assert changed(client) == {"recorded": 1, "postponed": 1, "revoked": 1}

@@ -23,7 +23,7 @@ PUBLIC = [
 ]
 POLICY = {  # what was decided rather than what was wrong: no builtin means that
     *("HearsayError", "BudgetExhaustedError", "AlreadyReportedError"),
-    *("ConsentError", "ExpiredMetricError"),
+    *("ConsentError", "OptedOutError", "ExpiredMetricError"),
 }
 
 

@@ -12,12 +12,20 @@ from tests.support.device import ENDPOINT, KEY, metric_text
 
 NEVER_ON_A_DEVICE = {"flask", "msgspec", "numpy", "redis"}
 ONLY_WHEN_NEEDED = {"requests", "sqlite3", "ssl", "urllib3"}
+TOO_DEAR = {
+    "ast",
+    "dataclasses",
+    "dis",
+    "inspect",
+    "pkgutil",
+    "tokenize",
+}  # of the standard library
 
 _SHOW = "\nimport sys; print(*sys.modules)"
 _CLIENT = (
     "import client_sdk\n"
     "client = client_sdk.Client({endpoint!r}, {key!r}, {registry!r},"
-    " consent={consent!r}, data_dir={data_dir!r})\n"
+    " consent={consent!r}, data_dir={data_dir!r}, mode={mode!r})\n"
 )
 
 
@@ -35,18 +43,26 @@ def test_an_import_loads_neither_network_nor_database(snippet: str) -> None:
     assert not modules_after(snippet) & (ONLY_WHEN_NEEDED | NEVER_ON_A_DEVICE)
 
 
+def test_an_import_without_a_name_loads_nothing_else() -> None:
+    """The price of the SDK is paid by those who make a client."""
+    added = modules_after("import client_sdk") - modules_after("")
+
+    assert added <= {"__future__", "client_sdk"}
+
+
 @pytest.mark.parametrize(
-    ("consent", "action", "loaded"),
+    ("mode", "consent", "action", "loaded"),
     [
-        ("granted", "", set()),
-        ("granted", "client.record('dark_mode', True)", {"sqlite3"}),
-        ("granted", "client.flush(); client.close()", set()),
-        ("unknown", "client.record('dark_mode', True); client.close()", set()),
-        ("denied", "client.record('dark_mode', True); client.close()", set()),
+        ("background", "granted", "", set()),
+        ("manual", "granted", "client.record('dark_mode', True)", {"sqlite3"}),
+        ("background", "granted", "client.record('dark_mode', True); client.close()", {"sqlite3"}),
+        ("background", "granted", "client.flush(); client.close()", set()),
+        ("background", "unknown", "client.record('dark_mode', True); client.close()", set()),
+        ("background", "denied", "client.record('dark_mode', True); client.close()", set()),
     ],
 )
 def test_a_client_loads_only_what_it_needs(
-    tmp_path: Path, consent: str, action: str, loaded: set[str]
+    tmp_path: Path, mode: str, consent: str, action: str, loaded: set[str]
 ) -> None:
     registry = tmp_path / "metrics.toml"
     registry.write_text('schema = 1\napp = "demo"\n' + metric_text("dark_mode"))
@@ -55,9 +71,10 @@ def test_a_client_loads_only_what_it_needs(
         key=KEY,
         registry=str(registry),
         consent=consent,
+        mode=mode,
         data_dir=str(tmp_path / "data"),
     )
 
     modules = modules_after(snippet + action)
 
-    assert modules & (ONLY_WHEN_NEEDED | NEVER_ON_A_DEVICE) == loaded
+    assert modules & (ONLY_WHEN_NEEDED | NEVER_ON_A_DEVICE | TOO_DEAR) == loaded

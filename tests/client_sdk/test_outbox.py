@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from client_sdk import outbox
-from client_sdk.errors import EntropyError
+from client_sdk import outbox, sealing
+from client_sdk.bounds import DEVICE
+from client_sdk.dataclass import replace
+from client_sdk.epoch import day_of
+from client_sdk.errors import EntropyError, TransportError
 from client_sdk.limits import (
     MAX_DEVICE_BODY,
     MAX_PENDING_REPORTS,
+    MAX_PENDING_SIZE,
     MAX_REPORT_AGE,
     MAX_UPLOAD_REPORTS,
     UPLOAD_ID_SIZE,
 )
-from client_sdk.outbox import Outbox, Sealed
+from client_sdk.outbox import Outbox
 from client_sdk.randomness import Randomness
 from client_sdk.report import Report, from_base64url
+from client_sdk.sealing import MAX_SEALED, Sealed, Sealer
 from client_sdk.store import Store
-from tests.support.device_transport import NoEntropy, reports_in
+from tests.support.device_desk import Desk
+from tests.support.device_transport import NoEntropy, ScriptedTransport, reports_in
 from tests.support.seeded import SeededRandomness
 
 DAY = 20_000
+LOST = TransportError("lost")
 
 
 def put(
@@ -33,14 +41,15 @@ def put(
     box = Outbox({"platform": platform})
     with store.transaction() as tx:
         return sum(
-            box.put(tx, Report(b"digest", epoch, bytes(size)), day) for epoch in range(count)
+            box.put(tx, Report(b"digest", epoch, bytes(size)), day, ["platform"])
+            for epoch in range(count)
         )
 
 
 def take(store: Store, day: int = DAY, randomness: Randomness | None = None) -> Sealed | None:
     drawn = SeededRandomness(b"ids") if randomness is None else randomness
     with store.transaction() as tx:
-        return outbox.next_upload(tx, day, drawn)
+        return Sealer(drawn).next_upload(tx, day)
 
 
 def take_all(store: Store) -> list[Sealed]:
@@ -49,7 +58,7 @@ def take_all(store: Store) -> list[Sealed]:
     while (upload := take(store, randomness=randomness)) is not None:
         taken.append(upload)
         with store.transaction() as tx:
-            outbox.remove(tx, upload.upload_id)
+            sealing.remove(tx, upload.upload_id)
     return taken
 
 
@@ -110,7 +119,7 @@ def test_removing_an_upload_twice_counts_once() -> None:
     assert upload is not None
 
     with store.transaction() as tx:
-        removed = [outbox.remove(tx, upload.upload_id) for _ in range(2)]
+        removed = [sealing.remove(tx, upload.upload_id) for _ in range(2)]
 
     assert removed == [True, False]
 
@@ -129,6 +138,46 @@ def test_a_full_outbox_drops_its_oldest_reports() -> None:
     assert epochs == list(range(7, MAX_PENDING_REPORTS + 7))
 
 
+def test_an_outbox_of_large_reports_keeps_its_newest_within_its_size() -> None:
+    store, size = Store(None), 10_000
+    count = MAX_PENDING_SIZE // size + 9
+
+    dropped = put(store, count=count, size=size)
+
+    with store.transaction() as tx:
+        epochs = [epoch for (epoch,) in tx.execute("SELECT epoch FROM reports ORDER BY number")]
+    assert dropped == 9
+    assert epochs == list(range(9, count))
+
+
+def test_a_bound_with_slack_is_passed_by_no_more_than_the_slack() -> None:
+    store, most = Store(None), 0
+    box = Outbox({}, replace(DEVICE, reports=100, slack=10))
+
+    for epoch in range(300):
+        with store.transaction() as tx:
+            box.put(tx, Report(b"digest", epoch, b"\x01"), DAY, ())
+        most = max(most, waiting(store))
+
+    assert 100 <= most <= 110
+
+
+def test_a_report_carries_only_the_dimensions_that_its_metric_keeps_apart() -> None:
+    store, box = Store(None), Outbox({"platform": "mac", "plan": "free"})
+    dimensions = [("platform",), (), ("plan", "platform"), ("channel",), ("platform",)]
+
+    with store.transaction() as tx:
+        for epoch, kept in enumerate(dimensions):
+            box.put(tx, Report(b"digest", epoch, b"\x01"), DAY, kept)
+
+    found = [(json.loads(u.body)["segment"], u.reports) for u in take_all(store)]
+    assert found == [
+        ({"platform": "mac"}, 2),
+        ({}, 2),
+        ({"plan": "free", "platform": "mac"}, 1),
+    ]
+
+
 def test_an_upload_holds_no_more_than_its_number_of_reports() -> None:
     store = Store(None)
     put(store, count=MAX_UPLOAD_REPORTS + 1)
@@ -138,13 +187,13 @@ def test_an_upload_holds_no_more_than_its_number_of_reports() -> None:
 
 @pytest.mark.parametrize("size", [1, 128, 1_024, 10_000])
 def test_an_upload_fits_the_body_of_a_device(size: int) -> None:
-    store = Store(None)
-    put(store, count=MAX_UPLOAD_REPORTS, size=size)
+    store, count = Store(None), min(MAX_UPLOAD_REPORTS, MAX_PENDING_SIZE // size)
+    put(store, count=count, size=size)
 
     uploads = take_all(store)
 
     assert max(len(upload.body) for upload in uploads) <= MAX_DEVICE_BODY
-    assert sum(upload.reports for upload in uploads) == MAX_UPLOAD_REPORTS
+    assert sum(upload.reports for upload in uploads) == count
 
 
 def test_reports_of_two_segments_never_share_an_upload() -> None:
@@ -189,3 +238,34 @@ def test_upload_ids_are_never_repeated() -> None:
     ids = [upload.upload_id for upload in take_all(store)]
 
     assert len(set(ids)) == len(ids) == 3
+
+
+def test_a_month_offline_keeps_the_bounds_and_counts_every_report(tmp_path: Path) -> None:
+    """Law: what was put is waiting, too old, or was dropped; the disk stays below a megabyte."""
+    desk, recorded, dropped = Desk(ScriptedTransport([LOST] * 40), store=Store(tmp_path)), 0, 0
+    for _ in range(30):
+        day = day_of(desk.clock())
+        with desk.store.transaction() as tx:
+            for number in range(40):
+                report = Report(number.to_bytes(6, "big"), day, bytes(16))
+                dropped += Outbox({}).put(tx, report, day, ())
+        recorded += 40
+        desk.flush()
+        desk.clock.advance(days=1)
+
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert dropped > 0
+    assert desk.counts()["too_old"] > 0
+    assert recorded == desk.waiting() + dropped + desk.counts()["too_old"]
+    assert desk.waiting() <= MAX_PENDING_REPORTS + MAX_SEALED * MAX_UPLOAD_REPORTS
+    assert size <= 1024 * 1024
+
+
+def test_500_waiting_reports_take_less_than_a_megabyte(tmp_path: Path) -> None:
+    """Law: ballast, log and all, after as many transactions as reports."""
+    box, store = Outbox({"platform": "mac"}), Store(tmp_path)
+    for epoch in range(MAX_PENDING_REPORTS):
+        with store.transaction(growing=True) as tx:
+            box.put(tx, Report(b"digest", epoch, bytes(16)), DAY, ["platform"])
+
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1024 * 1024

@@ -11,7 +11,16 @@ from client_sdk.errors import RegistryError, UnknownMetricError
 from client_sdk.mechanisms import names
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
+from tests.support.registries import (
+    BOOLEAN,
+    CATEGORY,
+    HEAD,
+    NUMBER,
+    SET,
+    TWO_LAYER,
+    file_with,
+    table,
+)
 
 GOOD = HEAD + table("dark_mode", BOOLEAN) + table("plan", CATEGORY) + table("session", NUMBER)
 
@@ -66,7 +75,16 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
         (BOOLEAN, "type", '"bool"', "metrics.m.type: must be one of boolean, category"),
         (BOOLEAN, "type", None, "metrics.m.type: must be one of"),
         (BOOLEAN, "every", '"2d"', "metrics.m.every: must be one of 1h, 1d, 7d, once"),
-        (BOOLEAN, "longitudinal", '"permanent"', "metrics.m.longitudinal: must be one of fresh"),
+        (BOOLEAN, "longitudinal", '"often"', "metrics.m.longitudinal: must be one of fresh, "),
+        (NUMBER, "longitudinal", '"permanent"', "metrics.m.longitudinal: must be fresh for a"),
+        (SET, "longitudinal", '"permanent"', "metrics.m.longitudinal: must be fresh for a set"),
+        (BOOLEAN, "longitudinal", '"two_layer"', "metrics.m.epsilon_permanent: must be a decimal"),
+        (TWO_LAYER, "epsilon_permanent", '"1e3"', "metrics.m.epsilon_permanent: must be a dec"),
+        (TWO_LAYER, "epsilon_permanent", '"1.00"', "metrics.m.epsilon_permanent: must be above"),
+        (TWO_LAYER, "longitudinal", '"fresh"', "metrics.m.epsilon_permanent: is for longitudi"),
+        (TWO_LAYER, "epsilon_permanent", '"99"', "metrics.m: epsilon=99: must be"),
+        (TWO_LAYER, "mechanism", '"rappor"', "metrics.m: mechanism=rappor: has no pure channel"),
+        (TWO_LAYER, "mechanism", '"exponential"', "metrics.m: mechanism=exponential: has no pur"),
         (BOOLEAN, "mechanism", "1", 'metrics.m.mechanism: must be "auto" or'),
         (BOOLEAN, "mechanism", '"magic"', "metrics.m: mechanism=magic: is not known"),
         (BOOLEAN, "mechanism", '"discrete_laplace"', "metrics.m: mechanism=discrete_laplace: does"),

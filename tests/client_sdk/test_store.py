@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from client_sdk.errors import EntropyError, StoreError
-from client_sdk.store import FILE_NAME, Store
-from tests.support.device import rows
+from client_sdk.schema import FILE_NAME, SCHEMA_VERSION
+from client_sdk.secret import SECRET_FILE
+from client_sdk.store import Store
+from client_sdk.witness import WITNESS_FILE
+from tests.support.device import alter, rows
 
-INSERT = "INSERT INTO charges (digest, epoch, nano, day) VALUES (x'00', 0, 1, 0)"
+INSERT = "INSERT INTO charges VALUES (x'', x'00', 0, 1, 0, 0)"
 COUNT = "SELECT count(*) FROM charges"
 
 
@@ -77,9 +80,12 @@ def test_folder_and_files_are_readable_by_their_user_only(tmp_path: Path) -> Non
 
     insert(store)
 
+    with store.transaction() as tx:
+        store.secret.get(tx)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert modes == {FILE_NAME: 0o600, f"{FILE_NAME}-wal": 0o600, f"{FILE_NAME}-shm": 0o600}
+    assert modes.keys() >= {FILE_NAME, f"{FILE_NAME}-wal", WITNESS_FILE, SECRET_FILE}
+    assert set(modes.values()) == {0o600}
     store.close()
 
 
@@ -119,36 +125,42 @@ def test_a_closed_store_refuses_and_opens_nothing(tmp_path: Path, in_memory: boo
     assert not store.exists
 
 
-def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_bytes(b"not a database, " * 512)
-
-    with pytest.raises(StoreError, match="not a database"):
-        insert(Store(tmp_path))
-
-    assert (tmp_path / FILE_NAME).read_bytes() == b"not a database, " * 512
-
-
-@pytest.mark.parametrize("page", range(4))
-def test_a_database_with_a_page_overwritten_is_refused(tmp_path: Path, page: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "age"), [(SCHEMA_VERSION + 1, "a newer"), (1, "an unreleased")]
+)
+def test_a_database_of_another_version_is_refused_and_never_touched(
+    tmp_path: Path, version: int, age: str
+) -> None:
     store = Store(tmp_path)
     insert(store)
     store.close()
-    whole = bytearray((tmp_path / FILE_NAME).read_bytes())
-    whole[page * 4096 : page * 4096 + 1024] = b"\xa5" * 1024
-    (tmp_path / FILE_NAME).write_bytes(whole)
+    alter(tmp_path, f"PRAGMA user_version = {version}")
+    before = (tmp_path / FILE_NAME).read_bytes()
 
-    with pytest.raises(StoreError, match=r"is damaged|is not a database"):
+    with pytest.raises(StoreError, match=f"schema {version} was written by {age} version"):
         look(Store(tmp_path))
 
+    assert (tmp_path / FILE_NAME).read_bytes() == before
 
-def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    alter(tmp_path, "CREATE TABLE theirs (anything)")
+
+    with pytest.raises(StoreError, match="belongs to another program"):
+        look(Store(tmp_path))
+
+    assert rows(tmp_path, "SELECT count(*) FROM theirs") == [(0,)]
+
+
+def test_a_thread_in_a_transaction_that_asks_for_another_is_refused_at_once() -> None:
+    store = Store(None)
+
     with store.transaction() as tx:
-        tx.execute("PRAGMA user_version = 999")
-    store.close()
+        with pytest.raises(StoreError, match="is not over"):
+            insert(store)
+        tx.execute(INSERT)
 
-    with pytest.raises(StoreError, match="schema 999"):
-        look(Store(tmp_path))
+    look(store)
 
 
 def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from client_sdk.errors import StoreError
-from client_sdk.store import FILE_NAME, Store
+from client_sdk.schema import FILE_NAME
+from client_sdk.store import Store
 
 SECRET = b"payload-to-be-forgotten"
 

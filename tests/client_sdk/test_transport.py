@@ -12,7 +12,8 @@ import requests
 
 from client_sdk.client import Client
 from client_sdk.errors import TransportError
-from client_sdk.transport import MAX_ANSWER, Answer, RequestsTransport
+from client_sdk.limits import MAX_ANSWER
+from client_sdk.transport import Answer, RequestsTransport
 from tests.support.device import CANARY, KEY, REGISTRY, changed
 
 BODY = b'{"v":1}'

@@ -77,7 +77,7 @@ def test_a_dripping_answer_is_given_up_and_its_status_counts(dripping: Dripping)
 
 
 def test_close_is_not_held_by_a_dripping_answer(dripping: Dripping) -> None:
-    client = Client(dripping.url, KEY, REGISTRY, consent="granted", data_dir=None)
+    client = Client(dripping.url, KEY, REGISTRY, consent="granted", data_dir=None, mode="manual")
     client.record("dark_mode", True)
 
     client.close()

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk import outbox
+from client_sdk.answers import Outcome, outcome_of
 from client_sdk.consent import Consent
 from client_sdk.errors import TransportError
-from client_sdk.uploader import MAX_BACKOFF, Outcome, outcome_of
+from client_sdk.schedule import MAX_BACKOFF
 from tests.support.device_desk import Desk
 from tests.support.device_transport import HookedTransport, LossyCollector, ScriptedTransport
 

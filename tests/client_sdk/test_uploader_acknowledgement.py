@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from client_sdk.transport import MAX_ANSWER, Answer
-from client_sdk.uploader import read_acknowledgement
+from client_sdk.answers import read_acknowledgement
+from client_sdk.limits import MAX_ANSWER
+from client_sdk.transport import Answer
 from tests.support.device_desk import Desk
 from tests.support.device_transport import ScriptedTransport
 

@@ -6,12 +6,11 @@ import json
 
 import pytest
 
-from client_sdk import outbox
 from client_sdk.consent import Consent
 from client_sdk.epoch import day_of
-from client_sdk.outbox import MAX_SEALED
+from client_sdk.schedule import MAX_BACKOFF
+from client_sdk.sealing import MAX_SEALED, Sealer
 from client_sdk.transport import Answer
-from client_sdk.uploader import MAX_BACKOFF
 from tests.support.device_desk import Desk
 from tests.support.device_transport import HookedTransport, ScriptedTransport
 from tests.support.seeded import SeededRandomness
@@ -82,7 +81,7 @@ def test_deferring_what_was_wiped_seals_nothing() -> None:
     desk.put(2)
 
     with desk.store.transaction() as tx:
-        outbox.defer(tx, b"gone", day_of(desk.clock()), SeededRandomness(b"ids"))
+        Sealer(SeededRandomness(b"ids")).defer(tx, b"gone", day_of(desk.clock()))
 
     with desk.store.transaction() as tx:
         assert tx.execute("SELECT count(*) FROM uploads").fetchone() == (0,)

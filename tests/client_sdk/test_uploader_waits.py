@@ -6,8 +6,8 @@ import pytest
 
 from client_sdk.epoch import DAY
 from client_sdk.errors import TransportError
+from client_sdk.schedule import FIRST_BACKOFF, MAX_BACKOFF, MAX_RETRY_AFTER
 from client_sdk.transport import Answer
-from client_sdk.uploader import FIRST_BACKOFF, MAX_BACKOFF, MAX_RETRY_AFTER
 from tests.support.device_desk import Desk
 from tests.support.device_transport import ScriptedTransport
 from tests.support.seeded import SeededRandomness

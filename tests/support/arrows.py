@@ -11,8 +11,8 @@ PACKAGES: Final = ("client_sdk", "collector")
 
 # What the collector takes from the device: contracts, never the device's own machinery.
 SHARED: Final = {
-    *("errors", "epoch", "limits", "mechanisms", "metric", "registry", "report"),
-    "mechanism_choice",  # the plan compares what auto compares
+    *("dataclass", "errors", "epoch", "limits", "mechanisms", "metric", "registry", "report"),
+    *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
 }
 # They drive real clients, or attack mechanisms with the device's own randomness.
 DEVICE_USERS: Final = (
@@ -34,13 +34,18 @@ HOMES: Final = {
     "redis": ("collector.storage",),
     "flask": ("collector.web",),
     "werkzeug": ("collector.web",),
+    "prometheus_client": ("collector.telemetry",),
     "requests": ("client_sdk.transport", "collector.demo"),
     "urllib3": ("client_sdk.transport",),  # what requests lets through of its own errors
+    "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
     "collector.web": ("collector.web", "collector.cli"),
+    "dataclasses": ("collector",),  # the device has its own, which loads less
+    "pkgutil": ("collector", "client_sdk.module_names"),  # it loads inspect
 }
 LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the device: in functions
 PURE: Final = (
     "collector.intake",
+    "collector.credentials",
     "collector.estimate",
     "collector.distribution",
     "collector.analytics",
@@ -86,7 +91,7 @@ def _broken(module: str, found: Import) -> Iterator[str]:
     if _below(module, "client_sdk"):
         if root == "collector":
             yield "the device never imports the collector"
-        elif root not in {*sys.stdlib_module_names, "client_sdk", "requests", "urllib3"}:
+        elif root not in {*sys.stdlib_module_names, "client_sdk", "requests", "urllib3", "pytest"}:
             yield "the device has the standard library only"
         if root in LAZY and not found.lazy:
             yield f"{root} is imported when first needed"

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from client_sdk.caps import Caps
 from client_sdk.client import Client
 from client_sdk.consent import Consent
-from client_sdk.ledger import Caps
+from client_sdk.opt_out import NoOptOuts, OptOuts
 from client_sdk.randomness import Randomness
+from client_sdk.recorder import OnReport, ReportView
 from client_sdk.registry import Registry
-from client_sdk.store import FILE_NAME
+from client_sdk.schema import FILE_NAME
 from client_sdk.transport import Transport
 from tests.support.clock import FakeClock
 from tests.support.device_transport import ScriptedTransport
 
 ENDPOINT: Final = "https://collector.example"
 KEY: Final = "key-of-the-demo-application"
+PATIENCE: Final = 20.0  # seconds that a busy machine may take to write a queue down
 CANARY: Final = "canary-7c1f9e52-only-the-user-knows"
 
 _METRIC: Final = """
@@ -79,9 +83,14 @@ def make_client(
     caps: Caps | None = None,
     segment: Mapping[str, str] | None = None,
     randomness: Randomness | None = None,
+    mode: str = "manual",
+    opt_outs: OptOuts | None = None,
+    on_report: OnReport | None = None,
+    **options: Any,
 ) -> Client:
-    """Return a client with fakes for all that is not given."""
-    return Client(
+    """Return a client with fakes for all that is not given, and without a thread."""
+    clock = FakeClock() if clock is None else clock
+    client = Client(
         ENDPOINT,
         KEY,
         registry,
@@ -90,9 +99,27 @@ def make_client(
         segment=segment,
         caps=Caps() if caps is None else caps,
         transport=ScriptedTransport() if transport is None else transport,
-        clock=FakeClock() if clock is None else clock,
+        on_report=on_report,
+        clock=clock,
+        uptime=clock.uptime if isinstance(clock, FakeClock) else None,
         randomness=randomness,
+        mode=mode,
+        opt_outs=NoOptOuts() if opt_outs is None else opt_outs,
+        **options,
     )
+    if mode == "background":
+        client._engine.patience = PATIENCE
+    return client
+
+
+def collecting(seen: list[ReportView]) -> OnReport:
+    """Return a hook that adds each report to *seen* and lets it out."""
+
+    def collect(report: ReportView) -> bool:
+        seen.append(report)
+        return True
+
+    return collect
 
 
 def changed(client: Client) -> dict[str, int]:
@@ -114,6 +141,18 @@ def alter(folder: Path, statement: str) -> None:
     connection = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
     connection.execute(statement)
     connection.close()
+
+
+@contextmanager
+def crashing(folder: Path) -> Iterator[None]:
+    """Undo, in place, what the block did to the files in *folder*: it was never reached."""
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    yield
+    for path in folder.iterdir():
+        if path not in before:
+            path.unlink()
+    for path, content in before.items():
+        path.write_bytes(content)
 
 
 def bytes_on_disk(folder: Path) -> bytes:

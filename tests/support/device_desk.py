@@ -19,8 +19,14 @@ from tests.support.seeded import SeededRandomness
 class Desk:
     """An uploader with its fakes at hand."""
 
-    def __init__(self, transport: Transport, randomness: Randomness | None = None) -> None:
-        self.store, self.clock, self.stats = Store(None), FakeClock(), Stats()
+    def __init__(
+        self,
+        transport: Transport,
+        randomness: Randomness | None = None,
+        store: Store | None = None,
+        clock: FakeClock | None = None,
+    ) -> None:
+        self.store, self.clock, self.stats = store or Store(None), clock or FakeClock(), Stats()
         self.switch = ConsentSwitch(Consent.GRANTED)
         self.uploader = Uploader(
             self.store,
@@ -35,7 +41,8 @@ class Desk:
         day = day_of(self.clock())
         with self.store.transaction() as tx:
             for epoch in range(count):
-                Outbox({"platform": platform}).put(tx, Report(b"digest", epoch, b"\x01"), day)
+                report = Report(b"digest", epoch, b"\x01")
+                Outbox({"platform": platform}).put(tx, report, day, ["platform"])
 
     def flush(self, timeout: float = 60.0) -> None:
         self.uploader.flush(timeout)

@@ -13,9 +13,10 @@ from client_sdk.errors import TransportError
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.metric import Metric
+from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry
+from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.transport import Answer, RequestsTransport, Transport
-from client_sdk.uploader import MAX_BACKOFF
 from collector.segments import segment_text
 from collector.storage import Storage
 from collector.wire import JSON, decode
@@ -81,6 +82,8 @@ def send_reports(
             segment=platform,
             transport=transport,
             clock=clock,
+            mode="manual",
+            opt_outs=NoOptOuts(),
         ) as client:
             for metric in registry:
                 client.record(metric.name, _value(metric, person))
@@ -92,11 +95,11 @@ def send_reports(
             assert client.stats()["uploaded"] == len(registry.metrics), client.stats()
 
 
-def tallies_of(bodies: Iterable[bytes], registry: Registry) -> Tallies:
+def tallies_of(bodies: Iterable[bytes], registry: Registry, content_type: str = JSON) -> Tallies:
     """Return the tallies of *bodies* by the slow, obvious way: one payload after another."""
     cells: Counter[tuple[str, int, str, int]] = Counter()
     for body in bodies:
-        upload = decode(body, JSON)
+        upload = decode(body, content_type)
         for column in upload.columns:
             metric = registry.by_digest[column.metric]
             text = segment_text(metric, upload.segment)
@@ -106,18 +109,22 @@ def tallies_of(bodies: Iterable[bytes], registry: Registry) -> Tallies:
     return _nonzero(cells)
 
 
-def stored_tallies(storage: Storage, registry: Registry, bodies: Iterable[bytes]) -> Tallies:
+def stored_tallies(
+    storage: Storage, registry: Registry, bodies: Iterable[bytes], content_type: str = JSON
+) -> Tallies:
     """Return what *storage* holds of every metric in all epochs that occur in *bodies*."""
     epochs = {
-        (column.metric, column.epoch) for body in bodies for column in decode(body, JSON).columns
+        (column.metric, column.epoch)
+        for body in bodies
+        for column in decode(body, content_type).columns
     }
     cells: Counter[tuple[str, int, str, int]] = Counter()
     for metric in registry:
         wanted = sorted(epoch for digest, epoch in epochs if digest == metric.digest)
-        for (epoch, text), vectors in storage.tallies(metric.digest, wanted).items():
+        for cell, vectors in storage.tallies(metric.digest, wanted).items():
             for vector in vectors:
                 for index, count in enumerate(_unpacked(vector)):
-                    cells[metric.name, epoch, text, index] += count
+                    cells[metric.name, cell.epoch, cell.segment, index] += count
     return _nonzero(cells)
 
 

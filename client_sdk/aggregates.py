@@ -1,0 +1,161 @@
+"""Aggregates: how the values of one epoch become the one value that is reported.
+
+An aggregate takes values one at a time and keeps a state of bounded size, whatever comes.  But for
+``last``, their order does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+from .dataclass import dataclass
+from .metric import Domain, Encoded, Metric, NumberDomain
+from .state_bytes import ITEM_SIZE, REACH, bounded, dump, load, size_of
+
+KEPT: Final = 64  # different items of an epoch that are counted exactly
+_COUNT: Final = 4  # bytes
+_MOST: Final = (1 << 8 * _COUNT) - 1
+
+
+@dataclass(frozen=True)
+class Last:
+    """The value that came last; the base of the others, whose state is a value too."""
+
+    name: ClassVar[str] = "last"
+    domain: Domain
+
+    @property
+    def size(self) -> int:
+        """Bytes of any state."""
+        return size_of(self.domain)
+
+    def addend(self, value: object, metric: str) -> Encoded:
+        """Return *value* as ``add`` takes it.  Raises InvalidValueError, which names *metric*."""
+        return self.domain.encode(value, metric)
+
+    def add(self, state: Any, addend: Any) -> Any:
+        """Return the state after *addend*; *state* is None before the first."""
+        return addend
+
+    def result(self, state: Any) -> Encoded:
+        """Return the value to report."""
+        value: Encoded = state
+        return value
+
+    def dump(self, state: Any) -> bytes:
+        """Return *state* as ``size`` bytes."""
+        return dump(self.domain, state)
+
+    def load(self, data: bytes) -> Any:
+        """Return the state that was dumped."""
+        return load(self.domain, data)
+
+
+class Max(Last):
+    """The largest number."""
+
+    name = "max"
+
+    def add(self, state: Any, addend: Any) -> Any:
+        """Return the larger one."""
+        return addend if state is None else max(state, addend)
+
+
+class AnyTrue(Max):
+    """True if any value was."""
+
+    name = "any"
+
+
+class Sum(Last):
+    """The sum of all numbers as they were given, clamped to the range only when it is reported.
+
+    The state is the position of the sum on the grid.  Far outside the range it is cut off.
+    """
+
+    name = "sum"
+
+    def addend(self, value: object, metric: str) -> Encoded:
+        """Return *value* in steps, exactly."""
+        grid = self._grid
+        return self._cut(grid.exact(value, metric) / grid.step)
+
+    def add(self, state: Any, addend: Any) -> Any:
+        """Return the position after another *addend* steps."""
+        grid = self._grid
+        before = -grid.minimum / grid.step if state is None else state
+        return self._cut(bounded(before + addend))
+
+    def result(self, state: Any) -> Encoded:
+        """Return the position, clamped to the range."""
+        return min(max(Fraction(state), Fraction(0)), Fraction(self.domain.size - 1))
+
+    @property
+    def _grid(self) -> NumberDomain:
+        assert isinstance(self.domain, NumberDomain)  # noqa: S101 - the registry sees to it
+        return self.domain
+
+    def _cut(self, number: Fraction) -> Fraction:
+        reach = Fraction(self.domain.size << REACH)
+        return min(max(number, -reach), reach)
+
+
+class MostCommon(Last):
+    """The item that came most often; of several, the first in the order of the domain.
+
+    The state is a count by item.  If more than KEPT different ones come, a new one takes the place
+    and the count of the rarest, so that whatever comes often enough is always kept.
+
+    Source: Metwally, Agrawal, El Abbadi, *Efficient computation of frequent and top-k elements in
+        data streams*, ICDT 2005 (space saving).
+    """
+
+    name = "most_common"
+
+    @property
+    def size(self) -> int:
+        """Bytes of all counts that may be kept."""
+        return min(self.domain.size, KEPT) * (ITEM_SIZE + _COUNT)
+
+    def add(self, state: Any, addend: Any) -> Any:
+        """Return the counts with *addend* once more."""
+        counts: dict[int, int] = dict(state or {})
+        if addend not in counts and len(counts) == KEPT:
+            rarest = min(counts, key=lambda item: (counts[item], -item))
+            counts[addend] = counts.pop(rarest)
+        counts[addend] = min(counts.get(addend, 0) + 1, _MOST)
+        return counts
+
+    def result(self, state: Any) -> Encoded:
+        """Return the item with the largest count."""
+        return int(min(state, key=lambda item: (-state[item], item)))
+
+    def dump(self, state: Any) -> bytes:
+        """Return the counts by item, and zeros where fewer are kept than may be."""
+        cells = (
+            item.to_bytes(ITEM_SIZE, "big") + count.to_bytes(_COUNT, "big")
+            for item, count in sorted(state.items())
+        )
+        return b"".join(cells).ljust(self.size, b"\0")
+
+    def load(self, data: bytes) -> Any:
+        """Return the counts that are not zero."""
+        cells = _pieces(data, ITEM_SIZE + _COUNT)
+        counts = {int.from_bytes(c[:ITEM_SIZE], "big"): c[ITEM_SIZE:] for c in cells if any(c)}
+        return {item: int.from_bytes(count, "big") for item, count in counts.items()}
+
+
+_KINDS: Final[dict[str, type[Last]]] = {
+    kind.name: kind for kind in (Last, Max, AnyTrue, Sum, MostCommon)
+}
+
+
+def aggregate_of(metric: Metric) -> Last:
+    """Return the aggregate of *metric*, which has one."""
+    return _KINDS[str(metric.aggregate)](metric.domain)
+
+
+def _pieces(data: bytes, size: int) -> Iterable[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))

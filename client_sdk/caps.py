@@ -1,0 +1,69 @@
+"""The caps: the most that an application ever spends on a person."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .dataclass import dataclass
+from .errors import InvalidParameterError
+from .limits import (
+    DEFAULT_CAP_DELTA,
+    DEFAULT_CAP_LIFETIME,
+    DEFAULT_CAP_METRIC_WEEK,
+    DEFAULT_CAP_REPORT,
+    DEFAULT_CAP_WEEK,
+)
+
+NANO: Final = 9  # decimals of epsilon
+PICO: Final = 12  # decimals of delta
+
+
+@dataclass(frozen=True, init=False)
+class Caps:
+    """The most epsilon and delta this application ever spends on a person.
+
+    Compiled into the application: no registry and no answer of a server can raise them.
+    """
+
+    report: int  # nano-epsilon of one report
+    metric_week: int  # nano-epsilon of any seven days, of one metric
+    week: int  # nano-epsilon of any seven days, of all metrics together
+    lifetime: int  # nano-epsilon of the ledger's life, of all metrics together
+    delta: int  # whole 1e-12 of the ledger's life, of all metrics together; their sum
+
+    def __init__(
+        self,
+        report: str = DEFAULT_CAP_REPORT,
+        metric_week: str = DEFAULT_CAP_METRIC_WEEK,
+        week: str = DEFAULT_CAP_WEEK,
+        lifetime: str = DEFAULT_CAP_LIFETIME,
+        delta: str = DEFAULT_CAP_DELTA,
+    ) -> None:
+        """Take decimals in quotes: epsilon in nats, and *delta*, where "0" allows none.
+
+        Raises: InvalidParameterError: not a decimal in quotes, too many decimals, or an epsilon
+                of 0.
+        """
+        epsilons = {
+            "report": report, "metric_week": metric_week, "week": week, "lifetime": lifetime,
+        }  # fmt: skip
+        for name, cap in epsilons.items():
+            object.__setattr__(self, name, _whole(f"caps.{name}", cap, NANO, least=1))
+        object.__setattr__(self, "delta", _whole("caps.delta", delta, PICO, least=0))
+
+
+def _whole(name: str, cap: object, decimals: int, least: int) -> int:
+    """Return the decimal *cap* in whole units of its last decimal, without passing a float."""
+    rule = (
+        f'must be a {"positive " if least else ""}decimal in quotes, such as "8.5",'
+        f" at most 999999, with at most {decimals} decimals"
+    )
+    pattern = rf"[0-9]{{1,6}}(\.[0-9]{{1,{decimals}}})?"
+    if not isinstance(cap, str) or not re.fullmatch(pattern, cap, re.ASCII):
+        raise InvalidParameterError(name, cap, rule)
+    whole, _, fraction = cap.partition(".")
+    units = int(whole + fraction.ljust(decimals, "0"))
+    if units < least:
+        raise InvalidParameterError(name, cap, rule)
+    return units

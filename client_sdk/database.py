@@ -1,0 +1,184 @@
+"""Opening the device database on disk: whole and its own, or doubted.
+
+A damaged file is set aside and a new one begun.  A file that was copied from elsewhere, or put back
+to an earlier state, keeps its charges and loses what a copy must not repeat: reports, uploads,
+windows, the memo and the secret.  Either way the ledger is in *doubt*: what was spent elsewhere is
+not known, so the first charge is preceded by one for the rest of the week (``ledger.settle``).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from . import meta, trusted_clock, witness
+from .errors import StoreError
+from .identity import identity_of
+from .schema import FILE_NAME, GUARDS, TABLES, is_sound, require_schema
+from .secret import Secret
+
+if TYPE_CHECKING:
+    import sqlite3
+
+BUSY_TIMEOUT: Final = 2.0  # seconds that one process waits for another; a commit takes some 10 ms
+MAX_SIZE: Final = 5 * 1024 * 1024  # bytes of a device's database; ten years of charges
+DAMAGED: Final = ".damaged"  # behind the name of a file that was set aside; one is kept
+
+_DAMAGE: Final = (11, 26)  # SQLITE_CORRUPT and SQLITE_NOTADB
+_FULL: Final = (10, 13, 14)  # SQLITE_IOERR, FULL and CANTOPEN: each may be for want of room
+_BUSY: Final = 5  # SQLITE_BUSY
+_BUSY_NAP: Final = 0.005  # seconds
+_PAGE: Final = 4_096  # bytes; SQLite's default
+_LOG_PAGES: Final = 64  # after which the log is emptied; its quarter of a MB can be made room for
+_NOT_REPEATED: Final = ("reports", "uploads", "windows", "memo")
+
+
+def open_in_memory() -> sqlite3.Connection:
+    """Return a new database that ends with its connection."""
+    connection = _connect(":memory:")
+    require_schema(connection, TABLES)
+    return connection
+
+
+def open_on_disk(folder: str, max_size: int = MAX_SIZE) -> tuple[sqlite3.Connection, bool]:
+    """Return a connection to the database in *folder*, made for this user only.
+
+    Args:    max_size: bytes beyond which nothing more is written.
+    Returns: also whether the ledger was found to be in doubt, just now.
+    Raises:  StoreError: it cannot be opened, or is of another version.
+    """
+    path = _make_private(folder)
+    connection = _connect(path)
+    try:
+        if _prepare(connection, max_size):
+            return connection, _doubt(connection, folder)
+        inode = os.stat(path).st_ino
+        connection.close()
+        _set_aside(path, inode)
+        connection = _connect(path)
+        if not _prepare(connection, max_size):
+            raise StoreError(f"{FILE_NAME}: is damaged again and again")
+        _doubt(connection, folder)
+    except BaseException:
+        connection.close()
+        raise
+    return connection, True
+
+
+def means_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    """Whether *error* blames the file, rather than the disk, a lock or the statement."""
+    return (
+        isinstance(error, UnicodeDecodeError)
+        or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    )
+
+
+def may_mean_full(error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    """Whether *error* is one that a full disk gives, among other causes."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _FULL
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    import sqlite3
+
+    return sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+    )
+
+
+def _prepare(connection: sqlite3.Connection, max_size: int) -> bool:
+    """Set up *connection*; return False if the file is damaged."""
+    import sqlite3
+
+    try:
+        require_schema(connection, (*TABLES, *GUARDS))
+        _use_log(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA max_page_count = {max_size // _PAGE}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_PAGES * _PAGE}")
+        return is_sound(connection)
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # damaged names garble SQLite's messages
+        if means_damage(error):
+            return False
+        raise
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Write ahead to a log.  SQLite does not wait for others that open a new file; so we do."""
+    import sqlite3
+
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == _BUSY
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(_BUSY_NAP)
+
+
+def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
+    """Return whether the ledger cannot be taken at its word, having dropped what must go."""
+    identity = identity_of(os.path.join(folder, FILE_NAME))
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        known, generation = meta.get(connection, "identity"), meta.get(connection, "generation")
+        witnessed = witness.read(folder)
+        moved = known is not None and known != identity  # or copied, by the user or a backup
+        doubted = moved or witnessed > int(generation or 0)
+        if doubted:
+            for table in _NOT_REPEATED:
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
+            trusted_clock.stop(connection)
+            Secret(folder).delete(connection)
+            meta.put(connection, "generation", max(witnessed, int(generation or 0)) + 1)
+            meta.put(connection, "doubt", 1)
+        if known != identity:
+            meta.put(connection, "identity", identity)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    if doubted:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # overwrites what was dropped
+    return doubted
+
+
+def _set_aside(path: str, inode: int) -> None:
+    """Rename the damaged file, unless another process already did, and begin a doubted one."""
+    try:
+        if os.stat(path).st_ino == inode:
+            os.replace(path, path + DAMAGED)
+            for log in ("-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    os.remove(path + log)
+    except FileNotFoundError:
+        pass  # another process is at it
+    except OSError as error:
+        raise StoreError(f"{FILE_NAME}: is damaged, and cannot be set aside: {error}") from error
+    connection = _connect(_make_private(os.path.dirname(path)))
+    try:
+        require_schema(connection, (*TABLES, *GUARDS))
+        meta.put(connection, "doubt", 1)
+    finally:
+        connection.close()
+
+
+def _make_private(folder: str) -> str:
+    """Make *folder* and the database file, readable by this user only, and return the file."""
+    path = os.path.join(folder, FILE_NAME)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        # one that is there is let be: closing it would drop the locks of SQLite in this process
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise StoreError(f"data_dir={folder}: must be a folder to write in: {error}") from error
+    return path

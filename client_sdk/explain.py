@@ -1,0 +1,84 @@
+"""What one metric asks, sends and costs, in plain words for a privacy screen or a support page."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final
+
+from .caps import Caps
+from .metric import ItemDomain, Metric, NumberDomain
+from .plain_words import odds, why_deniable
+from .spending import NANO, epsilon, most, report_nano, reports, sureness
+
+_SHOWN: Final = 8  # labels; a screen has room for them
+_OFTEN: Final = {
+    "1h": "at most once an hour",
+    "1d": "at most once a day",
+    "7d": "at most once a week",
+    "once": "once",
+}
+
+
+def explain(metric: Metric, caps: Caps) -> str:
+    """Return an explanation of *metric* within the application's *caps*, a paragraph a line."""
+    mechanism = metric.mechanism
+    plural = "byte" if mechanism.payload_size == 1 else "bytes"
+    lines = [
+        f"{metric.title} ({metric.name})",
+        f"What is asked: {metric.question} {_domain(metric)}",
+        f"What is sent: {_OFTEN[metric.every]}, {mechanism.payload_size} {plural} made from"
+        f" {_source(metric)} and from chance by {metric.mechanism_name}, with the date of the"
+        f" period{_segments(metric)} and nothing that names you or this device.",
+        f"What it proves: nothing for certain. {why_deniable(metric)} Whoever guesses between"
+        " two answers, and sees the report, is right"
+        f" {sureness(mechanism.spent_nano)} times of 100 at best; a coin is right 50 times.",
+        *_repeats(metric),
+        _price(metric, caps),
+    ]
+    return "\n".join(lines)
+
+
+def _price(metric: Metric, caps: Caps) -> str:
+    if not reports(metric, caps):
+        return "What it costs: nothing. A report would pass this application's caps: none is sent."
+    spending = most([metric], caps)
+    return (
+        f"What it costs: ε {epsilon(report_nano(metric))} a report (odds shift by at most"
+        f" {odds(metric.mechanism)}), ε {epsilon(spending.week)} in any seven days and"
+        f" ε {epsilon(spending.lifetime)} for life. The caps of this application, over all its"
+        f" questions together, are ε {epsilon(caps.week)} in seven days and"
+        f" ε {epsilon(caps.lifetime)} for life."
+    )
+
+
+def _repeats(metric: Metric) -> list[str]:
+    policy = metric.policy
+    if policy is None:
+        return []
+    bound = policy.spent_value
+    price = ""
+    if bound is not None:
+        price = f" All reports of one answer cost at most ε {epsilon(ceil(bound * NANO))} together."
+    return [f"What repeats: {policy.leak}{price}"]
+
+
+def _source(metric: Metric) -> str:
+    """Return of what a report is made."""
+    made = metric.aggregation
+    return "the answer" if made is None else f"all answers of a period ({made})"
+
+
+def _segments(metric: Metric) -> str:
+    return "".join(f", your {dimension}" for dimension in sorted(metric.segments))
+
+
+def _domain(metric: Metric) -> str:
+    domain = metric.domain
+    if isinstance(domain, NumberDomain):
+        low, high = float(domain.minimum), float(domain.maximum)
+        return f"The answer is a number from {low:g} to {high:g} {domain.unit}."
+    if isinstance(domain, ItemDomain):
+        rest = domain.size - _SHOWN
+        shown = ", ".join(domain.labels[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+        return f"The answer is {'any of' if domain.several else 'one of'}: {shown}."
+    return f"The answer is a {metric.type.replace('_', ' ')}."

@@ -1,0 +1,186 @@
+"""The gateway: a machine that speaks for many devices, each with a ledger and a memo of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from types import TracebackType
+from typing import Final
+
+from .bounds import GATEWAY
+from .caps import Caps
+from .consent import Consent, ConsentSwitch
+from .dataclass import replace
+from .device_keys import DeviceKeys
+from .engine import Engine, Mode, Parts
+from .ledger import Ledger
+from .limits import MAX_GATEWAY_DATABASE
+from .opt_out import OptOuts
+from .outbox import Outbox
+from .randomness import Randomness, system_randomness
+from .recorder import Pending, Recorder
+from .registry import PathOrStr, Registry
+from .stats import Reason, Stats, reason_of
+from .store import Store
+from .transport import MESSAGEPACK, RequestsTransport, Transport
+from .trusted_clock import SystemUptime, Uptimes
+from .uploader import Uploader
+
+DEFAULT_CAPS: Final = Caps()
+GROUP: Final = 5_000  # reports of one transaction; a tenth of a second in which nobody else writes
+UPLOAD_TIMEOUT: Final = 120.0  # seconds; a dozen uploads of 8 MiB over a line of 10 Mbit/s
+
+
+class Gateway:
+    """Records values of many devices, and uploads their reports in large columns.
+
+    What a device has spent, and what it said before, is kept under a key drawn from its name and a
+    secret; the name is neither stored nor sent, and no upload tells how many devices there are.
+    Thread-safe.  There is no thread: the caller records, and calls ``upload`` now and then.  The
+    constructor and ``set_consent`` raise on wrong arguments; nothing else does: each refusal and
+    failure is counted in ``stats``.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        gateway_key: str,
+        registry: Registry | PathOrStr,
+        *,
+        consent: Consent | str,
+        data_dir: PathOrStr | None,
+        segment: Mapping[str, str] | None = None,
+        caps: Caps = DEFAULT_CAPS,
+        transport: Transport | None = None,
+        opt_outs: OptOuts | None = None,
+        clock: Callable[[], float] = time.time,
+        uptime: Uptimes | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
+        """Prepare to record; nothing is sent yet, and nothing opened but for aggregated metrics.
+
+        Args:   endpoint, gateway_key: the collector, unused if *transport* is given.
+                registry: a registry or the path of its file.
+                consent: for all devices; who has not agreed is not to be recorded.
+                data_dir: a folder of this gateway; None forgets the ledgers with the process.
+                segment: dimension to value, as declared in the registry, the same for all devices.
+                caps: the most epsilon to spend on each device.
+                opt_outs: who may say no above the caller; None: as of ``Client``.
+                clock: Unix time in seconds.  uptime, randomness: the operating system's, unless a
+                test.
+        Raises: InvalidParameterError, RegistryError.
+        """
+        chosen = registry if isinstance(registry, Registry) else Registry.from_file(registry)
+        segment = {} if segment is None else segment
+        chosen.require_segment(segment)
+        self._clock, self._stats, self._closed = clock, Stats(), False
+        self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))
+        sender = transport or RequestsTransport(endpoint, gateway_key, content_type=MESSAGEPACK)
+        store, drawn = Store(data_dir, MAX_GATEWAY_DATABASE), randomness or system_randomness()
+        self._keys = DeviceKeys(data_dir, store)
+        self._recorder = Recorder(
+            *(chosen, store, Ledger(caps), Outbox(segment, GATEWAY), drawn, self._switch),
+            uptime or SystemUptime(),
+            own=False,
+        )
+        self._uploader = Uploader(store, sender, self._switch, self._stats, clock, drawn, GATEWAY)
+        parts = Parts(
+            *(self._recorder, self._uploader, store, self._stats, self._switch, None, clock),
+            durable=data_dir is not None,
+        )
+        self._engine = Engine(parts, Mode.MANUAL)
+        self._engine.patience = 0.0  # closing sends nothing: the schedule outlives the process
+
+    def record(self, device: str, name: str, value: object) -> None:
+        """Report *value* of the metric called *name* for *device*, by whatever name you know it."""
+        self.record_many([(device, name, value)])
+
+    def record_many(self, values: Iterable[tuple[str, str, object]]) -> None:
+        """Report many values, each with its device and metric; GROUP at a time are written at once.
+
+        A refused one does not stop the others.
+        """
+        if self._closed:
+            self._stats.add(Reason.CLOSED, sum(1 for _ in values))
+            return
+        self._engine.tick()
+        pendings = self._prepared(values)
+        while group := list(islice(pendings, GROUP)):
+            self._engine.commit(group)
+
+    def attend(self, devices: Iterable[str]) -> None:
+        """Say that *devices* are there: scheduled metrics report of them, whatever happens.
+
+        Call it in each epoch, and for all that are there, or silence tells who had nothing to say.
+        """
+        if self._closed:
+            return
+        self._engine.tick()
+        keys = self._known(devices)
+        while group := list(islice(keys, GROUP)):
+            try:
+                counts = self._recorder.attend(group, self._clock())
+            except Exception as error:  # noqa: BLE001 - as for a value
+                self._stats.add(reason_of(error), len(group))
+            else:
+                for reason, count in counts.items():
+                    self._stats.add(reason, count)
+
+    def upload(self, timeout: float = UPLOAD_TIMEOUT) -> None:
+        """Send what waits if it is time to, by a random schedule of some hours; call it often."""
+        self._engine.upload(timeout)
+
+    def flush(self, timeout: float = UPLOAD_TIMEOUT) -> None:
+        """Send what waits now, and wait for no answer after *timeout* seconds.
+
+        After a failure nothing is sent until the waiting time, which the collector may lengthen
+        up to a day, is over.
+        """
+        self._engine.flush(timeout)
+
+    def close(self) -> None:
+        """Close the database; what waits is sent by the next run."""
+        self._closed = True
+        self._engine.close()
+
+    def set_consent(self, consent: Consent | str) -> None:
+        """Obey a new answer from now on; denied wipes all that waits.
+
+        Raises: InvalidParameterError: not a Consent; the old answer stands.
+        """
+        self._switch.consent = Consent.of(consent)
+        self._engine.heed_consent()
+
+    def stats(self) -> Mapping[str, int]:
+        """Return the counts by reason since this gateway was made; see ``stats.Reason``."""
+        return self._stats.counts()
+
+    def __enter__(self) -> Gateway:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _known(self, devices: Iterable[str]) -> Iterator[bytes]:
+        """Yield the key of each of *devices*; count why not."""
+        for device in devices:
+            try:
+                yield self._keys.key(device)
+            except Exception as error:  # noqa: BLE001 - a name must not stop the others
+                self._stats.add(reason_of(error))
+
+    def _prepared(self, values: Iterable[tuple[str, str, object]]) -> Iterator[Pending]:
+        """Yield each of *values* that may be reported; count why not."""
+        for entry in values:
+            try:
+                device, name, value = entry
+                pending = self._recorder.prepare(name, value, self._clock())
+                yield replace(pending, device=self._keys.key(device))
+            except Exception as error:  # noqa: BLE001 - a value must not stop the others
+                self._stats.add(reason_of(error))

@@ -1,0 +1,74 @@
+"""What this process has reported, with what was true: in memory only, and only if asked for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from threading import get_ident
+from typing import Final
+
+from .dataclass import dataclass
+from .locks import Process, this_process
+from .metric import in_words
+from .recorder import OnReport, Pending, ReportView
+
+MAX_HISTORY: Final = 100  # reports; a page of a privacy screen
+
+
+@dataclass(frozen=True, repr=False)
+class Told:
+    """One report: what was true on the device, and what was sent instead.
+
+    Its repr says nothing, so that no log and no traceback can.
+    """
+
+    metric: str
+    epoch: int
+    truth: str  # the value, in words
+    payload: bytes
+
+
+class History:
+    """The last reports of this process.  A forked child begins with none."""
+
+    def __init__(self, on_report: OnReport | None) -> None:
+        """Begin empty; *on_report* is the application's, and has the first word."""
+        self._on_report = on_report
+        self._told: dict[Process, deque[Told]] = {}
+        self._seen: dict[int, list[ReportView]] = {}  # by thread: reports of an open transaction
+
+    def observe(self, report: ReportView) -> bool:
+        """Look at a report that is not yet certain; return whether it may leave."""
+        if self._on_report is not None and self._on_report(report) is False:
+            return False
+        self._seen.setdefault(get_ident(), []).append(report)
+        return True
+
+    def settle(self, group: Sequence[Pending], *, happened: bool) -> None:
+        """Keep what this thread observed, now that its transaction *happened* or did not."""
+        seen = self._seen.pop(get_ident(), [])
+        if happened:
+            values = {(pending.metric.name, pending.epoch): pending for pending in reversed(group)}
+            self._mine().extend(
+                Told(
+                    *(view.metric, view.epoch),
+                    in_words(pending.metric.domain, pending.encoded),
+                    view.payload,
+                )
+                for view in seen
+                if (pending := values.get((view.metric, view.epoch))) is not None
+            )
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._mine().clear()
+
+    def reports(self) -> list[Told]:
+        """Return the reports, oldest first."""
+        return list(self._mine())
+
+    def _mine(self) -> deque[Told]:
+        process = this_process()
+        if process not in self._told:
+            self._told = {process: deque(maxlen=MAX_HISTORY)}
+        return self._told[process]

@@ -1,0 +1,101 @@
+"""What a report says and why it can be denied, in words for the person it came from.
+
+Reads payloads, which are perturbed: nothing here knows a true value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Final
+
+from .mechanisms import MeanMechanism, Mechanism
+from .mechanisms._key_value import KeyValueMechanism
+from .mechanisms._supports import SupportReports
+from .metric import ItemDomain, KeyValueDomain, Metric, NumberDomain
+
+_SHOWN: Final = 4  # labels; more would not be read
+
+
+def what_was_sent(metric: Metric, payload: bytes) -> str:
+    """Return what *payload* tells the collector, in words."""
+    mechanism, domain = metric.mechanism, metric.domain
+    if len(payload) != mechanism.payload_size or mechanism.reason(payload) is not None:
+        return f"the bytes {payload.hex()}, which mean nothing here"
+    if isinstance(mechanism, SupportReports) and isinstance(domain, ItemDomain):
+        return _items(list(mechanism.supports(payload)), domain.labels)
+    if isinstance(mechanism, KeyValueMechanism) and isinstance(domain, KeyValueDomain):
+        return _pairs(mechanism.supports(payload), domain)
+    if isinstance(mechanism, MeanMechanism) and isinstance(domain, NumberDomain):
+        number = domain.minimum + domain.step * mechanism.decode(payload)
+        return f"{_rounded(number)} {domain.unit}, which is the value and noise together"
+    return f"the code {int.from_bytes(payload, 'big')}, which every value can give"
+
+
+def why_deniable(metric: Metric) -> str:
+    """Return how little one report of *metric* says about what was true."""
+    said = f"{_chances(metric)}It shifts nobody's odds by more than {odds(metric.mechanism)}."
+    spent_value = None if metric.policy is None else metric.policy.spent_value
+    if spent_value is None:
+        return said
+    return f"{said} All reports of one answer together: by no more than {_to_one(spent_value)}."
+
+
+def odds(mechanism: Mechanism[object]) -> str:
+    """Return e^ε of a report as odds, rounded up, with δ if privacy is not pure."""
+    delta = mechanism.delta
+    return _to_one(mechanism.spent) + (
+        f", but for a chance of {float(delta):.1g} of saying more" if delta else ""
+    )
+
+
+def _to_one(spent: Fraction) -> str:
+    return f"{math.ceil(10 * math.exp(float(spent))) / 10:,.1f} to 1"
+
+
+def _chances(metric: Metric) -> str:
+    """Return how often a report speaks for what is true, and for what is not, if that is simple."""
+    mechanism, domain = metric.mechanism, metric.domain
+    if not isinstance(mechanism, SupportReports) or not isinstance(domain, ItemDomain):
+        return "Any value could have given this report. "
+    p, q = mechanism.channel.p, mechanism.channel.q
+    return (
+        f"A report speaks for what is true with a chance of {_percent(p)}, and for each thing that"
+        f" is not with {_percent(q)}. "
+    )
+
+
+def _items(items: Sequence[int], labels: Sequence[str]) -> str:
+    if not items:
+        return f"none of the {len(labels)} answers"
+    named = _listed([labels[item] for item in items])
+    return named if len(items) == 1 else f"{len(items)} of {len(labels)} answers: {named}"
+
+
+def _pairs(supports: Iterable[int], domain: KeyValueDomain) -> str:
+    """Return the keys with the end of the range that each was rounded to."""
+    keys, numbers = domain.keys.labels, domain.numbers
+    ends = numbers.maximum, numbers.minimum  # the cells of plus come first
+    found = [
+        f'"{keys[cell % len(keys)]}" with {_rounded(ends[cell // len(keys)])} {numbers.unit}'
+        for cell in supports
+    ]
+    return _joined(found) if found else f"none of the {len(keys)} keys"
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return _joined([f'"{label}"' for label in labels])
+
+
+def _joined(texts: Sequence[str]) -> str:
+    rest = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _rounded(number: Fraction) -> str:
+    return f"{float(number):,.6g}"
+
+
+def _percent(chance: Fraction) -> str:
+    return f"{100 * float(chance):.3g} %"

@@ -1,0 +1,99 @@
+"""The device secret: the only thing from which a permanent response can be drawn again.
+
+A file of its own beside the database, so that the database alone says nothing about any value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Final
+
+from .errors import StoreError
+from .longitudinal import SECRET_SIZE
+from .randomness import system_randomness
+
+if TYPE_CHECKING:
+    from .registry import PathOrStr
+    from .store import Transaction
+
+SECRET_FILE: Final = "secret"  # noqa: S105 - the name of a file
+DEVICE_SIZE: Final = 16  # bytes of a gateway's key for one of its devices
+
+
+class Secret:
+    """Thirty-two bytes of the operating system's entropy, in *folder* or, if None, in memory."""
+
+    def __init__(self, folder: PathOrStr | None, file_name: str = SECRET_FILE) -> None:
+        """Make nothing yet."""
+        self._folder, self._name = folder, file_name
+        self._in_memory: bytes | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether ``get`` would return a secret that was made before.  Raises OSError."""
+        return (self._in_memory if self._folder is None else self._read()) is not None
+
+    def get(self, tx: Transaction) -> bytes:
+        """Return the secret, made now if there is none.
+
+        Args:   tx: the open transaction, whose lock lets only one process make a secret.
+        Raises: StoreError: it can be neither read nor written.  EntropyError.
+        """
+        if self._folder is None:
+            self._in_memory = self._in_memory or _draw()
+            return self._in_memory
+        try:
+            return self._read() or self._make()
+        except OSError as error:
+            raise StoreError(f"{self._name}: {error.strerror}") from error
+
+    def delete(self, tx: Transaction) -> None:
+        """Overwrite and remove the secret, so that no permanent response can be drawn again.
+
+        Raises: StoreError: it is still there.
+        """
+        self._in_memory = None
+        if self._folder is None:
+            return
+        try:
+            with open(self._path(), "r+b") as file:
+                file.write(bytes(SECRET_SIZE))
+                file.flush()
+                os.fsync(file.fileno())
+            os.remove(self._path())
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(f"{self._name}: {error.strerror}") from error
+
+    def _path(self, suffix: str = "") -> str:
+        return os.path.join(self._folder or "", self._name + suffix)
+
+    def _read(self) -> bytes | None:
+        """Return the secret; None if there is none, or one that a crash or damage cut short."""
+        try:
+            with open(self._path(), "rb") as file:
+                found = file.read(SECRET_SIZE + 1)
+        except FileNotFoundError:
+            return None
+        return found if len(found) == SECRET_SIZE and any(found) else None
+
+    def _make(self) -> bytes:
+        secret, new = _draw(), self._path(".new")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(secret)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(new, self._path())  # whole or not at all
+        return secret
+
+
+def _draw() -> bytes:
+    return system_randomness().uniform(1 << (8 * SECRET_SIZE)).to_bytes(SECRET_SIZE, "big")
+
+
+def device_key(secret: bytes, name: str) -> bytes:
+    """Return under what a gateway keeps the ledger of the device that it calls *name*."""
+    return hashlib.shake_256(secret + b"hearsay device\0" + name.encode()).digest(DEVICE_SIZE)

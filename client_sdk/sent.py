@@ -1,0 +1,43 @@
+"""The last reports that were acknowledged, kept so that a device can show its user what it said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .dataclass import dataclass
+from .limits import MAX_SENT
+from .report import Report, from_base64url
+
+if TYPE_CHECKING:
+    from .store import Transaction
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A report and the epoch day on which the collector acknowledged it."""
+
+    report: Report
+    day: int
+
+
+def remember(tx: Transaction, body: bytes, day: int) -> None:
+    """Keep the reports of a device's acknowledged upload, and of all only the last MAX_SENT.
+
+    A device makes one report a metric and epoch, so a column of its uploads is one report.
+    """
+    rows = [
+        (from_base64url(column["metric"]), column["epoch"], from_base64url(column["payloads"]), day)
+        for column in json.loads(body)["columns"]
+    ]
+    tx.executemany("INSERT INTO sent (digest, epoch, payload, day) VALUES (?, ?, ?, ?)", rows)
+    tx.execute("DELETE FROM sent WHERE number <= (SELECT max(number) FROM sent) - ?", (MAX_SENT,))
+
+
+def recall(tx: Transaction) -> Iterator[Sent]:
+    """Yield what is kept, the latest first."""
+    for *report, day in tx.execute(
+        "SELECT digest, epoch, payload, day FROM sent ORDER BY number DESC"
+    ):
+        yield Sent(Report(*report), day)

@@ -1,0 +1,77 @@
+"""Values as bytes of one length for all values of a domain, so that a length says nothing.
+
+Numbers are kept exactly, as long as they fit: every float does, every decimal of a hundred digits,
+and sums of them.  What does not fit is rounded to the nearest 2^-64 of a step.  The numbers of
+key-values are rounded to the nearest 2^-60 of their range, far below what any report tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Final
+
+from .metric import Domain, Encoded, ItemDomain, KeyValueDomain
+
+MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
+
+ITEM_SIZE: Final = 4  # bytes; above the largest domain
+REACH: Final = 64  # bits that a sum may lie outside its range before it is cut off
+_DENOMINATOR: Final = 192  # bytes; the smallest float has 135
+_NUMERATOR: Final = _DENOMINATOR + (REACH + 24) // 8 + 1  # bytes, signed; domains end at 2^24 steps
+_ROUNDED: Final = 1 << 64
+_PART: Final = 1 << 60  # of the range of a key's number
+_PAIR: Final = 9  # bytes of a key: whether it is held, and its number
+
+
+def size_of(domain: Domain) -> int:
+    """Return the bytes that any value of *domain* takes."""
+    if isinstance(domain, KeyValueDomain):
+        return _PAIR * domain.size
+    if isinstance(domain, ItemDomain):
+        return (domain.size + 7) // 8 if domain.several else ITEM_SIZE
+    return _NUMERATOR + _DENOMINATOR
+
+
+def dump(domain: Domain, encoded: Encoded) -> bytes:
+    """Return *encoded*, a value of *domain* or a number near its range, as ``size_of`` bytes."""
+    if isinstance(encoded, frozenset):
+        return sum(1 << item for item in encoded).to_bytes(size_of(domain), "big")
+    if isinstance(encoded, Mapping):
+        return b"".join(_pair(encoded.get(key)) for key in range(domain.size))
+    if isinstance(domain, ItemDomain):
+        return int(encoded).to_bytes(ITEM_SIZE, "big")
+    number = bounded(Fraction(encoded))
+    top = number.numerator.to_bytes(_NUMERATOR, "big", signed=True)
+    return top + number.denominator.to_bytes(_DENOMINATOR, "big")
+
+
+def load(domain: Domain, data: bytes) -> Encoded:
+    """Return what was dumped."""
+    if isinstance(domain, KeyValueDomain):
+        cells = [data[start : start + _PAIR] for start in range(0, len(data), _PAIR)]
+        return {
+            key: Fraction(int.from_bytes(cell[1:], "big"), _PART)
+            for key, cell in enumerate(cells)
+            if cell[0]
+        }
+    if isinstance(domain, ItemDomain):
+        bits = int.from_bytes(data, "big")
+        if not domain.several:
+            return bits
+        return frozenset(item for item in range(domain.size) if bits >> item & 1)
+    top, bottom = data[:_NUMERATOR], data[_NUMERATOR:]
+    return Fraction(int.from_bytes(top, "big", signed=True), int.from_bytes(bottom, "big"))
+
+
+def bounded(number: Fraction) -> Fraction:
+    """Return *number*, rounded if it is too long to be kept exactly."""
+    if number.denominator.bit_length() <= 8 * _DENOMINATOR:
+        return number
+    return Fraction(round(number * _ROUNDED), _ROUNDED)
+
+
+def _pair(number: Fraction | int | None) -> bytes:
+    if number is None:
+        return bytes(_PAIR)
+    return b"\x01" + round(number * _PART).to_bytes(_PAIR - 1, "big")

@@ -1,0 +1,139 @@
+"""For tests of applications: a client that keeps everything in memory and tells what it was given.
+
+No test needs a collector, a folder or a wait.  Reports are perturbed as in production, by entropy
+of the operating system: a test looks at what was recorded, never at what a report says.  For
+pytest there is a fixture in ``pytest_fixture``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from threading import RLock
+from typing import Final
+
+from .caps import Caps
+from .client import DEFAULT_CAPS, Client
+from .consent import Consent
+from .engine import Mode
+from .epoch import DAY
+from .opt_out import NoOptOuts
+from .registry import PathOrStr, Registry
+from .report import Report, from_base64url
+from .stats import Reason
+from .transport import Answer, Transport
+from .trusted_clock import Uptime
+
+NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its edges
+MISTAKES: Final = (Reason.UNKNOWN_METRIC, Reason.INVALID_VALUE, Reason.EXPIRED, Reason.INTERNAL)
+
+_ACCEPTED: Final = 202
+
+
+class FrozenClock:
+    """Unix time in seconds that stands still until it is moved."""
+
+    def __init__(self, now: float = NOON) -> None:
+        """Begin at *now*."""
+        self.now = float(now)
+        self._ran = 0.0  # seconds
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+    def uptime(self) -> Uptime:
+        """Return how long the machine has run: as long as the clock went forward."""
+        return Uptime("the only boot", self._ran)
+
+    def advance(self, *, seconds: float = 0, days: float = 0) -> None:
+        """Move forward as time passes; backward, if negative, as a clock is set."""
+        step = seconds + days * DAY
+        self.now += step
+        self._ran += max(0.0, step)
+
+
+class MemoryTransport:
+    """Keeps uploads instead of sending them."""
+
+    def __init__(self, *statuses: int) -> None:
+        """Answer with each of *statuses* once, in order, and accept everything after them."""
+        self._statuses = list(statuses)
+        self.uploads: list[bytes] = []  # every body that was to be sent, also if it was refused
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        """Keep *body* and answer."""
+        self.uploads.append(body)
+        return Answer(self._statuses.pop(0) if self._statuses else _ACCEPTED)
+
+    def reports(self) -> list[Report]:
+        """Return the report of every column that was to be sent, retries included."""
+        columns = [column for body in self.uploads for column in json.loads(body)["columns"]]
+        return [
+            Report(
+                from_base64url(column["metric"]),
+                column["epoch"],
+                from_base64url(column["payloads"]),
+            )
+            for column in columns
+        ]
+
+
+class MemoryClient(Client):
+    """A client without thread, disk and network, which nobody's environment can switch off."""
+
+    def __init__(
+        self,
+        registry: Registry | PathOrStr,
+        *,
+        consent: Consent | str = Consent.GRANTED,
+        segment: Mapping[str, str] | None = None,
+        caps: Caps = DEFAULT_CAPS,
+        transport: Transport | None = None,
+        clock: FrozenClock | None = None,
+    ) -> None:
+        """Prepare to record metrics of *registry*; see ``Client`` for what may be given.
+
+        Raises: InvalidParameterError, RegistryError.
+        """
+        self.clock = FrozenClock() if clock is None else clock
+        self.transport = MemoryTransport() if transport is None else transport
+        self.recorded: list[tuple[str, object]] = []  # names and values that were taken
+        self._turn = RLock()
+        super().__init__(
+            "https://collector.invalid",
+            "unused",
+            registry,
+            consent=consent,
+            data_dir=None,
+            segment=segment,
+            caps=caps,
+            mode=Mode.MANUAL,
+            remember=True,
+            transport=self.transport,
+            opt_outs=NoOptOuts(),
+            clock=self.clock,
+            uptime=self.clock.uptime,
+        )
+
+    def record(self, name: str, value: object) -> None:
+        """Record as any client does; if *value* was taken, keep it in ``recorded``.
+
+        It was if it became a report, or was added to those of its epoch.
+        """
+        with self._turn:
+            self._engine.tick()  # its reports are of values that were taken before
+            before = self._taken()
+            super().record(name, value)
+            if self._taken() > before:
+                self.recorded.append((name, value))
+
+    def _taken(self) -> int:
+        counts = self.stats()
+        return counts[Reason.RECORDED] + counts[Reason.AGGREGATED]
+
+    @property
+    def mistakes(self) -> dict[str, int]:
+        """What the application did wrong, by reason: counted, in production, and never seen."""
+        counts = self.stats()
+        return {reason.value: counts[reason] for reason in MISTAKES if counts[reason]}

@@ -1,0 +1,218 @@
+"""Windows: values that add up on the device until their epoch is over, and then make one report.
+
+A window is a row of the database, masked by the device secret, and of one length whatever was
+recorded.  It is opened by the first value of its epoch or, for a metric with ``otherwise``, as soon
+as the epoch begins, so that a report is made whether or not anything happened.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from .aggregates import Last, aggregate_of
+from .epoch import day_of, day_of_date, epoch_of, epoch_start
+from .limits import MAX_REPORT_AGE
+from .metric import Encoded, Metric
+from .randomness import Randomness
+from .registry import Registry
+from .secret import Secret
+from .stats import Reason
+from .window_mask import Key, Masker
+
+if TYPE_CHECKING:
+    from .store import Transaction
+
+_DAY: Final = 4  # bytes of the last day of a window's epoch
+_EMPTY, _HELD = b"\0", b"\1"
+
+
+class Ended(NamedTuple):
+    """A window that is over, and what is to be reported of it."""
+
+    device: bytes
+    metric: Metric
+    epoch: int
+    value: Encoded
+
+
+class Windows:
+    """The windows of the aggregated metrics of a registry."""
+
+    def __init__(self, registry: Registry, secret: Secret, randomness: Randomness) -> None:
+        """Mask by *secret*; *randomness* draws the nonces."""
+        self._metrics = {metric.digest: metric for metric in registry.aggregated}
+        self._aggregates = {m.digest: aggregate_of(m) for m in self._metrics.values()}
+        self._secret, self._randomness = secret, randomness
+        self._looked: object = None  # at which epochs the windows were last seen to
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether any metric reports of epochs in which nothing happened."""
+        return any(metric.otherwise is not None for metric in self._metrics.values())
+
+    def addend(self, metric: Metric, value: object) -> Encoded:
+        """Return *value* as ``add`` takes it.  Raises InvalidValueError."""
+        return self._aggregates[metric.digest].addend(value, metric.name)
+
+    def add(self, tx: Transaction, additions: Mapping[Key, Sequence[Encoded]]) -> Counter[Reason]:
+        """Add values to their windows, opened now if there is none, unless it was reported."""
+        counts, masker = Counter[Reason](), self._masker(tx)
+        for key, values in additions.items():
+            found = tx.execute(_FIND, key).fetchone()
+            if found is None and _is_charged(tx, key):
+                counts[Reason.ALREADY_REPORTED] += len(values)
+                continue
+            content = None if found is None else masker.unmask(key, found[0])
+            if content is None:
+                counts[Reason.WINDOW_OPENED] += 1
+                counts[Reason.WINDOW_DROPPED] += found is not None  # masked by another secret
+            self._write(masker, key, self._sum(key, content, values))
+            counts[Reason.AGGREGATED] += len(values)
+        return counts
+
+    def look(self, tx: Transaction, key: Key) -> Encoded | None:
+        """Return what would be reported if the window ended now, or None if that is not known."""
+        found = tx.execute(_FIND, key).fetchone()
+        if found is None or key.digest not in self._metrics:
+            return None
+        content = self._masker(tx).unmask(key, found[0])
+        return None if content is None else self._result(key.digest, content)
+
+    def is_due(self, now: float) -> bool:
+        """Whether an epoch may have ended since the windows were last seen to; once an hour too."""
+        return self._epochs(now) != self._looked
+
+    def wait(self, now: float) -> float:
+        """Return the seconds from Unix time *now* until the next epoch ends."""
+        starts = (
+            epoch_start(metric.every, epoch_of(metric.every, now) + 1)
+            for metric in self._metrics.values()
+        )
+        return max(0.0, min(starts) - now)
+
+    def seen_to(self, now: float) -> None:
+        """Remember that there is nothing to do before another epoch ends."""
+        self._looked = self._epochs(now)
+
+    def forget(self) -> None:
+        """See to the windows again: they may have been wiped."""
+        self._looked = None
+
+    def take(self, tx: Transaction, now: float, most: int) -> tuple[list[Ended], int]:
+        """Remove up to *most* of the windows that ended before Unix time *now*.
+
+        Returns: those that are to be reported, and how many others were removed.
+        """
+        ended: list[Ended] = []
+        taken, masker = 0, self._masker(tx)
+        for metric in self._metrics.values():
+            rows = tx.execute(
+                "SELECT device, epoch, sealed FROM windows WHERE digest = ? AND epoch < ?"
+                " ORDER BY epoch LIMIT ?",
+                (metric.digest, epoch_of(metric.every, now), most - taken),
+            ).fetchall()
+            taken += len(rows)
+            for device, epoch, sealed in rows:
+                key = Key(device, metric.digest, epoch)
+                tx.execute(_DELETE, key)
+                content = masker.unmask(key, sealed)
+                if content is not None and not _is_late(content, now):
+                    value = self._result(metric.digest, content)
+                    ended.append(Ended(device, metric, epoch, value))
+        if taken < most:
+            taken += self._drop_foreign(masker, now)
+        return ended, taken - len(ended)
+
+    def open_scheduled(self, tx: Transaction, devices: Iterable[bytes], now: float) -> int:
+        """Open a window of the present epoch for each of *devices* and each scheduled metric.
+
+        Returns: how many were not open yet.
+        """
+        opened, masker = 0, self._masker(tx)
+        running = [
+            metric
+            for metric in self._metrics.values()
+            if metric.otherwise is not None and day_of(now) <= day_of_date(metric.expires)
+        ]
+        for device in devices:
+            for metric in running:
+                key = Key(device, metric.digest, epoch_of(metric.every, now))
+                if tx.execute(_FIND, key).fetchone() is None and not _is_charged(tx, key):
+                    self._write(masker, key, None)
+                    opened += 1
+        return opened
+
+    def _drop_foreign(self, masker: Masker, now: float) -> int:
+        """Remove old windows of metrics that this registry does not define, or not any more.
+
+        Younger ones are left: another version of the application may be running beside this one.
+        """
+        dropped, tx = 0, masker.tx
+        for (digest,) in tx.execute("SELECT DISTINCT digest FROM windows").fetchall():
+            if digest in self._metrics:
+                continue
+            rows = tx.execute(
+                "SELECT device, epoch, sealed FROM windows WHERE digest = ?", (digest,)
+            ).fetchall()
+            for device, epoch, sealed in rows:
+                key = Key(device, digest, epoch)
+                content = masker.unmask(key, sealed)
+                if content is None or _is_late(content, now):
+                    tx.execute(_DELETE, key)
+                    dropped += 1
+        return dropped
+
+    def _masker(self, tx: Transaction) -> Masker:
+        return Masker(tx, self._secret, self._randomness)
+
+    def _sum(self, key: Key, content: bytes | None, values: Sequence[Encoded]) -> Any:
+        """Return the state of a window after *values*."""
+        aggregate = self._aggregates[key.digest]
+        state = None if content is None else self._state(aggregate, content)
+        for value in values:
+            state = aggregate.add(state, value)
+        return state
+
+    def _write(self, masker: Masker, key: Key, state: Any) -> None:
+        aggregate, metric = self._aggregates[key.digest], self._metrics[key.digest]
+        last = day_of(epoch_start(metric.every, key.epoch + 1) - 1)
+        held = bytes(aggregate.size) if state is None else aggregate.dump(state)
+        content = last.to_bytes(_DAY, "big", signed=True) + (_EMPTY if state is None else _HELD)
+        masker.tx.execute(
+            "INSERT OR REPLACE INTO windows (device, digest, epoch, sealed) VALUES (?, ?, ?, ?)",
+            (*key, masker.mask(key, content + held)),
+        )
+
+    def _result(self, digest: bytes, content: bytes) -> Encoded:
+        aggregate, otherwise = self._aggregates[digest], self._metrics[digest].otherwise
+        state = self._state(aggregate, content)
+        if state is not None:
+            return aggregate.result(state)
+        assert otherwise is not None  # noqa: S101 - else no window is opened empty
+        return otherwise
+
+    @staticmethod
+    def _state(aggregate: Last, content: bytes) -> Any:
+        held = content[_DAY : _DAY + 1] == _HELD
+        return aggregate.load(content[_DAY + 1 :]) if held else None
+
+    def _epochs(self, now: float) -> object:
+        lengths = {"1h", *(metric.every for metric in self._metrics.values())}
+        return {every: epoch_of(every, now) for every in lengths}
+
+
+_FIND: Final = "SELECT sealed FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
+_DELETE: Final = "DELETE FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
+
+
+def _is_charged(tx: Transaction, key: Key) -> bool:
+    known = "SELECT 1 FROM charges WHERE device = ? AND digest = ? AND epoch = ?"
+    return tx.execute(known, key).fetchone() is not None
+
+
+def _is_late(content: bytes, now: float) -> bool:
+    """Whether the collector would take no report of a window any more."""
+    last = int.from_bytes(content[:_DAY], "big", signed=True)
+    return last < day_of(now) - MAX_REPORT_AGE

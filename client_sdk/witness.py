@@ -1,0 +1,37 @@
+"""A second memory of how far the ledger has come, in a file of its own.
+
+The database counts its charges.  The count is repeated here after every commit, so a database that
+knows of fewer was put back to an earlier state, or lost its log.  The file never runs ahead: it is
+written after the commit is durable, and losing it loses only this one sign.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import Final
+
+WITNESS_FILE: Final = "generation"
+
+_DIGITS: Final = 20  # always written, so that no crash leaves a shorter number
+
+
+def read(folder: str) -> int:
+    """Return the number in *folder*; 0 if there is none that can be read."""
+    try:
+        with open(_path(folder), "rb") as file:
+            return int(file.read(_DIGITS))
+    except (OSError, ValueError):
+        return 0
+
+
+def write(folder: str, generation: int) -> None:
+    """Note *generation* in *folder*, if that is possible."""
+    with suppress(OSError):
+        descriptor = os.open(_path(folder), os.O_WRONLY | os.O_CREAT, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(f"{generation:0{_DIGITS}d}".encode())
+
+
+def _path(folder: str) -> str:
+    return os.path.join(folder, WITNESS_FILE)

@@ -1,0 +1,79 @@
+"""Typed handles of the metrics of editor.
+
+Made by ``hearsay registry codegen``; do not edit, make it anew when the registry changes.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from client_sdk import Client
+from client_sdk.handles import Handle, require_definitions
+
+ThemeValue: TypeAlias = Literal[
+    "light",
+    "dark",
+    "system",
+]
+
+DIGESTS: Final = {
+    "theme": "9a5d6d2ce2ea",
+    "uses_plugins": "5ec7bb2336a9",
+    "startup_ms": "3b06897c8dc9",
+    "saves": "0d89fdaf9cff",
+}
+
+
+class Metrics:
+    """The metrics of editor."""
+
+    def __init__(self, client: Client) -> None:
+        """Record with *client*.
+
+        Raises: RegistryError: its registry gives a metric another meaning.
+        """
+        require_definitions(client.registry, DIGESTS)
+        self._client = client
+
+    @property
+    def theme(self) -> Handle[ThemeValue]:
+        """Theme
+
+        Which theme should be the default?
+
+        Reported at most once every 7d, at ε 1 a report, until 2027-12-31.
+        """
+        return Handle(self._client, "theme")
+
+    @property
+    def uses_plugins(self) -> Handle[bool]:
+        """Plug-ins in use
+
+        Do enough people use plug-ins to go on with them?
+
+        Reported at most once every 7d, at ε 1 a report, until 2027-12-31.
+        """
+        return Handle(self._client, "uses_plugins")
+
+    @property
+    def startup_ms(self) -> Handle[float]:
+        """Start-up time
+
+        Did the last release make starting slower?
+
+        From 0 to 5000 ms; what lies beyond counts as the end. Reported at most once
+        every 7d, at ε 1 a report, until 2027-12-31.
+        """
+        return Handle(self._client, "startup_ms")
+
+    @property
+    def saves(self) -> Handle[float]:
+        """Saves a day
+
+        Is saving by itself worth building?
+
+        From 0 to 200 saves; what lies beyond counts as the end. The values of a
+        period make one report: the sum, or else 0 saves. Reported at most once every
+        1d, at ε 1/2 a report, until 2027-12-31.
+        """
+        return Handle(self._client, "saves")

@@ -1,0 +1,305 @@
+"""The client with its thread: callers wait for nothing, and nothing recorded is lost at the end."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from client_sdk.background import QUEUE_SIZE
+from client_sdk.consent import Consent
+from client_sdk.errors import InvalidParameterError
+from client_sdk.randomness import ByteRandomness, system_randomness
+from client_sdk.schema import FILE_NAME
+from tests.support.clock import FakeClock
+from tests.support.device import (
+    CANARY,
+    ENDPOINT,
+    KEY,
+    changed,
+    make_client,
+    many_metrics,
+    metric_text,
+    rows,
+)
+from tests.support.device_transport import HookedTransport, ScriptedTransport
+from tests.support.enumeration import Untouchable
+
+PATIENCE = 20.0  # seconds; a machine this busy runs no tests
+REPORTS = "SELECT count(*) FROM reports"
+
+
+class ThreadSeen(ByteRandomness):
+    """The system's randomness; remembers who drew, and that somebody did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: set[int] = set()
+        self.drawn = threading.Event()
+
+    def uniform(self, n: int) -> int:
+        self.threads.add(threading.get_ident())
+        self.drawn.set()
+        return super().uniform(n)
+
+
+def test_a_value_becomes_a_report_on_another_thread(tmp_path: Path) -> None:
+    """Law: in background mode the caller of record draws and writes nothing."""
+    seen = ThreadSeen()
+    client = make_client(tmp_path, mode="background", randomness=seen)
+
+    client.record("dark_mode", True)
+
+    assert seen.drawn.wait(PATIENCE)
+    assert threading.get_ident() not in seen.threads
+    client.close()
+    assert rows(tmp_path, REPORTS) == [(1,)]
+
+
+def test_recording_does_not_wait_for_a_locked_database(tmp_path: Path) -> None:
+    """Law: whoever holds the database, record returns; the values are written afterwards."""
+    make_client(tmp_path).record("dark_mode", True)
+    other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    registry = many_metrics(20)
+    client = make_client(tmp_path, mode="background", registry=registry)
+
+    for i in range(20):
+        client.record(f"m{i}", True)
+
+    assert changed(client) == {}
+    other.execute("ROLLBACK")
+    other.close()
+    client.flush()
+    assert client.stats()["recorded"] == 20
+    client.close()
+
+
+_NO_IO = """
+import sys, threading
+from tests.support.device import make_client, many_metrics
+from pathlib import Path
+client = make_client(Path(sys.argv[1]), mode="background", registry=many_metrics(20))
+client.record("m0", True)  # starts the thread
+client.flush()
+main, seen = threading.get_ident(), []
+watching = True
+def hook(event, args):
+    if watching and threading.get_ident() == main:
+        seen.append(event)
+sys.addaudithook(hook)
+if sys.argv[2] == "planted":
+    make_client(Path(sys.argv[1]), registry=many_metrics(20)).record("m1", True)
+for i in range(20):
+    client.record(f"m{i}", True)
+client.record("m1", "not a bool")
+client.record("unknown", 1)
+watching = False
+client.close()
+print(sorted(set(seen)))
+"""
+
+
+@pytest.mark.parametrize(("kind", "quiet"), [("honest", True), ("planted", False)])
+def test_recording_asks_nothing_of_the_system(tmp_path: Path, kind: str, quiet: bool) -> None:
+    """Law: no file, socket, process or database is touched by the thread that records.
+
+    A client in manual mode is the planted bug: the hook must see it.
+    """
+    command = [sys.executable, "-c", _NO_IO, str(tmp_path), kind]
+
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    assert (run.stdout.strip() == "[]") is quiet
+
+
+def test_a_flush_writes_and_sends_what_is_queued() -> None:
+    """Law: after flush, every value recorded before has reached the collector."""
+    transport = ScriptedTransport()
+    client = make_client(mode="background", transport=transport, registry=many_metrics(30))
+    for i in range(30):
+        client.record(f"m{i}", True)
+
+    client.flush()
+
+    assert changed(client) == {"recorded": 30, "uploaded": 30}
+    client.close()
+
+
+def test_closing_writes_what_is_queued_and_keeps_the_schedule(tmp_path: Path) -> None:
+    """Law: close loses nothing, and sends nothing before its time: it would tell of the close."""
+    transport = ScriptedTransport()
+    client = make_client(tmp_path, mode="background", transport=transport)
+    client.record("dark_mode", True)
+
+    client.close()
+
+    assert (changed(client), transport.sent) == ({"recorded": 1}, [])
+    assert rows(tmp_path, REPORTS) == [(1,)]
+
+
+def test_what_is_due_is_sent_by_the_thread(tmp_path: Path) -> None:
+    """Law: without any flush, reports leave once their scheduled time has come."""
+    sent, clock = threading.Event(), FakeClock()
+    first = make_client(tmp_path, clock=clock, transport=ScriptedTransport([503]))
+    first.record("dark_mode", True)
+    first.close()
+    clock.advance(days=1)
+    client = make_client(
+        tmp_path, mode="background", clock=clock, transport=HookedTransport(sent.set)
+    )
+
+    client.record("theme", "plain")
+
+    assert sent.wait(PATIENCE)
+    client.close()
+
+
+def test_a_slow_collector_holds_no_value_in_memory(tmp_path: Path) -> None:
+    """Law: while an upload waits for its answer, values are still written down."""
+    sending, answer, clock = threading.Event(), threading.Event(), FakeClock()
+
+    def hang() -> None:
+        sending.set()
+        answer.wait(PATIENCE)
+
+    make_client(tmp_path, clock=clock, transport=ScriptedTransport([503])).record("theme", "plain")
+    clock.advance(days=1)
+    seen, transport = ThreadSeen(), HookedTransport(hang)
+    client = make_client(
+        tmp_path, mode="background", clock=clock, transport=transport, randomness=seen
+    )
+    client.record("dark_mode", True)
+    client.flush(0.0)  # writes the queue down; the schedule is planned by now
+    clock.advance(days=1)
+    client.record("dark_mode", True)
+    assert sending.wait(PATIENCE)
+    seen.drawn.clear()
+
+    client.record("theme", "plain")
+
+    assert seen.drawn.wait(PATIENCE)
+    answer.set()
+    client.close()
+
+
+def test_a_store_in_memory_is_sent_at_the_end() -> None:
+    """Law: what would be lost with the process is sent when the client is closed."""
+    transport = ScriptedTransport()
+    with make_client(mode="background", transport=transport) as client:
+        client.record("dark_mode", True)
+
+    assert changed(client) == {"recorded": 1, "uploaded": 1}
+
+
+def test_a_revocation_forgets_the_queue(tmp_path: Path) -> None:
+    """Law: a value that was queued when the user said no becomes no report."""
+    make_client(tmp_path).record("dark_mode", True)
+    other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")  # nothing can be written down yet
+    client = make_client(tmp_path, mode="background", randomness=Untouchable())
+    client.record("theme", CANARY)
+
+    client._switch.consent = Consent.DENIED
+    other.execute("ROLLBACK")
+    other.close()
+    client.set_consent("denied")
+
+    client.close()
+    counts = client.stats()
+    assert (counts["recorded"], counts["consent"], counts["revoked"]) == (0, 1, 1)
+    assert rows(tmp_path, REPORTS) == [(0,)]
+
+
+def test_a_full_queue_is_counted() -> None:
+    """Law: what does not fit is counted under its own reason, and every call is counted once."""
+    client = make_client(mode="background", registry=many_metrics(1), clock=(clock := FakeClock()))
+    background = client._engine._background
+    assert background is not None
+    with background._mine().turn:  # the thread cannot empty the queue
+        for _ in range(QUEUE_SIZE + 5):
+            client.record("m0", True)
+            clock.advance(days=1)
+        full = client.stats()["queue_full"]
+
+    client.close()
+    assert full == 5
+
+
+_ENDS = {
+    "by itself": "",
+    "by sys.exit": "import sys; sys.exit(3)",
+    "by an error": "raise RuntimeError",
+}
+_RECORDS = """
+import client_sdk
+arguments = {endpoint!r}, {key!r}, {registry!r}
+client = client_sdk.Client(*arguments, consent="granted", data_dir={data!r})
+client._engine.patience = 20
+client.record("dark_mode", True)
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", _ENDS.values(), ids=_ENDS)
+def test_a_process_that_just_ends_leaves_its_values_on_the_disk(tmp_path: Path, end: str) -> None:
+    """Law: an application needs not close its client."""
+    registry, data = tmp_path / "metrics.toml", tmp_path / "data"
+    registry.write_text('schema = 1\napp = "demo"\n' + metric_text("dark_mode"))
+    program = _RECORDS.format(
+        endpoint=ENDPOINT, key=KEY, registry=str(registry), data=str(data), end=end
+    )
+
+    subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+
+    assert rows(data, REPORTS) == [(1,)]
+
+
+def test_a_client_that_is_forgotten_leaves_its_values_on_the_disk(tmp_path: Path) -> None:
+    """Law: the thread holds no client, and the end of the client ends the thread."""
+    client = make_client(tmp_path, mode="background")
+    client.record("dark_mode", True)
+
+    del client
+    gc.collect()
+
+    assert rows(tmp_path, REPORTS) == [(1,)]
+
+
+def test_an_error_in_one_value_costs_no_other() -> None:
+    """Law: a value that breaks its mechanism is counted alone; its group is recorded."""
+
+    class Breaks(ByteRandomness):
+        def bernoulli_ratio(self, numerator: int, denominator: int) -> bool:
+            raise RuntimeError("broken")
+
+    client = make_client(mode="background", randomness=Breaks())
+    for name, value in (("dark_mode", True), ("files", 50.5), ("theme", "plain")):
+        client.record(name, value)
+
+    client._engine._background.drain(PATIENCE)  # type: ignore[union-attr]  # it is there
+
+    assert changed(client) == {"recorded": 2, "internal": 1}
+    client.close()
+
+
+def test_only_the_two_modes_are_a_mode() -> None:
+    """Law: a wrong mode is refused at once."""
+    with pytest.raises(InvalidParameterError, match="mode=thread"):
+        make_client(mode="thread")
+
+
+def test_a_manual_client_has_no_thread() -> None:
+    """Law: in manual mode everything happens in calls."""
+    before = threading.active_count()
+    client = make_client(randomness=system_randomness())
+
+    client.record("dark_mode", True)
+
+    assert (changed(client), threading.active_count()) == ({"recorded": 1}, before)
+    client.close()

@@ -1,0 +1,201 @@
+"""Forked and spawned processes: each has its own queue, thread and noise, and none waits."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from client_sdk.background import Background
+from client_sdk.client import Client
+from client_sdk.locks import QuietLock, this_process
+from tests.support.clock import FakeClock
+from tests.support.device import make_client, many_metrics, rows
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+REPORTS: Final = "SELECT count(*) FROM reports"
+PATIENCE: Final = 20  # seconds; a child that takes longer hangs
+WIDE: Final = 'type = "category"\nmechanism = "sue"\nvalues = [{}]'.format(
+    ", ".join(f'"item {i}"' for i in range(128))
+)
+
+
+def in_child(action: Callable[[], bytes]) -> bytes:
+    """Return what *action* returns in a forked child, which then ends without any clean-up."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(PATIENCE)
+            os.write(writing, action())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return told
+
+
+_DRAW = """
+import os, sqlite3, sys  # loaded once, not by each child
+from client_sdk.randomness import ByteRandomness
+from tests.support.device import make_client, metric_text, registry_of
+kind, children = sys.argv[1], int(sys.argv[2])
+buffer = iter([os.urandom(16) for _ in range(999)])
+planted = ByteRandomness(lambda count: next(buffer)[:count].ljust(count, b"."))
+client = make_client(
+    registry=registry_of(metric_text("wide", {wide!r})),
+    randomness=planted if kind == "planted" else None,
+    on_report=lambda report: os.write(1, report.payload.hex().encode() + b" "),
+)
+for _ in range(children):
+    if os.fork() == 0:
+        client.record("wide", "item 5")
+        os._exit(0)
+    os.wait()
+"""
+
+
+def draws(kind: str, children: int) -> list[str]:
+    """Return the payload that each of *children* draws for the same value with one client."""
+    command = [sys.executable, "-c", _DRAW.format(wide=WIDE), kind, str(children)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+
+
+def test_no_two_of_200_forks_draw_the_same() -> None:
+    """Law: noise comes from the system, at the time of use.
+
+    Each report has 128 bits, each 1 with a chance of 0.38 at least: two are equal with a chance
+    below 0.53^128, so any of the 19,900 pairs with one below 1e-30.
+    """
+    drawn = draws("honest", 200)
+
+    assert (len(drawn), len(set(drawn))) == (200, 200)
+
+
+def test_a_buffer_of_randomness_is_caught_by_two_forks() -> None:
+    """Law: the test above sees the bug that it is there for: bytes fetched before the fork."""
+    drawn = draws("planted", 2)
+
+    assert (len(drawn), len(set(drawn))) == (2, 1)
+
+
+def test_a_forked_child_begins_with_an_empty_queue() -> None:
+    """Law: what its parent had queued is its parent's to report, and neither reports it twice."""
+    handed: list[int] = []
+    queue: Background[int] = Background(handed.extend, lambda: 3600.0, lambda: None)
+    with queue._mine().turn:  # the thread cannot empty it
+        queue.put(1)
+        queue.put(2)
+
+        in_the_child = in_child(lambda: bytes([len(queue), queue.drain(1.0)]))
+
+    queue.stop(PATIENCE)
+    assert (in_the_child, handed) == (bytes([0, True]), [1, 2])
+
+
+def test_a_forked_child_has_a_thread_of_its_own() -> None:
+    """Law: a child records like its parent, though its parent's thread does not exist there."""
+    queue: Background[int] = Background(lambda group: None, lambda: 3600.0, lambda: None)
+    queue.put(1)
+
+    def hand_on() -> bytes:
+        queue.put(7)
+        return bytes([queue.stop(PATIENCE), len(queue)])
+
+    assert in_child(hand_on) == bytes([True, 0])
+    queue.stop(PATIENCE)
+
+
+def _work(client: Client, name: str) -> None:
+    client.record(name, True)
+
+
+@pytest.mark.parametrize("before", ["used", "unused"])
+def test_workers_of_a_forking_server_lose_nothing(tmp_path: Path, before: str) -> None:
+    """Law: a client made before the fork works in every worker, which need not close it."""
+    client = make_client(tmp_path, mode="background", registry=many_metrics(6), clock=FakeClock())
+    if before == "used":
+        client.record("m5", True)
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_work, args=(client, f"m{i}")) for i in range(5)]
+
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(PATIENCE)
+    client.close()
+
+    assert [worker.exitcode for worker in workers] == [0] * 5
+    assert rows(tmp_path, REPORTS) == [(6 if before == "used" else 5,)]
+
+
+def _spawned(folder: Path, name: str) -> None:
+    _work(make_client(folder, mode="background", registry=many_metrics(2)), name)
+
+
+def test_a_spawned_process_loses_nothing(tmp_path: Path) -> None:
+    """Law: a child of multiprocessing, which runs no exit function, writes its queue down."""
+    worker = multiprocessing.get_context("spawn").Process(target=_spawned, args=(tmp_path, "m0"))
+
+    worker.start()
+    worker.join(3 * PATIENCE)
+
+    assert (worker.exitcode, rows(tmp_path, REPORTS)) == (0, [(1,)])
+
+
+def test_a_child_that_records_nothing_does_nothing_at_its_end(tmp_path: Path) -> None:
+    """Law: the many children of a server that never record send nothing and touch no file."""
+    client = make_client(tmp_path, mode="background")
+
+    def end() -> bytes:
+        client._engine.exit()
+        return b"ended"
+
+    assert (in_child(end), list(tmp_path.iterdir())) == (b"ended", [])
+
+
+def test_a_fork_waits_until_no_thread_is_in_the_database() -> None:
+    """Law: the locks inside SQLite are never copied while they are held."""
+    lock, inside, leave = QuietLock(), threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def write() -> None:
+        with lock:
+            inside.set()
+            leave.wait(PATIENCE)
+            order.append("left")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    inside.wait(PATIENCE)
+    threading.Timer(0.1, leave.set).start()
+
+    in_child(lambda: b"")
+
+    order.append("forked")
+    thread.join()
+    assert order == ["left", "forked"]
+
+
+def test_every_fork_is_another_process() -> None:
+    """Law: a process is told from its parent even where the system reuses its number."""
+    pid, depth = this_process()
+
+    child_pid, _, child_depth = (
+        in_child(lambda: "{} / {}".format(*this_process()).encode()).decode().partition(" / ")
+    )
+
+    assert (int(child_pid) != pid, int(child_depth)) == (True, depth + 1)

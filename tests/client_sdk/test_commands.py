@@ -1,0 +1,291 @@
+"""``python -m client_sdk``: what a user sees of telemetry, and stops, without the application."""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from client_sdk.__main__ import main
+from client_sdk.client import Client
+from client_sdk.consent import Consent
+from client_sdk.gateway import Gateway
+from client_sdk.opt_out import USER_FILE, OptOuts
+from client_sdk.registry import Registry
+from client_sdk.schema import FILE_NAME
+from client_sdk.show import MAX_SHOWN
+from client_sdk.testing import MemoryTransport
+from tests.support.registries import HEAD, NUMBER, table
+
+ROOT = Path(__file__).parents[2]
+REGISTRY = ROOT / "tests" / "typing" / "notes.toml"
+TRUTH = {"ui.theme": "dark", "note_count": 7, "formats": ["pdf"], "ui.panel.open": True}
+
+
+def client_in(folder: Path, consent: Consent = Consent.GRANTED) -> Client:
+    return Client(
+        "https://collector.example",
+        "key",
+        REGISTRY,
+        consent=consent,
+        data_dir=folder,
+        mode="manual",
+        opt_outs=OptOuts(folder, {}, os.devnull),
+        transport=MemoryTransport(),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What an application left: two reports that were sent, and two that wait."""
+    client = client_in(tmp_path)
+    client.record("ui.theme", TRUTH["ui.theme"])
+    client.record("note_count", TRUTH["note_count"])
+    client.flush()
+    client.record("formats", TRUTH["formats"])
+    client.record("ui.panel.open", TRUTH["ui.panel.open"])
+    del client  # without a close, as after a kill: what waits stays
+    return tmp_path
+
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command where nobody has opted out, and return what it prints."""
+    for name in ("DO_NOT_TRACK", "HEARSAY_TELEMETRY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(command: str, folder: Path, *more: str, status: int = 0) -> str:
+        assert main([command, f"--data-dir={folder}", *more]) == status
+        out, err = capsys.readouterr()
+        assert bool(err) == bool(status)
+        return out + err
+
+    return run
+
+
+def rows(folder: Path, table: str) -> int:
+    connection = sqlite3.connect(folder / FILE_NAME)
+    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+    connection.close()
+    return int(count)
+
+
+def test_the_module_runs_as_a_command(folder: Path) -> None:
+    """Once, in a process of its own, with the environment as it is."""
+    command = [sys.executable, "-m", "client_sdk", "show", f"--data-dir={folder}"]
+
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("waiting to be sent:\n")
+
+
+def test_status_adds_up_what_was_spent_within_the_caps_and_what_waits(
+    folder: Path, run: Run
+) -> None:
+    """Every metric has its line; the caps are those that the application was compiled with."""
+    shown = run("status", folder, f"--registry={REGISTRY}")
+
+    assert "spent in the last seven days: ε 5 of 8\n" in shown
+    assert "spent for life: ε 5 of 1,000\n" in shown
+    assert "formats: ε 2 of" in shown
+    assert "ui.theme: ε 1 of" in shown
+    assert "waiting to be sent: 2 reports\n" in shown
+
+
+def test_status_without_a_registry_names_metrics_by_their_digests(folder: Path, run: Run) -> None:
+    """A user need not have the registry to see what was spent."""
+    assert "metric 74abaed0901c: ε 1 of" in run("status", folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("DO_NOT_TRACK", "1", "telemetry: off, says the environment variable DO_NOT_TRACK\n"),
+        ("HEARSAY_TELEMETRY", "off", "says the environment variable HEARSAY_TELEMETRY\n"),
+        ("UNRELATED", "1", "telemetry: nobody here says no; what you told the application"),
+    ],
+)
+def test_status_says_who_says_no(
+    name: str, value: str, said: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The strongest level that says no is named."""
+    monkeypatch.setenv(name, value)
+
+    assert said in run("status", tmp_path)
+
+
+def test_show_puts_each_report_in_words_and_says_why_it_can_be_denied(
+    folder: Path, run: Run
+) -> None:
+    """What waits and what was sent stand apart; no line claims to know what was true."""
+    shown = run("show", folder, f"--registry={REGISTRY}")
+
+    waiting, sent = shown.split("sent, the last 100:")
+    assert "Formats (formats), from " in waiting
+    assert "Theme (ui.theme), from " in sent
+    assert sent.count("sent on: ") == 2
+    assert shown.count("why it can be denied: ") == shown.count("does not know it any more") == 4
+    assert "odds by more than 2.8 to 1" in sent
+
+
+def test_show_names_the_periods_that_are_still_being_added_up(folder: Path, run: Run) -> None:
+    """What is kept of them is masked, and no word about it is shown."""
+    digest = Registry.from_file(REGISTRY).metric("note_count").digest
+    connection = sqlite3.connect(folder / FILE_NAME)
+    connection.execute("INSERT INTO windows VALUES (x'', ?, 2968, x'c0ffee')", (digest,))
+    connection.commit()
+    connection.close()
+
+    shown = run("show", folder, f"--registry={REGISTRY}")
+
+    assert shown.startswith(
+        "being added up, until the period is over:\n  Notes (note_count), from "
+    )
+    assert "c0ffee" not in shown
+
+
+def test_show_tells_what_is_true_so_far_to_who_has_the_secret(tmp_path: Path, run: Run) -> None:
+    """The device's own windows in words, a gateway's by their number; without the registry none."""
+    path = tmp_path / "metrics.toml"
+    path.write_text(HEAD + table("saves", NUMBER, unit='"saves"', aggregate='"sum"', otherwise="0"))
+    folder, options = tmp_path / "data", OptOuts(tmp_path, {}, os.devnull)
+    common = ("https://collector.example", "key", path)
+    client = Client(*common, consent="granted", data_dir=folder, mode="manual", opt_outs=options)
+    client.record("saves", 3)
+    client.record("saves", 1.5)
+    gateway = Gateway(*common, consent="granted", data_dir=tmp_path / "many", opt_outs=options)
+    gateway.record_many((f"machine-{i}", "saves", 1) for i in range(3))
+    gateway.close()
+
+    shown = run("show", folder, f"--registry={path}")
+    many = run("show", tmp_path / "many", f"--registry={path}")
+
+    assert "    what is true so far: 4.5 saves\n" in shown
+    assert "true so far" not in run("show", folder) + many
+    assert ", of 3 devices\n" in many
+
+
+def test_a_gateways_devices_are_counted_and_never_named(tmp_path: Path, run: Run) -> None:
+    """Status has the number of ledgers and the one that spent most; show has only the latest."""
+    gateway = Gateway(
+        *("https://collector.example", "key", REGISTRY),
+        consent=Consent.GRANTED,
+        data_dir=tmp_path,
+        transport=MemoryTransport(),
+        opt_outs=OptOuts(tmp_path, {}, os.devnull),
+    )
+    gateway.record_many((f"machine-{i}", "ui.theme", "dark") for i in range(MAX_SHOWN + 20))
+    gateway.record("machine-7", "formats", ["pdf"])
+    gateway.close()
+
+    status = run("status", tmp_path)
+    shown = run("show", tmp_path, f"--registry={REGISTRY}")
+
+    assert "120 devices have ledgers of their own; the most that one of them spent in" in status
+    assert "is ε 3\n" in status
+    assert shown.count("what is sent:") == MAX_SHOWN
+    assert "of 121, the latest 100\n" in shown
+    assert "machine-" not in status + shown
+
+
+def test_show_without_a_registry_prints_bytes_and_no_guess(folder: Path, run: Run) -> None:
+    """Without the definition a payload has no meaning."""
+    shown = run("show", folder)
+
+    assert shown.count("--registry gives them words") == 4
+    assert "why it can be denied" not in shown
+
+
+@pytest.mark.parametrize("command", ["status", "show"])
+def test_looking_changes_nothing_and_makes_no_database(
+    command: str, tmp_path: Path, run: Run
+) -> None:
+    """A folder in which nothing was recorded stays empty."""
+    assert "nothing was recorded here" in run(command, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_twice_shows_the_same(folder: Path, run: Run) -> None:
+    """To look costs nothing and spends nothing."""
+    first = run("show", folder, f"--registry={REGISTRY}")
+
+    assert run("show", folder, f"--registry={REGISTRY}") == first
+
+
+def test_purge_deletes_all_but_the_charges(folder: Path, run: Run) -> None:
+    """Nothing that was queued or sent is left; the same budget cannot be spent again."""
+    shown = run("purge", folder, "--yes")
+
+    assert "deleted: 2 reports that waited" in shown
+    assert [rows(folder, table) for table in ("reports", "uploads", "sent", "memo")] == [0] * 4
+    assert rows(folder, "charges") == 4
+    assert not (folder / "secret").exists()
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 2), ("\n", 2), ("", 2)])
+def test_purge_asks_and_takes_only_a_yes(
+    answer: str, left: int, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty answer, and a closed standard input, delete nothing."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+
+    run("purge", folder)
+
+    assert rows(folder, "reports") == left
+
+
+def test_off_wipes_and_stops_the_application_and_on_lets_it_go_on(folder: Path, run: Run) -> None:
+    """The user's own no is stronger than a consent that the application still believes in."""
+    run("off", folder)
+    refused = client_in(folder)
+    refused.record("minutes", {"edit": 3})
+    waiting = rows(folder, "reports")
+    run("on", folder)
+    again = client_in(folder)
+    again.record("minutes", {"edit": 3})
+
+    assert (refused.stats()["opted_out"], waiting) == (1, 0)
+    assert (again.stats()["recorded"], rows(folder, "reports")) == (1, 1)
+
+
+def test_off_before_the_application_ever_ran_is_obeyed(tmp_path: Path, run: Run) -> None:
+    """The folder is made for the answer alone."""
+    folder = tmp_path / "new"
+
+    run("off", folder)
+
+    assert [path.name for path in folder.iterdir()] == [USER_FILE]
+    assert client_in(folder).consent is Consent.DENIED
+
+
+@pytest.mark.parametrize("command", ["status", "show"])
+def test_a_registry_that_cannot_be_read_is_one_line_on_standard_error(
+    command: str, folder: Path, run: Run
+) -> None:
+    """No traceback, and exit status 1."""
+    shown = run(command, folder, "--registry=nowhere.toml", status=1)
+
+    assert shown.count("\n") == 1
+    assert "registry=nowhere.toml: cannot be read" in shown
+
+
+def test_a_database_of_a_newer_version_is_left_alone_and_named(folder: Path, run: Run) -> None:
+    """What this version does not understand it does not purge."""
+    connection = sqlite3.connect(folder / FILE_NAME)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+    shown = run("purge", folder, "--yes", status=1)
+
+    assert "schema 99 was written by a newer version" in shown
+    assert rows(folder, "reports") == 2

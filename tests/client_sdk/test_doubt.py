@@ -1,0 +1,277 @@
+"""Copies, restores and damage: the ledger is doubted and closed for a week; nothing is repeated."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from client_sdk.caps import Caps
+from client_sdk.database import DAMAGED
+from client_sdk.identity import identity_of
+from client_sdk.registry import Registry
+from client_sdk.schema import FILE_NAME
+from client_sdk.secret import SECRET_FILE
+from client_sdk.witness import WITNESS_FILE
+from tests.support.clock import FakeClock
+from tests.support.device import (
+    bytes_on_disk,
+    changed,
+    crashing,
+    make_client,
+    metric_text,
+    registry_of,
+    rows,
+)
+from tests.support.device_transport import ScriptedTransport
+
+NANO = 10**9
+WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"
+WEEK = "SELECT coalesce(sum(nano), 0) FROM charges"
+
+
+def registry(count: int = 6) -> Registry:
+    """Return boolean metrics m0, m1, … of one epsilon, the first of them permanent."""
+    texts = [metric_text(f"m{i}") for i in range(count)]
+    texts[0] = texts[0].replace('"fresh"', '"permanent"')
+    return registry_of(*texts)
+
+
+def used(folder: Path, clock: FakeClock, *, crash: bool = False) -> None:
+    """Leave in *folder* what a client had that recorded two values and could not send them.
+
+    Args: crash: whether the log is left as it was, rather than folded in.
+    """
+    transport = ScriptedTransport([503] * 9)
+    client = make_client(folder, registry=registry(), clock=clock, transport=transport)
+    client.record("m0", True)
+    client.flush()
+    client.record("m1", True)
+    with crashing(folder) if crash else nullcontext():
+        client.close()
+
+
+def record_all(folder: Path, clock: FakeClock) -> tuple[dict[str, int], list[bytes]]:
+    """Record every metric with the data in *folder*; return the counts and what was sent."""
+    transport = ScriptedTransport()
+    client = make_client(folder, registry=registry(), clock=clock, transport=transport)
+    for i in range(6):
+        client.record(f"m{i}", True)
+    client.flush()
+    client.close()
+    return changed(client), transport.sent
+
+
+def put_back(folder: Path, saved: dict[str, bytes]) -> None:
+    """Write the *saved* files over those in *folder*, as a restore in place does."""
+    for name, content in saved.items():
+        (folder / name).write_bytes(content)
+
+
+def test_a_copy_spends_nothing_for_a_week_and_sends_nothing_twice(tmp_path: Path) -> None:
+    """Its charges are kept; reports, uploads, memo and secret are not."""
+    clock = FakeClock()
+    used(tmp_path / "first", clock)
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    secret = (tmp_path / "copy" / SECRET_FILE).read_bytes()
+
+    counts, sent = record_all(tmp_path / "copy", clock)
+
+    assert counts == {"already_reported": 2, "budget": 4, "store": 1}
+    assert sent == []
+    assert rows(tmp_path / "copy", "SELECT count(*) FROM memo") == [(0,)]
+    assert rows(tmp_path / "copy", WEEK) == [(8 * NANO,)]
+    assert not (tmp_path / "copy" / SECRET_FILE).exists() or (
+        (tmp_path / "copy" / SECRET_FILE).read_bytes() != secret
+    )
+    clock.advance(days=7)
+    later, _ = record_all(tmp_path / "copy", clock)
+    assert later["recorded"] == 6
+
+
+def test_the_original_of_a_copy_goes_on(tmp_path: Path) -> None:
+    clock = FakeClock()
+    used(tmp_path / "first", clock)
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+
+    counts, _ = record_all(tmp_path / "first", clock)
+
+    assert counts == {"recorded": 4, "already_reported": 2}
+    assert rows(tmp_path / "first", WAITING) == [(5, 1)]
+
+
+def check_copies(folder: Path, count: int) -> None:
+    clock = FakeClock()
+    used(folder / "first", clock)
+    secrets: set[bytes] = set()
+    for i in range(count):
+        copy = folder / f"copy {i}"
+        shutil.copytree(folder / "first", copy)
+        counts, sent = record_all(copy, clock)
+        assert (counts, sent) == ({"already_reported": 2, "budget": 4, "store": 1}, [])
+        clock.advance(days=7)
+        counts, sent = record_all(copy, clock)
+        assert counts["recorded"] == 6
+        secrets.add((copy / SECRET_FILE).read_bytes())
+        clock.advance(days=-7)
+    assert len(secrets) == count
+
+
+def test_copies_share_no_report_no_memo_and_no_budget(tmp_path: Path) -> None:
+    check_copies(tmp_path, 5)
+
+
+@pytest.mark.slow
+def test_a_hundred_copies_share_no_report_no_memo_and_no_budget(tmp_path: Path) -> None:
+    check_copies(tmp_path, 100)
+
+
+def test_a_database_put_back_in_place_is_doubted(tmp_path: Path) -> None:
+    """Its inode tells nothing, but the witness knows that there were more charges."""
+    clock = FakeClock()
+    used(tmp_path, clock)
+    saved = {FILE_NAME: (tmp_path / FILE_NAME).read_bytes()}
+    record_all(tmp_path, clock)
+
+    put_back(tmp_path, saved)
+    counts, sent = record_all(tmp_path, clock)
+
+    assert (counts, sent) == ({"already_reported": 2, "budget": 4, "store": 1}, [])
+
+
+def test_a_deleted_database_beside_its_witness_is_doubted(tmp_path: Path) -> None:
+    clock = FakeClock()
+    used(tmp_path, clock)
+    (tmp_path / FILE_NAME).unlink()
+
+    counts, _ = record_all(tmp_path, clock)
+
+    assert counts == {"budget": 6, "store": 1}
+
+
+def test_a_database_replaced_under_a_running_client_is_opened_anew(tmp_path: Path) -> None:
+    clock = FakeClock()
+    used(tmp_path, clock)
+    shutil.copy(tmp_path / FILE_NAME, tmp_path / "backup")
+    client = make_client(tmp_path, registry=registry(), clock=clock)
+    client.record("m2", True)
+
+    os.replace(tmp_path / "backup", tmp_path / FILE_NAME)
+    client.record("m3", True)
+
+    assert changed(client)["store"] == changed(client)["budget"] == 1
+    client.close()
+
+
+def test_a_folder_that_was_renamed_is_not_doubted(tmp_path: Path) -> None:
+    clock = FakeClock()
+    used(tmp_path / "first", clock)
+    (tmp_path / "first").rename(tmp_path / "second")
+
+    counts, _ = record_all(tmp_path / "second", clock)
+
+    assert "store" not in counts
+    assert counts["recorded"] == 4
+
+
+def test_an_identity_tells_files_apart_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "b").touch()
+
+    first, other = identity_of(str(tmp_path / "a")), identity_of(str(tmp_path / "b"))
+    (tmp_path / "a").write_bytes(b"changed")
+
+    assert first != other
+    assert identity_of(str(tmp_path / "a")) == first
+
+
+def test_a_damaged_database_is_set_aside_and_the_next_begins_in_doubt(tmp_path: Path) -> None:
+    clock = FakeClock()
+    used(tmp_path, clock)
+    whole = bytearray((tmp_path / FILE_NAME).read_bytes())
+    whole[:1024] = b"\xa5" * 1024
+    (tmp_path / FILE_NAME).write_bytes(whole)
+
+    counts, sent = record_all(tmp_path, clock)
+
+    assert (counts, sent) == ({"budget": 6, "store": 1}, [])
+    assert (tmp_path / (FILE_NAME + DAMAGED)).read_bytes() == whole
+    clock.advance(days=7)
+    assert record_all(tmp_path, clock)[0]["recorded"] == 6
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TRIGGER charges_are_never_changed; UPDATE charges SET nano = 0",
+        "DROP TRIGGER charges_are_never_changed; UPDATE charges SET day = day - 30",
+        "DROP TRIGGER charges_are_never_removed; DELETE FROM charges",
+        "UPDATE meta SET value = 0 WHERE key = 'checksum'",
+        "UPDATE meta SET value = 'x' WHERE key = 'generation'",
+    ],
+)
+def test_a_ledger_that_was_changed_behind_its_back_is_damaged(tmp_path: Path, sql: str) -> None:
+    """The checksum tells, even where every page is sound."""
+    clock = FakeClock()
+    used(tmp_path, clock)
+    connection = sqlite3.connect(tmp_path / FILE_NAME)
+    connection.executescript(sql)
+    connection.close()
+
+    counts, _ = record_all(tmp_path, clock)
+
+    assert counts == {"budget": 6, "store": 1}
+
+
+def overwritten(folder: Path, chance: random.Random) -> None:
+    """Overwrite a random stretch of a random file of the database."""
+    names = [name for name in (FILE_NAME, f"{FILE_NAME}-wal") if (folder / name).exists()]
+    path = folder / chance.choice(names)
+    content = bytearray(path.read_bytes())
+    length = min(len(content), 1 << chance.randrange(12))
+    begin = chance.randrange(len(content) - length + 1)
+    content[begin : begin + length] = chance.randbytes(length)
+    path.write_bytes(content)
+
+
+def check_damage(folder: Path, count: int) -> None:
+    """Law: whatever is overwritten, the app sees no error and no cap is passed."""
+    chance, clock = random.Random(7), FakeClock()
+    closed = 0
+    for i in range(count):
+        data = folder / str(i)
+        used(data, clock, crash=bool(i % 2))
+        overwritten(data, chance)
+
+        client = make_client(data, registry=registry(), clock=clock, caps=Caps(week="3"))
+        for j in range(6):
+            client.record(f"m{j}", True)
+        client.close()
+
+        counts = changed(client)
+        assert "internal" not in counts
+        assert sum(counts.values()) >= 6
+        assert counts.get("recorded", 0) <= 3 - 2
+        closed += "recorded" not in counts
+    assert closed > count // 20  # the damage was felt at times
+
+
+def test_no_overwriting_frees_a_budget_or_is_seen_by_the_app(tmp_path: Path) -> None:
+    check_damage(tmp_path, 12)
+
+
+@pytest.mark.slow
+def test_no_two_hundred_overwritings_free_a_budget_or_are_seen_by_the_app(tmp_path: Path) -> None:
+    check_damage(tmp_path, 200)
+
+
+def test_the_witness_holds_a_number_and_nothing_else(tmp_path: Path) -> None:
+    used(tmp_path, FakeClock())
+
+    assert (tmp_path / WITNESS_FILE).read_bytes() == b"2".rjust(20, b"0")
+    assert b"dark" not in bytes_on_disk(tmp_path)

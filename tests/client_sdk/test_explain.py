@@ -1,0 +1,202 @@
+"""Explanations and the notice: every number in them is one that the device holds to."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import pytest
+
+from client_sdk.caps import Caps
+from client_sdk.errors import UnknownMetricError
+from client_sdk.explain import explain
+from client_sdk.notice import notice
+from client_sdk.registry import Registry
+from client_sdk.spending import epsilon, factor, most, report_nano, reports, sureness
+from tests.support.clock import FakeClock
+from tests.support.device import make_client, metric_text, registry_of
+
+WIDE = Caps(report="100", metric_week="9999", week="9999", lifetime="9999")
+LENGTHS = ("1h", "1d", "7d", "once")
+
+
+def registry_every(*every: str) -> Registry:
+    return registry_of(
+        *(metric_text(f"m{i}", every=each, epsilon="0.5") for i, each in enumerate(every))
+    )
+
+
+def _days(first: int, count: int) -> range:
+    """Return the hours, from the noon at which the clock begins, of *count* whole days."""
+    return range(12 + 24 * first, 12 + 24 * (first + count))
+
+
+def spent_in(registry: Registry, caps: Caps, hours: range) -> int:
+    """Return the nano-epsilon that a device spends which records all metrics every hour."""
+    clock = FakeClock()
+    clock.advance(seconds=3_600 * hours.start)
+    with make_client(registry=registry, caps=caps, clock=clock) as client:
+        for _ in hours:
+            for name in registry.metrics:
+                client.record(name, True)
+            clock.advance(seconds=3_600)
+        with client._engine._parts.store.transaction() as tx:
+            return int(tx.execute("SELECT sum(nano) FROM charges").fetchone()[0])
+
+
+@pytest.mark.parametrize("every", LENGTHS)
+def test_no_week_of_a_device_costs_more_than_is_said(every: str) -> None:
+    """Law: for a device that records at every chance, the bound of seven days is reached."""
+    registry = registry_every(every)
+    said = most(registry, WIDE)
+
+    weeks = [spent_in(registry, WIDE, _days(first, 7)) for first in range(7)]
+
+    assert max(weeks) == said.week
+
+
+@pytest.mark.parametrize("every", LENGTHS)
+def test_no_day_of_a_device_costs_more_than_is_said(every: str) -> None:
+    """Law: the bound of a day is reached, and not passed."""
+    registry = registry_every(every)
+    day = spent_in(registry, WIDE, _days(0, 1))
+
+    assert day == most(registry, WIDE).day
+
+
+def test_caps_bound_what_is_said() -> None:
+    """Law: what the caps forbid is not announced."""
+    registry = registry_every("1h", "1d")
+    caps = Caps(week="3", metric_week="2.5", lifetime="2.75")
+
+    said = most(registry, caps)
+
+    assert (said.week, said.lifetime) == (2_750_000_000, 2_750_000_000)
+    assert said.day == 2_750_000_000
+
+
+def test_a_metric_above_a_cap_never_reports() -> None:
+    """Law: it costs nothing, and the words say so."""
+    registry = registry_every("1d")
+    metric = registry.metric("m0")
+    caps = Caps(report="0.4")
+
+    assert (reports(metric, caps), most(registry, caps).week) == (False, 0)
+    assert "none is sent" in explain(metric, caps)
+    assert "asks nothing" in notice(registry, caps)
+
+
+@pytest.mark.parametrize(
+    ("nano", "text"),
+    [(1, "0.01"), (10**9, "1"), (1_230_000_001, "1.24"), (10**12, "1,000"), (0, "0")],
+)
+def test_epsilon_is_rounded_up(nano: int, text: str) -> None:
+    """Law: no text understates what is spent."""
+    assert epsilon(nano) == text
+
+
+def test_odds_and_guesses_are_rounded_up() -> None:
+    """Law: e^ε and e^ε / (1 + e^ε), never less than they are."""
+    assert [factor(10**9), factor(5 * 10**9), factor(10**12)] == [
+        *("2.8", "149", "more than a hundred million")
+    ]
+    assert [sureness(0), sureness(10**9), sureness(10**12)] == ["50", "74", "100"]
+
+
+def test_an_explanation_states_the_chances_of_the_channel() -> None:
+    """Law: p and q, ε of a report and its odds stand in the text, in words."""
+    metric = registry_of(metric_text("theme", epsilon="1.0")).metric("theme")
+
+    text = explain(metric, Caps())
+
+    assert "73.1 %" in text
+    assert "26.9 %" in text
+    assert f"ε {epsilon(metric.mechanism.spent_nano)} a report" in text
+    assert "2.8 to 1" in text
+    assert metric.question in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ('type = "category"\nvalues = ["a", "b", "c"]', "one of: a, b, c."),
+        ('type = "set"\nvalues = ["a", "b", "c"]', "any of: a, b, c."),
+        ('type = "count"\nmin = 0\nmax = 9\nstep = 1\nunit = "files"', "from 0 to 9 files"),
+        ('type = "key_value"\nvalues = ["a", "b"]\nmin = 0\nmax = 1\nunit = "s"\nmost = 1', "a"),
+    ],
+)
+def test_every_type_is_explained(kind: str, words: str) -> None:
+    """Law: the text names what can be answered."""
+    metric = registry_of(metric_text("m", kind)).metric("m")
+
+    assert words in explain(metric, Caps())
+
+
+def test_a_long_domain_is_cut_and_counted() -> None:
+    """Law: a screen is not filled with labels."""
+    labels = ", ".join(f'"label {i}"' for i in range(1_000))
+    metric = registry_of(metric_text("m", f'type = "category"\nvalues = [{labels}]')).metric("m")
+
+    text = explain(metric, Caps())
+
+    assert "and 992 more" in text
+    assert "label 8" not in text
+
+
+def test_a_permanent_response_is_explained_as_one() -> None:
+    """Law: what repeats is said, with what all reports of an answer cost together."""
+    text = metric_text("m", 'type = "category"\nvalues = ["a", "b"]')
+    registry = registry_of(text.replace('"fresh"', '"permanent"'))
+    metric = registry.metric("m")
+
+    assert metric.policy is not None
+    assert metric.policy.leak in explain(metric, Caps())
+    assert "cost at most ε 1 together" in explain(metric, Caps())
+    assert report_nano(metric) == metric.policy.nano_after(0)
+
+
+def test_a_notice_states_epsilon_a_day_in_plain_words() -> None:
+    """Law: the text has each title, ε of a day and a week, and what they do to odds."""
+    registry = registry_every("1d", "7d")
+
+    text = notice(registry, Caps())
+
+    assert text.count("- A metric") == 2
+    assert re.search(r"a whole day of reports costs at most ε 1\.", text)
+    assert "2.8 times as likely" in text
+    assert re.search(r"any seven days it is at most ε 4\.5", text)
+    assert "platform" in text
+
+
+def test_a_notice_says_what_pure_privacy_leaves_out() -> None:
+    """Law: where privacy has a δ, the text has it too."""
+    kind = 'type = "count"\nmin = 0\nmax = 9\nstep = 1\nunit = "files"'
+    gaussian = f'{kind}\nmechanism = "discrete_gaussian"'
+    registry = registry_of(metric_text("m", gaussian))
+    (metric,) = registry
+
+    assert metric.mechanism.delta > Fraction(0)
+    assert "With a chance of at most" in notice(registry, Caps(delta="0.01"))
+    assert "With a chance" not in notice(registry_every("1d"), Caps())
+
+
+def test_a_client_explains_its_own_metrics() -> None:
+    """Law: the words are those of the registry and the caps that the client was made with."""
+    with make_client() as client:
+        text = client.explain("dark_mode")
+
+        assert text == explain(client._registry.metric("dark_mode"), Caps())
+        assert client.notice() == notice(client._registry, Caps())
+        with pytest.raises(UnknownMetricError):
+            client.explain("no_such_metric")
+
+
+def test_an_aggregate_is_explained() -> None:
+    """Law: who is measured reads that many answers make one report, and what silence says."""
+    registry = registry_of(
+        metric_text("used", 'type = "boolean"\naggregate = "any"\notherwise = false')
+    )
+
+    said = explain(registry.metric("used"), WIDE)
+
+    assert "made from all answers of a period (whether any was true, or else false) and" in said

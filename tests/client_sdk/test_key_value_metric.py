@@ -1,0 +1,220 @@
+"""Metrics of type key_value: what they take, what they refuse, and what their digest covers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, cast
+
+import pytest
+
+from client_sdk.errors import InvalidValueError, RegistryError
+from client_sdk.mechanism_choice import AUTO, candidates, choose
+from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.metric import ItemDomain, KeyValueDomain, Metric, fixed_parameters
+from client_sdk.registry import Registry
+from tests.support.device import make_client
+from tests.support.enumeration import Untouchable
+from tests.support.registries import KEY_VALUE, file_with
+
+CANARY = "canary-7391"
+
+
+def metric(**changes: str | None) -> Metric:
+    """Return the metric of keys with numbers with *changes*."""
+    return Registry.from_text(file_with(KEY_VALUE, **changes)).metric("m")
+
+
+def mechanism(**changes: str | None) -> KeyValueMechanism:
+    return cast("KeyValueMechanism", metric(**changes).mechanism)
+
+
+@pytest.mark.parametrize("kind", [dict, MappingProxyType])
+def test_a_mapping_of_known_keys_is_placed_exactly_on_the_range(
+    kind: Callable[[dict[str, object]], object],
+) -> None:
+    """-10 … 30 becomes 0 … 1, whatever the type of the number; beyond the ends is clamped."""
+    held: dict[str, object] = {"video": 12.5, "music": Fraction(1, 3), "chess": Decimal("1e300")}
+
+    encoded = metric().encode(kind(held))
+
+    assert encoded == {0: Fraction(9, 16), 1: Fraction(31, 120), 2: 1}
+    assert metric().encode(kind({})) == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, 0, True, "video", ["video"], {"video"}, [("video", 1)], ("video", 1)),
+        *({"video"}, iter({"video": 1}), object()),
+    ],
+    ids=repr,
+)
+def test_what_is_no_mapping_is_refused(value: object) -> None:
+    """Only a mapping says which number belongs to which key."""
+    with pytest.raises(
+        InvalidValueError, match=r"^m: takes a mapping of its 3 registered keys to numbers$"
+    ):
+        metric().encode(value)
+
+
+@pytest.mark.parametrize("key", ["Video", "", 0, None, b"video", ("video",), float("nan")])
+def test_an_unknown_key_is_refused_as_a_key(key: object) -> None:
+    """The error says that the key is wrong, and not which it was."""
+    with pytest.raises(InvalidValueError, match=r"^m, key: takes one of its 3 registered values$"):
+        metric().encode({"music": 1, key: 1})
+
+
+@pytest.mark.parametrize(
+    "number", [float("nan"), float("inf"), True, "1", None, [1], Decimal("1e999999999"), 1j]
+)
+def test_what_is_no_finite_number_is_refused_as_a_number(number: object) -> None:
+    """The error says that the number is wrong, and not which it was."""
+    with pytest.raises(InvalidValueError, match=r"^m, number: takes a "):
+        metric().encode({"music": 1, "video": number})
+
+
+@pytest.mark.parametrize("value", [CANARY, {CANARY: 1}, {"video": CANARY}, [(CANARY, 1)]])
+def test_the_error_of_a_refused_mapping_does_not_show_it(value: object) -> None:
+    """Neither a key nor a number of a user reaches an error."""
+    with pytest.raises(InvalidValueError) as caught:
+        metric().encode(value)
+
+    assert "7391" not in f"{caught.value} {caught.value!r} {vars(caught.value)}"
+
+
+@pytest.mark.parametrize(
+    "value", [{3: Fraction(0)}, {-1: Fraction(0)}, {True: Fraction(0)}, {0: Fraction(2)}, {0: 0.5}]
+)
+def test_a_mechanism_refuses_a_wrong_mapping_before_anything_is_drawn(value: Any) -> None:
+    """A value outside the domain costs no randomness."""
+    with pytest.raises(InvalidValueError):
+        mechanism().randomize(value, Untouchable())
+
+
+def test_the_meaning_holds_keys_range_and_the_largest_mapping() -> None:
+    """Reports of another domain, or of another number of slots, can never be added."""
+    assert metric().meaning == (
+        '{"domain":{"max":"30","min":"-10","unit":"minutes","values":["video","music","chess"]},'
+        '"epsilon":"1","every":"7d","longitudinal":"fresh",'
+        '"mechanism":{"name":"pckv_grr","pad":2,"top":1},"name":"m","type":"key_value"}'
+    )
+    assert metric().digest.hex() == "770d7238bdf3"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"values": '["music", "video", "chess"]'}, {"values": '["video", "music", "go"]'}),
+        *({"min": "-11"}, {"max": "31"}, {"unit": '"hours"'}, {"most": "3"}, {"most": "1"}),
+        *({"mechanism": '"pckv_ue"'}, {"epsilon": '"2"'}),
+    ],
+    ids=repr,
+)
+def test_what_changes_the_meaning_changes_the_digest(change: dict[str, str]) -> None:
+    """Every key of the domain is in the digest."""
+    assert metric(**change).digest != metric().digest
+
+
+def test_equal_numbers_written_differently_mean_the_same() -> None:
+    """The digest is of numbers, not of their texts."""
+    assert metric(min="-10.0", max="3e1").digest == metric().digest
+
+
+def test_without_most_nothing_is_cut() -> None:
+    """By default a mapping of all keys counts in full."""
+    domain = metric(most=None).domain
+
+    assert isinstance(domain, KeyValueDomain)
+    assert domain.most == 3
+    assert mechanism(most=None).pad == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "start"),
+    [
+        ({"most": "0"}, "metrics.m.most: must be an integer of at least 1"),
+        ({"most": "4"}, "metrics.m.most: must be at most the number of values, 3"),
+        ({"most": "true"}, "metrics.m.most: must be an integer of at least 1"),
+        ({"most": "2.0"}, "metrics.m.most: must be an integer of at least 1"),
+        ({"values": '["a"]'}, "metrics.m.values: must be a list of at least 2"),
+        ({"values": None}, "metrics.m.values: must be a list of at least 2"),
+        ({"values": '["a", "mean of a"]'}, "metrics.m.values: must not hold both a key and"),
+        ({"max": "-10"}, "metrics.m.max: must be above min"),
+        ({"max": "nan"}, "metrics.m.max: must be a finite number"),
+        ({"min": None}, "metrics.m.min: must be a finite number"),
+        ({"unit": '""'}, "metrics.m.unit: must be a non-empty text"),
+        ({"step": "1"}, "metrics.m.step: is not a known key"),
+        ({"mechanism": '"grr"'}, "metrics.m: mechanism=grr: does not fit this type; fitting: auto"),
+        (
+            {"mechanism": '"pckv_ue"', "parameters": "{ pad = 2 }"},
+            "metrics.m: pad=2: follows from the metric's domain",
+        ),
+        (
+            {"mechanism": '"pckv_ue"', "parameters": "{ top = 9 }"},
+            "metrics.m: top=9: follows from the metric's domain",
+        ),
+        (
+            {"mechanism": '"pckv_ue"', "parameters": "{ order = 9 }"},
+            "metrics.m: order=9: is not a parameter of pckv_ue",
+        ),
+        ({"parameters": "{ pad = 2 }"}, "metrics.m: parameters=pad: needs a mechanism named"),
+    ],
+    ids=repr,
+)
+def test_a_broken_rule_is_named_with_its_place(changes: dict[str, str | None], start: str) -> None:
+    """Each rule of the type has a line of its own."""
+    with pytest.raises(RegistryError) as caught:
+        metric(**changes)
+
+    assert [problem for problem in caught.value.problems if problem.startswith(start)]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "keys", "most", "taken"),
+    [
+        ("1", 3, 2, "pckv_grr"),
+        ("0.5", 16, 1, "pckv_ue"),
+        ("2", 32, 1, "pckv_ue"),
+        ("1", 16, 16, "pckv_grr"),
+        ("1", 100, 1, "pckv_grr"),  # 200 bits are too long, though they err less
+    ],
+)
+def test_auto_takes_the_smaller_predicted_error_that_fits(
+    epsilon: str, keys: int, most: int, taken: str
+) -> None:
+    """Of both mechanisms at the metric's number of slots, within 8 bytes."""
+    fixed = {"pad": most, "top": 1}
+
+    name, chosen = choose(AUTO, KeyValueMechanism, epsilon, keys, fixed=fixed)
+
+    fits = [c for c in candidates(KeyValueMechanism, epsilon, keys, fixed=fixed) if c.fits(64)]
+    assert (name, chosen.parameters) == (taken, fixed)
+    assert chosen.payload_size <= 8
+    assert chosen.predict(1) == min(candidate.error for candidate in fits)
+
+
+def test_only_keys_with_numbers_fix_parameters() -> None:
+    """Of other types every parameter of a mechanism may be named."""
+    assert fixed_parameters(metric().domain) == {"pad": 2, "top": 1}
+    assert fixed_parameters(ItemDomain(("a", "b"))) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"video": 12, "music": 0.5}, "recorded"),
+        ({}, "recorded"),
+        ({CANARY: 1}, "invalid_value"),
+        ({"video": CANARY}, "invalid_value"),
+        (["video"], "invalid_value"),
+    ],
+)
+def test_a_client_records_a_mapping_and_counts_a_wrong_one(value: object, reason: str) -> None:
+    """The façade takes mappings as it takes every other value."""
+    with make_client(registry=Registry.from_text(file_with(KEY_VALUE))) as client:
+        client.record("m", value)
+
+    assert client.stats()[reason] == 1

@@ -1,0 +1,58 @@
+"""A device that is killed at any moment: what is charged is queued or sent, once and the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from client_sdk.ledger import WEEK
+from client_sdk.report import from_base64url
+from tests.support.device import rows
+from tests.support.killing import CAPS
+
+
+def reports_of(body: bytes) -> set[tuple[bytes, int, bytes]]:
+    """Return the reports of an upload whose columns have one payload each."""
+    return {
+        (from_base64url(c["metric"]), c["epoch"], from_base64url(c["payloads"]))
+        for c in json.loads(body)["columns"]
+    }
+
+
+@pytest.mark.parametrize("kills", [25, pytest.param(500, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_loses_doubles_and_overspends_nothing(
+    kills: int, tmp_path: Path
+) -> None:
+    """Law: every charge has its one report, waiting, sealed or sent; a retry is the same bytes;
+    no week is over its cap; the database is whole."""
+    folder, log = tmp_path / "device", tmp_path / "log"
+
+    subprocess.run(
+        [sys.executable, "-m", "tests.support.killing", folder, log, str(kills)],
+        check=True,
+        timeout=60 + kills,
+    )
+
+    bodies: dict[str, set[bytes]] = defaultdict(set)
+    arrived = [bytes.fromhex(line) for line in log.read_text("ascii").splitlines()]
+    sealed = [body for (body,) in rows(folder, "SELECT body FROM uploads")]
+    for body in (*arrived, *sealed):
+        bodies[json.loads(body)["id"]].add(body)
+    made = set(rows(folder, "SELECT digest, epoch, payload FROM reports"))
+    made |= {report for (body, *_) in bodies.values() for report in reports_of(body)}
+    charges = rows(folder, "SELECT digest, epoch, nano, day FROM charges")
+    weeks = [
+        sum(nano for _, _, nano, day in charges if last - WEEK < day <= last)
+        for last in {day for *_, day in charges}
+    ]
+    assert len(arrived) > kills // 10
+    assert all(len(same) == 1 for same in bodies.values())
+    assert len(made) == len(charges)
+    assert {(digest, epoch) for digest, epoch, _ in made} == {c[:2] for c in charges}
+    assert max(weeks) <= CAPS.week
+    assert rows(folder, "PRAGMA integrity_check") == [("ok",)]

@@ -1,0 +1,212 @@
+"""Ledger, memo and outbox together, against an oracle, over any history that Hypothesis finds."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from copy import deepcopy
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from client_sdk.caps import Caps
+from client_sdk.client import Client
+from client_sdk.epoch import DAY, epoch_of
+from client_sdk.errors import EntropyError, TransportError
+from client_sdk.recorder import ReportView
+from client_sdk.registry import Registry
+from client_sdk.transport import Answer
+from tests.support.clock import FakeClock
+from tests.support.device import make_client
+from tests.support.ledger_model import LedgerModel
+from tests.support.registries import BOOLEAN, CATEGORY, HEAD, TWO_LAYER, table
+from tests.support.seeded import SeededRandomness
+
+VALUES = '["a", "b", "c"]'
+REGISTRY = Registry.from_text(
+    HEAD
+    + table("daily", CATEGORY, values=VALUES, every='"1d"')
+    + table("hourly", CATEGORY, values=VALUES, every='"1h"', epsilon='"0.1"')
+    + table("weekly", BOOLEAN, type='"category"', values=VALUES)
+    + table("kept", CATEGORY, values=VALUES, every='"1h"', longitudinal='"permanent"')
+    + table("blurred", TWO_LAYER, values=VALUES, every='"1d"', epsilon='"0.3"')
+)
+CAPS = Caps(report="2.8", metric_week="3.5", week="5", lifetime="25")
+NAMES, LABELS = st.sampled_from(list(REGISTRY.metrics)), st.sampled_from(["a", "b", "c"])
+COUNTS = "SELECT (SELECT count(*) FROM charges), (SELECT coalesce(sum(nano), 0) FROM charges)"
+WAITING = "SELECT (SELECT count(*) FROM reports) + (SELECT coalesce(sum(reports), 0) FROM uploads)"
+TMPFS = "/dev/shm"  # noqa: S108 - ten thousand commits need not wait for a disk
+
+
+class Faucet(SeededRandomness):
+    """Randomness that can run dry."""
+
+    dry = False
+
+    def uniform(self, n: int) -> int:
+        if self.dry:
+            raise EntropyError("dry")
+        return super().uniform(n)
+
+
+class Network:
+    """A transport that is up or down."""
+
+    def __init__(self) -> None:
+        self.up = True
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        if not self.up:
+            raise TransportError("down")
+        return Answer(202)
+
+
+class Device(RuleBasedStateMachine):
+    """A client whose files outlive it, beside the oracle."""
+
+    outcomes: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self) -> None:
+        super().__init__()
+        place = TMPFS if Path(TMPFS).is_dir() else None
+        self.folder = Path(tempfile.mkdtemp(prefix="hearsay-test-", dir=place))
+        self.clock, self.model, self.network = FakeClock(), LedgerModel(CAPS), Network()
+        self.randomness = Faucet(b"machine")
+        self.last: ReportView | None = None
+        self.permanent: dict[str, bytes] = {}  # payloads by value, of the metric ``kept``
+        self.client = self._begin()
+
+    def teardown(self) -> None:
+        self.client._engine._close_store()
+        shutil.rmtree(self.folder)
+
+    @rule(entries=st.lists(st.tuples(NAMES, LABELS), min_size=1, max_size=8))
+    def record(self, entries: list[tuple[str, str]]) -> None:
+        for entry in entries:
+            self._record(*entry)
+
+    @rule(value=LABELS, days=st.integers(1, 9), name=NAMES)
+    def record_daily(self, name: str, value: str, days: int) -> None:
+        for _ in range(days):
+            self._record(name, value)
+            self.clock.advance(days=1)
+
+    def _record(self, name: str, value: str) -> None:
+        metric = REGISTRY.metric(name)
+        epoch = epoch_of(metric.every, self.clock.now)
+        expected = self.model.record(metric, value, epoch, self.clock.now, self.clock.ran)
+        self.outcomes[expected] += 1
+        before = dict(self.client.stats())
+
+        self.client.record(name, value)
+
+        counts = self.client.stats()
+        assert {key: counts[key] - before[key] for key in counts if counts[key] != before[key]} == {
+            expected: 1
+        }
+        if (name, expected) == ("kept", "recorded"):
+            assert self.last is not None
+            assert self.permanent.setdefault(value, self.last.payload) == self.last.payload
+
+    @rule(hours=st.sampled_from([0.01, 1, 5, 24, 72, 240]))
+    def run_on(self, hours: float) -> None:
+        self.clock.advance(days=hours / 24)
+
+    @rule(days=st.sampled_from([-400, -30, -5, 5, 30, 400]))
+    def set_clock(self, days: int) -> None:
+        self.clock.now += days * DAY
+
+    @rule()
+    def restart(self) -> None:
+        self.client._engine._close_store()
+        self.client = self._begin()
+
+    @rule(arrives=st.booleans())
+    def flush(self, arrives: bool) -> None:
+        self.clock.advance(days=1)  # past any waiting time of an earlier failure
+        self.network.up = arrives
+        sent = self.model.send(self.clock.now, arrives=arrives)
+        before = self.client.stats()["uploaded"]
+
+        self.client.flush()
+
+        assert self.client.stats()["uploaded"] - before == sent
+
+    @rule()
+    def revoke(self) -> None:
+        self.model.revoke()
+        self.permanent.clear()
+
+        self.client.set_consent("denied")
+        self.client.set_consent("granted")
+
+    @rule(name=st.sampled_from(["daily", "weekly"]))
+    def run_dry(self, name: str) -> None:
+        """Without entropy what would be recorded is not, and nothing of it stays."""
+        metric, after = REGISTRY.metric(name), deepcopy(self.model)
+        epoch = epoch_of(metric.every, self.clock.now)
+        refusal = after.record(metric, "a", epoch, self.clock.now, self.clock.ran)
+        if refusal == "recorded":
+            refusal, after = "entropy", self.model
+        self.model, self.randomness.dry = after, True
+        before = self.client.stats()[refusal]
+
+        self.client.record(name, "a")
+
+        self.randomness.dry = False
+        assert self.client.stats()[refusal] == before + 1
+
+    @invariant()
+    def what_is_held_is_what_the_oracle_holds(self) -> None:
+        if not self.client._engine._parts.store.exists:
+            return
+        with self.client._engine._parts.store.transaction() as tx:
+            charges = tx.execute(COUNTS).fetchone()
+            waiting = tx.execute(WAITING).fetchone()
+            memo = tx.execute("SELECT count(*) FROM memo").fetchone()
+        assert charges == (len(self.model.charges), sum(c[2] for c in self.model.charges))
+        assert waiting == (len(self.model.waiting),)
+        assert memo == (len(self.model.reports),)
+
+    def _begin(self) -> Client:
+        return make_client(
+            self.folder,
+            registry=REGISTRY,
+            clock=self.clock,
+            caps=CAPS,
+            transport=self.network,
+            randomness=self.randomness,
+            on_report=self._see,
+        )
+
+    def _see(self, view: ReportView) -> bool:
+        self.last = view
+        return True
+
+
+def run(examples: int, steps: int) -> None:
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    Device.outcomes.clear()
+    run_state_machine_as_test(Device, settings=chosen)
+    assert min(Device.outcomes[key] for key in ("recorded", "already_reported", "budget")) > 100
+
+
+def test_no_history_makes_the_device_differ_from_the_oracle() -> None:
+    run(examples=30, steps=30)
+
+
+@pytest.mark.slow
+def test_no_history_of_a_hundred_thousand_steps_makes_the_device_differ_from_the_oracle() -> None:
+    run(examples=400, steps=100)

@@ -1,0 +1,185 @@
+"""Metrics that are asked again: what repeats, what is charged, and what is left on the device."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from client_sdk import memo
+from client_sdk.caps import Caps
+from client_sdk.consent import Consent, ConsentSwitch
+from client_sdk.dataclass import replace
+from client_sdk.ledger import Ledger
+from client_sdk.longitudinal import encode_item
+from client_sdk.metric import Metric
+from client_sdk.outbox import Outbox
+from client_sdk.recorder import Recorder, ReportView
+from client_sdk.registry import Registry
+from client_sdk.secret import SECRET_FILE
+from client_sdk.store import Store
+from tests.support.clock import FakeClock
+from tests.support.device import CANARY, bytes_on_disk, changed, collecting, make_client, rows
+from tests.support.device_transport import NoEntropy
+from tests.support.registries import CATEGORY, TWO_LAYER, file_with
+from tests.support.seeded import SeededRandomness
+
+VALUES = f'["plain", "dark", "{CANARY}"]'
+PERMANENT = {**CATEGORY, "values": VALUES, "longitudinal": '"permanent"', "every": '"1d"'}
+LAYERED = {**TWO_LAYER, "values": VALUES, "every": '"1d"'}
+NANOS = "SELECT nano FROM charges ORDER BY epoch"
+
+
+def metric_of(fields: dict[str, str]) -> Metric:
+    return next(iter(Registry.from_text(file_with(fields))))
+
+
+def payloads_of(folder: Path | None, fields: dict[str, str], values: list[str]) -> list[bytes]:
+    """Record *values* on consecutive days, restarting after each, and return the payloads."""
+    registry, clock = Registry.from_text(file_with(fields)), FakeClock()
+    seen: list[ReportView] = []
+    for value in values:
+        client = make_client(
+            *(folder,),
+            registry=registry,
+            clock=clock,
+            caps=Caps(week="900"),
+            on_report=collecting(seen),
+        )
+        client.record("m", value)
+        client.close()
+        assert client.stats()["recorded"] == 1
+        clock.advance(days=1)
+    return [view.payload for view in seen]
+
+
+def test_a_constant_value_gives_one_permanent_payload_across_restarts(tmp_path: Path) -> None:
+    payloads = payloads_of(tmp_path, PERMANENT, ["dark"] * 4)
+
+    assert len(set(payloads)) == 1
+
+
+def test_a_permanent_response_is_charged_once_a_value(tmp_path: Path) -> None:
+    """A value that comes back costs nothing more; it gives the payload that it had."""
+    values = ["dark", "dark", "plain", "dark", "plain", CANARY]
+    spent = metric_of(PERMANENT).mechanism.spent_nano
+
+    payloads = payloads_of(tmp_path, PERMANENT, values)
+
+    charged = [nano for (nano,) in rows(tmp_path, NANOS)]
+    assert charged == [spent, 0, spent, 0, 0, spent]
+    assert payloads[0] == payloads[1] == payloads[3]
+    assert payloads[2] == payloads[4]
+
+
+def test_a_two_layer_response_is_charged_as_its_policy_says(tmp_path: Path) -> None:
+    """Together, the charges of n reports of a value are what n reports spend."""
+    metric = metric_of(LAYERED)
+    assert metric.policy is not None
+    values = ["dark", "dark", "plain", "dark", "plain", "plain"]
+    counts = [0, 1, 0, 2, 1, 2]
+
+    payloads_of(tmp_path, LAYERED, values)
+
+    charged = [nano for (nano,) in rows(tmp_path, NANOS)]
+    assert charged == [metric.policy.nano_after(count) for count in counts]
+    of_dark = charged[0] + charged[1] + charged[3]
+    assert of_dark == -(-metric.policy.spent_after(3) * 10**9 // 1)
+
+
+def test_a_new_secret_makes_new_responses_and_new_charges(tmp_path: Path) -> None:
+    registry, clock = Registry.from_text(file_with(PERMANENT)), FakeClock()
+    for _ in range(2):
+        client = make_client(tmp_path, registry=registry, clock=clock)
+        client.record("m", "dark")
+        client.close()
+        (tmp_path / SECRET_FILE).unlink()
+        clock.advance(days=1)
+
+    spent = metric_of(PERMANENT).mechanism.spent_nano
+    assert rows(tmp_path, NANOS) == [(spent,), (spent,)]
+    assert rows(tmp_path, "SELECT count(*) FROM memo") == [(2,)]
+
+
+def test_a_revocation_forgets_memo_and_secret_and_keeps_the_charges(tmp_path: Path) -> None:
+    client = make_client(tmp_path, registry=Registry.from_text(file_with(PERMANENT)))
+    client.record("m", "dark")
+    secret = (tmp_path / SECRET_FILE).read_bytes()
+
+    client.set_consent("denied")
+
+    client.close()
+    assert not (tmp_path / SECRET_FILE).exists()
+    assert secret not in bytes_on_disk(tmp_path)
+    assert rows(tmp_path, "SELECT (SELECT count(*) FROM memo), (SELECT count(*) FROM charges)") == [
+        (0, 1)
+    ]
+
+
+def test_the_memo_remembers_no_more_than_that_a_value_came_twice(tmp_path: Path) -> None:
+    """How often each value was reported is nobody's business, not even the file's."""
+    payloads_of(tmp_path, LAYERED, ["dark"] * 5 + ["plain"] * 2)
+
+    assert rows(tmp_path, "SELECT reports FROM memo") == [(2,), (2,)]
+
+
+def test_the_database_without_the_secret_says_nothing_of_a_value(tmp_path: Path) -> None:
+    """Neither label nor item nor anything that a value gives without the secret is in the file."""
+    client = make_client(tmp_path, registry=Registry.from_text(file_with(PERMANENT)))
+    client.record("m", CANARY)
+    metric = metric_of(PERMANENT)
+
+    held = bytes_on_disk(tmp_path)
+
+    client.close()
+    ((tag,),) = rows(tmp_path, "SELECT tag FROM memo")
+    guesses = [
+        hashlib.shake_256(metric.digest + b"charge" + encode_item(item)).digest(len(tag))
+        for item in range(3)
+    ]
+    assert CANARY.encode() not in held
+    assert tag not in guesses
+    assert changed(client)["recorded"] == 1
+
+
+def test_tags_differ_by_secret_device_metric_and_value() -> None:
+    secrets, devices = (b"a" * 32, b"b" * 32), (b"", b"d" * 16)
+    seeds = list(product(secrets, devices, (b"metric", b"second"), (0, 1)))
+
+    tags = {
+        memo.tag_of(secret, device, digest, encode_item(item))
+        for secret, device, digest, item in seeds
+    }
+
+    assert len(tags) == len(seeds)
+
+
+def test_devices_of_a_gateway_have_responses_of_their_own() -> None:
+    """One secret, yet the same value gives each device its own permanent payload."""
+    fields = {**PERMANENT, "mechanism": '"olh"'}
+    seen: list[ReportView] = []
+    maker = Recorder(
+        *(Registry.from_text(file_with(fields)), Store(None), Ledger(Caps()), Outbox({})),
+        *(SeededRandomness(b"seed"), ConsentSwitch(Consent.GRANTED), FakeClock().uptime),
+        collecting(seen),
+    )
+    pending = maker.prepare("m", "dark", FakeClock()())
+
+    maker.commit([replace(pending, device=bytes([i]) * 16) for i in range(8)])
+
+    assert len({view.payload for view in seen}) == 8
+
+
+@pytest.mark.parametrize("fields", [PERMANENT, LAYERED], ids=["permanent", "two_layer"])
+def test_a_repeat_that_fails_is_not_charged(tmp_path: Path, fields: dict[str, str]) -> None:
+    registry = Registry.from_text(file_with(fields))
+    client = make_client(tmp_path, registry=registry, randomness=NoEntropy())
+
+    client.record("m", "dark")
+
+    client.close()
+    recorded = 1 if fields is PERMANENT else 0  # whose only randomness is the secret
+    assert rows(tmp_path, "SELECT count(*) FROM charges") == [(recorded,)]
+    assert rows(tmp_path, "SELECT count(*) FROM memo") == [(recorded,)]

@@ -1,0 +1,119 @@
+"""What a report says, in words: for every mechanism, and right where it is easy to check."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from client_sdk.errors import RegistryError
+from client_sdk.mechanisms import names
+from client_sdk.metric import Metric
+from client_sdk.plain_words import odds, what_was_sent, why_deniable
+from client_sdk.randomness import system_randomness
+from client_sdk.registry import Registry
+from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, file_with
+
+KEY_VALUE = {**NUMBER, "type": '"key_value"', "values": '["a", "b", "c"]'}
+del KEY_VALUE["step"]
+KINDS = {"category": CATEGORY, "set": SET, "number": NUMBER, "key_value": KEY_VALUE}
+VALUES = {"category": "pro", "set": ["a", "c"], "number": 4.5, "key_value": {"a": 3, "b": 10}}
+
+
+def metric_of(fields: dict[str, str], **changes: str) -> Metric:
+    return Registry.from_text(file_with(fields, **changes)).metric("m")
+
+
+def metric_with(mechanism: str) -> Metric:
+    """Return a metric of the first type that *mechanism* serves."""
+    for fields in KINDS.values():
+        try:
+            return metric_of(fields, mechanism=f'"{mechanism}"')
+        except RegistryError:
+            continue
+    raise AssertionError(f"{mechanism} serves no type")
+
+
+@pytest.mark.parametrize("mechanism", names())
+def test_every_report_of_every_mechanism_has_words(mechanism: str) -> None:
+    """A mechanism added later is shown to people without further work."""
+    metric = metric_with(mechanism)
+    encoded = metric.encode(VALUES[metric.type])
+
+    payloads = [metric.mechanism.randomize(encoded, system_randomness()) for _ in range(20)]
+
+    assert all(what_was_sent(metric, payload) for payload in payloads)
+    assert not any("mean nothing" in what_was_sent(metric, payload) for payload in payloads)
+    assert "odds by more than" in why_deniable(metric)
+
+
+def test_a_report_of_one_item_is_its_label() -> None:
+    """Randomized response sends one of the labels, and its words are that label."""
+    metric = metric_of(CATEGORY, mechanism='"grr"')
+
+    assert [what_was_sent(metric, bytes([item])) for item in range(3)] == [
+        '"free"',
+        '"pro"',
+        '"team"',
+    ]
+
+
+def test_a_report_of_several_items_names_them_and_one_of_none_says_so() -> None:
+    """Unary encoding sends a set of items; long sets are cut."""
+    labels = ", ".join(f'"v{i}"' for i in range(8))
+    metric = metric_of(CATEGORY, mechanism='"oue"', values=f"[{labels}]")
+
+    assert what_was_sent(metric, b"\0") == "none of the 8 answers"
+    assert what_was_sent(metric, b"\xff") == '8 of 8 answers: "v0", "v1", "v2", "v3" and 4 more'
+
+
+def test_a_noisy_number_is_shown_in_its_unit() -> None:
+    """The words hold the number that the collector will count."""
+    metric = metric_of(NUMBER)
+    mechanism = metric.mechanism
+    payload = mechanism.randomize(metric.encode(4.5), system_randomness())
+    decoded = mechanism.decode(payload)  # type: ignore[attr-defined]  # it is a MeanMechanism
+
+    assert what_was_sent(metric, payload) == (
+        f"{float(decoded / 2):g} minutes, which is the value and noise together"
+    )
+
+
+def test_a_key_is_shown_with_the_end_of_the_range_it_was_rounded_to() -> None:
+    """Cells are keys with the upper end, then keys with the lower end."""
+    metric = metric_of(KEY_VALUE, mechanism='"pckv_grr"')
+
+    assert what_was_sent(metric, b"\1") == '"b" with 10.5 minutes'
+    assert what_was_sent(metric, b"\3") == '"a" with 0 minutes'
+
+
+@pytest.mark.parametrize("payload", [b"", b"\x09", b"\0\0"])
+def test_bytes_of_another_definition_mean_nothing(payload: bytes) -> None:
+    """A damaged history is shown as it is, never as an answer."""
+    metric = metric_of(CATEGORY, mechanism='"grr"')
+
+    assert what_was_sent(metric, payload) == f"the bytes {payload.hex()}, which mean nothing here"
+
+
+def test_the_odds_are_those_of_the_epsilon_that_was_charged() -> None:
+    """Rounded up, never down: the words promise no more than the channel keeps."""
+    metric = metric_of(BOOLEAN)
+
+    shown = float(odds(metric.mechanism).removesuffix(" to 1"))
+
+    assert 0 <= shown - math.exp(float(metric.mechanism.spent)) < 0.1
+    assert "73.1 %, and for each thing that is not with 26.9 %" in why_deniable(metric)
+
+
+def test_a_delta_is_said_beside_the_odds() -> None:
+    """What is not pure is not called pure."""
+    loose = metric_of(NUMBER, mechanism='"discrete_gaussian"')
+
+    assert odds(loose.mechanism).endswith("but for a chance of 1e-06 of saying more")
+
+
+def test_a_repeated_response_says_what_all_its_reports_together_can_tell() -> None:
+    """A permanent response is the same however often it is sent, and so are its odds."""
+    metric = metric_of(CATEGORY, mechanism='"grr"', longitudinal='"permanent"')
+
+    assert "All reports of one answer together: by no more than 2.8 to 1" in why_deniable(metric)

@@ -1,0 +1,215 @@
+"""The recorder: a group of values in one transaction, and a last look before a report leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_sdk.caps import Caps
+from client_sdk.consent import Consent, ConsentSwitch
+from client_sdk.dataclass import replace
+from client_sdk.errors import EntropyError, InvalidParameterError, StoreError
+from client_sdk.ledger import Ledger
+from client_sdk.outbox import Outbox
+from client_sdk.randomness import Randomness
+from client_sdk.recorder import OnReport, Recorder, ReportView
+from client_sdk.stats import Reason
+from client_sdk.store import Store
+from tests.support.clock import NOON, FakeClock
+from tests.support.device import (
+    CANARY,
+    REGISTRY,
+    alter,
+    changed,
+    collecting,
+    make_client,
+    metric_text,
+    registry_of,
+    rows,
+)
+from tests.support.device_transport import NoEntropy
+from tests.support.seeded import SeededRandomness
+
+COUNTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
+
+
+class FailingAfter(SeededRandomness):
+    """Entropy for *draws* draws."""
+
+    def __init__(self, draws: int) -> None:
+        super().__init__(b"seed")
+        self._left = draws
+
+    def uniform(self, n: int) -> int:
+        self._left -= 1
+        if self._left < 0:
+            raise EntropyError("dry")
+        return super().uniform(n)
+
+
+def recorder(
+    store: Store,
+    *,
+    caps: Caps | None = None,
+    randomness: Randomness | None = None,
+    on_report: OnReport | None = None,
+    registry: Any = REGISTRY,
+) -> Recorder:
+    return Recorder(
+        *(registry, store, Ledger(caps or Caps()), Outbox({})),
+        *(randomness or SeededRandomness(b"seed"), ConsentSwitch(Consent.GRANTED)),
+        *(FakeClock().uptime, on_report),
+    )
+
+
+def test_a_group_is_reported_and_its_refusals_are_counted(tmp_path: Path) -> None:
+    """A refused item does not stop the others."""
+    maker = recorder(Store(tmp_path), caps=Caps(week="2"))
+    names = ("dark_mode", "dark_mode", "theme", "files")
+    values = (True, False, "plain", 7)
+    group = [maker.prepare(*pair, NOON) for pair in zip(names, values, strict=True)]
+
+    counts = maker.commit(group)
+
+    assert counts == {Reason.RECORDED: 2, Reason.ALREADY_REPORTED: 1, Reason.BUDGET: 1}
+    assert rows(tmp_path, COUNTS) == [(2, 2)]
+
+
+def test_entropy_that_runs_dry_within_a_group_leaves_nothing_of_it(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    maker = recorder(store, randomness=FailingAfter(1))
+    group = [maker.prepare("dark_mode", True, NOON), maker.prepare("theme", "plain", NOON)]
+
+    with pytest.raises(EntropyError):
+        maker.commit(group)
+
+    assert rows(tmp_path, COUNTS) == [(0, 0)]
+    store.close()
+
+
+def test_a_store_that_fails_within_a_group_leaves_nothing_of_it(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    maker = recorder(store)
+    maker.commit([maker.prepare("weekly", True, NOON)])
+    alter(
+        tmp_path,
+        "CREATE TRIGGER full BEFORE INSERT ON reports WHEN (SELECT count(*) FROM reports) > 1"
+        " BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    )
+    group = [maker.prepare("dark_mode", True, NOON), maker.prepare("theme", "plain", NOON)]
+
+    with pytest.raises(StoreError):
+        maker.commit(group)
+
+    assert rows(tmp_path, COUNTS) == [(1, 1)]
+    store.close()
+
+
+def test_an_empty_group_opens_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "new")
+
+    assert recorder(store).commit([]) == {}
+    assert not store.exists
+
+
+def test_preparing_draws_nothing_and_opens_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "new")
+
+    recorder(store, randomness=NoEntropy()).prepare("dark_mode", True, NOON)
+
+    assert not store.exists
+
+
+@pytest.mark.parametrize("now", [float("nan"), float("inf"), -1e300, 2.0**40])
+def test_a_time_that_is_none_is_refused_before_it_waits_beside_others(now: float) -> None:
+    with pytest.raises(InvalidParameterError, match="clock="):
+        recorder(Store(None)).prepare("dark_mode", True, now)
+
+
+def test_a_pending_value_does_not_show_itself() -> None:
+    pending = recorder(Store(None)).prepare("theme", CANARY, NOON)
+
+    assert CANARY not in repr(pending)
+    assert "encoded" not in repr(pending)
+
+
+def test_the_hook_sees_all_that_leaves_and_lets_it() -> None:
+    seen: list[ReportView] = []
+    maker = recorder(Store(None), on_report=collecting(seen))
+
+    counts = maker.commit([maker.prepare("theme", CANARY, NOON)])
+
+    ((view,), metric) = (seen, REGISTRY.metric("theme"))
+    assert counts == {Reason.RECORDED: 1}
+    assert (view.metric, view.epoch) == ("theme", 20_000)
+    assert metric.mechanism.reason(view.payload) is None
+
+
+def raising(report: ReportView) -> bool:
+    raise RuntimeError("a bug of the application")
+
+
+@pytest.mark.parametrize("hook", [lambda _: False, raising], ids=["false", "raises"])
+def test_a_hook_can_drop_a_report_and_the_charge_stays(tmp_path: Path, hook: OnReport) -> None:
+    """The payload was drawn: giving the charge back would let an app draw until it likes one."""
+    store = Store(tmp_path)
+    maker = recorder(store, on_report=hook)
+
+    counts = maker.commit([maker.prepare("dark_mode", True, NOON)])
+
+    assert counts == {Reason.DROPPED: 1}
+    assert rows(tmp_path, COUNTS) == [(1, 0)]
+    again = maker.commit([maker.prepare("dark_mode", True, NOON)])
+    assert again == {Reason.ALREADY_REPORTED: 1}
+    store.close()
+
+
+def test_a_hook_that_records_is_refused_and_does_not_hang() -> None:
+    def record_another(report: ReportView) -> bool:
+        client.record("theme", "plain")
+        return True
+
+    with make_client(on_report=record_another) as client:
+        client.record("dark_mode", True)
+
+    assert changed(client) == {"recorded": 1, "store": 1, "uploaded": 1}
+
+
+def test_an_interrupted_hook_leaves_nothing(tmp_path: Path) -> None:
+    def interrupted(report: ReportView) -> bool:
+        raise KeyboardInterrupt
+
+    store = Store(tmp_path)
+    maker = recorder(store, on_report=interrupted)
+    group = [maker.prepare("dark_mode", True, NOON)]
+
+    with pytest.raises(KeyboardInterrupt):
+        maker.commit(group)
+
+    assert rows(tmp_path, COUNTS) == [(0, 0)]
+    store.close()
+
+
+def test_devices_of_a_gateway_each_have_their_report_of_an_epoch(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    maker = recorder(store)
+    pending = maker.prepare("dark_mode", True, NOON)
+
+    counts = maker.commit([replace(pending, device=key) for key in (b"a", b"b", b"a")])
+
+    assert counts == {Reason.RECORDED: 2, Reason.ALREADY_REPORTED: 1}
+    store.close()
+
+
+def test_a_delta_is_charged_with_its_epsilon(tmp_path: Path) -> None:
+    kind = 'type = "count"\nmin = 0\nmax = 100\nstep = 1\nunit = "files"\n'
+    text = metric_text("loose", kind + 'mechanism = "discrete_gaussian"')
+    store = Store(tmp_path)
+    maker = recorder(store, registry=registry_of(text))
+
+    maker.commit([maker.prepare("loose", 5, NOON)])
+
+    assert rows(tmp_path, "SELECT delta FROM charges") == [(10**6,)]
+    store.close()

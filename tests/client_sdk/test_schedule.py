@@ -1,0 +1,174 @@
+"""The schedule: chance times some hours apart, kept across restarts, shared by processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from client_sdk.epoch import DAY, HOUR
+from client_sdk.errors import TransportError
+from client_sdk.schedule import MAX_RETRY_AFTER, UPLOAD_EVERY
+from client_sdk.store import Store
+from client_sdk.transport import Answer
+from tests.support.device_desk import Desk
+from tests.support.device_transport import ScriptedTransport
+from tests.support.seeded import SeededRandomness
+
+LOST = TransportError("lost")
+MANY = 300  # passes; of the quarter hours of a fair plan none is then missed, but once in 10^7
+
+
+def restarted(desk: Desk, transport: ScriptedTransport, seed: bytes = b"again") -> Desk:
+    """Return a desk of another process, over the same database and clock."""
+    other = Desk(transport, SeededRandomness(seed), desk.store, desk.clock)
+    return other
+
+
+def test_without_a_database_nothing_is_due_and_none_is_made(tmp_path: Path) -> None:
+    """Law: asking for the time touches no disk before there is a report."""
+    desk = Desk(ScriptedTransport(), store=Store(tmp_path))
+
+    assert not desk.uploader.due(desk.clock())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_pass_waits_for_hours_after_the_first_report() -> None:
+    """Law: neither the installation nor the start of an application shows as an upload."""
+    desk = Desk(transport := ScriptedTransport())
+    desk.put(1)
+
+    wait = desk.uploader.wait(desk.clock())
+    desk.clock.advance(seconds=wait - 1)
+    desk.uploader.run(60)
+    early = len(transport.sent)
+    desk.clock.advance(seconds=1)
+    desk.uploader.run(60)
+
+    assert UPLOAD_EVERY / 2 <= wait <= 1.5 * UPLOAD_EVERY
+    assert (early, len(transport.sent)) == (0, 1)
+
+
+def test_passes_are_planned_evenly_between_two_and_six_hours_ahead() -> None:
+    """Law: after a pass the next one is due after U(2 h, 6 h), whatever was sent."""
+    desk = Desk(ScriptedTransport())
+    desk.put(1)
+
+    waits = []
+    for _ in range(MANY):
+        desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
+        desk.uploader.run(60)
+        waits.append(desk.uploader.wait(desk.clock()))
+
+    assert min(waits) >= 2 * HOUR
+    assert max(waits) <= 6 * HOUR
+    assert {int((wait - 2 * HOUR) // (HOUR / 4)) for wait in waits} >= set(range(16))
+
+
+def test_a_restart_keeps_the_time_of_the_next_pass() -> None:
+    """Law: the plan is in the database, so an app that is opened often uploads no oftener."""
+    desk = Desk(transport := ScriptedTransport())
+    desk.put(1)
+    planned = desk.uploader.wait(desk.clock())
+
+    other = restarted(desk, transport)
+
+    assert other.uploader.wait(desk.clock()) == planned
+
+
+def test_of_two_processes_one_makes_the_pass() -> None:
+    """Law: a pass is claimed in the database before anything is sent."""
+    desk = Desk(transport := ScriptedTransport())
+    other = restarted(desk, transport)
+    desk.put(1)
+    wait = max(desk.uploader.wait(desk.clock()), other.uploader.wait(desk.clock()))
+    desk.clock.advance(seconds=wait)
+    assert other.uploader.due(desk.clock())
+
+    desk.uploader.run(60)
+    desk.put(1)
+    other.uploader.run(60)
+
+    assert (len(transport.sent), desk.waiting()) == (1, 1)
+
+
+@pytest.mark.parametrize("failure", [LOST, 503, 401])
+def test_a_restart_does_not_forget_a_failure(failure: Exception | int) -> None:
+    """Law: an application that is restarted in a loop does not hammer a collector that fails."""
+    desk = Desk(transport := ScriptedTransport([failure]))
+    desk.put(1)
+    desk.flush()
+    assert desk.uploader.wait(desk.clock()) > 0
+
+    for seed in (b"1", b"2", b"3"):
+        restarted(desk, transport, seed).flush()
+
+    assert len(transport.sent) == 1
+
+
+def test_a_restart_does_not_forget_a_retry_after() -> None:
+    """Law: what the collector asked for holds until it is over, and a day at most."""
+    desk = Desk(transport := ScriptedTransport([Answer(503, retry_after=1e9)]))
+    desk.put(1)
+    desk.flush()
+    desk.clock.advance(seconds=MAX_RETRY_AFTER - 1)
+    restarted(desk, transport).flush()
+    early = len(transport.sent)
+
+    desk.clock.advance(seconds=1)
+    restarted(desk, transport).flush()
+
+    assert (early, len(transport.sent)) == (1, 2)
+
+
+def test_after_a_failure_the_next_try_comes_when_its_waiting_time_is_over() -> None:
+    """Law: a failed pass is repeated after its backoff, not only at the next planned time."""
+    desk = Desk(transport := ScriptedTransport([503, 503]))
+    desk.put(1)
+    desk.flush()
+
+    desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
+    desk.uploader.run(60)
+
+    assert len(transport.sent) == 2
+
+
+def test_a_flush_puts_the_next_pass_off() -> None:
+    """Law: there are no two uploads where one does."""
+    desk = Desk(ScriptedTransport())
+    desk.put(1)
+    desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
+    assert desk.uploader.due(desk.clock())
+
+    desk.flush()
+
+    assert desk.uploader.wait(desk.clock()) >= UPLOAD_EVERY / 2
+
+
+@pytest.mark.parametrize("damage", [b"\xff\x00", "soon", -1, 1e300, float("inf"), None])
+def test_a_plan_that_was_damaged_is_made_anew(damage: object) -> None:
+    """Law: no content of the database can stop a device from sending, or make it raise."""
+    desk = Desk(transport := ScriptedTransport())
+    desk.put(1)
+    with desk.store.transaction() as tx:
+        for key in ("next_upload", "not_before", "failures"):
+            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, damage))
+
+    desk.flush()
+
+    assert len(transport.sent) == 1
+    assert desk.uploader.wait(desk.clock()) >= UPLOAD_EVERY / 2
+
+
+@pytest.mark.parametrize("days", [-4_000, 4_000])
+def test_a_clock_that_was_set_ends_the_wait(days: int) -> None:
+    """Law: a plan further ahead than any that is ever made does not hold a device back."""
+    desk = Desk(transport := ScriptedTransport())
+    desk.put(1)
+    desk.uploader.wait(desk.clock())
+
+    desk.clock.advance(seconds=days * DAY)
+    desk.uploader.run(60)
+
+    assert desk.counts() in ({"uploaded": 1}, {"too_old": 1})
+    assert len(transport.sent) == (1 if days < 0 else 0)

@@ -1,0 +1,326 @@
+"""Windows: all values of an epoch make one report, when it is over, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from client_sdk.caps import Caps
+from client_sdk.client import Client
+from client_sdk.epoch import DAY
+from client_sdk.limits import MAX_REPORT_AGE
+from client_sdk.registry import Registry
+from client_sdk.testing import MemoryClient
+from tests.support.clock import NOON, FakeClock
+from tests.support.device import (
+    changed,
+    make_client,
+    registry_of,
+    rows,
+)
+from tests.support.device_transport import NoEntropy, ScriptedTransport
+from tests.support.windows import REGISTRY, SCHEDULED, boolean, items, number, open_windows
+
+TOLD = "SELECT digest, epoch FROM reports UNION ALL SELECT digest, epoch FROM sent"
+
+
+def told(client: Client) -> list[tuple[str, int, str]]:
+    return [(each.metric, each.epoch, each.truth) for each in client.history()]
+
+
+def test_the_values_of_an_epoch_make_one_report_when_it_is_over(tmp_path: Path) -> None:
+    """Law: a count a day costs one report a day, of the day on which it was counted."""
+    clock = FakeClock()
+    client = make_client(tmp_path, registry=REGISTRY, clock=clock, remember=True)
+    for value in (1, 0.25, 40):
+        client.record("edits", value)
+        client.record("peak", value)
+    for item in ("b", "a", "b"):
+        client.record("tool", item)
+        client.record("mode", item)
+    during = changed(client), rows(tmp_path, "SELECT count(*) FROM charges")
+
+    clock.advance(days=7)
+    client.flush()
+
+    assert during == ({"aggregated": 12, "window_opened": 4}, [(0,)])
+    assert sorted(told(client)) == [
+        ("edits", 20_000, "41.25 files"),
+        ("mode", 20_000, "b"),
+        ("peak", 480_012, "40 files"),
+        ("tool", 2_857, "b"),
+    ]
+    assert changed(client) == during[0] | {"recorded": 4, "window_closed": 4, "uploaded": 4}
+    client.close()
+
+
+def test_a_restart_in_the_middle_of_a_window_loses_nothing(tmp_path: Path) -> None:
+    """Law: what was recorded before a kill counts; the next start reports what has ended."""
+    clock = FakeClock()
+    for value in (1, 2, 3):
+        make_client(tmp_path, registry=REGISTRY, clock=clock).record("edits", value)
+        clock.advance(seconds=3_600)
+    clock.advance(days=1)
+
+    client = make_client(tmp_path, registry=REGISTRY, clock=clock, remember=True)
+
+    assert told(client) == [("edits", 20_000, "6 files")]
+    assert open_windows(tmp_path) == 0
+    client.close()
+
+
+def test_the_next_record_closes_what_has_ended(tmp_path: Path) -> None:
+    """Law: no flush is needed, and the value that comes goes into the new window."""
+    clock = FakeClock()
+    client = make_client(tmp_path, registry=REGISTRY, clock=clock)
+    client.record("edits", 1)
+    clock.advance(days=1)
+
+    client.record("edits", 2)
+
+    counts = {"aggregated": 2, "recorded": 1, "window_opened": 2, "window_closed": 1}
+    assert changed(client) == counts
+    assert rows(tmp_path, TOLD) == [(REGISTRY.metric("edits").digest, 20_000)]
+    client.close()
+
+
+def test_the_background_thread_closes_windows_and_opens_scheduled_ones(tmp_path: Path) -> None:
+    """Law: a client that is never given a value reports all the same, from its thread."""
+    clock = FakeClock()
+    make_client(tmp_path, registry=SCHEDULED, clock=clock)
+    clock.advance(days=1)
+
+    client = make_client(tmp_path, registry=SCHEDULED, clock=clock, mode="background")
+    client.close()
+
+    assert changed(client) == {"recorded": 1, "window_opened": 1, "window_closed": 1}
+    assert open_windows(tmp_path) == 2
+
+
+def test_a_clock_set_back_reopens_nothing(tmp_path: Path) -> None:
+    """Law: an epoch has one report, and a window of a later epoch waits for its end."""
+    clock = FakeClock()
+    client = make_client(tmp_path, registry=REGISTRY, clock=clock, remember=True)
+    client.record("edits", 1)
+    clock.advance(days=1)
+    client.record("edits", 2)
+    clock.now -= DAY
+
+    client.record("edits", 50)
+    client.flush()
+
+    assert client.stats()["already_reported"] == 1
+    assert told(client) == [("edits", 20_000, "1 files")]
+    clock.now += 2 * DAY
+    client.flush()
+    assert told(client)[1:] == [("edits", 20_001, "2 files")]
+    client.close()
+
+
+def test_a_window_that_no_collector_would_take_is_dropped_and_counted(tmp_path: Path) -> None:
+    """Law: what is too old is forgotten without a charge; a day younger, it is reported."""
+    counts = []
+    for days in (MAX_REPORT_AGE, MAX_REPORT_AGE + 1):
+        clock, folder = FakeClock(), tmp_path / str(days)
+        make_client(folder, registry=REGISTRY, clock=clock).record("edits", 1)
+        clock.advance(days=days)
+        with make_client(folder, registry=REGISTRY, clock=clock) as client:
+            pass
+        counts.append(changed(client))
+        assert open_windows(folder) == 0
+
+    assert counts == [
+        {"recorded": 1, "window_closed": 1, "uploaded": 1},
+        {"window_dropped": 1},
+    ]
+
+
+def test_a_report_of_a_window_ages_with_its_epoch(tmp_path: Path) -> None:
+    """Law: its report waits no longer than the collector takes it, however late it was made."""
+    clock = FakeClock()
+    down = ScriptedTransport([503] * 9)
+    make_client(tmp_path, registry=REGISTRY, clock=clock).record("edits", 1)
+    clock.advance(days=MAX_REPORT_AGE)
+    make_client(tmp_path, registry=REGISTRY, clock=clock, transport=down)
+    clock.advance(days=1)
+
+    with make_client(tmp_path, registry=REGISTRY, clock=clock, transport=down) as client:
+        client.flush()
+
+    assert changed(client) == {"too_old": 1}
+    assert down.sent == []
+
+
+def test_a_budget_that_is_spent_refuses_the_report_and_the_window_is_over(tmp_path: Path) -> None:
+    """Law: a window that cannot be reported is not kept until it can."""
+    clock = FakeClock()
+    client = make_client(tmp_path, registry=REGISTRY, clock=clock, caps=Caps(report="0.001"))
+    client.record("edits", 1)
+    clock.advance(days=1)
+
+    client.flush()
+
+    counts = {"aggregated": 1, "window_opened": 1, "window_closed": 1, "budget": 1}
+    assert changed(client) == counts
+    assert open_windows(tmp_path) == 0
+    client.close()
+
+
+def test_windows_of_another_registry_stay_until_they_are_old(tmp_path: Path) -> None:
+    """Law: of two versions of an application side by side, none drops what the other adds up."""
+    clock, other = FakeClock(), registry_of(number("edits", "max"))
+    make_client(tmp_path, registry=REGISTRY, clock=clock).record("edits", 1)
+    clock.advance(days=MAX_REPORT_AGE)
+
+    with make_client(tmp_path, registry=other, clock=clock) as client:
+        young = open_windows(tmp_path), changed(client)
+        clock.advance(days=1)
+        client.flush()
+
+        assert (young, changed(client)) == ((1, {}), {"window_dropped": 1})
+
+
+def test_a_scheduled_metric_that_expired_opens_no_more_windows(tmp_path: Path) -> None:
+    """Law: the window of its last day is still reported, and none is opened after it."""
+    clock = FakeClock()
+    last = "2024-10-04"  # the day of the clock
+    registry = registry_of(number("crashes", "sum", "otherwise = 0", expires=last))
+    client = make_client(tmp_path, registry=registry, clock=clock)
+
+    for _ in range(3):
+        clock.advance(days=1)
+        client.flush()
+
+    counts = {"window_opened": 1, "window_closed": 1, "recorded": 1, "uploaded": 1}
+    assert changed(client) == counts
+    client.close()
+
+
+def test_permanent_responses_are_of_the_aggregate(tmp_path: Path) -> None:
+    """Law: the same most common item gives the same payload, charged once."""
+    text = items("tool", "most_common").replace('"fresh"', '"permanent"')
+    clock = FakeClock()
+    client = make_client(tmp_path, registry=registry_of(text), clock=clock)
+    for values in ("aab", "bcaa"):
+        for value in values:
+            client.record("tool", value)
+        clock.advance(days=1)
+    client.flush()
+
+    nanos = [nano for (nano,) in rows(tmp_path, "SELECT nano FROM charges ORDER BY epoch")]
+    assert nanos[0] > 0 == nanos[1]
+    assert len(set(rows(tmp_path, "SELECT payload FROM sent"))) == 1
+    client.close()
+
+
+def _add_ones(folder: Path, times: int) -> int:
+    """Record in a process of its own; return how many values were not taken."""
+    client = make_client(folder, registry=REGISTRY)
+    for _ in range(times):
+        client.record("edits", 1)
+    client._engine._close_store()
+    return times - client.stats()["aggregated"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_sixteen_processes_add_to_one_window(tmp_path: Path) -> None:
+    """Law: no value of any process is lost, and the window is reported once."""
+    children = []
+    for _ in range(16):
+        child = os.fork()
+        if child == 0:
+            os._exit(_add_ones(tmp_path, 5))
+        children.append(child)
+    lost = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+    clock = FakeClock(NOON + DAY)
+
+    clients = [
+        make_client(tmp_path, registry=REGISTRY, clock=clock, remember=True) for _ in range(2)
+    ]
+
+    assert lost == 0
+    assert [told(client) for client in clients] == [[("edits", 20_000, "80 files")], []]
+    for client in clients:
+        client.close()
+
+
+def test_without_entropy_a_value_changes_no_window(tmp_path: Path) -> None:
+    """Law: a group is added whole or not at all."""
+    make_client(tmp_path, registry=REGISTRY).record("edits", 1)
+    before = rows(tmp_path, "SELECT * FROM windows")
+    client = make_client(tmp_path, registry=REGISTRY, randomness=NoEntropy())
+
+    client.record("edits", 2)
+
+    assert changed(client) == {"entropy": 1}
+    assert rows(tmp_path, "SELECT * FROM windows") == before
+    client.close()
+
+
+def test_without_entropy_a_window_stays_until_there_is_some(tmp_path: Path) -> None:
+    """Law: what could not be reported is not lost, nor charged."""
+    clock = FakeClock()
+    make_client(tmp_path, registry=REGISTRY, clock=clock).record("edits", 1)
+    clock.advance(days=1)
+
+    dry = make_client(tmp_path, registry=REGISTRY, clock=clock, randomness=NoEntropy())
+    client = make_client(tmp_path, registry=REGISTRY, clock=clock, remember=True)
+
+    assert changed(dry) == {"entropy": 1}
+    assert told(client) == [("edits", 20_000, "1 files")]
+    for each in (dry, client):
+        each._engine._close_store()
+
+
+def test_a_memory_client_tells_what_was_added_up() -> None:
+    """Law: a test of an application sees each value that was taken, and the report it made."""
+    client = MemoryClient(REGISTRY)
+    client.record("edits", 1)
+    client.record("edits", 2)
+    client.clock.advance(days=1)
+    client.record("edits", "no number")
+    client.flush()
+
+    assert client.recorded == [("edits", 1), ("edits", 2)]
+    assert told(client) == [("edits", 20_000, "3 files")]
+    assert client.mistakes == {"invalid_value": 1}
+
+
+def test_more_windows_than_one_transaction_closes_are_all_closed(tmp_path: Path) -> None:
+    """Law: a gateway's many devices are worked off in portions, and the rest is not forgotten."""
+    from client_sdk.gateway import Gateway
+    from client_sdk.opt_out import NoOptOuts
+
+    clock, transport = FakeClock(), ScriptedTransport()
+    registry = registry_of(boolean("used", "otherwise = false"))
+    gateway = Gateway(
+        *("https://collector.example", "key", registry),
+        consent="granted", data_dir=tmp_path, transport=transport, opt_outs=NoOptOuts(),
+        clock=clock, uptime=clock.uptime,
+    )  # fmt: skip
+    gateway.attend(f"machine {i}" for i in range(2_100))
+    gateway.record("machine 7", "used", True)
+    gateway.record("machine without attendance", "used", True)
+    clock.advance(days=1)
+
+    gateway.upload()
+
+    counts = gateway.stats()
+    assert counts["window_opened"] == counts["window_closed"] == counts["recorded"] == 2_101
+    assert rows(tmp_path, "SELECT count(DISTINCT device), min(length(device)) FROM charges") == [
+        (2_101, 16)
+    ]
+    assert open_windows(tmp_path) == 0  # none of the gateway itself, and of no device unasked
+    gateway.close()
+
+
+def test_a_registry_without_aggregates_is_never_due() -> None:
+    """Law: devices that aggregate nothing pay nothing for it."""
+    plain = Registry("demo", {}, {})
+    client = make_client(registry=plain)
+
+    assert not client._engine._parts.recorder.is_due(NOON)
+    assert client._engine._parts.recorder.wait(NOON) == float("inf")
+    client.close()

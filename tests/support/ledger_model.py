@@ -1,0 +1,90 @@
+"""What a device may spend and must hold, worked out a second time and in the plainest way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from client_sdk.caps import Caps
+from client_sdk.epoch import DAY
+from client_sdk.limits import MAX_REPORT_AGE
+from client_sdk.metric import Metric
+from client_sdk.trusted_clock import SAVE_EVERY
+
+
+@dataclass
+class Waiting:
+    """A report in the outbox."""
+
+    day: int  # by the wall clock: of recording, and later of sealing
+    sealed: bool = False
+
+
+@dataclass
+class LedgerModel:
+    """An oracle for a client with *caps*: epsilon in whole nano, time in seconds."""
+
+    caps: Caps
+    charges: list[tuple[str, int, int, int]] = field(default_factory=list)  # metric epoch nano day
+    reports: dict[tuple[str, str], int] = field(default_factory=dict)  # of a metric's value
+    waiting: list[Waiting] = field(default_factory=list)
+    trusted: float | None = None
+    anchor: tuple[float, float] = (0.0, 0.0)  # wall clock and uptime of the last kept reading
+
+    def record(self, metric: Metric, value: str, epoch: int, wall: float, ran: float) -> str:
+        """Return under what a value is counted, and do what that means."""
+        day = self._day(wall, ran)
+        if any((name, past) == (metric.name, epoch) for name, past, _, _ in self.charges):
+            return "already_reported"
+        nano = self._cost(metric, value)
+        week = [(name, cost) for name, _, cost, past in self.charges if past > day - 7]
+        own = sum(cost for name, cost in week if name == metric.name)
+        total = sum(cost for _, _, cost, _ in self.charges)
+        passes = (
+            nano > self.caps.report,
+            own + nano > self.caps.metric_week,
+            sum(cost for _, cost in week) + nano > self.caps.week,
+            total + nano > self.caps.lifetime,
+        )
+        if nano and any(passes):
+            return "budget"
+        self.charges.append((metric.name, epoch, nano, day))
+        if metric.longitudinal != "fresh":
+            key = (metric.name, value)
+            self.reports[key] = self.reports.get(key, 0) + 1
+        self.waiting.append(Waiting(int(wall // DAY)))
+        return "recorded"
+
+    def send(self, wall: float, *, arrives: bool) -> int:
+        """Return how many reports are acknowledged by a flush."""
+        today = int(wall // DAY)
+        self.waiting = [w for w in self.waiting if w.day >= today - MAX_REPORT_AGE]
+        if arrives:
+            sent, self.waiting = len(self.waiting), []
+            return sent
+        if not any(w.sealed for w in self.waiting):
+            self.waiting = [Waiting(today, sealed=True) for _ in self.waiting]
+        return 0
+
+    def revoke(self) -> None:
+        """Forget all but the charges."""
+        self.waiting, self.reports = [], {}
+
+    def _cost(self, metric: Metric, value: str) -> int:
+        if metric.policy is None:
+            return metric.mechanism.spent_nano
+        seen = self.reports.get((metric.name, value), 0)
+        spent = (Fraction(0), metric.policy.spent_after(1), metric.policy.spent_after(2))
+        before, after = spent[min(seen, 2)], spent[min(seen + 1, 2)]
+        return math.ceil(after * 10**9) - math.ceil(before * 10**9)
+
+    def _day(self, wall: float, ran: float) -> int:
+        """Return the trusted day: the least of what both clocks allow, kept every so often."""
+        if self.trusted is None:
+            self.trusted, self.anchor = wall, (wall, ran)
+        passed = min(wall - self.anchor[0], ran - self.anchor[1])
+        now = self.trusted + max(0.0, passed)
+        if passed < 0 or passed >= SAVE_EVERY:
+            self.trusted, self.anchor = now, (wall, ran)
+        return int(now // DAY)

@@ -1,0 +1,126 @@
+"""Typed handles of the metrics of notes.
+
+Made by ``hearsay registry codegen``; do not edit, make it anew when the registry changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from client_sdk import Client
+from client_sdk.handles import Handle, Items, require_definitions
+
+UiThemeValue: TypeAlias = Literal[
+    "light",
+    "dark",
+]
+
+FormatsValue: TypeAlias = Literal[
+    "pdf",
+    "html",
+    "latex",
+]
+
+MinutesValue: TypeAlias = Literal[
+    "edit",
+    "read",
+]
+
+DIGESTS: Final = {
+    "ui.theme": "74abaed0901c",
+    "ui.panel.open": "1e5a34e1c513",
+    "note_count": "7f6286765446",
+    "formats": "0ef800dc661d",
+    "minutes": "37203f6c5ba5",
+}
+
+
+class UiPanelMetrics:
+    """The metrics whose names begin with ``ui.panel.``."""
+
+    def __init__(self, client: Client) -> None:
+        """Record with *client*."""
+        self._client = client
+
+    @property
+    def open(self) -> Handle[bool]:
+        """Panel
+
+        Is the panel worth its place?
+
+        Reported at most once every 7d, at ε 1 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "ui.panel.open")
+
+
+class UiMetrics:
+    """The metrics whose names begin with ``ui.``."""
+
+    def __init__(self, client: Client) -> None:
+        """Record with *client*."""
+        self._client = client
+
+    @property
+    def theme(self) -> Handle[UiThemeValue]:
+        """Theme
+
+        Which theme should be the default?
+
+        Reported at most once every 7d, at ε 1 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "ui.theme")
+
+    @property
+    def panel(self) -> UiPanelMetrics:
+        """The metrics whose names begin with ``ui.panel.``."""
+        return UiPanelMetrics(self._client)
+
+
+class Metrics:
+    """The metrics of notes."""
+
+    def __init__(self, client: Client) -> None:
+        """Record with *client*.
+
+        Raises: RegistryError: its registry gives a metric another meaning.
+        """
+        require_definitions(client.registry, DIGESTS)
+        self._client = client
+
+    @property
+    def ui(self) -> UiMetrics:
+        """The metrics whose names begin with ``ui.``."""
+        return UiMetrics(self._client)
+
+    @property
+    def note_count(self) -> Handle[float]:
+        """Notes
+
+        Do people need folders?
+
+        From 0 to 500 notes; what lies beyond counts as the end. Reported at most
+        once every 7d, at ε 1 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "note_count")
+
+    @property
+    def formats(self) -> Handle[Items[FormatsValue]]:
+        """Formats
+
+        Which export formats are used at all?
+
+        Reported at most once every 7d, at ε 2 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "formats")
+
+    @property
+    def minutes(self) -> Handle[Mapping[MinutesValue, float]]:
+        """Minutes a view
+
+        Which view is worth making faster?
+
+        From 0 to 60 min; what lies beyond counts as the end. Reported at most once
+        every 7d, at ε 2 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "minutes")

@@ -1,0 +1,37 @@
+"""Right uses type-check.  Each wrong one is marked, and mypy refuses a mark without a fault."""
+
+from __future__ import annotations
+
+from client_sdk import Client
+
+from .notes_metrics import Metrics, UiThemeValue
+
+
+def right_uses(client: Client, chosen: UiThemeValue) -> None:
+    """Values of every kind, as an application has them."""
+    m = Metrics(client)
+    m.ui.theme.record("dark")
+    m.ui.theme.record(chosen)
+    m.ui.panel.open.record(True)
+    m.note_count.record(12)
+    m.note_count.record(12.5)
+    m.formats.record({"pdf", "html"})
+    m.formats.record([])
+    m.minutes.record({"edit": 3, "read": 12.5})
+
+
+def wrong_uses(client: Client, typed: str) -> None:
+    """What no registry takes."""
+    m = Metrics(client)
+    m.ui.theme.record("drak")  # type: ignore[arg-type]  # no such item
+    m.ui.theme.record(typed)  # type: ignore[arg-type]  # any text
+    m.ui.theme.record(1)  # type: ignore[arg-type]  # its index
+    m.ui.panel.open.record("true")  # type: ignore[arg-type]  # a text
+    m.note_count.record("12")  # type: ignore[arg-type]  # a text
+    m.formats.record("pdf")  # type: ignore[arg-type]  # one item for a set
+    m.formats.record({"docx"})  # type: ignore[arg-type]  # no such item
+    m.minutes.record({"write": 1.0})  # type: ignore[dict-item]  # no such key
+    m.minutes.record({"edit": "long"})  # type: ignore[dict-item]  # no number
+    m.theme.record("dark")  # type: ignore[attr-defined]  # a name without its group
+    m.ui.theme = m.ui.panel  # type: ignore[misc,assignment]  # handles are not replaced
+    Metrics(None)  # type: ignore[arg-type]  # no client
