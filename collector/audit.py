@@ -9,22 +9,15 @@ Source: Clopper, Pearson, Biometrika 1934: the limits of both probabilities, ALP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from math import exp, log, sqrt
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final
 
 from client_sdk.errors import InvalidParameterError
-from client_sdk.mechanisms import (
-    DistributionMechanism,
-    FrequencyOracle,
-    ItemMechanism,
-    MeanMechanism,
-    Mechanism,
-)
+from client_sdk.mechanisms import Mechanism
 from client_sdk.randomness import Randomness
 
+from .audit_cases import Case
 from .binomial import lower_limit, upper_limit
 
 ALPHA: Final = 1e-9  # chance that an honest mechanism is called a liar
@@ -36,22 +29,6 @@ LOOSE: Final = 6  # standard errors below the expected bound; a chance of 1e-9 i
 HOLDS: Final = "holds"
 LOOSE_VERDICT: Final = "shows less than claimed"  # needless noise, or a tamer event than the worst
 FAILS: Final = "FAILS"
-
-
-class Case(NamedTuple):
-    """An event of payloads, said to be e^epsilon times likelier under *likely* than *unlikely*."""
-
-    likely: Any
-    unlikely: Any
-    event: Callable[[bytes], bool]
-
-
-@runtime_checkable
-class StatesItsLaw(Protocol):
-    """A mechanism that states the probability of every symbol, for an item or a bin."""
-
-    def channel_law(self, position: int, /) -> Sequence[Fraction]:
-        """Return the probabilities."""
 
 
 @dataclass(frozen=True)
@@ -73,34 +50,6 @@ class Audit:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, for JSON."""
         return asdict(self)
-
-
-def case_of(mechanism: Mechanism[Any]) -> Case | None:
-    """Return the two extreme values and the event for the family of *mechanism*, if it has one.
-
-    Items: the report supports the first and not the last.  Numbers: the noisy position is at least
-    the largest true one.  Mechanisms that state their law: the symbol is one of those
-    that the law says tell the first value from the last best; for distributions and ordered items
-    they are in the half nearer to the first.
-    """
-    if isinstance(mechanism, FrequencyOracle):
-        oracle, last = mechanism, mechanism.domain_size - 1
-
-        def only_first(payload: bytes) -> bool:
-            items = set(oracle.supports(payload))
-            return 0 in items and last not in items
-
-        return Case(0, last, only_first)
-    if isinstance(mechanism, MeanMechanism):
-        mean = mechanism
-        return Case(
-            Fraction(mean.top), Fraction(0), lambda payload: mean.decode(payload) >= mean.top
-        )
-    if isinstance(mechanism, DistributionMechanism):
-        return _by_law(mechanism, mechanism.bins - 1, Fraction(mechanism.top))
-    if isinstance(mechanism, ItemMechanism) and isinstance(mechanism, StatesItsLaw):
-        return _by_law(mechanism, mechanism.domain_size - 1, mechanism.domain_size - 1)
-    return None
 
 
 def audit(
@@ -145,19 +94,6 @@ def table(audits: list[Audit]) -> str:
         for a in audits
     ]
     return "\n".join(lines)
-
-
-def _by_law(mechanism: StatesItsLaw, last: int, unlikely: Any) -> Case:
-    """Return the case of the symbols of the largest stated likelihood ratio of 0 to *last*."""
-    ratios = [
-        ours / theirs
-        for ours, theirs in zip(mechanism.channel_law(0), mechanism.channel_law(last), strict=True)
-    ]
-    best = max(ratios)
-    telling = frozenset(symbol for symbol, ratio in enumerate(ratios) if ratio == best)
-    return Case(
-        type(unlikely)(0), unlikely, lambda payload: int.from_bytes(payload, "big") in telling
-    )
 
 
 def _spread(likely: int, unlikely: int, draws: int) -> float:

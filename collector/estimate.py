@@ -2,8 +2,9 @@
 
 An interval is for the devices that reported (a fixed population): it says how far the noise of the
 mechanism may have moved the number.  It says nothing about devices that did not report.  That of an
-item's share is the score interval, which keeps its level for rare items and few reports; others
-are normal ones around the unbiased estimate.
+item's share is the score interval, which keeps its level for rare items and few reports; that of
+the mean of a key's numbers is Fieller's, which keeps it for few holders; others are normal ones
+around the unbiased estimate.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from client_sdk.mechanisms import Channel, Debiased, FrequencyOracle, Mechanism, SetMechanism
+from client_sdk.mechanisms import (
+    Channel,
+    Debiased,
+    FrequencyOracle,
+    KeyValueMechanism,
+    Mechanism,
+    SetMechanism,
+)
 from client_sdk.metric import NumberDomain
 
 
@@ -80,6 +88,63 @@ def mean(
     debiased = mechanism.debias(tally, n, np)
     (estimate,) = _estimates(debiased, float(domain.step) / n, float(domain.minimum), alpha)
     return estimate
+
+
+def key_shares(mechanism: KeyValueMechanism, tally: Any, n: int, alpha: float) -> list[Estimate]:
+    """Return the share of the *n* > 0 devices that hold each key, as ``shares`` does for items.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    keys = slice(mechanism.domain_size)
+    totals, variances = (part[keys] for part in mechanism.debias(tally, n, np))
+    low, high = score_limits(mechanism.holding, totals, n, alpha)
+    return _rows(totals / n, np.sqrt(variances) / n, low / n, high / n)
+
+
+def key_means(
+    mechanism: KeyValueMechanism, domain: NumberDomain, tally: Any, n: int, alpha: float
+) -> list[Estimate | None]:
+    """Return the mean of the numbers of each key in the unit of *domain*, among its holders.
+
+    None where the interval of the holders' share reaches 0: whether anybody holds the key is not
+    sure then, and so a mean would be one of nothing.  Values and intervals lie within the range.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    size, top = mechanism.domain_size, mechanism.top
+    totals, _ = mechanism.debias(tally, n, np)
+    values, variances = mechanism.means(tally, n, np)
+    least, _ = score_limits(mechanism.holding, totals[:size], n, alpha)
+    found = np.flatnonzero(least > 0)
+    holders = totals[:size][found]
+    lean = 2 * totals[size:][found] / top - holders
+    law = mechanism.ratio_variance(np.minimum(holders, n), n)
+    ends = [np.clip((1 + end) / 2, 0, 1) for end in ratio_limits(lean, holders, *law, alpha)]
+    offset, extent = float(domain.minimum), float(domain.maximum - domain.minimum)
+    columns = (
+        offset + extent / top * values[found],
+        extent / top * np.sqrt(variances[found]),
+        *(offset + extent * end for end in ends),
+    )
+    rows: list[Estimate | None] = [None] * size
+    for key, row in zip(found.tolist(), _rows(*columns), strict=True):
+        rows[key] = row
+    return rows
+
+
+def ratio_limits(over: Any, under: Any, level: Any, slope: Any, alpha: float) -> tuple[Any, Any]:
+    """Return the limits of a ratio r of what *over* and *under* estimate, any shape.
+
+    A ratio is inside if over - r under lies within z standard errors of 0, taken at r itself:
+    (over - r under)^2 <= z^2 (level + slope r^2), a quadratic.  *under* must be more than z
+    standard errors, which bounds the interval.
+
+    Source: Fieller, JRSS B 1954; the variance at r itself as in Wilson's score interval.
+    """
+    z = normal_quantile(alpha)
+    bound = under**2 - z * z * slope
+    reach = z * np.sqrt(np.maximum(level * bound + slope * over**2, 0))
+    return (over * under - reach) / bound, (over * under + reach) / bound
 
 
 def expected_half_width(mechanism: Mechanism[Any], n: int, alpha: float, unit: float) -> float:

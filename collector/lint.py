@@ -9,12 +9,14 @@ from typing import Final
 
 from client_sdk.epoch import LENGTHS
 from client_sdk.limits import DEFAULT_CAP_REPORT, DEFAULT_CAP_WEEK
-from client_sdk.metric import ItemDomain, Metric
+from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 
 from .estimate import expected_half_width
+from .planning import error_unit
 
 _ALPHA: Final = 0.05
+_NANO: Final = 10**9
 _USELESS: Final = 0.25  # half-width as a part of all that the answer can be
 
 
@@ -38,13 +40,21 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
             f"ε {metric.epsilon} is above the default cap of {DEFAULT_CAP_REPORT} a report: "
             "devices record nothing unless the application raises it"
         )
+    elif Fraction(metric.most_nano, _NANO) > Fraction(DEFAULT_CAP_REPORT):
+        yield (
+            f"the second report of a value costs ε {metric.most_nano / _NANO:g}, above the default "
+            f"cap of {DEFAULT_CAP_REPORT} a report: devices send only the first"
+        )
     reach = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, 1.0)
     if reach > _USELESS:
-        what = "points per item" if isinstance(metric.domain, ItemDomain) else "% of the range"
-        yield f"{metric.expected_devices} devices give only ±{100 * reach:.0f} {what}"
+        what = f"±{100 * reach:.0f} {error_unit(metric)}"
+        yield f"{metric.expected_devices} devices give only {what}"
 
 
 def _per_week(metric: Metric) -> Fraction:
-    """Return the epsilon of seven days; what is asked once is counted once."""
+    """Return the most epsilon of seven days; what is asked once is counted once."""
     length = LENGTHS.get(metric.every)
-    return metric.mechanism.spent * (Fraction(LENGTHS["7d"], length) if length else 1)
+    reports = Fraction(LENGTHS["7d"], length) if length else 1
+    adding_up = reports * Fraction(metric.most_nano, _NANO)
+    life = metric.policy.spent_for_life() if metric.policy else None
+    return adding_up if life is None else min(adding_up, life)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from client_sdk.longitudinal_choice import policy_candidates
 from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, contenders
-from client_sdk.metric import ItemDomain, Metric
+from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.metric import ItemDomain, KeyValueDomain, Metric, NumberDomain, fixed_parameters
 from client_sdk.registry import Registry
 
-from .estimate import expected_half_width
+from .estimate import expected_half_width, normal_quantile
 
 _ALPHA = 0.05
+_HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 
 
 def describe_metrics(registry: Registry) -> Iterator[str]:
@@ -18,7 +22,8 @@ def describe_metrics(registry: Registry) -> Iterator[str]:
     yield f"{registry.app}: {len(registry.metrics)} metrics"
     for metric in registry:
         yield (
-            f"  {metric.name}: {metric.mechanism_name}, {privacy(metric)} per {_period(metric)}, "
+            f"  {metric.name}: {metric.mechanism_name}, "
+            f"{privacy(metric)} per {_period(metric)}{_bounds(metric)}{_source(metric)}, "
             f"{metric.mechanism.payload_size} bytes, digest {metric.digest.hex()}; "
             f"{metric.expected_devices} devices give {plus_minus(metric)}"
         )
@@ -30,14 +35,44 @@ def privacy(metric: Metric) -> str:
     return f"ε {metric.epsilon}" + (f" and δ {float(delta):g}" if delta else "")
 
 
+def _source(metric: Metric) -> str:
+    """Return of what the one report of an epoch is made, where it is not of one value."""
+    made = metric.aggregation
+    return "" if made is None else f", one report a {metric.every} of {made}"
+
+
+def _bounds(metric: Metric) -> str:
+    """Return ε of a value and of a life, where repeated reports have such bounds."""
+    policy = metric.policy
+    if policy is None or (life := policy.spent_for_life()) is None:
+        return ""
+    return f", ε {policy.oracle.epsilon} per value, at most ε {math.ceil(life)} for life"
+
+
 def plus_minus(metric: Metric) -> str:
     """Return the half-width of a 95 % interval with the expected devices, in words."""
-    if isinstance(metric.domain, ItemDomain):
-        points = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, unit=100)
-        return f"±{points:.2g} points per item"
-    extent = float(metric.domain.maximum - metric.domain.minimum)
-    reach = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, extent)
-    return f"±{reach:.2g} {metric.domain.unit}"
+    domain, mechanism, devices = metric.domain, metric.mechanism, metric.expected_devices
+    if isinstance(domain, NumberDomain):
+        reach = expected_half_width(mechanism, devices, _ALPHA, _extent(domain))
+        return f"±{reach:.2g} {domain.unit}"
+    points = expected_half_width(mechanism, devices, _ALPHA, unit=100)
+    shares = f"±{points:.2g} {error_unit(metric)}"
+    if isinstance(domain, ItemDomain) or not isinstance(mechanism, KeyValueMechanism):
+        return shares
+    part = min(normal_quantile(_ALPHA) * mechanism.predict_mean(devices, _HELD), 0.5)
+    mean = f"±{part * _extent(domain.numbers):.2g} {domain.numbers.unit}"
+    return f"{shares}, and {mean} for the mean of a key that {100 * _HELD:.0f} % hold"
+
+
+def error_unit(metric: Metric) -> str:
+    """Return what a hundredth of a predicted error is."""
+    if isinstance(metric.domain, NumberDomain):
+        return "% of the range"
+    return f"points per {'key' if isinstance(metric.domain, KeyValueDomain) else 'item'}"
+
+
+def _extent(domain: NumberDomain) -> float:
+    return float(domain.maximum - domain.minimum)
 
 
 def _period(metric: Metric) -> str:
@@ -49,20 +84,38 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
 
     Args: payload_bytes: the longest payload that may be sent.
     """
-    items, size = isinstance(metric.domain, ItemDomain), metric.domain.size
-    found = candidates(metric.family, metric.epsilon, size, 8 * payload_bytes)
-    near = contenders(found, 8 * payload_bytes)
+    bits, fixed = 8 * payload_bytes, fixed_parameters(metric.domain)
+    if metric.policy is None:
+        found = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)
+    else:
+        of_value = metric.policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
+        found = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
+    near = contenders(found, bits)
     devices = f"{metric.expected_devices} devices"
-    yield f"{metric.name}: {size} {'items' if items else 'grid points'}, ε {metric.epsilon}"
+    yield f"{metric.name}: {_sizes(metric)}, ε {metric.epsilon}{_bounds(metric)}"
+    if metric.policy is not None:
+        yield f"  {metric.policy.name}: {metric.policy.leak}"
     yield f"  in use: {pinned(metric)}; with {devices}, and at most {payload_bytes} bytes:"
     for candidate in sorted(found, key=lambda candidate: _error(candidate, metric)):
         verdict = f"; {_reason(near)}" if candidate in near[:1] else ""
         yield f"  {candidate.name}: {_cost(candidate, metric, payload_bytes)}{verdict}"
 
 
+def _sizes(metric: Metric) -> str:
+    """Return the size of the domain in words."""
+    domain = metric.domain
+    if isinstance(domain, KeyValueDomain):
+        return f"{domain.size} keys, up to {domain.most} held"
+    return f"{domain.size} {'items' if isinstance(domain, ItemDomain) else 'grid points'}"
+
+
 def pinned(metric: Metric) -> str:
     """Return the lines of a registry that keep the mechanism of *metric* as it is."""
-    own = ", ".join(f"{name} = {value}" for name, value in metric.mechanism.parameters.items())
+    fixed = fixed_parameters(metric.domain)
+    oracle = metric.mechanism if metric.policy is None else metric.policy.oracle
+    own = ", ".join(
+        f"{name} = {value}" for name, value in oracle.parameters.items() if name not in fixed
+    )
     return f'mechanism = "{metric.mechanism_name}"' + (
         f" and parameters = {{ {own} }}" if own else ""
     )
@@ -72,9 +125,8 @@ def _cost(candidate: Candidate, metric: Metric, payload_bytes: int) -> str:
     mechanism = candidate.mechanism
     if mechanism is None:
         return f"cannot serve: {candidate.refusal}"
-    points = 100 * _error(candidate, metric)
-    unit = "points an item" if isinstance(metric.domain, ItemDomain) else "% of the range"
-    cost = f"error {points:.3g} {unit}, {mechanism.payload_size} bytes"
+    error = f"{100 * _error(candidate, metric):.3g} {error_unit(metric)}"
+    cost = f"error {error}, {mechanism.payload_size} bytes"
     if not mechanism.automatic:
         return f"{cost}; only by name"
     return f"{cost}; too long" if mechanism.payload_size > payload_bytes else cost

@@ -28,6 +28,20 @@ def test_a_delta_is_stated_beside_epsilon_only_where_there_is_one() -> None:
     assert not any("δ" in line for line in describe_metrics(REGISTRY))
 
 
+def test_an_aggregate_is_told_beside_what_it_costs() -> None:
+    """Law: a reader sees that many values make one report, and what silence says."""
+    texts = [
+        file_with(NUMBER, aggregate='"sum"'),
+        file_with(NUMBER, aggregate='"max"', otherwise="0.5"),
+    ]
+
+    plain, silent = (list(describe_metrics(Registry.from_text(text)))[1] for text in texts)
+
+    assert ", ε 1 per 7d, one report a 7d of the sum, 2 bytes" in plain
+    assert ", one report a 7d of the largest, or else 0.5 minutes, 2 bytes" in silent
+    assert not any("one report a" in line for line in describe_metrics(REGISTRY))
+
+
 def test_an_item_is_planned_in_points() -> None:
     metric = REGISTRY.metric("page")
 

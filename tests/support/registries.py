@@ -27,6 +27,12 @@ BOOLEAN: Final = {
     "expires": "2099-12-31",
 }
 CATEGORY: Final = {**BOOLEAN, "type": '"category"', "values": '["free", "pro", "team"]'}
+TWO_LAYER: Final = {
+    **CATEGORY,
+    "longitudinal": '"two_layer"',
+    "epsilon_permanent": '"3"',
+    "mechanism": '"auto"',
+}
 SET: Final = {**BOOLEAN, "type": '"set"', "values": '["a", "b", "c"]', "mechanism": '"auto"'}
 NUMBER: Final = {
     **BOOLEAN,
@@ -36,6 +42,16 @@ NUMBER: Final = {
     "max": "10.5",
     "step": "0.5",
     "unit": '"minutes"',
+}
+KEY_VALUE: Final = {
+    **BOOLEAN,
+    "type": '"key_value"',
+    "mechanism": '"auto"',
+    "values": '["video", "music", "chess"]',
+    "min": "-10",
+    "max": "30",
+    "unit": '"minutes"',
+    "most": "2",
 }
 
 

@@ -1,0 +1,143 @@
+"""Metrics that are asked again, from device to answer: the collector decodes by the policy."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from client_sdk.bounds import GATEWAY
+from client_sdk.caps import Caps
+from client_sdk.consent import Consent, ConsentSwitch
+from client_sdk.dataclass import replace
+from client_sdk.ledger import Ledger
+from client_sdk.metric import Metric
+from client_sdk.outbox import Outbox
+from client_sdk.recorder import Recorder, ReportView
+from client_sdk.registry import Registry
+from client_sdk.store import Store
+from collector.analytics import answer, label_truth
+from collector.lint import warnings
+from collector.planning import compare_mechanisms, describe_metrics, pinned
+from tests.support.clock import NOON, FakeClock
+from tests.support.device import collecting
+from tests.support.registries import CATEGORY, TWO_LAYER, file_with
+from tests.support.seeded import SeededRandomness
+
+HELD: dict[object, int] = {"free": 1_200, "pro": 600, "team": 200}
+EARLIER = 2  # reports that each device made before the one that is counted
+PERMANENT = {**CATEGORY, "longitudinal": '"permanent"', "mechanism": '"auto"'}
+
+
+def registry_with(fields: dict[str, str], **changes: str) -> Registry:
+    return Registry.from_text(file_with(fields, **changes))
+
+
+def metric_of(fields: dict[str, str], **changes: str) -> Metric:
+    return registry_with(fields, **changes).metric("m")
+
+
+def payloads_of(registry: Registry) -> list[bytes]:
+    """Return what each device reports of its value after EARLIER reports of it."""
+    seen: list[ReportView] = []
+    maker = Recorder(
+        *(registry, Store(None), Ledger(Caps(week="9999")), Outbox({}, GATEWAY)),
+        *(SeededRandomness(b"devices"), ConsentSwitch(Consent.GRANTED), FakeClock().uptime),
+        collecting(seen),
+    )
+    values = [value for value, devices in HELD.items() for _ in range(devices)]
+    for epoch in range(EARLIER + 1):
+        seen.clear()
+        maker.commit(
+            [
+                replace(maker.prepare("m", value, NOON), device=i.to_bytes(16, "big"), epoch=epoch)
+                for i, value in enumerate(values)
+            ]
+        )
+    return [view.payload for view in seen]
+
+
+@pytest.mark.parametrize(
+    "fields", [PERMANENT, TWO_LAYER, {**TWO_LAYER, "mechanism": '"sue"'}], ids=["p", "t", "t-sue"]
+)
+def test_an_answer_to_repeated_reports_has_intervals_that_hold_the_shares(
+    fields: dict[str, str],
+) -> None:
+    """Law: a device's third report of a value counts like a first one; intervals at 1 - 1e-9."""
+    registry = registry_with(fields, epsilon='"2"')
+    metric, payloads = registry.metric("m"), payloads_of(registry)
+
+    found = answer(metric, metric.mechanism.tally(b"".join(payloads), np), len(payloads), 1e-9)
+
+    truth = label_truth(metric, HELD)
+    for row in found.rows:
+        assert row.ci_low is not None
+        assert row.ci_high is not None
+        assert row.ci_low <= truth[row.item] <= row.ci_high
+        assert row.ci_high - row.ci_low < 0.5
+
+
+def test_decoding_by_the_oracle_inside_would_be_noticed() -> None:
+    """The planted bug: a collector that forgets the second layer finds every share too even."""
+    registry = registry_with(TWO_LAYER, epsilon='"0.7"', epsilon_permanent='"3.5"')
+    metric, payloads = registry.metric("m"), payloads_of(registry)
+    assert metric.policy is not None
+    wrong = replace(metric, mechanism=metric.policy.oracle)
+
+    found = answer(wrong, wrong.mechanism.tally(b"".join(payloads), np), len(payloads), 1e-9)
+
+    truth = label_truth(metric, HELD)
+    assert any(not (row.ci_low or 0) <= truth[row.item] <= (row.ci_high or 1) for row in found.rows)
+
+
+def test_the_plan_prints_epsilon_of_a_report_a_value_and_a_life() -> None:
+    layered, permanent = (
+        list(describe_metrics(registry_with(fields)))[1] for fields in (TWO_LAYER, PERMANENT)
+    )
+
+    assert "ε 1 per 7d, ε 3 per value, at most ε 9 for life" in layered
+    assert "ε 1 per 7d, ε 1 per value, at most ε 3 for life" in permanent
+
+
+def test_the_plan_compares_by_the_error_of_what_the_policy_sends() -> None:
+    metric = metric_of(TWO_LAYER)
+
+    head, leak, in_use, *rows = compare_mechanisms(metric, 8)
+
+    assert head.endswith("ε 3 per value, at most ε 9 for life")
+    assert leak.startswith("  two_layer: Noise hides a single change")
+    assert in_use.startswith(f"  in use: {pinned(metric)}; ")
+    (taken,) = [row for row in rows if "auto takes it" in row]
+    assert taken.startswith(f"  {metric.mechanism_name}: error ")
+    (refused,) = [row for row in rows if row.startswith("  rappor: ")]
+    assert "has no pure channel" in refused
+
+
+def test_a_pinned_two_layer_metric_means_the_same() -> None:
+    """The chance to send the permanent payload follows from both epsilons; nobody sets it."""
+    auto = metric_of(TWO_LAYER)
+    named = metric_of(TWO_LAYER, mechanism=f'"{auto.mechanism_name}"')
+
+    assert "kept" not in pinned(auto)
+    assert named.digest == auto.digest
+
+
+def test_both_epsilons_are_in_the_meaning() -> None:
+    metric = metric_of(TWO_LAYER)
+
+    assert '"epsilon":"1"' in metric.meaning
+    assert '"epsilon_permanent":"3"' in metric.meaning
+    digests = {
+        metric_of(TWO_LAYER, **changes).digest
+        for changes in ({}, {"epsilon": '"0.9"'}, {"epsilon_permanent": '"2.9"'})
+    } | {metric_of(PERMANENT).digest, metric_of(CATEGORY, mechanism='"auto"').digest}
+    assert len(digests) == 5
+
+
+def test_a_second_report_that_no_default_cap_allows_is_warned_of() -> None:
+    registry = registry_with(TWO_LAYER, epsilon_permanent='"6"')
+
+    found = list(warnings(registry, date(2026, 3, 4)))
+
+    assert any("the second report of a value costs ε 5, above the default cap" in w for w in found)
