@@ -7,10 +7,13 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SECRETS := secrets/write_key secrets/gateway_key secrets/read_token
+PEERS := .venv-peers
+SDKS := .venv-sdks
+SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
+STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint types bench bench-peers secrets clean
+.PHONY: help setup demo test test-slow lint types bench bench-peers bench-sdks secrets clean
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
@@ -20,8 +23,9 @@ help:
 	@echo "make lint       check style and formatting"
 	@echo "make types      check types"
 	@echo "make bench      measure; ARGS names the benchmarks"
-	@echo "make bench-peers  measure the peers beside us, in .venv-peers"
-	@echo "make secrets    make the keys that docker-compose.yml reads"
+	@echo "make bench-peers  measure the peers beside us, in .venv-peers; ARGS=--write updates the pages"
+	@echo "make bench-sdks  measure what telemetry SDKs cost, in .venv-sdks; ARGS=--write updates the pages"
+	@echo "make secrets    make the keys and passwords that docker-compose.yml reads"
 	@echo "make clean      remove caches and build results"
 
 setup: $(STAMP)
@@ -65,20 +69,49 @@ types: setup
 bench: setup
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-peers: setup
-	python3 -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
-	$(BIN)/python -m benchmarks peers
+bench-peers: $(PEERS)/.installed
+	$(PEERS)/bin/python -m benchmarks.peers $(ARGS)
 
-secrets: $(SECRETS)
+# The peers' versions are pinned and old ones win there, so they get an environment of their own.
+$(PEERS)/.installed: benchmarks/requirements.txt | setup
+	$(BIN)/python -m venv --clear $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# Our wheel is built anew from a clean folder: old build results would get into it.
+bench-sdks: $(SDKS)/.installed
+	@rm -rf build $(SDKS)/wheel
+	$(SDKS)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(SDKS)/wheel .
+	@rm -rf build
+	$(SDKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(SDKS)/wheel/*.whl
+	$(SDKS)/bin/python -m benchmarks.sdk_costs $(ARGS)
+
+$(SDKS)/.installed: benchmarks/sdk_requirements.txt | setup
+	$(BIN)/python -m venv --clear $(SDKS)
+	$(SDKS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+secrets: $(SECRETS) secrets/users_acl
 
 # A container runs as another user than you, so the files are readable and the folder is not:
 # on this machine only you get past the folder, and a container sees just the files it is handed.
-$(SECRETS):
+define keep
 	@mkdir -p secrets && chmod 700 secrets
-	@python3 -I -c 'import secrets; print(secrets.token_urlsafe(32))' > $@.new
+	@$(1) > $@.new
 	@chmod 444 $@.new && mv $@.new $@
 	@echo "made $@"
+endef
+
+$(SECRETS):
+	$(call keep,python3 -I -c 'import secrets; print(secrets.token_urlsafe(32))')
+
+# The address of the store with the password of one of its users.
+$(STORE_URLS): secrets/%_url:
+	$(call keep,python3 -I -c 'import secrets as s; print(f"redis://hearsay-$*:{s.token_urlsafe(32)}@store:6379/0")')
+
+# The users of the store, with digests of these passwords; needs nothing but Python 3.11.
+secrets/users_acl: $(STORE_URLS) collector/storage/access.py
+	$(call keep,$(or $(wildcard $(BIN)/python),python3) -m collector.storage.access secrets)
 
 clean:
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

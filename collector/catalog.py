@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from client_sdk.dataclass import replace
 from client_sdk.errors import UnknownMetricError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
@@ -17,10 +17,14 @@ class Catalog:
     """Registries, the current one first.  A digest is known if any of them declares it."""
 
     def __init__(self, registries: Sequence[Registry]) -> None:
-        """Index *registries* by digest and, for queries, the current metrics by name."""
+        """Index *registries* by digest and, for queries, the current metrics by name.
+
+        Raises: ConfigError: there is none, or two applications share a definition.
+        """
         if not registries:
             raise ConfigError("registry", "", "at least one registry file is needed")
         self.registries = tuple(registries)
+        self._require_apps_apart()
 
     @cached_property
     def by_digest(self) -> Mapping[bytes, Metric]:
@@ -51,6 +55,28 @@ class Catalog:
             return self.by_name[name]
         except KeyError:
             raise UnknownMetricError(name, tuple(self.by_name)) from None
+
+    def only(self, covers: Callable[[str, str], bool]) -> Catalog:
+        """Return a catalog of the metrics for which *covers* (app, name) holds, and of no other."""
+        return Catalog(
+            [
+                replace(
+                    registry,
+                    metrics={n: m for n, m in registry.metrics.items() if covers(registry.app, n)},
+                )
+                for registry in self.registries
+            ]
+        )
+
+    def _require_apps_apart(self) -> None:
+        """Raise ConfigError if one digest belongs to two apps: who reads one would read both."""
+        owners: dict[bytes, str] = {}
+        for registry in self.registries:
+            for metric in registry:
+                owner = owners.setdefault(metric.digest, registry.app)
+                if owner != registry.app:
+                    rule = f"is defined alike by {owner} and {registry.app}: give one another name"
+                    raise ConfigError("metric", metric.name, rule)
 
 
 def _union(current: Metric, older: Metric) -> Mapping[str, tuple[str, ...]]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from collector.embedded import EmbeddedStore
+from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.servers import REAL, fake_connection, own_keys, profile_of, real_server
+from tests.support.cluster import Node, cluster, url_of
+from tests.support.servers import CLUSTER, REAL, fake_connection, own_keys, profile_of, real_server
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +22,14 @@ def real_store() -> Iterator[EmbeddedStore]:
         yield embedded
 
 
-@pytest.fixture(params=["fake", REAL])
+@pytest.fixture(scope="session")
+def cluster_nodes() -> Iterator[list[Node]]:
+    """A cluster of three servers that all tests of the session share."""
+    with cluster() as nodes:
+        yield nodes
+
+
+@pytest.fixture(params=["fake", REAL, CLUSTER])
 def server_kind(request: pytest.FixtureRequest) -> str:
     """The kinds of server on which every law of the store must hold."""
     return str(request.param)
@@ -31,6 +40,8 @@ def server(server_kind: str, request: pytest.FixtureRequest) -> Iterator[Connect
     """A connection for commands that the storage does not have."""
     if server_kind == "fake":
         connection = fake_connection()
+    elif server_kind == "cluster":
+        connection = open_connection(url_of(request.getfixturevalue("cluster_nodes")))
     else:
         connection = Connection.open(request.getfixturevalue("real_store").url)
     yield connection

@@ -37,6 +37,7 @@ def test_both_packages_are_looked_at() -> None:
     [
         ("client_sdk.metric", "import collector.tally", "never imports the collector"),
         ("client_sdk.metric", "from numpy import array", "standard library only"),
+        ("client_sdk.testing", "import pytest", "pytest is imported in"),
         ("client_sdk.metric", "def f():\n    import requests", "client_sdk.transport"),
         ("client_sdk.transport", "import requests", "when first needed"),
         ("client_sdk.store", "class A:\n    import sqlite3", "when first needed"),
@@ -72,6 +73,7 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
     [
         ("client_sdk.transport", "def send():\n    import requests"),
         ("client_sdk.transport", "if TYPE_CHECKING:\n    import requests"),
+        ("client_sdk.pytest_fixture", "import pytest"),
         ("client_sdk.mechanisms.grr", "from ..errors import X\nimport math"),
         ("collector.tally", "import numpy as np"),
         ("collector.storage.redis", "import redis"),
