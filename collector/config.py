@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
+from .credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
 from .errors import ConfigError
 
-DEVICE: Final = "device"  # key class: bodies of at most 64 KiB
-GATEWAY: Final = "gateway"  # key class: bodies of at most 8 MiB
 STANDARD: Final = "standard"  # append-only file, synced every second: up to 2 s lost at power loss
 STRICT: Final = "strict"  # append-only file, synced at every write: nothing acknowledged is lost
+HA: Final = "ha"  # strict, and a replica confirmed: nothing acknowledged is lost with a machine
 VOLATILE: Final = "volatile"  # nothing is kept: tests and demos
-PROFILES: Final = (STANDARD, STRICT, VOLATILE)
+PROFILES: Final = (STANDARD, STRICT, HA, VOLATILE)
 MIN_SECRET: Final = 16  # characters of a key or token; generated ones have 43
 MAX_SHARDS: Final = 1024
 KNOWN: Final = frozenset(
     f"HEARSAY_{name}"
     for name in (
         *("REGISTRY", "PREFIX", "SHARDS", "PROFILE", "HOST", "PORT", "OPEN_DASHBOARD", "HEARTBEAT"),
+        *("MAX_BACKLOG", "KEY_RATE", "ARCHIVE", "ARCHIVE_DAYS"),
         *("WRITE_KEY", "WRITE_KEY_FILE", "GATEWAY_KEY", "GATEWAY_KEY_FILE"),
-        *("READ_TOKEN", "READ_TOKEN_FILE"),
+        *("READ_TOKEN", "READ_TOKEN_FILE", "ADMIN_TOKEN", "ADMIN_TOKEN_FILE"),
+        *("QUERY_URL", "QUERY_URL_FILE"),
     )
 )
-LOG_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 HIDDEN: Final = "***"  # shown instead of a key or token
 _MAX_DIGITS: Final = 9  # of an integer setting
+_LOCAL_STORE: Final = "redis://127.0.0.1:6379/0"
+_SCHEMES: Final = ("redis", "rediss", "unix", "redis-cluster", "rediss-cluster")
+# What the environment's secrets allow: bootstrap, until `hearsay keys` has made better ones.
+_BOOTSTRAP: Final[Mapping[str, Credential]] = {
+    "HEARSAY_WRITE_KEY": Credential(WRITE),
+    "HEARSAY_GATEWAY_KEY": Credential(GATEWAY),
+    "HEARSAY_READ_TOKEN": Credential(READ, role=ANALYST),
+    "HEARSAY_ADMIN_TOKEN": Credential(ADMIN),
+}
 
 
 @dataclass(frozen=True)
@@ -38,22 +48,27 @@ class Config:
 
     registry_paths: tuple[str, ...]
     redis_url: str = field(repr=False)  # may hold a password
+    query_url: str = field(repr=False)  # the same store, perhaps as a user who may only read
     prefix: str
     shards: int
     profile: str
-    write_keys: Mapping[bytes, str]  # digest to key class
-    read_tokens: frozenset[bytes]  # digests
+    credentials: Mapping[bytes, Credential]  # by digest; those of the environment only
     host: str
     port: int
     open_dashboard: bool  # pages without a token; on loopback only
+    max_backlog: int = 1_000_000  # entries waiting to be folded from which no uploads are taken
+    key_rate: int = 5_000  # uploads a second that a web process takes of one key
+    archive: str = ""  # folder to which folded reports are archived; "" for nowhere
+    archive_days: int = 90  # days after the fold until an archived report is deleted
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
-        """Read ``HEARSAY_*`` and ``REDIS_URL``.
+        """Read ``HEARSAY_*``, ``REDIS_URL`` and ``REDIS_URL_FILE``.
 
         Raises: ConfigError: names the variable, never a secret.
         """
         _require_known(env)
+        _require_no_debugger(env)
         host = _address(env.get("HEARSAY_HOST", "127.0.0.1"))
         open_dashboard = _one_of(env, "HEARSAY_OPEN_DASHBOARD", "0", ("0", "1")) == "1"
         if open_dashboard and not is_loopback(host):
@@ -61,24 +76,23 @@ class Config:
         paths = tuple(path for path in env.get("HEARSAY_REGISTRY", "").split(os.pathsep) if path)
         if not paths:
             raise ConfigError("HEARSAY_REGISTRY", "", "must name at least one metrics.toml")
-        write_keys, read_tokens = _credentials(env)
+        redis_url = _store_url(env, "REDIS_URL", _LOCAL_STORE)
         return cls(
             registry_paths=paths,
-            redis_url=env.get("REDIS_URL", "redis://127.0.0.1:6379/0"),
+            redis_url=redis_url,
+            query_url=_store_url(env, "HEARSAY_QUERY_URL", redis_url),
             prefix=env.get("HEARSAY_PREFIX", "hearsay"),
             shards=_integer(env, "HEARSAY_SHARDS", 4, 1, MAX_SHARDS),
             profile=_one_of(env, "HEARSAY_PROFILE", STANDARD, PROFILES),
-            write_keys=write_keys,
-            read_tokens=read_tokens,
+            credentials=_credentials(env),
             host=host,
             port=_integer(env, "HEARSAY_PORT", 8000, 1, 65_535),
             open_dashboard=open_dashboard,
+            max_backlog=_integer(env, "HEARSAY_MAX_BACKLOG", cls.max_backlog, 1, 10**9 - 1),
+            key_rate=_integer(env, "HEARSAY_KEY_RATE", cls.key_rate, 1, 10**6),
+            archive=env.get("HEARSAY_ARCHIVE", ""),
+            archive_days=_integer(env, "HEARSAY_ARCHIVE_DAYS", cls.archive_days, 1, 3_650),
         )
-
-
-def digest_of(secret: str) -> bytes:
-    """Return the SHA-256 by which a key or token is known here."""
-    return hashlib.sha256(secret.encode()).digest()
 
 
 def is_loopback(host: str) -> bool:
@@ -106,15 +120,43 @@ def _address(host: str) -> str:
         raise ConfigError("HEARSAY_HOST", host, "must be an IP address or localhost") from None
 
 
-def _credentials(env: Mapping[str, str]) -> tuple[dict[bytes, str], frozenset[bytes]]:
-    """Return the write keys with their class, and the read tokens, all as digests."""
-    names = ("HEARSAY_WRITE_KEY", "HEARSAY_GATEWAY_KEY", "HEARSAY_READ_TOKEN")
-    device, gateway, token = secrets = [_secret(env, name) for name in names]
-    given = [secret for secret in secrets if secret]
-    if len(set(given)) != len(given):
-        raise ConfigError(", ".join(names), HIDDEN, "must all differ: each allows something else")
-    keys = {digest: kind for digest, kind in ((device, DEVICE), (gateway, GATEWAY)) if digest}
-    return keys, frozenset({token} if token else ())
+def _require_no_debugger(env: Mapping[str, str]) -> None:
+    """Raise ConfigError if Flask would run with its debugger, which runs what a visitor types."""
+    if env.get("FLASK_DEBUG", "0").lower() not in ("", "0", "false", "no"):
+        raise ConfigError("FLASK_DEBUG", 1, "must not be set for a collector")
+
+
+def _store_url(env: Mapping[str, str], name: str, default: str) -> str:
+    """Return the store's address from variable *name*, or from the file that *name*_FILE names.
+
+    Raises: ConfigError: also if a store on another machine lets everybody in.
+    """
+    if env.get(name) and env.get(f"{name}_FILE"):
+        raise ConfigError(name, HIDDEN, f"and {name}_FILE must not both be set")
+    url = _text_of(env, name) or default
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # not even as a cause: the address may hold a password
+        raise ConfigError(name, HIDDEN, "is no address") from None
+    if parts.scheme not in _SCHEMES:
+        rule = f"must begin with {', '.join(f'{scheme}://' for scheme in _SCHEMES)}"
+        raise ConfigError(name, HIDDEN, rule)
+    user, _, places = parts.netloc.rpartition("@")
+    hosts = (urlsplit(f"//{place}").hostname or "" for place in places.split(","))
+    if parts.scheme != "unix" and not user.partition(":")[2] and not all(map(is_loopback, hosts)):
+        rule = "must hold a user and a password: the store is not on this machine"
+        raise ConfigError(name, HIDDEN, rule)
+    return url
+
+
+def _credentials(env: Mapping[str, str]) -> dict[bytes, Credential]:
+    """Return what the keys and tokens of the environment allow, by their digests."""
+    digests = [(name, _secret(env, name)) for name in _BOOTSTRAP]
+    known = {digest: _BOOTSTRAP[name] for name, digest in digests if digest}
+    if len(known) != sum(digest is not None for _, digest in digests):
+        rule = "must all differ: each allows something else"
+        raise ConfigError(", ".join(_BOOTSTRAP), HIDDEN, rule)
+    return known
 
 
 def _one_of(env: Mapping[str, str], name: str, default: str, allowed: tuple[str, ...]) -> str:
@@ -125,18 +167,8 @@ def _one_of(env: Mapping[str, str], name: str, default: str, allowed: tuple[str,
 
 
 def _secret(env: Mapping[str, str], name: str) -> bytes | None:
-    """Return the digest of the secret in variable *name*, or in the file that *name*_FILE names."""
-    path = env.get(f"{name}_FILE")
-    secret = env.get(name, "")
-    if path:
-        try:
-            with open(path, encoding="utf-8") as file:
-                secret = file.read().strip()
-        except (OSError, UnicodeDecodeError):
-            # from None: a decoding error holds the bytes of the secret
-            raise ConfigError(f"{name}_FILE", path, "cannot be read as UTF-8 text") from None
-        if not secret:
-            raise ConfigError(f"{name}_FILE", path, "is empty")
+    """Return the digest of the secret that *name* or *name*_FILE gives; None without one."""
+    secret = _text_of(env, name)
     if not secret:
         return None
     if not (secret.isascii() and secret.isprintable() and " " not in secret):
@@ -144,6 +176,22 @@ def _secret(env: Mapping[str, str], name: str) -> bytes | None:
     if len(secret) < MIN_SECRET:
         raise ConfigError(name, HIDDEN, f"must have at least {MIN_SECRET} characters")
     return digest_of(secret)
+
+
+def _text_of(env: Mapping[str, str], name: str) -> str:
+    """Return the text of variable *name*, or of the file that *name*_FILE names; "" of neither."""
+    path = env.get(f"{name}_FILE")
+    if not path:
+        return env.get(name, "")
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read().strip()
+    except (OSError, UnicodeDecodeError):
+        # from None: a decoding error holds the bytes of the secret
+        raise ConfigError(f"{name}_FILE", path, "cannot be read as UTF-8 text") from None
+    if not text:
+        raise ConfigError(f"{name}_FILE", path, "is empty")
+    return text
 
 
 def _integer(env: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:

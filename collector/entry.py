@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,8 +23,7 @@ _CRC_SIZE: Final = 4  # bytes
 _HEADER_SIZE: Final = 1 + _CRC_SIZE  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """The accepted payloads, end to end, of one cell."""
 
     cell: Cell

@@ -4,10 +4,13 @@ CollectorError
 ├── ConfigError (ValueError)              a setting breaks a rule; a secret is never shown
 ├── StorageUnavailableError (OSError)     the store did not answer; whether it acted is not known
 │   ├── NotPreparedError                  the store answers, but `hearsay init` has not run on it
+│   ├── NotReplicatedError                no replica has confirmed the change in time
 │   └── RefusedByStoreError               the store answers with an error of its own, such as NOPERM
 ├── StorageFullError (OSError)            the store takes no more writes; nothing was changed
 ├── UnsafeStoreError (RuntimeError)       the store could lose acknowledged uploads; lists why
 ├── TallyOverflowError (OverflowError)    a counter would leave its range; nothing was changed
+├── ClassEndedError                       the day of a fold is over; nothing was changed
+├── DamagedTallyError (ValueError)        a stored tally is not what folds leave behind
 ├── CorruptEntryError (ValueError)        a stored entry is not what was written
 ├── RequestError (ValueError)             a request is wrong; nothing was stored
 │   ├── MalformedUploadError              the body is not an upload
@@ -16,7 +19,14 @@ CollectorError
 │   ├── BodyTooLargeError                 longer than the key allows, as sent or inflated
 │   ├── UnsupportedTypeError              a type or encoding that is not read
 │   └── QueryError                        a parameter cannot be used
+├── CredentialError (ValueError)          what a key or token is to allow could not be meant
 ├── UnauthorizedError (PermissionError)   no key or token, or one that is not known
+├── ForbiddenError (PermissionError)      a known token, which does not open this
+├── QuotaExhaustedError                   the key has sent all that it may send today
+├── TooFastError                          the key sends faster than it may
+├── OverloadedError                       the collector takes no more now; nothing was stored
+├── SlowBodyError                         the body did not arrive in time; nothing was stored
+├── ArchiveError (ValueError)             an archive is not this store's, or not what was written
 └── ChildError (RuntimeError)             a child process ended, or did not start in time
 """
 
@@ -46,6 +56,10 @@ class NotPreparedError(StorageUnavailableError):
     """The store lacks the function library or its consumer groups."""
 
 
+class NotReplicatedError(StorageUnavailableError):
+    """The change is made, but no replica has confirmed it: a failover could undo it."""
+
+
 class RefusedByStoreError(StorageUnavailableError):
     """The store answered with an error that we do not expect.  Only its ``code`` is kept."""
 
@@ -70,6 +84,14 @@ class UnsafeStoreError(CollectorError, RuntimeError):
 
 class TallyOverflowError(CollectorError, OverflowError):
     """A counter would leave the range in which it is exact.  Nothing was changed."""
+
+
+class ClassEndedError(CollectorError):
+    """The class of lateness of a fold has ended meanwhile.  Nothing was changed: classify anew."""
+
+
+class DamagedTallyError(CollectorError, ValueError):
+    """A stored tally is not what folds leave behind, so nothing is said about its metric."""
 
 
 class CorruptEntryError(CollectorError, ValueError):
@@ -106,6 +128,39 @@ class QueryError(RequestError):
 
 class UnauthorizedError(CollectorError, PermissionError):
     """No key or token, or one that is not known."""
+
+
+class CredentialError(CollectorError, ValueError):
+    """What a key or token is to allow could not be meant.  Reads ``field: rule``."""
+
+    def __init__(self, name: str, rule: str) -> None:
+        """Keep the parts as data; the value, which may be a secret by mistake, is left out."""
+        self.name, self.rule = name, rule
+        super().__init__(f"{name}: {rule}")
+
+
+class ForbiddenError(CollectorError, PermissionError):
+    """A known token, which does not open this route."""
+
+
+class QuotaExhaustedError(CollectorError):
+    """The key has sent all the reports that it may send on this day."""
+
+
+class TooFastError(CollectorError):
+    """The key sends faster than it may.  Nothing was stored."""
+
+
+class OverloadedError(CollectorError):
+    """The store is too full, too far behind or away; nothing was stored.  Told to operators."""
+
+
+class SlowBodyError(CollectorError):
+    """The body of an upload did not arrive in time.  Nothing was stored."""
+
+
+class ArchiveError(CollectorError, ValueError):
+    """A folder is not the archive of this store, or a file in it is not what was written."""
 
 
 class ChildError(CollectorError, RuntimeError):

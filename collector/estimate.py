@@ -56,9 +56,7 @@ def shares(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> list[
 
 def is_pure(mechanism: Mechanism[Any]) -> TypeGuard[FrequencyOracle | SetMechanism]:
     """Whether counts are debiased by p and q alone, so that their variance is linear in them."""
-    if isinstance(mechanism, SetMechanism):
-        return True
-    return isinstance(mechanism, FrequencyOracle) and mechanism.pure
+    return isinstance(mechanism, FrequencyOracle | SetMechanism) and mechanism.pure
 
 
 def score_limits(channel: Channel, totals: Any, n: int, alpha: float) -> tuple[Any, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from client_sdk.epoch import DAY, ONCE, day_of_date, epoch_of
 from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
@@ -29,6 +31,10 @@ EPOCH_TOO_OLD = "epoch_too_old"
 EPOCH_IN_FUTURE = "epoch_in_future"
 PAYLOAD_SIZE = "payload_size"
 EMPTY_COLUMN = "empty_column"
+
+_Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
+_DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
+_CELLS_KEPT: Final = 4_096  # cells; some 300 bytes each
 
 
 @dataclass(frozen=True)
@@ -56,61 +62,114 @@ def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:
             FutureUploadError: sealed later than any honest clock says.
     """
     if upload.sealed < today - MAX_REPORT_AGE:
-        rule = f"must not be before day {today - MAX_REPORT_AGE}"
-        raise ExpiredUploadError(f"sealed={upload.sealed}: {rule}")
+        wanted = f"must not be before day {today - MAX_REPORT_AGE}"
+        raise ExpiredUploadError(f"sealed={upload.sealed}: {wanted}")
     if upload.sealed > today + MAX_CLOCK_SKEW:
-        rule = f"must not be after day {today + MAX_CLOCK_SKEW}"
-        raise FutureUploadError(f"sealed={upload.sealed}: {rule}")
+        wanted = f"must not be after day {today + MAX_CLOCK_SKEW}"
+        raise FutureUploadError(f"sealed={upload.sealed}: {wanted}")
+    rules = _rules(catalog, upload.sealed)
+    said = tuple(upload.segment.items())
     accepted: list[Accepted] = []
     rejected: list[Rejection] = []
     reports = 0
     for index, column in enumerate(upload.columns):
-        payloads, size, counts = _judge_column(column, upload, catalog)
-        if payloads:
-            metric = catalog.by_digest[column.metric]
-            cell = Cell(column.metric, column.epoch, segment_text(metric, upload.segment))
-            accepted.append(Accepted(cell, payloads))
-            reports += len(payloads) // size
-        rejected += [Rejection(index, reason, count) for reason, count in counts.items()]
+        digest, epoch, payloads = column
+        rule = rules.get(digest)
+        cell = _cell(rule, epoch, said) if rule and rule.first <= epoch <= rule.last else None
+        if rule and cell:
+            if len(payloads) == rule.size and rule.reason(payloads) is None:
+                accepted.append(Accepted(cell, payloads))  # most columns of a device: one report
+                reports += 1
+                continue
+            payloads, reasons = _judge_payloads(payloads, rule)
+            if payloads:
+                accepted.append(Accepted(cell, payloads))
+                reports += len(payloads) // rule.size
+        else:
+            reasons = _refuse(column, rule, said)
+        rejected += [Rejection(index, reason, count) for reason, count in reasons.items()]
     return Verdict(tuple(accepted), reports, tuple(rejected))
 
 
-def _judge_column(
-    column: Column, upload: Upload, catalog: Catalog
-) -> tuple[bytes, int, Mapping[str, int]]:
-    """Return the valid payloads, the bytes of one, and the counted rejections."""
-    metric = catalog.by_digest.get(column.metric)
-    if metric is None:
-        return b"", 1, {UNKNOWN_METRIC: 1}  # how many reports these are, only the sender knows
-    size = metric.mechanism.payload_size
-    count, rest = divmod(len(column.payloads), size)
-    if rest:
-        return b"", size, {PAYLOAD_SIZE: count + 1}
-    if not count:
-        return b"", size, {EMPTY_COLUMN: 1}
-    reason = _refuse_column(column, metric, upload)
+class _Rule:
+    """What holds on one day of sealing for the reports of one metric.  Equal only to itself."""
+
+    def __init__(self, metric: Metric, sealed: int) -> None:
+        self.metric, self.sealed = metric, sealed
+        self.size, self.reason = metric.mechanism.payload_size, metric.mechanism.reason
+        self.first, self.last = _epochs(metric, sealed)  # both accepted; none if last is before
+
+
+@lru_cache(maxsize=_DAYS_KEPT)
+def _rules(catalog: Catalog, sealed: int) -> Mapping[bytes, _Rule]:
+    """Return the rule of each digest.  Kept, because only few days of sealing are ever accepted."""
+    return {digest: _Rule(metric, sealed) for digest, metric in catalog.by_digest.items()}
+
+
+@lru_cache(maxsize=_CELLS_KEPT)
+def _cell(rule: _Rule, epoch: int, said: _Said) -> Cell | None:
+    """Return where reports of *epoch* are counted; None if the segment has an undeclared value.
+
+    Kept, because a fleet reports to the same few cells.
+    """
+    segment = dict(said)
+    if not is_declared(segment, rule.metric):
+        return None
+    return Cell(rule.metric.digest, epoch, segment_text(rule.metric, segment))
+
+
+def _judge_payloads(payloads: bytes, rule: _Rule) -> tuple[bytes, Mapping[str, int]]:
+    """Return the valid payloads of a column whose cell is known, and the counted rejections."""
+    reason, count = _malformed(payloads, rule)
     if reason:
-        return b"", size, {reason: count}
-    checked = check_column(metric.mechanism, column.payloads)
-    return checked.payloads, size, checked.rejected
+        return b"", {reason: count}
+    checked = check_column(rule.metric.mechanism, payloads)
+    return checked.payloads, checked.rejected
 
 
-def _refuse_column(column: Column, metric: Metric, upload: Upload) -> str | None:
-    if not is_declared(upload.segment, metric):
-        return UNKNOWN_SEGMENT
-    return _refuse_epoch(column.epoch, metric, upload.sealed)
+def _refuse(column: Column, rule: _Rule | None, said: _Said) -> Mapping[str, int]:
+    """Return why no report of *column* can be counted anywhere, and how many these are."""
+    if rule is None:
+        return {UNKNOWN_METRIC: 1}  # how many reports these are, only the sender knows
+    reason, count = _malformed(column.payloads, rule)
+    if not reason and not is_declared(dict(said), rule.metric):
+        reason = UNKNOWN_SEGMENT
+    return {reason or _refuse_epoch(column.epoch, rule): count}
 
 
-def _refuse_epoch(epoch: int, metric: Metric, sealed: int) -> str | None:
+def _malformed(payloads: bytes, rule: _Rule) -> tuple[str, int]:
+    """Return why *payloads* are no column, "" if they are one, and their number."""
+    count, rest = divmod(len(payloads), rule.size)
+    if rest:
+        return PAYLOAD_SIZE, count + 1
+    return ("", count) if count else (EMPTY_COLUMN, 1)
+
+
+def _epochs(metric: Metric, sealed: int) -> tuple[int, int]:
+    """Return the first and last epoch of *metric* that an upload sealed that day may report."""
     if metric.every == ONCE:
-        expired = sealed > day_of_date(metric.expires) + MAX_REPORT_AGE
-        return METRIC_EXPIRED if expired else None if epoch == 0 else EPOCH_IN_FUTURE
-    latest = epoch_of(metric.every, (sealed + 1 + MAX_CLOCK_SKEW) * DAY - 1)
-    earliest = epoch_of(metric.every, (sealed - MAX_REPORT_AGE) * DAY)
-    if epoch > latest:
+        return 0, (-1 if _has_ended(metric, sealed) else 0)
+    first = epoch_of(metric.every, (sealed - MAX_REPORT_AGE) * DAY)
+    return first, min(_latest(metric, sealed), _final(metric))
+
+
+def _refuse_epoch(epoch: int, rule: _Rule) -> str:
+    """Return why *epoch*, which is outside of the rule's, is not accepted."""
+    metric = rule.metric
+    if metric.every == ONCE:
+        return METRIC_EXPIRED if _has_ended(metric, rule.sealed) else EPOCH_IN_FUTURE
+    if epoch > _latest(metric, rule.sealed):
         return EPOCH_IN_FUTURE
-    if epoch < earliest:
-        return EPOCH_TOO_OLD
-    if epoch > epoch_of(metric.every, (day_of_date(metric.expires) + 1) * DAY - 1):
-        return METRIC_EXPIRED
-    return None
+    return EPOCH_TOO_OLD if epoch < rule.first else METRIC_EXPIRED
+
+
+def _has_ended(metric: Metric, sealed: int) -> bool:
+    return sealed > day_of_date(metric.expires) + MAX_REPORT_AGE
+
+
+def _latest(metric: Metric, sealed: int) -> int:
+    return epoch_of(metric.every, (sealed + 1 + MAX_CLOCK_SKEW) * DAY - 1)
+
+
+def _final(metric: Metric) -> int:
+    return epoch_of(metric.every, (day_of_date(metric.expires) + 1) * DAY - 1)

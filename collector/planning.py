@@ -46,7 +46,7 @@ def _bounds(metric: Metric) -> str:
     policy = metric.policy
     if policy is None or (life := policy.spent_for_life()) is None:
         return ""
-    return f", ε {policy.oracle.epsilon} per value, at most ε {math.ceil(life)} for life"
+    return f", ε {policy.oracle.epsilon} per value, charged at most ε {math.ceil(life)} for life"
 
 
 def plus_minus(metric: Metric) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
 
 from client_sdk.registry import Registry
 
@@ -10,12 +15,23 @@ from .catalog import Catalog
 from .config import Config
 from .errors import ConfigError
 from .heartbeat import Heartbeat
+from .keyring import Keyring
+from .logs import server_config
+from .stopping import on_stop
+from .storage.activity import open_activity
 from .storage.connect import connect
+from .storage.credentials import open_credentials
+from .telemetry.activity import WEB, WORKER, Activity, Sharing
+from .telemetry.observed import observe
 from .worker import Worker
 
+_log = logging.getLogger("hearsay.serving")
+
 _APP = "collector.web.process:create_process"  # by name: only the server imports the web package
-_THREADS = 8  # requests at once in a process; they wait for the store, not for the processor
-_WAITING = 128  # connections a process takes while all its threads are busy
+_CONNECTIONS = 2_048  # of a process; one that only trickles costs some kilobytes
+_QUEUE = 1_024  # connections that the system keeps waiting
+_HEADERS_MS = 5_000  # milliseconds in which the headers of a request must have arrived
+_HEADERS_SIZE = 16 * 1024  # bytes of headers, and of a body at a time
 
 
 def serve(config: Config, workers: int) -> None:
@@ -25,28 +41,52 @@ def serve(config: Config, workers: int) -> None:
             ConfigError also if there is no key to report with, or the port is taken.
     """
     from granian import Granian
-    from granian.constants import Interfaces
+    from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
     from granian.log import LogLevels
 
-    Catalog([Registry.from_file(path) for path in config.registry_paths])
-    if not config.write_keys:
-        rule = "must be set, or HEARSAY_GATEWAY_KEY: nobody could report"
-        raise ConfigError("HEARSAY_WRITE_KEY", "", rule)
+    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
     _require_free(config.host, config.port)
     connect(config).prepare()
-    Granian(
+    _require_a_key(config, catalog)
+    server = Granian(
         _APP,
         factory=True,
         address=config.host,
         port=config.port,
-        interface=Interfaces.WSGI,
+        interface=Interfaces.RSGI,
         workers=workers,
-        blocking_threads=_THREADS,
-        backpressure=_WAITING,
+        backlog=_QUEUE,
+        backpressure=_CONNECTIONS,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=_HEADERS_MS, max_buffer_size=_HEADERS_SIZE
+        ),
         log_level=LogLevels.warning,
+        log_dictconfig=server_config(WEB),
         log_access=False,  # an access log would hold addresses
         websockets=False,
-    ).serve()
+    )
+    # Not the server's own time-out, which warns of processes that have ended in good order.
+    server.on_startup(lambda: on_stop(server.signal_handler_interrupt, lambda: _kill(server.wrks)))
+    _log.info("web started: %d metrics, profile %s", len(catalog.by_digest), config.profile)
+    server.serve()
+    _log.info("web stopped")
+
+
+def _kill(processes: Sequence[Any]) -> None:
+    for process in processes:
+        process.kill()
+
+
+def _require_a_key(config: Config, catalog: Catalog) -> None:
+    """Raise ConfigError if neither the environment nor the store has a key to report with."""
+    keyring = Keyring(
+        config.credentials, open_credentials(config), catalog, time.time, time.monotonic
+    )
+    if not keyring.can_anybody_report():
+        rule = "must be set, or a key be made by hearsay keys create: nobody could report"
+        raise ConfigError("HEARSAY_WRITE_KEY", "", rule)
 
 
 def _require_free(host: str, port: int) -> None:
@@ -60,10 +100,25 @@ def _require_free(host: str, port: int) -> None:
             raise ConfigError("HEARSAY_PORT", port, f"cannot be listened on: {error}") from None
 
 
-def make_worker(config: Config, heartbeat: Heartbeat | None = None) -> Worker:
-    """Return a worker for every metric in the registry files, on a prepared store."""
+def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | None = None) -> None:
+    """Prepare the store and fold the reports of every metric in the registry files until *stop*.
+
+    Raises: ConfigError, RegistryError, UnsafeStoreError, StorageUnavailableError: before folding.
+    """
     catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
     mechanisms = {digest: metric.mechanism for digest, metric in catalog.by_digest.items()}
+    every = {digest: metric.every for digest, metric in catalog.by_digest.items()}
     storage = connect(config)
     storage.prepare()
-    return Worker(storage, mechanisms, beat=heartbeat.beat if heartbeat else lambda: None)
+    activity = Activity(WORKER, open_activity(config), time.time)
+    observed = observe(storage, activity.folded, time.monotonic)
+    beat = heartbeat.beat if heartbeat else lambda: None
+    worker = Worker(observed, mechanisms, every, beat=beat)
+    sharing = Sharing(activity)
+    sharing.start()
+    _log.info("worker started: %d metrics, profile %s", len(mechanisms), config.profile)
+    try:
+        worker.run(stop)
+    finally:
+        sharing.stop()
+        _log.info("worker stopped")

@@ -83,6 +83,59 @@ def merge(vectors: Sequence[bytes], tally_size: int) -> tuple[int, Vector]:
     return int(total[0]), total[1:]
 
 
+def vector_of(pairs: Sequence[tuple[int, int]], tally_size: int) -> bytes:
+    """Return (index, delta) pairs, as of an increment, as a vector of *tally_size* + 1 counters."""
+    counters = np.zeros(tally_size + 1, dtype=">i8")
+    if pairs:
+        indexes, deltas = zip(*pairs, strict=True)
+        counters[list(indexes)] = deltas
+    return counters.tobytes()
+
+
+def pairs_of(vector: bytes) -> list[tuple[int, int]]:
+    """Return the (index, delta) pairs of a packed *vector*, without zeros; the reverse."""
+    counters = np.frombuffer(vector, dtype=">i8")
+    touched = np.flatnonzero(counters)
+    return list(zip(touched.tolist(), counters[touched].tolist(), strict=True))
+
+
+def sum_vectors(vectors: Sequence[bytes], tally_size: int) -> bytes:
+    """Add packed *vectors* to one.  Raises InvalidTallyError, TallyOverflowError."""
+    n, tally = merge(vectors, tally_size)
+    return np.concatenate(([n], tally)).astype(">i8").tobytes()
+
+
+def sorted_payloads(payloads: bytes, payload_size: int) -> bytes:
+    """Return a column of *payloads* in ascending order, which says nothing of where it came from.
+
+    Raises: CorruptEntryError: they are not whole.
+    """
+    if len(payloads) % payload_size:
+        raise CorruptEntryError(f"payloads: must be whole, {payload_size} bytes")
+    return np.sort(np.frombuffer(payloads, dtype=f"S{payload_size}")).tobytes()
+
+
+def fault_of(mechanism: Mechanism[Any], vector: bytes) -> str:
+    """Return why no reports can have left a stored *vector* behind, "" if some can."""
+    try:
+        n, tally = merge([vector], mechanism.tally_size)
+        mechanism.debias(tally, n, np)
+        # Where each report is one cell, debiasing does not need them to add up, but they must.
+        getattr(mechanism, "require_sum", _accept)(tally, n)
+    except (InvalidTallyError, ArithmeticError) as error:
+        return str(error)
+    return ""
+
+
+def _accept(tally: Vector, n: int) -> None:
+    """Accept any tally."""
+
+
+def reports_of(vector: bytes) -> int:
+    """Return the number of reports in a stored *vector*."""
+    return int.from_bytes(vector[:COUNTER_SIZE], "big", signed=True)
+
+
 def _unpack(vectors: Sequence[bytes], width: int) -> Vector:
     """Return *vectors*, zero-padded, as int64 of shape (len(vectors), width)."""
     packed = b"".join(vector.ljust(width * COUNTER_SIZE, b"\0") for vector in vectors)

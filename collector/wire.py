@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from functools import lru_cache
+from typing import Annotated, Final, Generic, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from client_sdk.limits import DIGEST_SIZE, MAX_COLUMNS, MAX_LABEL, MAX_NAME, UPLOAD_ID_SIZE
 from client_sdk.report import Column, from_base64url
@@ -19,6 +21,16 @@ MSGPACK: Final = "application/msgpack"
 
 MAX_DIMENSIONS: Final = 16  # segment dimensions an upload
 _MAX_EPOCH: Final = 1 << 31  # hours until the year 246,000
+_DIGEST_TEXT: Final = DIGEST_SIZE * 4 // 3  # characters of base64url
+_ID_TEXT: Final = -(-UPLOAD_ID_SIZE * 4 // 3)
+_DIGEST_RULE: Final = f"metric: must be {DIGEST_SIZE} bytes"
+_TWICE: Final = "an object has a key twice"
+_HEAD_FIELDS, _COLUMN_FIELDS = 4, 3  # fields of an upload without its segment, of a column
+_MAP16, _MAP32 = 0xDE, 0xDF  # MessagePack's maps whose number of entries takes 2 or 4 bytes
+
+_MANY: Final = "^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{2,3})?$"  # base64url of any length
+
+Data = TypeVar("Data", str, bytes)  # what carries bytes: base64url, or bytes
 
 _Epoch = Annotated[int, Meta(ge=-_MAX_EPOCH, le=_MAX_EPOCH)]
 _Label = Annotated[str, Meta(max_length=MAX_LABEL)]
@@ -27,32 +39,37 @@ _Segment = Annotated[
 ]
 
 
-class _JsonColumn(Struct, forbid_unknown_fields=True):
-    metric: str
+def _documented(pattern: str) -> Meta:
+    """Return what only the schema of JSON tells: the decoder leaves it to what comes after it."""
+    return Meta(extra_json_schema={"pattern": pattern})
+
+
+class _Column(Struct, Generic[Data], forbid_unknown_fields=True):
+    metric: Annotated[Data, _documented(f"^[A-Za-z0-9_-]{{{_DIGEST_TEXT}}}$")]
     epoch: _Epoch
-    payloads: str
+    payloads: Annotated[Data, _documented(_MANY)]
 
 
-class _JsonUpload(Struct, forbid_unknown_fields=True):
+class _Head(Struct, Generic[Data], forbid_unknown_fields=True):
     v: Literal[1]
-    id: str
+    id: Annotated[Data, _documented(f"^[A-Za-z0-9_-]{{{_ID_TEXT}}}$")]
     sealed: _Epoch
-    columns: Annotated[list[_JsonColumn], Meta(max_length=MAX_COLUMNS)]
-    segment: _Segment = {}
 
 
-class _BinaryColumn(Struct, forbid_unknown_fields=True):
-    metric: bytes
-    epoch: _Epoch
-    payloads: bytes
+class JsonColumn(_Column[str], forbid_unknown_fields=True):
+    """A column as JSON has it: bytes are unpadded base64url."""
 
 
-class _BinaryUpload(Struct, forbid_unknown_fields=True):
-    v: Literal[1]
-    id: bytes
-    sealed: _Epoch
-    columns: Annotated[list[_BinaryColumn], Meta(max_length=MAX_COLUMNS)]
-    segment: _Segment = {}
+class JsonUpload(_Head[str], forbid_unknown_fields=True):
+    """An upload as JSON has it: bytes are unpadded base64url."""
+
+    columns: Annotated[list[JsonColumn], Meta(max_length=MAX_COLUMNS)]
+    segment: _Segment | UnsetType = UNSET
+
+
+class _BinaryUpload(_Head[bytes], forbid_unknown_fields=True):
+    columns: Annotated[list[Raw], Meta(max_length=MAX_COLUMNS)]
+    segment: Raw | UnsetType = UNSET
 
 
 @dataclass(frozen=True)
@@ -65,8 +82,11 @@ class Upload:
     columns: tuple[Column, ...]
 
 
-_json = msgspec.json.Decoder(_JsonUpload)
+_json = msgspec.json.Decoder(JsonUpload)
 _binary = msgspec.msgpack.Decoder(_BinaryUpload)
+_binary_column = msgspec.msgpack.Decoder(_Column[bytes])
+_binary_segment = msgspec.msgpack.Decoder(_Segment)
+_known_digest = lru_cache(maxsize=1_024)(from_base64url)  # a fleet sends the same few all day
 
 
 def decode(body: bytes, content_type: str) -> Upload:
@@ -88,31 +108,72 @@ def decode(body: bytes, content_type: str) -> Upload:
 
 def _from_json(body: bytes) -> Upload:
     upload = _json.decode(body)
+    _require_each_key_once(body, upload)
+    if any(len(column.metric) != _DIGEST_TEXT for column in upload.columns):
+        raise MalformedUploadError(_DIGEST_RULE)
     columns = tuple(
-        _column(from_base64url(c.metric), c.epoch, from_base64url(c.payloads))
-        for c in upload.columns
+        Column(_known_digest(c.metric), c.epoch, from_base64url(c.payloads)) for c in upload.columns
     )
-    return _upload(from_base64url(upload.id), upload.sealed, upload.segment, columns)
+    return Upload(
+        _upload_id(from_base64url(upload.id)), upload.sealed, upload.segment or {}, columns
+    )
+
+
+def _require_each_key_once(body: bytes, upload: JsonUpload) -> None:
+    """Raise MalformedUploadError if an object has a key twice: readers differ in which they take.
+
+    Without escapes, quotes stand around strings only, and what was decoded says how many there are.
+    """
+    if b"\\" in body:
+        json.loads(body, object_pairs_hook=_each_once)
+        return
+    segment = upload.segment
+    strings = 5 + 5 * len(upload.columns)  # v, id and its value, sealed, columns; three keys, two
+    if segment is not UNSET:
+        strings += 1 + 2 * len(segment)
+    if body.count(b'"') != 2 * strings:
+        raise MalformedUploadError(_TWICE)
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        raise MalformedUploadError(_TWICE)
 
 
 def _from_binary(body: bytes) -> Upload:
     upload = _binary.decode(body)
-    columns = tuple(_column(c.metric, c.epoch, c.payloads) for c in upload.columns)
-    return _upload(upload.id, upload.sealed, upload.segment, columns)
+    segment: dict[str, str] = {}
+    fields = _HEAD_FIELDS
+    if upload.segment is not UNSET:
+        fields += 1
+        segment = _binary_segment.decode(upload.segment)
+        _require_entries(memoryview(upload.segment), len(segment))
+    _require_entries(body, fields)
+    columns = tuple(_binary_column_of(raw) for raw in upload.columns)
+    return Upload(_upload_id(upload.id), upload.sealed, segment, columns)
 
 
-def _column(metric: bytes, epoch: int, payloads: bytes) -> Column:
-    if len(metric) != DIGEST_SIZE:
-        raise MalformedUploadError(f"metric: must be {DIGEST_SIZE} bytes")
-    return Column(metric, epoch, payloads)
+def _binary_column_of(raw: Raw) -> Column:
+    column = _binary_column.decode(raw)
+    _require_entries(memoryview(raw), _COLUMN_FIELDS)
+    if len(column.metric) != DIGEST_SIZE:
+        raise MalformedUploadError(_DIGEST_RULE)
+    return Column(column.metric, column.epoch, column.payloads)
 
 
-def _upload(
-    upload_id: bytes, sealed: int, segment: dict[str, str], columns: tuple[Column, ...]
-) -> Upload:
+def _require_entries(packed: bytes | memoryview, fields: int) -> None:
+    """Raise MalformedUploadError unless the MessagePack map announces so many entries."""
+    told = packed[0] & 0x0F
+    if packed[0] in (_MAP16, _MAP32):
+        told = int.from_bytes(packed[1:3] if packed[0] == _MAP16 else packed[1:5], "big")
+    if told != fields:
+        raise MalformedUploadError(_TWICE)
+
+
+def _upload_id(upload_id: bytes) -> bytes:
     if len(upload_id) != UPLOAD_ID_SIZE:
         raise MalformedUploadError(f"id: must be {UPLOAD_ID_SIZE} bytes")
-    return Upload(upload_id, sealed, segment, columns)
+    return upload_id
 
 
 def _place_and_rule(error: msgspec.ValidationError) -> str:

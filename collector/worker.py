@@ -1,7 +1,7 @@
 """The worker: claim entries, tally them together, fold them in one step.
 
 Law: an entry leaves the stream folded, or quarantined, or not at all.  A worker may die anywhere:
-what it claimed is claimed again by another.
+what it claimed is claimed again by another.  An entry that kills its workers is set aside unread.
 """
 
 from __future__ import annotations
@@ -9,21 +9,25 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from .entry import Accepted, decode
 from .errors import (
+    ClassEndedError,
     CorruptEntryError,
     RefusedByStoreError,
     StorageFullError,
     StorageUnavailableError,
 )
-from .storage import Claimed, Storage
+from .lateness import class_of
+from .storage import ALONE_FROM, MAX_CLAIM, Cell, Claimed, Increments, Storage
 from .tally import Mechanisms, tally_entries
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried
+KILLS: Final = "deliveries"  # reason of an entry whose workers died, as often
 CONSUMER_SIZE: Final = 8  # bytes of chance in a worker's name; says nothing of its machine
 
 # What bad data raises in decoding, tallying or folding.  A store that is away is none of these.
@@ -36,20 +40,14 @@ _log = logging.getLogger("hearsay.worker")
 class Pace:
     """How much a worker takes at once, and how long it waits."""
 
-    least_entries: int = 16  # entries a claim; the first claim, before any size is known
     most_entries: int = 256  # entries a claim; one fold of them stays far below 100 ms
-    batch_bytes: int = 16 * 1024 * 1024  # bytes a claim aims at: a few gateway uploads
+    batch_bytes: int = MAX_CLAIM  # bytes after which a claim stops
     min_idle_ms: int = 10_000  # milliseconds after which a claimed entry counts as left
     idle_s: float = 0.05  # seconds of rest when nothing was there
     first_retry_s: float = 0.1  # seconds of rest when the store is away, doubling …
     last_retry_s: float = 5.0  # … up to this
-
-    def next_count(self, count: int, entries: int, size: int) -> int:
-        """Return how many entries to claim after a claim of *entries* with *size* bytes."""
-        if not entries:
-            return count
-        fitting = self.batch_bytes * entries // max(size, 1)
-        return max(1, min(count * 2, fitting, self.most_entries))
+    sweep_s: float = 300.0  # seconds between two looks for the names of killed workers
+    forgotten_ms: int = 3_600_000  # milliseconds without a sign of life after which one is killed
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,7 @@ class Worker:
         self,
         storage: Storage,
         mechanisms: Mechanisms,
+        every: Mapping[bytes, str],
         *,
         consumer: str | None = None,
         pace: Pace | None = None,
@@ -72,14 +71,15 @@ class Worker:
     ) -> None:
         """Fold into *storage*, which must be prepared.
 
-        Args: mechanisms: of every known metric, by digest.  consumer: unique among live workers;
-              random if left out.  beat: called in every round of ``run``, to show life.
+        Args: mechanisms: of every known metric, by digest.  every: length of its epochs, likewise.
+              consumer: unique among live workers; random if left out.  beat: called in every
+              round of ``run``, to show life.
         """
-        self._storage, self._mechanisms, self._beat = storage, mechanisms, beat
+        self._storage, self._mechanisms, self._every = storage, mechanisms, every
         self._consumer = consumer or secrets.token_hex(CONSUMER_SIZE)
-        self._pace = pace or Pace()
-        self._counts = [self._pace.least_entries] * storage.shards
+        self._pace, self._beat = pace or Pace(), beat
         self._unknown: set[bytes] = set()  # digests already logged
+        self._sweep_at = 0.0  # on the monotonic clock
 
     def run(self, stop: threading.Event) -> None:
         """Fold until *stop* is set, resting when idle and while the store is away."""
@@ -87,6 +87,7 @@ class Worker:
         while not stop.is_set():
             self._beat()
             try:
+                self._sweep()
                 rest = 0.0 if self.step() else self._pace.idle_s
                 retry = self._pace.first_retry_s
             except (StorageUnavailableError, StorageFullError) as error:
@@ -112,10 +113,19 @@ class Worker:
         return folded
 
     def _step_shard(self, shard: int) -> int:
-        count = self._counts[shard]
-        claimed = self._storage.claim(shard, self._consumer, count, self._pace.min_idle_ms)
-        size = sum(len(one.entry) for one in claimed)
-        self._counts[shard] = self._pace.next_count(count, len(claimed), size)
+        pace = self._pace
+        claimed = self._storage.claim(
+            shard, self._consumer, pace.most_entries, pace.min_idle_ms, pace.batch_bytes
+        )
+        folded = self._fold_claimed(shard, [one for one in claimed if one.deliveries < ALONE_FROM])
+        for one in claimed:
+            if one.deliveries > MAX_DELIVERIES:
+                self._quarantine(shard, one, KILLS)
+            elif one.deliveries >= ALONE_FROM:
+                folded += self._fold_claimed(shard, [one])
+        return folded
+
+    def _fold_claimed(self, shard: int, claimed: Sequence[Claimed]) -> int:
         batch = self._decode(shard, claimed)
         try:
             return self._fold(shard, batch)
@@ -124,7 +134,7 @@ class Worker:
 
     def _decode(self, shard: int, claimed: Sequence[Claimed]) -> list[_Decoded]:
         """Return what can be folded here; set corrupt entries aside, leave unknown ones pending."""
-        batch = []
+        batch, spared = [], []
         for one in claimed:
             try:
                 decoded = _Decoded(one, decode(one.entry))
@@ -133,6 +143,9 @@ class Worker:
                 continue
             if self._knows(decoded):
                 batch.append(decoded)
+            else:
+                spared.append(one.id)
+        self._storage.spare(shard, self._consumer, spared)
         return batch
 
     def _knows(self, decoded: _Decoded) -> bool:
@@ -147,12 +160,27 @@ class Worker:
         """Fold *batch*, without the entries that somebody else folded meanwhile."""
         while batch:
             ids = [one.claimed.id for one in batch]
-            increments = tally_entries((one.columns for one in batch), self._mechanisms)
-            missing = set(self._storage.fold(shard, ids, increments))
+            tallied = tally_entries((one.columns for one in batch), self._mechanisms)
+            increments, ending = self._classify(tallied, self._storage.now(shard))
+            try:
+                missing = set(self._storage.fold(shard, ids, increments, ending))
+            except ClassEndedError:
+                continue
             if not missing:
                 break
             batch = [one for one in batch if one.claimed.id not in missing]
         return len(batch)
+
+    def _classify(self, tallied: Increments, now: int) -> tuple[Increments, int | None]:
+        """Return *tallied* with the class of lateness of each cell, and when the first one ends."""
+        increments: dict[Cell, Sequence[tuple[int, int]]] = {}
+        endings = []
+        for cell, pairs in tallied.items():
+            lateness, ending = class_of(self._every[cell.metric], cell.epoch, now)
+            increments[replace(cell, lateness=lateness)] = pairs
+            if ending is not None:
+                endings.append(ending)
+        return increments, min(endings, default=None)
 
     def _fold_alone(self, shard: int, one: _Decoded) -> int:
         """Fold one entry of a batch that failed, or set it aside after its last try."""
@@ -163,6 +191,15 @@ class Worker:
             if one.claimed.deliveries >= MAX_DELIVERIES:
                 self._quarantine(shard, one.claimed, type(error).__name__)
             return 0
+
+    def _sweep(self) -> None:
+        """Now and then, forget the names of workers that were killed."""
+        if time.monotonic() < self._sweep_at:
+            return
+        self._sweep_at = time.monotonic() + self._pace.sweep_s
+        forgotten = self._storage.sweep(self._pace.forgotten_ms)
+        if forgotten:
+            _log.warning("%d names of workers without a sign of life are forgotten", forgotten)
 
     def _quarantine(self, shard: int, claimed: Claimed, reason: str) -> None:
         _log.error("entry=%s: is set aside: %s", claimed.id, reason)

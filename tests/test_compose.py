@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
 from client_sdk.registry import Registry
-from collector.config import DEVICE, GATEWAY, STRICT, Config
+from collector.config import STRICT, Config
+from collector.credentials import ADMIN, GATEWAY, READ, WRITE
+from collector.storage.access import INGEST, INIT, QUERY, USERS, WORKER, acl_lines, name_of
 
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = ("web", "worker")
+OURS = ("init", "web", "worker")
+# By service, the variable that names an address of the store, and the user it should log in as.
+LOGINS = {
+    "init": {"REDIS_URL_FILE": INIT},
+    "web": {"REDIS_URL_FILE": INGEST, "HEARSAY_QUERY_URL_FILE": QUERY},
+    "worker": {"REDIS_URL_FILE": WORKER},
+}
 
 every_service = pytest.mark.parametrize("name", sorted(SERVICES))
 our_services = pytest.mark.parametrize("name", OURS)
+lasting_services = pytest.mark.parametrize("name", sorted(set(SERVICES) - {"init"}))
 
 
 class RecordedReads(dict[str, str]):
@@ -39,7 +50,9 @@ def environment(name: str, folder: Path) -> RecordedReads:
     values["HEARSAY_REGISTRY"] = str(ROOT / registry_mount(name)[0])
     for key in [key for key in values if key.endswith("_FILE")]:
         secret = folder / Path(values[key]).name
-        secret.write_text(f"{secret.name}-of-at-least-16-characters\n", encoding="utf-8")
+        text = f"{secret.name}-of-at-least-16-characters"
+        is_url = secret.name.endswith("_url")
+        secret.write_text(f"redis://u:{text}@store:6379/0\n" if is_url else text, encoding="utf-8")
         values[key] = str(secret)
     return RecordedReads(values)
 
@@ -89,15 +102,23 @@ def test_an_image_has_a_tag_that_is_not_latest(name: str) -> None:
     assert tag not in {"", "latest"}
 
 
-@every_service
+@lasting_services
 def test_a_service_has_a_health_check_and_comes_back_after_a_crash(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
     assert SERVICES[name]["restart"] == "unless-stopped"
 
 
-@our_services
-def test_our_services_wait_for_a_healthy_store(name: str) -> None:
-    assert SERVICES[name]["depends_on"] == {"store": {"condition": "service_healthy"}}
+def test_the_store_is_healthy_before_it_is_prepared_and_prepared_before_it_is_used() -> None:
+    waits = {name: SERVICES[name]["depends_on"] for name in OURS}
+
+    assert waits["init"] == {"store": {"condition": "service_healthy"}}
+    assert waits["web"] == {"init": {"condition": "service_completed_successfully"}}
+    assert waits["worker"] == waits["web"]
+
+
+def test_the_store_is_prepared_once_and_not_again_and_again() -> None:
+    assert SERVICES["init"]["command"] == ["hearsay", "init"]
+    assert SERVICES["init"]["restart"] == "no"
 
 
 def test_the_store_syncs_every_write_and_evicts_nothing() -> None:
@@ -140,8 +161,8 @@ def test_the_registry_is_an_existing_valid_file_mounted_read_only(name: str) -> 
 def test_every_setting_is_one_that_the_collector_reads(name: str, tmp_path: Path) -> None:
     found = environment(name, tmp_path)
     Config.from_env(found)
-    cli = (ROOT / "collector" / "cli.py").read_text(encoding="utf-8")
-    known = found.names | set(re.findall(r'environ\.get\("(\w+)"\)', cli))
+    commands = "".join(p.read_text("utf-8") for p in (ROOT / "collector" / "cli").glob("*.py"))
+    known = found.names | set(re.findall(r'environ\.get\("(\w+)"\)', commands))
 
     assert set(found) - known == set()
 
@@ -153,27 +174,78 @@ def test_the_profile_of_the_settings_is_the_one_that_the_store_is_started_with(
     config = Config.from_env(environment(name, tmp_path))
 
     assert config.profile == STRICT
-    assert config.redis_url == "redis://store:6379/0"
+    assert config.redis_url.endswith("@store:6379/0")
+
+
+@our_services
+def test_each_service_logs_in_as_the_user_that_can_do_its_work_and_no_more(name: str) -> None:
+    addresses = {k: v for k, v in SERVICES[name]["environment"].items() if "URL" in k}
+
+    assert addresses == {
+        variable: f"/run/secrets/{user}_url" for variable, user in LOGINS[name].items()
+    }
+
+
+def test_the_store_lets_in_nobody_but_the_users_of_the_file() -> None:
+    command = SERVICES["store"]["command"]
+    file = command[command.index("--aclfile") + 1]
+    users = [line.split()[1] for line in acl_lines("hearsay", dict.fromkeys(USERS, "x"))]
+
+    assert file == f"/run/secrets/{SERVICES['store']['secrets'][0]}"
+    assert users[-1] == "default"
+    assert SERVICES["store"]["healthcheck"]["test"][3] == users[0]
+    assert users[1:-1] == [name_of(user, "hearsay") for user in USERS]
+
+
+def test_make_secrets_makes_every_secret_and_no_command_shows_one(tmp_path: Path) -> None:
+    for name in ("Makefile", "collector", "client_sdk"):
+        (tmp_path / name).symlink_to(ROOT / name)
+
+    made = subprocess.run(
+        ["make", "-C", str(tmp_path), "secrets"], capture_output=True, text=True, check=True
+    )
+
+    folder = tmp_path / "secrets"
+    texts = {path.name: path.read_text("utf-8").strip() for path in folder.iterdir()}
+    assert {f"./secrets/{name}" for name in texts} == {
+        secret["file"] for secret in COMPOSE["secrets"].values()
+    }
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len(set(texts.values())) == len(texts)
+    addresses = {user: urlsplit(texts[f"{user}_url"]) for user in USERS}
+    assert {a.username for a in addresses.values()} == {name_of(u, "hearsay") for u in USERS}
+    passwords = [str(address.password) for address in addresses.values()]
+    assert min(map(len, passwords)) >= 43
+    assert not [secret for secret in (*passwords, texts["write_key"]) if secret in made.stdout]
+    assert texts["users_acl"].splitlines() == list(
+        acl_lines("hearsay", {u: str(a.password) for u, a in addresses.items()})
+    )
 
 
 def test_keys_and_tokens_come_from_files_and_only_to_the_web_process(tmp_path: Path) -> None:
     config = Config.from_env(environment("web", tmp_path))
-    others = [name for name in SERVICES if "secrets" in SERVICES[name]]
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 
-    assert sorted(config.write_keys.values()) == [DEVICE, GATEWAY]
-    assert len(config.read_tokens) == 1
-    assert others == ["web"]
-    assert not re.search(r"_(KEY|TOKEN):", text)
+    kinds = sorted(credential.kind for credential in config.credentials.values())
+    assert kinds == sorted([ADMIN, GATEWAY, READ, WRITE])
+    assert not any("key" in s or "token" in s for n in ("init", "worker") for s in secrets_of(n))
+    assert not re.search(r"_(KEY|TOKEN|URL):", text)
 
 
-def test_every_secret_file_is_mounted_where_the_settings_look_for_it() -> None:
-    files = {
-        value for key, value in SERVICES["web"]["environment"].items() if key.endswith("_FILE")
-    }
+@every_service
+def test_a_service_is_handed_the_secrets_that_it_looks_for_and_no_other(name: str) -> None:
+    command = [word for word in SERVICES[name].get("command", ()) if "/secrets/" in word]
+    settings = SERVICES[name].get("environment", {})
+    files = [value for key, value in settings.items() if key.endswith("_FILE")]
 
-    assert files == {f"/run/secrets/{secret}" for secret in SERVICES["web"]["secrets"]}
-    assert set(SERVICES["web"]["secrets"]) == set(COMPOSE["secrets"])
+    assert sorted(command + files) == sorted(f"/run/secrets/{one}" for one in secrets_of(name))
+    assert set(secrets_of(name)) <= set(COMPOSE["secrets"])
+
+
+def secrets_of(name: str) -> list[str]:
+    """Return the secrets that service *name* is handed."""
+    handed: list[str] = SERVICES[name]["secrets"]
+    return handed
 
 
 def test_the_worker_is_asked_for_the_heartbeat_that_it_writes_to_memory() -> None:

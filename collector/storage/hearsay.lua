@@ -3,28 +3,99 @@
 -- first write, because a script is not rolled back.  All keys of one call share one hash tag.
 -- Loaded again with REPLACE by every version: a step whose meaning changes gets another name.
 
-local VERSION = 1
+local VERSION = 2
 local GROUP = 'workers'
--- Of the increments that one command adds: how many (Lua can unpack some 8,000 values, four each),
--- and how far apart (in counters of 8 bytes: what is read to check them).
+-- Of the increments or ids in one command: how many (Lua can unpack some 8,000 values, an increment
+-- is four); and of increments, how far apart (in counters of 8 bytes: what is read to check them).
 local CHUNK, SPAN = 1000, 8192
 -- A counter is refused unless its top byte, unsigned, is below or above these: then it is within
 -- 2^62 of zero, and so is what is added.  One byte keeps counts out of Lua's inexact numbers.
 local ABOVE, BELOW = 63, 192
+-- A count of uploads or reports is refused from here on; compared only, so doubles will do.
+local MOST_COUNTED = 2 ^ 62
 
-local function exists(stream, id)
-  return #redis.call('XRANGE', stream, id, id, 'COUNT', 1) > 0
+-- Return an entry of a stream as { id, fields }, or nil.
+local function entry_of(stream, id) return redis.call('XRANGE', stream, id, id, 'COUNT', 1)[1] end
+
+-- Return a field of a stream entry, '' if it has none.
+local function field(fields, name)
+  for i = 1, #fields, 2 do
+    if fields[i] == name then return fields[i + 1] end
+  end
+  return ''
 end
 
--- keys: seen set, stream.  args: upload id, entry, Unix time at which the ids of that day are forgotten.
+-- Return whether the counts of a shard can be added to: before the first write, as ever.
+local function countable(counters)
+  local values = redis.call('HVALS', counters)
+  for _, value in ipairs(values) do
+    local number = tonumber(value)
+    if not number or number >= MOST_COUNTED then return false end
+  end
+  return true
+end
+
+local function uncountable() return redis.error_reply('HEARSAYCOUNTERS counts cannot be added to') end
+
+-- Add an upload of so many reports, both text, to a state: accepted, quarantined, dropped.
+local function count(counters, state, sign, reports)
+  redis.call('HINCRBY', counters, state .. '.uploads', sign .. '1')
+  if reports ~= '' and reports ~= '0' then
+    redis.call('HINCRBY', counters, state .. '.reports', sign .. reports)
+  end
+end
+
+-- keys: seen set, stream, counters.  args: upload id, entry, number of reports, Unix time at which
+-- the ids of that day are forgotten, 1 if a repeat must be confirmed by replicas.
 local function append(keys, args)
-  if redis.call('SISMEMBER', keys[1], args[1]) == 1 then return 0 end
+  if redis.call('SISMEMBER', keys[1], args[1]) == 1 then
+    -- WAIT confirms what its own connection wrote, and all before it: so the repeat must write.
+    if args[5] == '1' then redis.call('EXPIREAT', keys[1], args[4]) end
+    return 0
+  end
+  if not countable(keys[3]) then return uncountable() end
   -- An explicit id: the default one would keep the time of arrival at rest.
-  redis.call('XADD', keys[2], '1-*', 'e', args[2])
+  redis.call('XADD', keys[2], '1-*', 'n', args[3], 'e', args[2])
   redis.call('SADD', keys[1], args[1])
   -- An absolute, whole day: a time to live would keep the moment of the first arrival at rest.
-  redis.call('EXPIREAT', keys[1], args[3])
+  if redis.call('TTL', keys[1]) < 0 then redis.call('EXPIREAT', keys[1], args[4]) end
+  count(keys[3], 'accepted', '', args[3])
   return 1
+end
+
+-- keys: stream.  args: consumer, most entries, bytes after which to stop, milliseconds after which
+-- an entry counts as left, cursor, deliveries from which an entry ends the claim of left ones.
+-- Returns the next cursor, ids that have vanished, and entries as { id, entry, deliveries }.
+local function claim(keys, args)
+  local most, room, alone = tonumber(args[2]), tonumber(args[3]), tonumber(args[6])
+  local cursor, claimed, vanished, known = args[5], {}, {}, {}
+  local function take(entry, deliveries)
+    local bytes = field(entry[2], 'e')
+    known[entry[1]] = true
+    room = room - #bytes
+    claimed[#claimed + 1] = { entry[1], bytes, deliveries }
+  end
+  for _ = 1, most do
+    local found = redis.call('XAUTOCLAIM', keys[1], GROUP, args[1], args[4], cursor, 'COUNT', 1)
+    cursor = found[1]
+    for _, id in ipairs(found[3]) do vanished[#vanished + 1] = id end
+    local entry, deliveries = found[2][1], 0
+    if entry then
+      deliveries = redis.call('XPENDING', keys[1], GROUP, entry[1], entry[1], 1)[1][4]
+      take(entry, deliveries)
+    end
+    if cursor == '0-0' or room <= 0 or deliveries >= alone then break end
+  end
+  -- One by one: a count alone would let large entries fill the worker's memory.
+  while #claimed < most and room > 0 do
+    local reply = redis.call(
+      'XREADGROUP', 'GROUP', GROUP, args[1], 'COUNT', 1, 'STREAMS', keys[1], '>')
+    if not reply then break end
+    -- A group set back to its beginning delivers as new what was just claimed as left.
+    local entry = reply[1][2][1]
+    if not known[entry[1]] then take(entry, 1) end
+  end
+  return { cursor, vanished, claimed }
 end
 
 -- Turn 'index delta index delta ...' into commands that add; deltas stay text.
@@ -55,21 +126,47 @@ local function fits(key, chunk)
   return true
 end
 
--- keys: stream, then tally and index set of each cell.
--- args: number of ids, ids, then segment and increments of each cell.
+-- Keep entries in the archive's stream, with the day of their fold and no id of theirs.
+local function keep(archive, classes, entries)
+  local day = math.floor(tonumber(redis.call('TIME')[1]) / 86400)
+  for first = 1, #entries, CHUNK do
+    local command = { 'XADD', archive, '1-*', 'd', day, 'c', classes }
+    for i = first, math.min(first + CHUNK - 1, #entries) do
+      command[#command + 1], command[#command + 2] = 'e', entries[i]
+    end
+    redis.call(unpack(command))
+  end
+end
+
+-- keys: stream, counters, then tally and index set of each cell.
+-- args: number of ids, Unix time from which the cells are of another class (0 for never), reports,
+-- of these late ones, ids, then member of the index set and increments of each cell.
+-- archive, classes: nil, or the stream that keeps what is folded, and a text to keep with it.
 -- Returns the ids that are gone: then nothing was written.
-local function fold(keys, args)
-  local ids, missing, cells = {}, {}, {}
-  for i = 1, tonumber(args[1]) do
-    ids[i] = args[i + 1]
-    if not exists(keys[1], ids[i]) then missing[#missing + 1] = ids[i] end
+local function fold(keys, args, archive, classes)
+  local size, ending = tonumber(args[1]), tonumber(args[2])
+  local ids, entries, missing, cells = {}, {}, {}, {}
+  for i = 1, size do
+    ids[i] = args[i + 4]
+    local found = entry_of(keys[1], ids[i])
+    if not found then
+      missing[#missing + 1] = ids[i]
+    elseif archive then
+      entries[i] = field(found[2], 'e')
+    end
   end
   if #missing > 0 then return missing end
-  for i = 1, (#keys - 1) / 2 do
-    local segment = args[#ids + 2 * i]
-    local cell = { tally = keys[2 * i], index = keys[2 * i + 1], segment = segment }
-    cell.known = redis.call('SISMEMBER', cell.index, segment) == 1
-    cell.chunks = additions(cell.tally, args[#ids + 2 * i + 1])
+  if archive then redis.call('XLEN', archive) end
+  -- Only here is the day of the fold certain: what is published must not change afterwards.
+  if ending > 0 and tonumber(redis.call('TIME')[1]) >= ending then
+    return redis.error_reply('HEARSAYCLASS a class of lateness has ended')
+  end
+  if not countable(keys[2]) then return uncountable() end
+  for i = 1, (#keys - 2) / 2 do
+    local member = args[size + 2 * i + 3]
+    local cell = { tally = keys[2 * i + 1], index = keys[2 * i + 2], member = member }
+    cell.known = redis.call('SISMEMBER', cell.index, member) == 1
+    cell.chunks = additions(cell.tally, args[size + 2 * i + 4])
     for _, chunk in ipairs(cell.chunks) do
       if not fits(cell.tally, chunk) then
         return redis.error_reply('HEARSAYOVERFLOW a counter is near the end of its range')
@@ -78,43 +175,141 @@ local function fold(keys, args)
     cells[i] = cell
   end
   -- The deletion is the token: whoever finds the entries deletes and counts them in one step.
-  for _, id in ipairs(ids) do redis.call('XDEL', keys[1], id) end
+  for first = 1, size, CHUNK do
+    redis.call('XDEL', keys[1], unpack(ids, first, math.min(first + CHUNK - 1, size)))
+  end
+  if archive then keep(archive, classes, entries) end
   for _, cell in ipairs(cells) do
     for _, chunk in ipairs(cell.chunks) do redis.call(unpack(chunk.command)) end
-    if not cell.known then redis.call('SADD', cell.index, cell.segment) end
+    if not cell.known then redis.call('SADD', cell.index, cell.member) end
   end
-  for _, id in ipairs(ids) do redis.call('XACK', keys[1], GROUP, id) end
+  for first = 1, size, CHUNK do
+    redis.call('XACK', keys[1], GROUP, unpack(ids, first, math.min(first + CHUNK - 1, size)))
+  end
+  redis.call('HINCRBY', keys[2], 'folded.uploads', args[1])
+  redis.call('HINCRBY', keys[2], 'folded.reports', args[3])
+  if args[4] ~= '0' then redis.call('HINCRBY', keys[2], 'late.reports', args[4]) end
+  if archive then
+    redis.call('HINCRBY', keys[2], 'archived.uploads', args[1])
+    redis.call('HINCRBY', keys[2], 'archived.reports', args[3])
+  end
   return {}
 end
 
--- keys: stream, quarantine stream.  args: entry id, reason.
-local function quarantine(keys, args)
-  local found = redis.call('XRANGE', keys[1], args[1], args[1], 'COUNT', 1)
-  if #found == 0 then return 0 end
-  local command = { 'XADD', keys[2], '1-*', 'reason', args[2] }
-  for _, part in ipairs(found[1][2]) do command[#command + 1] = part end
-  redis.call(unpack(command))
-  redis.call('XDEL', keys[1], args[1])
-  redis.call('XACK', keys[1], GROUP, args[1])
+-- keys and args of fold, and at their ends the archive's stream and the classes of the cells.
+local function fold_archived(keys, args)
+  local archive, classes = table.remove(keys), table.remove(args)
+  return fold(keys, args, archive, classes)
+end
+
+-- keys: what was restored, counters, tally, index set.  args: a name for the cell in its archive,
+-- member of the index set, increments, reports, of these late ones.  The name is the token.
+local function restore(keys, args)
+  if redis.call('SISMEMBER', keys[1], args[1]) == 1 then return 0 end
+  if not countable(keys[2]) then return uncountable() end
+  local known = redis.call('SISMEMBER', keys[4], args[2]) == 1
+  local chunks = additions(keys[3], args[3])
+  for _, chunk in ipairs(chunks) do
+    if not fits(keys[3], chunk) then
+      return redis.error_reply('HEARSAYOVERFLOW a counter is near the end of its range')
+    end
+  end
+  redis.call('SADD', keys[1], args[1])
+  for _, chunk in ipairs(chunks) do redis.call(unpack(chunk.command)) end
+  if not known then redis.call('SADD', keys[4], args[2]) end
+  redis.call('HINCRBY', keys[2], 'accepted.reports', args[4])
+  redis.call('HINCRBY', keys[2], 'folded.reports', args[4])
+  if args[5] ~= '0' then redis.call('HINCRBY', keys[2], 'late.reports', args[5]) end
   return 1
 end
 
--- keys: stream.  args: consumer.  One that still holds entries must stay, or they are never claimed.
-local function retire(keys, args)
-  if #redis.call('XPENDING', keys[1], GROUP, '-', '+', 1, args[1]) > 0 then return 0 end
-  redis.call('XGROUP', 'DELCONSUMER', keys[1], GROUP, args[1])
+-- keys: stream, quarantine stream, counters.  args: entry id, reason.
+local function quarantine(keys, args)
+  local found = entry_of(keys[1], args[1])
+  if not found then return 0 end
+  if not countable(keys[3]) then return uncountable() end
+  redis.call('XLEN', keys[2])
+  redis.call('XADD', keys[2], '1-*', 'reason', args[2], unpack(found[2]))
+  redis.call('XDEL', keys[1], args[1])
+  redis.call('XACK', keys[1], GROUP, args[1])
+  count(keys[3], 'quarantined', '', field(found[2], 'n'))
   return 1
+end
+
+-- keys: quarantine stream, stream, counters.  args: id in the quarantine.  Queues the entry again.
+local function requeue(keys, args)
+  local found = entry_of(keys[1], args[1])
+  if not found then return 0 end
+  if not countable(keys[3]) then return uncountable() end
+  local reports = field(found[2], 'n')
+  redis.call('XLEN', keys[2])
+  redis.call('XADD', keys[2], '1-*', 'n', reports, 'e', field(found[2], 'e'))
+  redis.call('XDEL', keys[1], args[1])
+  count(keys[3], 'quarantined', '-', reports)
+  return 1
+end
+
+-- keys: quarantine stream, counters.  args: id in the quarantine.  Deletes the entry, counted.
+local function drop(keys, args)
+  local found = entry_of(keys[1], args[1])
+  if not found then return 0 end
+  if not countable(keys[2]) then return uncountable() end
+  local reports = field(found[2], 'n')
+  redis.call('XDEL', keys[1], args[1])
+  count(keys[2], 'quarantined', '-', reports)
+  count(keys[2], 'dropped', '', reports)
+  return 1
+end
+
+-- One that still holds entries must stay, or they are never claimed.
+local function forget(stream, consumer)
+  if #redis.call('XPENDING', stream, GROUP, '-', '+', 1, consumer) > 0 then return 0 end
+  redis.call('XGROUP', 'DELCONSUMER', stream, GROUP, consumer)
+  return 1
+end
+
+-- keys: stream.  args: consumer.
+local function retire(keys, args) return forget(keys[1], args[1]) end
+
+-- keys: stream.  args: milliseconds.  Forgets the consumers that have asked for nothing that long.
+local function sweep(keys, args)
+  local forgotten = 0
+  for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', keys[1], GROUP)) do
+    if tonumber(field(consumer, 'idle')) >= tonumber(args[1]) then
+      forgotten = forgotten + forget(keys[1], field(consumer, 'name'))
+    end
+  end
+  return forgotten
+end
+
+-- keys: stream, quarantine stream, counters.  Lengths and counts of one moment.
+local function counted(keys)
+  local lengths = { redis.call('XLEN', keys[1]), redis.call('XLEN', keys[2]) }
+  return { lengths[1], lengths[2], redis.call('HGETALL', keys[3]) }
 end
 
 -- keys: stream.  Refused, as an append would be, when memory is full or the log cannot be written.
 local function ready(keys) return redis.call('XLEN', keys[1]) end
 
-redis.register_function('hearsay_version', function() return VERSION end)
-redis.register_function('hearsay_append', append)
-redis.register_function('hearsay_ready', ready)
+-- keys: stream, so that the shard's own server answers.  Its clock decides the class of lateness.
+local function now() return tonumber(redis.call('TIME')[1]) end
+
 -- Full memory must stop the intake, never the worker: folding is what gives memory back.
-redis.register_function{ function_name = 'hearsay_fold', callback = fold, flags = { 'allow-oom' } }
-redis.register_function{
-  function_name = 'hearsay_quarantine', callback = quarantine, flags = { 'allow-oom' }
-}
-redis.register_function{ function_name = 'hearsay_retire', callback = retire, flags = { 'allow-oom' } }
+local function register(name, callback, ...)
+  redis.register_function{ function_name = 'hearsay_' .. name, callback = callback, flags = { ... } }
+end
+
+register('version', function() return VERSION end, 'no-writes')
+register('append_counted', append)
+register('ready', ready)
+register('claim', claim, 'allow-oom')
+register('fold_counted', function(keys, args) return fold(keys, args) end, 'allow-oom')
+register('fold_archived', fold_archived, 'allow-oom')
+register('quarantine_counted', quarantine, 'allow-oom')
+register('requeue', requeue, 'allow-oom')
+register('drop', drop, 'allow-oom')
+register('restore', restore)
+register('retire', retire, 'allow-oom')
+register('sweep', sweep, 'allow-oom')
+register('counted', counted, 'no-writes')
+register('now', now, 'no-writes')

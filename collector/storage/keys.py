@@ -11,6 +11,8 @@ from . import Cell
 _PREFIX = re.compile(
     r"[A-Za-z0-9_.-]{1,64}"
 )  # nothing that ends a prefix, tags a slot or matches in SCAN
+_INDEX = re.compile(r":\{(\d+)\}:cells:([0-9a-f]+):(-?\d+)")
+_TALLY = re.compile(r":\{(\d+)\}:tally:([0-9a-f]+):(-?\d+):(\d+:.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,16 @@ class Keys:
         return f"{self.prefix}:shards"
 
     @property
+    def checked_profile(self) -> str:
+        """The key that records the profile for which the store's settings were last read."""
+        return f"{self.prefix}:profile"
+
+    @property
+    def archive_name(self) -> str:
+        """The key that records which archive belongs to this store."""
+        return f"{self.prefix}:archive"
+
+    @property
     def pattern(self) -> str:
         """The SCAN pattern of everything that is ours."""
         return f"{self.prefix}:*"
@@ -53,10 +65,50 @@ class Keys:
         """The set of upload ids sealed on one day."""
         return f"{self.prefix}:{{{shard}}}:seen:{sealed_day}"
 
+    def counters(self, shard: int) -> str:
+        """The counts of uploads and reports, by what became of them."""
+        return f"{self.prefix}:{{{shard}}}:counters"
+
+    def archive(self, shard: int) -> str:
+        """What was folded and waits to be written to the archive."""
+        return f"{self.prefix}:{{{shard}}}:archive"
+
+    def restored(self, shard: int) -> str:
+        """The set of what was restored from an archive."""
+        return f"{self.prefix}:{{{shard}}}:restored"
+
     def tally(self, shard: int, cell: Cell) -> str:
         """The packed counters of one cell."""
-        return f"{self.prefix}:{{{shard}}}:tally:{cell.metric.hex()}:{cell.epoch}:{cell.segment}"
+        place = f"{cell.metric.hex()}:{cell.epoch}:{member_of(cell)}"
+        return f"{self.prefix}:{{{shard}}}:tally:{place}"
 
     def cells(self, shard: int, metric: bytes, epoch: int) -> str:
-        """The set of segments that have a tally."""
+        """The set of classes and segments that have a tally."""
         return f"{self.prefix}:{{{shard}}}:cells:{metric.hex()}:{epoch}"
+
+    def place_of(self, key: str) -> tuple[int, Cell] | None:
+        """Return shard and cell of the key of a tally, None of any other key."""
+        found = _TALLY.fullmatch(key.removeprefix(self.prefix))
+        if found is None:
+            return None
+        shard, metric, epoch, member = found.groups()
+        return int(shard), cell_of(bytes.fromhex(metric), int(epoch), member)
+
+    def index_of(self, key: str) -> tuple[int, bytes, int] | None:
+        """Return shard, metric and epoch of the key of an index set, None of any other key."""
+        found = _INDEX.fullmatch(key.removeprefix(self.prefix))
+        if found is None:
+            return None
+        shard, metric, epoch = found.groups()
+        return int(shard), bytes.fromhex(metric), int(epoch)
+
+
+def member_of(cell: Cell) -> str:
+    """Return how a cell is named within its metric and epoch: class and segment."""
+    return f"{cell.lateness}:{cell.segment}"
+
+
+def cell_of(metric: bytes, epoch: int, member: str) -> Cell:
+    """Return the cell that :func:`member_of` named."""
+    lateness, _, segment = member.partition(":")
+    return Cell(metric, epoch, segment, int(lateness))

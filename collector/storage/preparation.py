@@ -1,35 +1,72 @@
-"""Make a server ready: check it, load the library, record the shards, create the groups."""
+"""Make the servers ready: check them, load the library, record the shards, create the groups."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib.resources import files
 from typing import Final
 
-from ..errors import NotPreparedError, RefusedByStoreError, UnsafeStoreError
+from ..config import HA, STRICT
+from ..errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
 from .connection import Connection
 from .keys import Keys
 from .replies import parse_info
 from .safety import faults
 
 GROUP: Final = "workers"  # as in hearsay.lua
-LIBRARY_VERSION: Final = 1  # as in hearsay.lua
+LIBRARY_VERSION: Final = 2  # as in hearsay.lua
+_SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
 
 def prepare(connection: Connection, keys: Keys, profile: str) -> None:
-    """Prepare the server behind *connection*.  Repeatable.
+    """Prepare the servers behind *connection*.  Repeatable.
 
     Raises: UnsafeStoreError, NotPreparedError.
     """
-    found = faults(*_settings(connection), profile)
+    nodes = connection.nodes()
+    settings = [_settings(node) for node in nodes]
+    checked = _checked(connection, keys, profile, [told for _, told in settings])
+    found = [fault for info, told in settings for fault in faults(info, told or checked, profile)]
     if found:
-        raise UnsafeStoreError(found)
-    _load_library(connection)
-    connection.call("SET", keys.shard_count, keys.shards, "NX")
-    recorded = int(connection.call("GET", keys.shard_count))
-    if recorded != keys.shards:
-        raise UnsafeStoreError([f"shards={keys.shards}: the store was prepared with {recorded}"])
+        raise UnsafeStoreError(list(dict.fromkeys(found)))
+    for node in nodes:
+        _load_library(node)
+    if all(told for _, told in settings):  # for those who may not read it themselves
+        with suppress(StorageFullError):  # a worker must start then too: folding makes room
+            connection.call("SET", keys.checked_profile, profile)
+    _record_shards(connection, keys)
     for shard in range(keys.shards):
         _create_group(connection, keys.stream(shard))
+
+
+def _checked(
+    connection: Connection, keys: Keys, profile: str, told: Sequence[str | None]
+) -> str | None:
+    """Return appendfsync as hearsay init found it, for a user who may not read it."""
+    if profile not in _SYNCED or all(told):
+        return None
+    recorded = _recorded(connection, keys.checked_profile)
+    return "always" if recorded and recorded.decode() in _SYNCED else None
+
+
+def _record_shards(connection: Connection, keys: Keys) -> None:
+    """Record the number of shards, or raise UnsafeStoreError if another one is recorded."""
+    recorded = _recorded(connection, keys.shard_count)
+    if recorded is None:
+        try:
+            connection.call("SET", keys.shard_count, keys.shards, "NX")
+        except RefusedByStoreError as error:  # application users may only read it
+            raise NotPreparedError("store: is not prepared; run hearsay init") from error
+        recorded = _recorded(connection, keys.shard_count)
+    if int(recorded or 0) != keys.shards:
+        told = int(recorded or 0)
+        raise UnsafeStoreError([f"shards={keys.shards}: the store was prepared with {told}"])
+
+
+def _recorded(connection: Connection, key: str) -> bytes | None:
+    value: bytes | None = connection.call("GET", key)
+    return value
 
 
 def _settings(connection: Connection) -> tuple[dict[str, str], str | None]:
@@ -69,5 +106,8 @@ def _create_group(connection: Connection, stream: str) -> None:
     try:
         connection.call("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
     except RefusedByStoreError as error:
-        if error.code != "BUSYGROUP":
+        # Application users may not; a group that is missing is named when it is first needed.
+        if error.code not in ("BUSYGROUP", "NOPERM"):
             raise
+    except StorageFullError:
+        pass  # refused before the server looks whether the group is there; likewise

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
-from ..config import STANDARD
+from ..config import HA, STANDARD
 from ..errors import TallyOverflowError
-from . import Cell, Claimed, Increments, Sealed, Tallies
+from . import ALONE_FROM, MAX_CLAIM, Cell, Claimed, Counters, Increments, Sealed, Tallies
+from .archive import classes_of
 from .connection import Command, Connection, Part
-from .keys import Keys
+from .inspection import counted
+from .keys import Keys, cell_of, member_of
 from .preparation import GROUP, prepare
-from .replies import parse_entries
+from .replies import parse_claimed, parse_info
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
@@ -30,12 +32,24 @@ _log = logging.getLogger("hearsay.storage")
 
 
 class RedisStorage:
-    """The Storage protocol on one Redis or Valkey server."""
+    """The Storage protocol on one Redis or Valkey server, or on a cluster of them."""
 
-    def __init__(self, connection: Connection, keys: Keys, profile: str = STANDARD) -> None:
-        """Use *connection* for the *keys* of one deployment, checked against *profile*."""
+    def __init__(
+        self,
+        connection: Connection,
+        keys: Keys,
+        profile: str = STANDARD,
+        *,
+        archived: bool = False,
+    ) -> None:
+        """Use *connection* for the *keys* of one deployment, checked against *profile*.
+
+        Args: archived: whether a fold also keeps what it folds, for the archive.
+        """
+        self._archived = archived
         self._connection, self._keys, self._profile = connection, keys, profile
         self._call, self._call_many = connection.call, connection.call_many
+        self._replicas = 1 if profile == HA else 0  # that must confirm an append
         self._cursors: dict[int, bytes] = {}  # of each shard, where to look for left entries next
 
     @property
@@ -44,52 +58,67 @@ class RedisStorage:
         return self._keys.shards
 
     def prepare(self) -> None:
-        """Check the server, load the library, record the shards, create the groups."""
+        """Check the servers, load the library, record the shards, create the groups."""
         prepare(self._connection, self._keys, self._profile)
 
-    def append(self, upload_id: bytes, sealed_day: int, entry: bytes) -> bool:
+    def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
         """Queue one upload."""
-        return bool(self._call(*self._append_command(upload_id, sealed_day, entry)))
+        return self.append_many([Sealed(upload_id, sealed_day, entry, reports)])[0]
 
     def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
         """Queue several uploads in one round trip."""
-        replies = self._call_many([self._append_command(*upload) for upload in uploads])
-        return [bool(reply) for reply in replies]
+        commands = [self._append_command(*upload) for upload in uploads]
+        return [bool(reply) for reply in self._call_many(commands, self._replicas)]
 
-    def claim(self, shard: int, consumer: str, count: int, min_idle_ms: int) -> list[Claimed]:
+    def claim(
+        self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
+    ) -> list[Claimed]:
         """Claim left entries, then new ones."""
-        left = self._claim_left(shard, consumer, count, min_idle_ms)
-        wanted = count - len(left)
-        if wanted <= 0:
-            return left
+        cursor = self._cursors.get(shard, b"0-0")
+        arguments = consumer, count, size, min_idle_ms, cursor, ALONE_FROM
         stream = self._keys.stream(shard)
-        reply = self._call(
-            "XREADGROUP", "GROUP", GROUP, consumer, "COUNT", wanted, "STREAMS", stream, ">"
+        self._cursors[shard], vanished, claimed = self._call(
+            "FCALL", "hearsay_claim", 1, stream, *arguments
         )
-        fresh = parse_entries(reply[0][1]) if reply else []
-        # A group set back to its beginning delivers as new what was just claimed as left.
-        known = {one.id for one in left}
-        return left + [Claimed(*entry, 1) for entry in fresh if entry[0] not in known]
+        if vanished:  # somebody deleted or trimmed entries that nobody had folded
+            _log.critical("shard=%d: %d acknowledged entries are gone", shard, len(vanished))
+        return parse_claimed(claimed)
 
-    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+    def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
+        """Set the number of deliveries back."""
+        if ids:
+            how = "RETRYCOUNT", 0, "JUSTID"
+            self._call("XCLAIM", self._keys.stream(shard), GROUP, consumer, 0, *ids, *how)
+
+    def now(self, shard: int) -> int:
+        """Ask the server that holds the shard."""
+        return int(self._call("FCALL", "hearsay_now", 1, self._keys.stream(shard)))
+
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
         """Delete entries and add increments, as one step."""
         if not ids:
             return ()
         if len(set(ids)) < len(ids):  # each would be found, deleted once, and counted twice
             raise ValueError("ids: must differ")
-        keys = [self._keys.stream(shard)]
-        arguments: list[Part] = [len(ids), *ids]
+        reports, late = _reports(increments)
+        keys = [self._keys.stream(shard), self._keys.counters(shard)]
+        arguments: list[Part] = [len(ids), ending or 0, reports, late, *ids]
         for cell, pairs in increments.items():
-            if sum(abs(delta) for _, delta in pairs) >= MAX_DELTA:
-                raise TallyOverflowError("increments: must add less than 2^62 to a cell")
             keys += self._keys.tally(shard, cell), self._keys.cells(shard, cell.metric, cell.epoch)
-            arguments += cell.segment, " ".join(map(str, chain.from_iterable(pairs)))
-        missing = self._call("FCALL", "hearsay_fold", len(keys), *keys, *arguments)
+            arguments += member_of(cell), " ".join(map(str, chain.from_iterable(pairs)))
+        function = "hearsay_fold_counted"
+        if self._archived:
+            function = "hearsay_fold_archived"
+            keys.append(self._keys.archive(shard))
+            arguments.append(classes_of(increments))
+        missing = self._call("FCALL", function, len(keys), *keys, *arguments)
         return tuple(entry_id.decode() for entry_id in missing)
 
-    def tallies(self, metric: bytes, epochs: Iterable[int]) -> Tallies:
+    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
         """Read the index sets of all shards, then the vectors, one MGET a shard."""
-        wanted = self._stored_cells(metric, list(epochs))
+        wanted = self._stored_cells(metric, list(epochs), latest)
         replies = self._call_many(
             [
                 ("MGET", *(self._keys.tally(shard, cell) for cell in cells))
@@ -100,22 +129,35 @@ class RedisStorage:
         for (_, cells), vectors in zip(wanted, replies, strict=True):
             for cell, vector in zip(cells, vectors, strict=True):
                 if vector is not None:
-                    found.setdefault((cell.epoch, cell.segment), []).append(vector)
+                    found.setdefault(cell, []).append(vector)
         return found
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         """Move an entry to the shard's quarantine stream."""
-        keys = self._keys.stream(shard), self._keys.quarantine(shard)
-        return bool(self._call("FCALL", "hearsay_quarantine", 2, *keys, entry_id, reason))
+        name = self._keys
+        keys = name.stream(shard), name.quarantine(shard), name.counters(shard)
+        return bool(self._call("FCALL", "hearsay_quarantine_counted", 3, *keys, entry_id, reason))
 
     def retire(self, consumer: str) -> None:
         """Forget a consumer where it holds nothing."""
-        streams = [self._keys.stream(shard) for shard in range(self.shards)]
-        self._call_many([("FCALL", "hearsay_retire", 1, stream, consumer) for stream in streams])
+        self._of_streams("hearsay_retire", consumer)
+
+    def sweep(self, idle_ms: int) -> int:
+        """Forget the consumers of workers that were killed."""
+        return sum(self._of_streams("hearsay_sweep", idle_ms))
+
+    def counters(self) -> list[Counters]:
+        """Read counts and lengths, each shard in one step."""
+        return counted(self._connection, self._keys)
 
     def backlog(self) -> int:
         """Sum the lengths of the streams."""
         return self._total_length(self._keys.stream)
+
+    def memory(self) -> float | None:
+        """Ask every server that holds keys."""
+        shares = [_memory(parse_info(node.call("INFO"))) for node in self._connection.nodes()]
+        return max((share for share in shares if share is not None), default=None)
 
     def quarantined(self) -> int:
         """Sum the lengths of the quarantine streams."""
@@ -123,52 +165,71 @@ class RedisStorage:
 
     def ping(self) -> None:
         """Ask every shard through a function that is refused whenever an append would be."""
-        streams = [self._keys.stream(shard) for shard in range(self.shards)]
-        self._call_many([("FCALL", "hearsay_ready", 1, stream) for stream in streams])
+        self._of_streams("hearsay_ready", replicas=self._replicas)
 
     def destroy(self) -> None:
         """Delete every key under the prefix."""
-        cursor: Part = 0
-        while True:
-            cursor, found = self._call(
-                "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
-            )
-            self._call_many([("UNLINK", key) for key in found])
-            if int(cursor) == 0:
-                return
+        for node in self._connection.nodes():
+            cursor: Part = 0
+            while True:
+                cursor, found = node.call(
+                    "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
+                )
+                self._call_many([("UNLINK", key) for key in found])
+                if int(cursor) == 0:
+                    break
 
-    def _append_command(self, upload_id: bytes, sealed_day: int, entry: bytes) -> Command:
-        shard = self._keys.shard_of(upload_id)
-        keys = self._keys.seen(shard, sealed_day), self._keys.stream(shard)
+    def _append_command(
+        self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int
+    ) -> Command:
+        name = self._keys
+        shard = name.shard_of(upload_id)
+        keys = name.seen(shard, sealed_day), name.stream(shard), name.counters(shard)
         forgotten = (sealed_day + SEEN_DAYS) * DAY
-        return ("FCALL", "hearsay_append", 2, *keys, upload_id, entry, forgotten)
+        arguments = upload_id, entry, reports, forgotten, self._replicas
+        return ("FCALL", "hearsay_append_counted", 3, *keys, *arguments)
 
-    def _claim_left(self, shard: int, consumer: str, count: int, min_idle_ms: int) -> list[Claimed]:
-        """Claim what dead consumers left, going round the pending entries call by call."""
-        stream = self._keys.stream(shard)
-        cursor = self._cursors.get(shard, b"0-0")
-        self._cursors[shard], reply, vanished = self._call(
-            "XAUTOCLAIM", stream, GROUP, consumer, min_idle_ms, cursor, "COUNT", count
-        )
-        if vanished:  # somebody deleted or trimmed entries that nobody had folded
-            _log.critical("shard=%d: %d acknowledged entries are gone", shard, len(vanished))
-        left = parse_entries(reply)
-        pending = self._call_many(
-            [("XPENDING", stream, GROUP, entry_id, entry_id, 1, consumer) for entry_id, _ in left]
-        )
-        times = [int(rows[0][3]) if rows else 1 for rows in pending]
-        return [Claimed(*entry, deliveries) for entry, deliveries in zip(left, times, strict=True)]
+    def _of_streams(self, function: str, *arguments: Part, replicas: int = 0) -> list[int]:
+        """Call a function of every shard's stream."""
+        streams = [self._keys.stream(shard) for shard in range(self.shards)]
+        commands = [("FCALL", function, 1, stream, *arguments) for stream in streams]
+        return [int(reply) for reply in self._call_many(commands, replicas)]
 
-    def _stored_cells(self, metric: bytes, epochs: Sequence[int]) -> list[tuple[int, list[Cell]]]:
+    def _stored_cells(
+        self, metric: bytes, epochs: Sequence[int], latest: int | None
+    ) -> list[tuple[int, list[Cell]]]:
         """Return the cells that each shard has a tally of; shards without any are left out."""
         places = [(shard, epoch) for shard in range(self.shards) for epoch in epochs]
         replies = self._call_many([("SMEMBERS", self._keys.cells(s, metric, e)) for s, e in places])
         cells: dict[int, list[Cell]] = {}
-        for (shard, epoch), segments in zip(places, replies, strict=True):
-            for segment in segments:
-                cells.setdefault(shard, []).append(Cell(metric, epoch, segment.decode()))
+        for (shard, epoch), members in zip(places, replies, strict=True):
+            for member in members:
+                cell = cell_of(metric, epoch, member.decode())
+                if latest is None or cell.lateness <= latest:
+                    cells.setdefault(shard, []).append(cell)
         return list(cells.items())
 
     def _total_length(self, key: Callable[[int], str]) -> int:
         lengths = self._call_many([("XLEN", key(shard)) for shard in range(self.shards)])
         return sum(int(length) for length in lengths)
+
+
+def _memory(info: Mapping[str, str]) -> float | None:
+    limit = int(info.get("maxmemory", 0))
+    return int(info["used_memory"]) / limit if limit else None
+
+
+def _reports(increments: Increments) -> tuple[int, int]:
+    """Return how many reports *increments* count, and how many of these are late.
+
+    Raises: TallyOverflowError: more than the store can add to a counter at once.
+    """
+    total = late = added = 0
+    for cell, pairs in increments.items():
+        added = max(added, sum(abs(delta) for _, delta in pairs))
+        n = sum(delta for index, delta in pairs if index == 0)
+        total += n
+        late += n if cell.lateness else 0
+    if max(added, total) >= MAX_DELTA:
+        raise TallyOverflowError("increments: must add less than 2^62 to a cell")
+    return total, late

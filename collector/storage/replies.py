@@ -9,6 +9,7 @@ from typing import Any, Final
 from redis import exceptions
 
 from ..errors import (
+    ClassEndedError,
     CollectorError,
     NotPreparedError,
     RefusedByStoreError,
@@ -16,18 +17,31 @@ from ..errors import (
     StorageUnavailableError,
     TallyOverflowError,
 )
+from . import Claimed, Count, Counters
 
-FIELD: Final = b"e"  # the field of a stream entry that holds its bytes
+ENTRY: Final = b"e"  # the field of a stream entry that holds its bytes
+REPORTS: Final = b"n"  # the one that holds the number of its reports
+REASON: Final = b"reason"  # the one that says why it is set aside
 _NAMES: Final[Mapping[type[Exception], str]] = {  # redis-py takes the code off these answers
     exceptions.OutOfMemoryError: "OOM",
     exceptions.NoPermissionError: "NOPERM",
     exceptions.ReadOnlyError: "READONLY",
+    exceptions.MovedError: "MOVED",
+    exceptions.AskError: "ASK",
+    exceptions.TryAgainError: "TRYAGAIN",
+    exceptions.ClusterDownError: "CLUSTERDOWN",
+    exceptions.MasterDownError: "CLUSTERDOWN",
 }
 _TEXTS: Final[Mapping[str, tuple[type[CollectorError], str]]] = {
     "OOM": (StorageFullError, "is out of memory"),
     "MISCONF": (StorageFullError, "cannot write its log to disk"),
     "NOGROUP": (NotPreparedError, "lacks its consumer groups; run hearsay init"),
     "HEARSAYOVERFLOW": (TallyOverflowError, "a counter would leave its range"),
+    "HEARSAYCLASS": (ClassEndedError, "a class of lateness has ended"),
+    **dict.fromkeys(
+        ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"),
+        (StorageUnavailableError, "the cluster is moving slots, or a part of it is down"),
+    ),
 }
 
 
@@ -36,6 +50,8 @@ def translated() -> Iterator[None]:
     """Raise what redis-py raises as an error of ours."""
     try:
         yield
+    except CollectorError:
+        raise
     except exceptions.ResponseError as error:
         raise _translate(error) from error
     except (exceptions.RedisError, OSError) as error:
@@ -52,13 +68,33 @@ def _translate(error: exceptions.ResponseError) -> CollectorError:
     return RefusedByStoreError(code if code.isupper() else "ERR")
 
 
-def parse_entries(reply: Sequence[Any] | None) -> list[tuple[str, bytes]]:
-    """Return (id, entry) of a list of stream entries; a foreign entry has no bytes of ours."""
-    return [(entry_id.decode(), _field(fields)) for entry_id, fields in reply or ()]
+def field(fields: Sequence[bytes], name: bytes) -> bytes:
+    """Return a field of a stream entry; a foreign entry has none of ours."""
+    return dict(zip(fields[::2], fields[1::2], strict=False)).get(name, b"")
 
 
-def _field(fields: Sequence[bytes]) -> bytes:
-    return dict(zip(fields[::2], fields[1::2], strict=False)).get(FIELD, b"")
+def parse_claimed(reply: Sequence[Any]) -> list[Claimed]:
+    """Return the entries of a claim."""
+    return [Claimed(entry_id.decode(), entry, int(times)) for entry_id, entry, times in reply]
+
+
+def parse_counters(reply: Sequence[Any]) -> Counters:
+    """Return the counts of a shard."""
+    stream, aside, flat = reply
+    values = {name.decode(): int(value) for name, value in zip(flat[::2], flat[1::2], strict=True)}
+
+    def count(state: str) -> Count:
+        return Count(values.get(f"{state}.uploads", 0), values.get(f"{state}.reports", 0))
+
+    return Counters(
+        accepted=count("accepted"),
+        folded=count("folded"),
+        quarantined=count("quarantined"),
+        dropped=count("dropped"),
+        late_reports=values.get("late.reports", 0),
+        stream=int(stream),
+        aside=int(aside),
+    )
 
 
 def parse_info(reply: bytes) -> dict[str, str]:

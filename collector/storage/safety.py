@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from ..config import STANDARD, STRICT, VOLATILE
+from ..config import HA, STANDARD, STRICT, VOLATILE
 
 OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
 OLDEST_VALKEY: Final = (7, 2)  # its first release
@@ -25,11 +25,12 @@ def faults(info: Mapping[str, str], appendfsync: str | None, profile: str) -> li
     found = [_version_fault(info)]
     found.append(_expect(info, "maxmemory_policy", "noeviction", "or tallies vanish"))
     found.append(_expect(info, "role", "master", "a replica takes no writes"))
-    if profile in (STANDARD, STRICT):
+    if profile in (STANDARD, STRICT, HA):
         found.append(_expect(info, "aof_enabled", "1", f"for profile {profile}"))
-    if profile == STRICT and appendfsync != "always":
+    if profile in (STRICT, HA) and appendfsync != "always":
         told = appendfsync or UNKNOWN
-        found.append(f"appendfsync={told}: must be always, and readable, for profile {STRICT}")
+        rule = f"must be always for profile {profile}; who may not read it needs hearsay init to"
+        found.append(f"appendfsync={told}: {rule}")
     return [fault for fault in found if fault]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from flask import Flask
 from werkzeug.wrappers import Response
@@ -12,9 +13,17 @@ from client_sdk.registry import Registry
 
 from ..catalog import Catalog
 from ..config import Config
+from ..keyring import Keyring
+from ..pressure import Pressure
 from ..storage import Storage
-from ..storage.connect import connect
-from . import health, ingest, pages, problems, query
+from ..storage.connect import connect, connect_reader
+from ..storage.credentials import CredentialStore, open_credentials
+from ..telemetry.activity import WEB, Activity
+from ..telemetry.snapshot import take
+from ..telemetry.sources import Sources
+from . import auth, health, ingest, metrics, openapi, pages, problems, query
+from .headers import CACHE, EVERY_ANSWER, NO_STORE
+from .hot import HotRoute
 from .services import Services
 
 
@@ -22,35 +31,56 @@ def create_app(
     config: Config | None = None,
     storage: Storage | None = None,
     clock: Callable[[], float] = time.time,
+    credentials: CredentialStore | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+    sources: Sources | None = None,
 ) -> Flask:
     """Return the collector's Flask application.
 
     Args:   config: settings; read from the environment if left out.
             storage: a prepared store; connected as *config* says if left out.
+            credentials: keys and tokens beside those of *config*; in its store if left out.
+            sources: of /metrics; its store, or with a *storage* this process alone, if left out.
     Raises: ConfigError, RegistryError: the settings or a registry file are wrong.
     """
     config = config or Config.from_env()
     catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
     app = Flask(__name__)
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
-    Services(config, catalog, storage or connect(config), clock).attach(app)
+    credentials = credentials or open_credentials(config)
+    keyring = Keyring(config.credentials, credentials, catalog, clock, monotonic)
+    sources = sources or (Sources.alone() if storage else Sources.of(config))
+    activity = Activity(WEB, sources.activity, clock)
+    tallies = storage or connect_reader(config)
+    storage = storage or connect(config)
+    pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic)
+    hot = HotRoute(keyring, pressure, clock, activity)
+    snapshot = partial(
+        take,
+        storage.counters,
+        sources.servers,
+        activity,
+        credentials,
+        catalog,
+        clock,
+        config.profile,
+    )
+    Services(
+        config, catalog, storage, tallies, keyring, clock, pressure, hot, activity, snapshot
+    ).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
-    for blueprint in (ingest.blueprint, query.blueprint, health.blueprint, pages.blueprint):
-        app.register_blueprint(blueprint)
+    for module in (ingest, query, health, metrics, pages, openapi):
+        app.register_blueprint(module.blueprint)
+    auth.guard(app)
+    openapi.declare_files(app)
     problems.register(app)
     app.after_request(_harden)
     return app
 
 
 def _harden(response: Response) -> Response:
-    """Set the headers that every answer carries: no script but ours, no frame, no cache."""
-    headers = response.headers
-    headers["Content-Security-Policy"] = (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
-    )
-    headers["X-Content-Type-Options"] = "nosniff"
-    headers["Strict-Transport-Security"] = "max-age=31536000"  # browsers heed it over TLS only
-    headers["Referrer-Policy"] = "no-referrer"
-    headers["Cross-Origin-Opener-Policy"] = "same-origin"
-    headers.setdefault("Cache-Control", "no-store")
+    """Set the headers that every answer carries."""
+    for name, value in EVERY_ANSWER:
+        response.headers[name] = value
+    response.headers.setdefault(CACHE, NO_STORE)
     return response

@@ -1,50 +1,105 @@
-"""Who may do what: write keys for intake, read tokens for queries.  Only digests are compared."""
+"""Who may do what.  Every route declares its scope; one without is not found."""
 
 from __future__ import annotations
 
-import hmac
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from flask import request
+from flask import Flask, current_app, g, request
+from werkzeug.exceptions import NotFound
 
-from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
-
-from ..config import GATEWAY, digest_of, is_loopback
-from ..errors import UnauthorizedError
+from ..catalog import Catalog
+from ..config import is_loopback
+from ..credentials import GATEWAY, OPEN, READ, REPORT, SCOPES, VIEWER, WRITE, Credential
+from ..errors import ForbiddenError, UnauthorizedError
 from .services import services
 
+V = TypeVar("V", bound=Callable[..., Any])
 
-def require_write_key() -> int:
-    """Return the bytes that the sender's key allows a body to have.
+_MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
+_PAGE: Final = "hearsay_page"  # the attribute of a view that may be open on this machine
+_EVERYBODY: Final = Credential(READ, role=VIEWER)  # who sees a page that is open
+_NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
-    Raises: UnauthorizedError: no key, or one that is not known.
+
+def scope(name: str, *, page: bool = False) -> Callable[[V], V]:
+    """Declare that a view needs a credential with scope *name*.
+
+    Args: page: needs none on this machine where HEARSAY_OPEN_DASHBOARD says so.
     """
-    presented = _presented()
-    for known, kind in services().config.write_keys.items():
-        if presented and hmac.compare_digest(presented, known):
-            return MAX_GATEWAY_BODY if kind == GATEWAY else MAX_DEVICE_BODY
-    raise UnauthorizedError("a write key is needed: Authorization: Bearer <write key>")
+    if name not in SCOPES:
+        raise ValueError(f"scope={name}: must be one of {', '.join(SCOPES)}")
+
+    def declare(view: V) -> V:
+        setattr(view, _MARK, name)
+        setattr(view, _PAGE, page)
+        return view
+
+    return declare
 
 
-def require_read_token() -> None:
-    """Raise UnauthorizedError unless the request carries a known read token."""
-    presented = _presented()
-    tokens = services().config.read_tokens
-    if not presented or not any(hmac.compare_digest(presented, known) for known in tokens):
-        raise UnauthorizedError("a read token is needed: Authorization: Bearer <read token>")
+def scope_of(view: Callable[..., Any]) -> str | None:
+    """Return the scope that *view* declares, or None."""
+    declared: str | None = getattr(view, _MARK, None)
+    return declared
 
 
-def require_page_reader() -> None:
-    """Raise UnauthorizedError unless pages are open to this machine or a token is given.
+def guard(app: Flask) -> None:
+    """Let every request to *app* pass only as its route's scope says."""
+    files: Any = app.view_functions["static"]
+    app.view_functions["static"] = scope(OPEN)(files)
+    app.before_request(_enforce)
 
-    The name asked for must be this machine's too: a web page that makes its own name point here
-    could otherwise read the answers through a visitor's browser.
+
+def reader() -> Credential:
+    """Return what the request that is being answered may do."""
+    credential: Credential = g.credential
+    return credential
+
+
+def visible() -> Catalog:
+    """Return the metrics that the request may read; any other is as unknown as a wrong name."""
+    return services().keyring.view(reader())
+
+
+def _enforce() -> None:
+    """Raise NotFound, UnauthorizedError or ForbiddenError unless the request may go on."""
+    if request.endpoint is None:
+        return  # there is no such route, or not for this method
+    view = current_app.view_functions[request.endpoint]
+    needed = scope_of(view)
+    if needed is None:
+        raise NotFound
+    if needed == OPEN:
+        return
+    header = request.headers.get("Authorization", "")
+    if needed == REPORT:
+        services().keyring.grant(header)
+    elif getattr(view, _PAGE) and _pages_are_open():
+        g.credential = _EVERYBODY
+    else:
+        g.credential = _reader_with(needed, header)
+
+
+def _reader_with(needed: str, header: str) -> Credential:
+    """Return the credential in *header*, which must have the scope *needed*.
+
+    Raises: UnauthorizedError: none that may read.  ForbiddenError: one that may read other things.
+    """
+    credential = services().keyring.find(header)
+    if credential is None or credential.kind in (WRITE, GATEWAY):  # those are public
+        raise UnauthorizedError(_NEEDED)
+    if needed not in credential.scopes:
+        raise ForbiddenError(f"this token has no right to {needed}; another role has")
+    return credential
+
+
+def _pages_are_open() -> bool:
+    """Return whether pages are open here, and were asked for under a name of this machine.
+
+    A web page that makes its own name point here could otherwise read the answers through a
+    visitor's browser.
     """
     asked = urlsplit(f"//{request.host}").hostname or ""
-    if not (services().config.open_dashboard and is_loopback(asked)):
-        require_read_token()
-
-
-def _presented() -> bytes | None:
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-    return digest_of(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
+    return services().config.open_dashboard and is_loopback(asked)

@@ -5,40 +5,28 @@ from __future__ import annotations
 import zlib
 from typing import IO, Final
 
-from flask import request
-
-from client_sdk.limits import MAX_INFLATION
-
-from ..errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
+from ..errors import BodyTooLargeError, MalformedUploadError
 
 _GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: a gzip header is expected
 
 
-def read_body(limit: int) -> bytes:
-    """Return the body, inflated if it came as gzip.
+def require_size(size: int, limit: int) -> None:
+    """Raise BodyTooLargeError if *size* bytes are more than *limit*."""
+    if size > limit:
+        raise BodyTooLargeError(f"the body may have at most {limit} bytes for this key")
 
-    Args:   limit: bytes on the wire; inflated it may have MAX_INFLATION times as many.
-    Raises: BodyTooLargeError, MalformedUploadError, UnsupportedTypeError: another encoding.
+
+def read(stream: IO[bytes], limit: int) -> bytes:
+    """Return the whole *stream*: one read may bring only what has arrived.
+
+    Raises: BodyTooLargeError: it has more than *limit* bytes, of which one is read.
     """
-    if (request.content_length or 0) > limit:
-        raise BodyTooLargeError(f"the body may have at most {limit} bytes for this key")
-    body = _read(request.stream, limit + 1)
-    if len(body) > limit:
-        raise BodyTooLargeError(f"the body may have at most {limit} bytes for this key")
-    encoding = request.headers.get("Content-Encoding", "identity").lower()
-    if encoding == "identity":
-        return body
-    if encoding != "gzip":
-        raise UnsupportedTypeError("Content-Encoding must be gzip or absent")
-    return inflate(body, limit * MAX_INFLATION)
-
-
-def _read(stream: IO[bytes], size: int) -> bytes:
-    """Return the next *size* bytes, or all there are: one read may bring only what has arrived."""
     parts: list[bytes] = []
-    while size > 0 and (part := stream.read(size)):
+    left = limit + 1
+    while left > 0 and (part := stream.read(left)):
         parts.append(part)
-        size -= len(part)
+        left -= len(part)
+    require_size(limit + 1 - left, limit)
     return b"".join(parts)
 
 

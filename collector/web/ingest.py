@@ -1,37 +1,39 @@
-"""POST /v1/reports: check an upload, append it durably, acknowledge."""
+"""POST /v1/reports under Flask, for tests and other servers.
+
+``hearsay serve`` answers it before Flask, by the same three steps: see ``front``.
+"""
 
 from __future__ import annotations
 
-from flask import Blueprint, request
-from flask.typing import ResponseReturnValue
+from flask import Blueprint, Response, request
 
-from client_sdk.epoch import day_of
-
-from ..entry import encode
-from ..errors import UnsupportedTypeError
-from ..intake import judge
-from ..wire import JSON, MSGPACK, decode
-from .auth import require_write_key
-from .bodies import read_body
+from ..credentials import REPORT
+from ..wire import JSON, MSGPACK, JsonUpload
+from .answers import Acknowledgement
+from .auth import scope
+from .bodies import read
+from .hot import PATH, Head
+from .operations import Operation, documented
 from .services import services
 
 blueprint = Blueprint("ingest", __name__)
 
 
-@blueprint.post("/v1/reports")
-def receive_upload() -> ResponseReturnValue:
+@blueprint.post(PATH)
+@scope(REPORT)
+@documented(Operation(Acknowledgement, 202, takes={JSON: JsonUpload, MSGPACK: JsonUpload}))
+def receive_upload() -> Response:
     """Accept an upload; 202 means that its accepted reports will be counted exactly once."""
     shared = services()
-    limit = require_write_key()
-    if request.mimetype not in (JSON, MSGPACK):
-        raise UnsupportedTypeError(f"Content-Type must be {JSON} or {MSGPACK}")
-    upload = decode(read_body(limit), request.mimetype)
-    verdict = judge(upload, shared.catalog, day_of(shared.clock()))
-    first = not verdict.accepted or shared.storage.append(
-        upload.id, upload.sealed, encode(verdict.accepted)
+    said = request.headers.get
+    head = Head(
+        said("Authorization", ""),
+        said("Content-Type", ""),
+        said("Content-Encoding", ""),
+        request.content_length,
     )
-    rejected = [
-        {"column": rejection.column, "reason": rejection.reason, "count": rejection.count}
-        for rejection in verdict.rejected
-    ]
-    return {"accepted": verdict.reports, "duplicate": not first, "rejected": rejected}, 202
+    admitted = shared.hot.admit(head)
+    judged = shared.hot.judge(admitted, read(request.stream, admitted.grant.limit))
+    first = judged.sealed is None or shared.storage.append(*judged.sealed)
+    answer = shared.hot.answer(admitted, judged, first)
+    return Response(answer, status=202, content_type="application/json")

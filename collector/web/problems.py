@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from typing import Final
+from typing import Final, NamedTuple
 
 from flask import Flask
 from flask.typing import ResponseReturnValue
@@ -17,33 +17,58 @@ from client_sdk.errors import UnknownMetricError
 from ..errors import (
     BodyTooLargeError,
     CollectorError,
+    DamagedTallyError,
     ExpiredUploadError,
+    ForbiddenError,
     FutureUploadError,
     MalformedUploadError,
+    OverloadedError,
     QueryError,
+    QuotaExhaustedError,
+    SlowBodyError,
     StorageFullError,
     StorageUnavailableError,
+    TooFastError,
     UnauthorizedError,
     UnsupportedTypeError,
 )
+from ..telemetry.activity import REFUSED
+from .services import services
 
 log = logging.getLogger("hearsay.web")
 
 CONTENT_TYPE: Final = "application/problem+json"
+_SEND_AGAIN: Final = "The upload was not stored, or may be sent again."
+_OPERATOR: Final = "There is no answer until an operator has run hearsay fsck."
 _RETRY_LEAST, _RETRY_MOST = 30, 300  # seconds; spread, so that devices do not come back at once
 
 _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (MalformedUploadError, 400, "malformed-upload", "The body is not an upload"),
     (QueryError, 400, "bad-parameter", "A parameter cannot be used"),
     (UnauthorizedError, 401, "unauthorized", "A key or token is needed"),
+    (ForbiddenError, 403, "forbidden", "The token does not allow this"),
     (UnknownMetricError, 404, "unknown-metric", "There is no such metric"),
+    (SlowBodyError, 408, "slow-body", "The body did not arrive in time; send again"),
     (ExpiredUploadError, 410, "upload-expired", "The upload is too old to be counted once"),
     (BodyTooLargeError, 413, "body-too-large", "The body is too large"),
     (UnsupportedTypeError, 415, "unsupported-type", "The body has a type that is not read here"),
     (FutureUploadError, 422, "upload-in-future", "The upload was sealed on a day to come"),
+    (QuotaExhaustedError, 429, "quota-exhausted", "The key has sent all it may send today"),
+    (DamagedTallyError, 500, "damaged-tally", "The stored counts of this metric are damaged"),
+    (TooFastError, 429, "too-fast", "The key sends faster than it may"),
+    (OverloadedError, 503, "overloaded", "The collector takes no more now; send again later"),
     (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; send again"),
     (StorageFullError, 503, "store-full", "The store takes no more reports now; send again later"),
 )
+
+
+class Document(NamedTuple):
+    """A problem document as it is sent, with the headers that belong to its status."""
+
+    status: int
+    body: str
+    headers: tuple[tuple[str, str], ...]
+    slug: str
 
 
 def register(app: Flask) -> None:
@@ -51,37 +76,53 @@ def register(app: Flask) -> None:
     app.register_error_handler(Exception, _answer)
 
 
-def problem(status: int, slug: str, title: str, detail: str) -> Response:
+def document(status: int, slug: str, title: str, detail: str) -> Document:
     """Return a problem document of type ``urn:hearsay:problem:<slug>``."""
-    document = {
+    text = {
         "type": f"urn:hearsay:problem:{slug}",
         "title": title,
         "status": status,
         "detail": detail,
     }
-    response = Response(json.dumps(document) + "\n", status=status, content_type=CONTENT_TYPE)
+    headers = [("Content-Type", CONTENT_TYPE)]
     if status in (429, 503):
         delay = _RETRY_LEAST + secrets.randbelow(_RETRY_MOST - _RETRY_LEAST)
-        response.headers["Retry-After"] = str(delay)
+        headers.append(("Retry-After", str(delay)))
     if status == 401:
-        response.headers["WWW-Authenticate"] = "Bearer"
-    return response
+        headers.append(("WWW-Authenticate", "Bearer"))
+    return Document(status, json.dumps(text) + "\n", tuple(headers), slug)
 
 
-def _answer(error: Exception) -> ResponseReturnValue:
+def titles(status: int) -> list[str]:
+    """Return what an answer of *status* may say, in the order of the table."""
+    return [title for _, its_status, _, title in _STATUS if its_status == status]
+
+
+def document_of(error: Exception) -> Document:
+    """Return what is answered when a request ends in *error*, and log what is our own failure."""
     for kind, status, slug, title in _STATUS:
         if isinstance(error, kind):
             if status < 500:
-                return problem(status, slug, title, str(error))
-            log.error("%s: %s", slug, error)  # there, and not in the answer: it names the store
-            return problem(status, slug, title, "The upload was not stored, or may be sent again.")
+                return document(status, slug, title, str(error))
+            if not isinstance(error, OverloadedError):  # told once, and not by each upload
+                log.error("%s: %s", slug, error)  # not in the answer: it names the store
+            return document(status, slug, title, _SEND_AGAIN if status == 503 else _OPERATOR)
+    kind_of = "collector" if isinstance(error, CollectorError) else "internal"
+    log.error("%s error: %s", kind_of, type(error).__name__, exc_info=error)
+    return document(500, "internal", "The collector failed", "The failure is in its log.")
+
+
+def _answer(error: Exception) -> ResponseReturnValue:
     if isinstance(error, HTTPException) and error.code is not None:
         slug = error.name.lower().replace(" ", "-")
-        response = problem(error.code, slug, error.name, error.description or "")
+        response = _respond(document(error.code, slug, error.name, error.description or ""))
         for name, value in error.get_headers():
             if name.lower() not in ("content-type", "content-length"):
                 response.headers[name] = value
         return response
-    kind_of = "collector" if isinstance(error, CollectorError) else "internal"
-    log.error("%s error: %s", kind_of, type(error).__name__, exc_info=error)
-    return problem(500, "internal", "The collector failed", "The failure is in its log.")
+    return _respond(document_of(error))
+
+
+def _respond(made: Document) -> Response:
+    services().activity.add(REFUSED, made.slug)
+    return Response(made.body, status=made.status, headers=list(made.headers))

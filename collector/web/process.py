@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import logging
+import gc
+from typing import Final
 
-from flask import Flask
-
-from ..config import LOG_FORMAT
+from ..logs import configure
+from ..telemetry.activity import WEB
 from ..tether import end_with_parent
 from .app import create_app
+from .front import Front
+
+_ALLOCATIONS: Final = 10_000  # objects between two collections; an upload of ten columns makes 100
 
 
-def create_process() -> Flask:
+def create_process() -> Front:
     """Return the application of a process that ends with the server that started it."""
     end_with_parent()  # otherwise a killed server would leave it answering, under old keys
-    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
-    return create_app()
+    configure(WEB)
+    front = Front(create_app())
+    gc.collect()
+    gc.freeze()  # what is loaded stays: it need not be looked through again and again
+    gc.set_threshold(_ALLOCATIONS)
+    return front

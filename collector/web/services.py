@@ -10,19 +10,30 @@ from flask import Flask, current_app
 
 from ..catalog import Catalog
 from ..config import Config
+from ..keyring import Keyring
+from ..pressure import Pressure
 from ..storage import Storage
+from ..telemetry.activity import Activity
+from ..telemetry.snapshot import Snapshot
+from .hot import HotRoute
 
 _NAME: Final = "hearsay"
 
 
 @dataclass(frozen=True)
 class Services:
-    """What a route may use: settings, metrics, store, and Unix time in seconds."""
+    """What a route may use: settings, metrics, stores, keys and tokens, Unix time in seconds."""
 
     config: Config
     catalog: Catalog
-    storage: Storage
+    storage: Storage  # takes uploads
+    tallies: Storage  # the same store, to be read only
+    keyring: Keyring
     clock: Callable[[], float]
+    pressure: Pressure
+    hot: HotRoute
+    activity: Activity  # what this process counts
+    snapshot: Callable[[], Snapshot]  # the state of the deployment
 
     def attach(self, app: Flask) -> None:
         """Let the routes of *app* find these services."""
@@ -31,5 +42,10 @@ class Services:
 
 def services() -> Services:
     """Return what the running application was built with."""
-    shared: Services = current_app.extensions[_NAME]
+    return services_of(current_app)
+
+
+def services_of(app: Flask) -> Services:
+    """Return what *app* was built with."""
+    shared: Services = app.extensions[_NAME]
     return shared

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from typing import TypeAlias, cast
 
 import pytest
 
-from client_sdk.longitudinal import (
-    SECRET_SIZE,
-    Longitudinal,
-    Permanent,
-    TwoLayer,
-)
+from client_sdk.longitudinal import Longitudinal, Permanent, TwoLayer
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.hadamard import Hadamard
@@ -25,8 +20,6 @@ from client_sdk.randomness import Randomness
 from tests.support.enumeration import distribution, exp_below
 from tests.support.replay import Replay
 
-SECRET = bytes(range(SECRET_SIZE))
-DIGEST = b"metric"
 UNSPENT = Fraction(1, 1 << 40)  # nats
 
 ORACLES: list[Callable[[str], FrequencyOracle]] = [
@@ -159,6 +152,30 @@ def test_a_permanent_payload_shows_that_a_value_changed_and_a_two_layer_one_blur
 
     assert worst_ratio([joint(permanent, kept), joint(permanent, changed)]) is None
     assert worst_ratio([joint(two_layer, kept), joint(two_layer, changed)]) is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [([0, 1, 0], [0, 1, 2]), ([0, 1, 2, 0], [0, 1, 2, 1])],
+    ids=["an old value or a new one", "one old value or another"],
+)
+def test_histories_that_change_at_the_same_reports_have_no_bound_if_they_repeat_differently(
+    one: list[int], other: list[int]
+) -> None:
+    """The limit of the bound: when values change is not enough, what comes back counts as well."""
+    permanent = Permanent(GRR("1", 3))
+
+    assert worst_ratio([joint(permanent, one), joint(permanent, other)]) is None
+
+
+def test_histories_that_repeat_alike_cost_one_epsilon_a_distinct_value() -> None:
+    """The bound at its limit: any two values, the first of which comes back."""
+    permanent = Permanent(GRR("1", 3))
+    histories = [[a, b, a] for a, b in permutations(range(3), 2)]
+
+    ratio = worst_ratio([joint(permanent, history) for history in histories])
+
+    assert ratio == permanent.oracle.likelihood_ratio**2
 
 
 @every_two_layer

@@ -13,9 +13,9 @@ from client_sdk.caps import Caps
 from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.dataclass import replace
 from client_sdk.ledger import Ledger
-from client_sdk.longitudinal import encode_item
 from client_sdk.metric import Metric
 from client_sdk.outbox import Outbox
+from client_sdk.permanent import encode_item
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
 from client_sdk.secret import SECRET_FILE

@@ -10,19 +10,12 @@ import numpy as np
 import pytest
 
 from client_sdk.errors import InvalidParameterError, InvalidValueError
-from client_sdk.longitudinal import (
-    SECRET_SIZE,
-    Fresh,
-    Longitudinal,
-    Permanent,
-    TwoLayer,
-    encode_item,
-    permanent_randomness,
-)
+from client_sdk.longitudinal import Fresh, Longitudinal, Permanent, TwoLayer
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.hadamard import Hadamard
 from client_sdk.mechanisms.subset_selection import SubsetSelection
+from client_sdk.permanent import SECRET_SIZE, encode_item, permanent_randomness
 from client_sdk.randomness import ByteRandomness
 from tests.support.enumeration import Untouchable
 from tests.support.seeded import SeededRandomness

@@ -51,3 +51,21 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 def test_a_catalog_needs_a_registry() -> None:
     with pytest.raises(ConfigError, match="registry="):
         Catalog([])
+
+
+def test_two_apps_must_not_define_one_metric_alike() -> None:
+    """Their reports could not be told apart, so who may read one app would read both."""
+    other = Registry.from_text(registry_text().replace('app = "test"', 'app = "other"'))
+
+    with pytest.raises(ConfigError, match="metric=page: is defined alike by test and other"):
+        Catalog([CURRENT, other])
+
+
+def test_a_catalog_of_some_metrics_knows_no_other_by_name_or_digest() -> None:
+    some = Catalog([CURRENT, OLD]).only(lambda app, name: (app, name) == ("test", "page"))
+
+    assert [metric.name for metric in some] == ["page"]
+    assert set(some.by_digest) == {r.metric("page").digest for r in (CURRENT, OLD)}
+    with pytest.raises(UnknownMetricError) as caught:
+        some.metric("theme")
+    assert "crashed" not in str(caught.value)

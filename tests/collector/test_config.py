@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import DEVICE, GATEWAY, Config, digest_of, is_loopback
+from collector.config import Config, is_loopback
+from collector.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
 from collector.errors import ConfigError
 
-KEY, GATEWAY_KEY, TOKEN = "device-key-0123456789", "gateway-key-012345678", "read-token-0123456789"
+KEY, GATEWAY_KEY, TOKEN, ADMIN_TOKEN = (
+    f"{name}-0123456789" for name in ("device-key", "gateway-key", "read-token", "admin-token")
+)
 LEAST = {"HEARSAY_REGISTRY": "metrics.toml"}
-SECRETS = ("HEARSAY_WRITE_KEY", "HEARSAY_GATEWAY_KEY", "HEARSAY_READ_TOKEN")
+SECRETS = (
+    *("HEARSAY_WRITE_KEY", "HEARSAY_GATEWAY_KEY"),
+    *("HEARSAY_READ_TOKEN", "HEARSAY_ADMIN_TOKEN"),
+)
 
 
 def read(**env: str) -> Config:
@@ -24,7 +30,7 @@ def test_a_registry_is_all_that_must_be_set() -> None:
 
     assert config.registry_paths == ("metrics.toml",)
     assert (config.host, config.port, config.profile) == ("127.0.0.1", 8000, "standard")
-    assert len(config.write_keys) + len(config.read_tokens) == 0
+    assert config.credentials == {}
     assert config.open_dashboard is False
 
 
@@ -35,18 +41,22 @@ def test_several_registries_are_separated_as_paths_are() -> None:
 
 
 def test_keys_and_tokens_are_known_by_their_digests_only() -> None:
-    config = read(HEARSAY_WRITE_KEY=KEY, HEARSAY_GATEWAY_KEY=GATEWAY_KEY, HEARSAY_READ_TOKEN=TOKEN)
+    config = read(**dict(zip(SECRETS, (KEY, GATEWAY_KEY, TOKEN, ADMIN_TOKEN), strict=True)))
 
-    assert config.write_keys == {digest_of(KEY): DEVICE, digest_of(GATEWAY_KEY): GATEWAY}
-    assert config.read_tokens == {digest_of(TOKEN)}
-    assert not any(secret in repr(config) for secret in (KEY, GATEWAY_KEY, TOKEN))
+    assert config.credentials == {
+        digest_of(KEY): Credential(WRITE),
+        digest_of(GATEWAY_KEY): Credential(GATEWAY),
+        digest_of(TOKEN): Credential(READ, role=ANALYST),
+        digest_of(ADMIN_TOKEN): Credential(ADMIN),
+    }
+    assert not any(secret in repr(config) for secret in (KEY, GATEWAY_KEY, TOKEN, ADMIN_TOKEN))
 
 
 def test_a_secret_can_be_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(f"{KEY}\n", encoding="utf-8")
 
-    assert read(HEARSAY_WRITE_KEY_FILE=str(file)).write_keys == {digest_of(KEY): DEVICE}
+    assert list(read(HEARSAY_WRITE_KEY_FILE=str(file)).credentials) == [digest_of(KEY)]
 
 
 @pytest.mark.parametrize("name", SECRETS)
@@ -156,3 +166,52 @@ def test_an_empty_secret_file_is_refused(tmp_path: Path) -> None:
 
 def test_the_address_of_the_store_is_not_part_of_a_representation() -> None:
     assert "hunter2" not in repr(read(REDIS_URL="redis://:hunter2@127.0.0.1/0"))
+
+
+PASSWORD = "hunter2-hunter2"
+ADDRESS = f"redis://ingest:{PASSWORD}@store:6379/0"
+
+
+@pytest.mark.parametrize("name", ["REDIS_URL", "HEARSAY_QUERY_URL"])
+def test_the_address_of_the_store_can_be_in_a_file(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text(f"{ADDRESS}\n", encoding="utf-8")
+
+    config = read(**{f"{name}_FILE": str(file)})
+
+    assert config.query_url == ADDRESS
+    assert config.redis_url == (ADDRESS if name == "REDIS_URL" else "redis://127.0.0.1:6379/0")
+    assert PASSWORD not in repr(config)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("redis://127.0.0.1", "redis://localhost:7000/1", "redis://[::1]:6379", "unix:///tmp/s"),
+        *(ADDRESS, "rediss://u:p@example.org", "redis-cluster://127.0.0.1:7000,[::1]:7001"),
+        *("redis-cluster://u:p@one:7000,two:7001", "rediss-cluster://:p@one:7000"),
+    ],
+)
+def test_a_store_is_on_this_machine_or_asks_for_a_password(url: str) -> None:
+    assert read(REDIS_URL=url).redis_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("redis://store:6379", "redis://u@store", "redis://u:@store", "rediss://example.org"),
+        *("redis-cluster://127.0.0.1:1,store:2", "redis://", "http://127.0.0.1", "store:6379"),
+        *("redis://127.0.0.1.nip.io", "redis://[::1"),
+    ],
+)
+def test_any_other_address_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^REDIS_URL=\*\*\*: ") as caught:
+        read(REDIS_URL=url)
+
+    assert "nip" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["1", "true", "yes", "on"])
+def test_a_collector_does_not_run_with_a_debugger(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"^FLASK_DEBUG="):
+        read(FLASK_DEBUG=value)

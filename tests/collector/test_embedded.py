@@ -21,7 +21,7 @@ from tests.support.servers import needs_real
 
 real = [pytest.mark.real, needs_real]
 PATIENCE = 30.0  # seconds
-ENTRY = (b"a" * 16, 30_000, b"entry")
+ENTRY = (b"a" * 16, 30_000, b"entry", 1)
 
 
 def silent(text: str) -> None:

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 import pytest
 
 from client_sdk.epoch import DAY, epoch_of
-from collector.errors import QueryError
+from collector.errors import DamagedTallyError, QueryError
+from collector.lateness import class_of
 from collector.query import DEFAULT_ALPHA, Question, ask, reply
 from collector.segments import segment_text
 from collector.storage import Cell
@@ -138,7 +139,7 @@ def test_an_answer_adds_the_epochs_of_its_window_and_no_others() -> None:
     counts = {(epoch, text): [2**i, 0, 0] for i, epoch in enumerate(range(FIRST - 1, LAST + 2))}
     storage = stored(counts)
 
-    _, n = reply(ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON), storage)
+    _, n, _ = reply(ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON), storage)
 
     assert n == sum(2**i for i in range(1, LAST - FIRST + 2))
 
@@ -147,7 +148,7 @@ def test_an_answer_about_everybody_adds_all_segments() -> None:
     segments: list[dict[str, str]] = [{}, {"platform": "mac"}, {"platform": "linux"}]
     counts = {(TODAY, segment_text(PAGE, s)): [100, 10 * i, 0] for i, s in enumerate(segments)}
 
-    whole, n = reply(ask(PAGE, {}, NOON), stored(counts))
+    whole, n, _ = reply(ask(PAGE, {}, NOON), stored(counts))
 
     assert n == 330
     assert whole.rows[0].value is not None
@@ -159,7 +160,7 @@ def test_an_answer_about_a_segment_adds_only_that_segment() -> None:
         for value, count in (("mac", 101), ("linux", 500))
     }
 
-    _, n = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
+    _, n, _ = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
 
     assert n == 101
 
@@ -170,13 +171,13 @@ def test_a_segment_below_min_reports_has_no_number_even_if_the_whole_has() -> No
         for value, count in (("mac", 99), ("linux", 500))
     }
 
-    part, _ = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
+    part, _, _ = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
 
     assert [row.value for row in part.rows] == [None, None, None]
 
 
 def test_nothing_stored_is_an_answer_of_no_reports() -> None:
-    empty, n = reply(ask(PAGE, {}, NOON), MemoryStorage())
+    empty, n, _ = reply(ask(PAGE, {}, NOON), MemoryStorage())
 
     assert n == 0
     assert all(row.value is None for row in empty.rows)
@@ -185,7 +186,88 @@ def test_nothing_stored_is_an_answer_of_no_reports() -> None:
 def test_another_metric_in_the_same_epoch_is_not_counted() -> None:
     storage = stored({(TODAY, segment_text(PAGE, {})): [150, 0, 0]})
 
-    _, n = reply(ask(THEME, {}, NOON), storage)
+    _, n, _ = reply(ask(THEME, {}, NOON), storage)
 
     assert n == 0
     assert epoch_of("1d", NOON) == TODAY
+
+
+def versions_at(now: float, **parameters: str) -> int | None:
+    window = {"from": day(FIRST), "to": day(LAST)}
+    return ask(PAGE, {**window, **parameters}, now).version
+
+
+def late_store() -> MemoryStorage:
+    """Return a store with LAST folded in each class: 100 reports, 10, 1, 1 000 and 10 000."""
+    storage = MemoryStorage()
+    for lateness, n in enumerate((100, 10, 1, 1_000, 10_000)):
+        cell = Cell(PAGE.digest, LAST, segment_text(PAGE, {}), lateness)
+        storage.fold(0, [], {cell: [(0, n), (1, n)]})
+    return storage
+
+
+def test_a_window_is_asked_for_as_published_once_it_is() -> None:
+    """None so far, then the highest version whose days are over for the last epoch."""
+    after = [(LAST + days) * DAY + DAY / 2 for days in (1, 2, 4, 8, 30, 300)]
+
+    assert [versions_at(now) for now in after] == [None, 0, 1, 2, 3, 3]
+
+
+def test_an_answer_counts_the_classes_of_its_version_and_says_what_is_late() -> None:
+    """Version v is the sum of the classes 0 to v; beyond the horizon counts in none."""
+    window = {"from": day(FIRST), "to": day(LAST)}
+    far = (LAST + 300) * DAY
+
+    replies = [reply(ask(PAGE, {**window, "version": str(v)}, far), late_store()) for v in range(4)]
+
+    assert [one.n for one in replies] == [100, 110, 111, 1_111]
+    assert [round(one.late_share * one.n) for one in replies] == [0, 10, 11, 1_011]
+
+
+def test_an_answer_before_any_version_counts_whatever_has_been_folded() -> None:
+    """It may be answered otherwise tomorrow, which its version None says."""
+    question = ask(PAGE, {"from": day(LAST), "to": day(LAST)}, (LAST + 1) * DAY)
+
+    assert question.version is None
+    assert reply(question, late_store()).n == 11_111
+
+
+def test_a_published_version_gives_the_same_integers_for_ever() -> None:
+    """Whatever is folded afterwards, on its own day, and whenever it is asked for."""
+    storage = stored({(LAST, segment_text(PAGE, {})): [70, 20, 10]})
+    window = {"from": day(LAST), "to": day(LAST), "version": "0"}
+    first = (LAST + 2) * DAY + 2 * 3_600
+    before = reply(ask(PAGE, window, first), storage)
+
+    for days in range(2, 60):
+        now = (LAST + days) * DAY + 2 * 3_600
+        lateness, _ = class_of(PAGE.every, LAST, now)
+        cell = Cell(PAGE.digest, LAST, segment_text(PAGE, {}), lateness)
+        storage.fold(0, [], {cell: [(0, 1_000), (3, 1_000)]})
+
+        assert reply(ask(PAGE, window, now), storage) == before
+
+
+@pytest.mark.parametrize("version", ["1", "3", "4", "-1", "", "01", "latest"])
+def test_a_version_that_is_not_published_is_refused(version: str) -> None:
+    """At most the published one: another could still change."""
+    with pytest.raises(QueryError, match=r"^version"):
+        versions_at((LAST + 2) * DAY + DAY / 2, version=version)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [(0, 5_000), (1, 5_001)],
+        [(0, -5)],
+        [(0, 5), (4, 5)],
+        [(0, 5_000), (1, -1), (2, 5_000)],
+    ],
+)
+def test_a_tally_that_no_reports_can_give_is_named_as_damaged(pairs: list[tuple[int, int]]) -> None:
+    """Not as an error of whoever asked, nor as numbers."""
+    storage = MemoryStorage()
+    storage.fold(0, [], {Cell(PAGE.digest, TODAY, ""): pairs})
+
+    with pytest.raises(DamagedTallyError, match="metric=page: "):
+        reply(ask(PAGE, {}, NOON), storage)

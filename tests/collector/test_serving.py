@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from collector.config import Config
+from collector.embedded import EmbeddedStore
 from collector.errors import ConfigError
 from collector.serving import serve
+from collector.storage.connect import connect
+from tests.support.servers import needs_real, own_keys
 from tests.support.uploads import WRITE_KEY, registry_text
 
 
@@ -28,6 +31,15 @@ def test_a_port_that_somebody_listens_on_is_not_shared(tmp_path: Path) -> None:
             serve(settings, workers=1)
 
 
-def test_a_server_to_which_nobody_could_report_does_not_start(tmp_path: Path) -> None:
+@pytest.mark.real
+@needs_real
+def test_a_server_to_which_nobody_could_report_does_not_start(
+    tmp_path: Path, real_store: EmbeddedStore
+) -> None:
+    keys = own_keys()
+    settings = config(tmp_path, REDIS_URL=real_store.url, HEARSAY_PREFIX=keys.prefix)
+
     with pytest.raises(ConfigError, match=r"^HEARSAY_WRITE_KEY=: must be set"):
-        serve(config(tmp_path), workers=1)
+        serve(settings, workers=1)
+
+    connect(settings).destroy()

@@ -94,6 +94,23 @@ BAD_JSON: dict[str, bytes] = {
 }
 
 WHOLE = as_msgpack(COLUMNS, segment=SEGMENT)
+TEXT = as_json(upload(COLUMNS, segment=SEGMENT))
+# (what is there once, what to put in its place): a key of every object, twice
+TWICE_JSON = {
+    "the version": (b'"v": 1', b'"v": 1, "v": 1'),
+    "the columns": (b'"columns": ', b'"columns": [], "columns": '),
+    "the segment": (b'"segment": ', b'"segment": {}, "segment": '),
+    "a dimension": (b'"platform"', b'"platform": "x", "platform"'),
+    "an epoch": (b'"epoch": 0', b'"epoch": 0, "epoch": 0'),
+    "a key in disguise": (b'"v": 1', b'"v": 1, "\\u0076": 1'),
+    "a dimension in disguise": (b'"platform"', b'"platfor\\u006d": "x", "platform"'),
+}
+TWICE_MSGPACK = {
+    "the version": (b"\x85\xa1v\x01", b"\x86\xa1v\x01\xa1v\x01"),
+    "the version, in a wide map": (b"\x85\xa1v\x01", b"\xde\0\x06\xa1v\x01\xa1v\x01"),
+    "a dimension": (b"\x81\xa8platform", b"\x82\xa8platform\xa1x\xa8platform"),
+    "an epoch": (b"\x83\xa6metric", b"\x84\xa5epoch\x00\xa6metric"),
+}
 BAD_MSGPACK: dict[str, bytes] = {
     "empty": b"",
     "truncated": WHOLE[:-1],
@@ -132,6 +149,35 @@ def test_both_encodings_decode_to_the_same_upload() -> None:
 
 def test_an_upload_without_a_segment_has_none() -> None:
     assert decode(without("segment"), JSON).segment == {}
+
+
+@pytest.mark.parametrize(("once", "twice"), TWICE_JSON.values(), ids=TWICE_JSON)
+def test_json_with_a_key_twice_is_malformed(once: bytes, twice: bytes) -> None:
+    """Readers differ in which of the two they take."""
+    assert once in TEXT
+
+    with pytest.raises(MalformedUploadError, match="a key twice"):
+        decode(TEXT.replace(once, twice, 1), JSON)
+
+
+@pytest.mark.parametrize(("once", "twice"), TWICE_MSGPACK.values(), ids=TWICE_MSGPACK)
+def test_messagepack_with_a_key_twice_is_malformed(once: bytes, twice: bytes) -> None:
+    assert once in WHOLE
+
+    with pytest.raises(MalformedUploadError, match="a key twice"):
+        decode(WHOLE.replace(once, twice, 1), MSGPACK)
+
+
+def test_escapes_are_read_where_no_key_comes_twice() -> None:
+    text = TEXT.replace(b'"mac"', b'"m\\u0061c"').replace(b'"v"', b'"\\u0076"')
+
+    assert decode(text, JSON) == decode(TEXT, JSON)
+
+
+def test_wide_messagepack_maps_are_read_where_no_key_comes_twice() -> None:
+    wide = WHOLE.replace(b"\x85\xa1v", b"\xdf\0\0\0\x05\xa1v").replace(b"\x83", b"\xde\0\x03")
+
+    assert decode(wide, MSGPACK) == decode(WHOLE, MSGPACK)
 
 
 @pytest.mark.parametrize("body", BAD_JSON.values(), ids=BAD_JSON)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 import threading
+from typing import Any
 
 import pytest
 
+from client_sdk.epoch import DAY as SECONDS
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted, encode
 from collector.errors import StorageUnavailableError
@@ -13,9 +16,12 @@ from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.worker import MAX_DELIVERIES, Worker
+from collector.worker import KILLS, MAX_DELIVERIES, Worker
+from tests.support.memory_storage import MemoryStorage
 from tests.support.worker_desk import (
     CELL,
+    DAY,
+    EVERY,
     ITEM_2,
     MECHANISMS,
     METRIC,
@@ -23,6 +29,7 @@ from tests.support.worker_desk import (
     NO_WAIT,
     OF_NEWER_REGISTRY,
     OUT_OF_RANGE,
+    AtMidnight,
     DyingBeforeFold,
     Interfering,
     Overflowing,
@@ -34,7 +41,7 @@ from tests.support.worker_desk import (
 def test_a_step_folds_everything_that_waits(store: RedisStorage) -> None:
     put(store, *[ITEM_2] * 7, encode([Accepted(CELL, bytes([0, 1]))]))
 
-    folded = Worker(store, MECHANISMS).step()
+    folded = Worker(store, MECHANISMS, EVERY).step()
 
     assert folded == 8
     assert counts(store) == [9, 1, 1, 7, 0, 0]
@@ -42,17 +49,17 @@ def test_a_step_folds_everything_that_waits(store: RedisStorage) -> None:
 
 
 def test_a_step_on_an_empty_store_folds_nothing(store: RedisStorage) -> None:
-    assert Worker(store, MECHANISMS).step() == 0
+    assert Worker(store, MECHANISMS, EVERY).step() == 0
 
 
 def test_a_worker_that_dies_between_claim_and_fold_loses_nothing(store: RedisStorage) -> None:
     put(store, *[ITEM_2] * 5)
     with pytest.raises(SystemExit):
-        Worker(DyingBeforeFold(store), MECHANISMS).step()  # type: ignore[arg-type]  # by getattr
+        Worker(DyingBeforeFold(store), MECHANISMS, EVERY).step()  # type: ignore[arg-type]  # by getattr
     backlog = store.backlog()
 
     for _ in range(2):
-        Worker(store, MECHANISMS, pace=NO_WAIT).step()
+        Worker(store, MECHANISMS, EVERY, pace=NO_WAIT).step()
 
     assert backlog == 5
     assert counts(store) == [5, 0, 0, 5, 0, 0]
@@ -60,7 +67,7 @@ def test_a_worker_that_dies_between_claim_and_fold_loses_nothing(store: RedisSto
 
 def test_two_workers_that_steal_from_each_other_fold_once(store: RedisStorage) -> None:
     put(store, *[ITEM_2] * 50)
-    workers = [Worker(store, MECHANISMS, pace=NO_WAIT) for _ in range(2)]
+    workers = [Worker(store, MECHANISMS, EVERY, pace=NO_WAIT) for _ in range(2)]
 
     threads = [threading.Thread(target=fold_until_empty, args=(w, store)) for w in workers]
     for thread in threads:
@@ -80,25 +87,25 @@ def test_entries_folded_by_a_colleague_are_dropped_and_the_rest_tallied_again() 
     store = Interfering(taken=2)
     put(store, *[ITEM_2] * 5)
 
-    folded = Worker(store, MECHANISMS).step()
+    folded = Worker(store, MECHANISMS, EVERY).step()
 
     assert folded == 3
     assert [len(ids) for ids in store.asked] == [5, 3]
-    assert store.counters[CELL] == {0: 3, 3: 3}
+    assert store.tallied[CELL] == {0: 3, 3: 3}
 
 
 def test_a_batch_that_a_colleague_folded_whole_is_forgotten() -> None:
     store = Interfering(taken=5)
     put(store, *[ITEM_2] * 5)
 
-    assert Worker(store, MECHANISMS).step() == 0
+    assert Worker(store, MECHANISMS, EVERY).step() == 0
     assert len(store.asked) == 1
 
 
 def test_a_corrupt_entry_is_set_aside_at_once_and_the_others_fold(store: RedisStorage) -> None:
     put(store, ITEM_2, b"not an entry", b"", ITEM_2[:-1] + b"\xff", ITEM_2)
 
-    Worker(store, MECHANISMS).step()
+    Worker(store, MECHANISMS, EVERY).step()
 
     assert counts(store)[0] == 2
     assert (store.backlog(), store.quarantined()) == (0, 3)
@@ -108,7 +115,7 @@ def test_an_entry_that_cannot_be_folded_blocks_nobody_and_is_set_aside_in_the_en
     store: RedisStorage,
 ) -> None:
     put(store, ITEM_2, OUT_OF_RANGE, ITEM_2)
-    worker = Worker(store, MECHANISMS, pace=NO_WAIT)
+    worker = Worker(store, MECHANISMS, EVERY, pace=NO_WAIT)
 
     worker.step()
     after_one = counts(store)[0], store.backlog(), store.quarantined()
@@ -126,12 +133,12 @@ def test_a_full_counter_stops_its_own_entries_only() -> None:
     other = Cell(METRIC, 4, "")
     store = Overflowing(full=CELL)
     put(store, ITEM_2, encode([Accepted(other, bytes([1]))]))
-    worker = Worker(store, MECHANISMS)
+    worker = Worker(store, MECHANISMS, EVERY)
 
     for _ in range(MAX_DELIVERIES):
         worker.step()
 
-    assert store.counters == {other: {0: 1, 2: 1}}
+    assert store.tallied == {other: {0: 1, 2: 1}}
     assert list(store.aside.values()) == ["TallyOverflowError"]
 
 
@@ -139,12 +146,12 @@ def test_entries_of_a_newer_registry_stay_for_a_newer_worker(
     store: RedisStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(store, ITEM_2, OF_NEWER_REGISTRY)
-    old = Worker(store, MECHANISMS, pace=NO_WAIT)
+    old = Worker(store, MECHANISMS, EVERY, pace=NO_WAIT)
     for _ in range(2 * MAX_DELIVERIES):
         old.step()
     left = counts(store)[0], store.backlog(), store.quarantined()
 
-    new = Worker(store, {**MECHANISMS, NEWER: GRR("1", 2)}, pace=NO_WAIT)
+    new = Worker(store, {**MECHANISMS, NEWER: GRR("1", 2)}, EVERY, pace=NO_WAIT)
     for _ in range(2):
         new.step()
 
@@ -158,7 +165,7 @@ def test_workers_have_names_of_their_own(
 ) -> None:
     for _ in range(2):
         put(store, OF_NEWER_REGISTRY)  # stays with the worker that claimed it
-        Worker(store, MECHANISMS).step()
+        Worker(store, MECHANISMS, EVERY).step()
 
     streams = [keys.stream(shard) for shard in range(store.shards)]
     consumers = [one for s in streams for one in server.call("XINFO", "CONSUMERS", s, "workers")]
@@ -174,7 +181,7 @@ def test_a_shard_that_the_store_refuses_does_not_keep_the_others_waiting(
     server.call("SET", keys.stream(0), "not a stream")
 
     with pytest.raises(StorageUnavailableError):
-        Worker(store, MECHANISMS).step()
+        Worker(store, MECHANISMS, EVERY).step()
 
     server.call("DEL", keys.stream(0))
     assert store.backlog() == 0
@@ -187,9 +194,105 @@ def test_an_entry_whose_counters_are_refused_is_set_aside_after_its_last_try(
     for shard in range(store.shards):
         server.call("LPUSH", keys.tally(shard, CELL), "not counters")
     put(store, ITEM_2)
-    worker = Worker(store, MECHANISMS, pace=NO_WAIT)
+    worker = Worker(store, MECHANISMS, EVERY, pace=NO_WAIT)
 
     for _ in range(MAX_DELIVERIES + 1):
         worker.step()
 
     assert (store.backlog(), store.quarantined()) == (0, 1)
+
+
+class Killing(GRR):
+    """A mechanism whose code ends the process on one payload, as a fault in native code would."""
+
+    def tally(self, payloads: bytes, np: Any) -> Any:
+        if POISON in payloads:
+            raise SystemExit
+        return super().tally(payloads, np)
+
+
+POISON = b"\x04"
+
+
+def test_an_entry_that_kills_its_workers_is_set_aside_and_its_neighbours_are_folded(
+    store: RedisStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often the workers die, only the culprit is set aside: unread, after its last try."""
+    put(store, *[ITEM_2] * 9, encode([Accepted(CELL, POISON)]), *[ITEM_2] * 9)
+    mechanisms = {METRIC: Killing("1", 5)}
+    deaths = 0
+    for _ in range(100):
+        if not store.backlog():
+            break
+        try:
+            Worker(store, mechanisms, EVERY, pace=NO_WAIT).step()
+        except SystemExit:
+            deaths += 1
+
+    assert deaths == MAX_DELIVERIES
+    assert counts(store) == [18, 0, 0, 18, 0, 0]
+    assert (store.backlog(), store.quarantined()) == (0, 1)
+    assert f"is set aside: {KILLS}" in caplog.text
+
+
+def test_an_entry_delivered_too_often_is_not_even_decoded(store: RedisStorage) -> None:
+    """A sound one would have been folded: so it was not looked at."""
+    put(store, ITEM_2)
+    for _ in range(MAX_DELIVERIES):
+        for shard in range(store.shards):
+            store.claim(shard, "dying", 9, 0)
+
+    Worker(store, MECHANISMS, EVERY, pace=NO_WAIT).step()
+
+    assert counts(store) == [0] * 6
+    assert (store.backlog(), store.quarantined()) == (0, 1)
+
+
+def test_a_fold_near_the_end_of_a_counter_has_no_partial_effect_and_alarms(
+    store: RedisStorage, server: Connection, keys: Keys, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ten reports onto 2^63 - 3: no cell and no count changes, and the entry is kept aside."""
+    near_the_end = struct.pack(">4q", *[(1 << 63) - 3] * 4)
+    for shard in range(store.shards):
+        server.call("SET", keys.tally(shard, CELL), near_the_end)
+    put(store, encode([Accepted(CELL, bytes([2]) * 10), Accepted(OTHER, bytes([1]))]))
+    worker = Worker(store, MECHANISMS, EVERY, pace=NO_WAIT)
+
+    for _ in range(MAX_DELIVERIES):
+        worker.step()
+
+    tallies = [server.call("GET", keys.tally(shard, CELL)) for shard in range(store.shards)]
+    assert tallies == [near_the_end] * store.shards
+    assert store.tallies(METRIC, [OTHER.epoch]) == {}
+    assert sum(one.folded.uploads for one in store.counters()) == 0
+    assert (store.backlog(), store.quarantined()) == (0, 1)
+    assert "is set aside: TallyOverflowError" in caplog.text
+
+
+OTHER = Cell(METRIC, 4, "")
+
+
+def test_a_fold_is_of_the_class_of_the_day_on_which_it_happens() -> None:
+    """The day of the store: reports of one entry may be of several classes."""
+    store = MemoryStorage()
+    store.clock = (DAY + 3) * SECONDS
+    columns = [Accepted(Cell(METRIC, DAY + offset, ""), bytes([1])) for offset in (0, 1, 2, 3)]
+    put(store, encode(columns))
+
+    Worker(store, MECHANISMS, {METRIC: "1d"}).step()
+
+    found = {cell.epoch - DAY: cell.lateness for cell in store.tallied}
+    assert found == {0: 1, 1: 1, 2: 0, 3: 0}
+    assert store.counters()[0].late_reports == 2
+
+
+def test_a_fold_that_midnight_overtakes_is_classified_anew() -> None:
+    """Else it would change a version that is already published."""
+    store = AtMidnight()
+    store.clock = (DAY + 2) * SECONDS - 1
+    put(store, encode([Accepted(Cell(METRIC, DAY, ""), bytes([1]))]))
+
+    folded = Worker(store, MECHANISMS, {METRIC: "1d"}).step()
+
+    assert folded == 1
+    assert list(store.tallied) == [Cell(METRIC, DAY, "", 1)]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-
-import pytest
+from dataclasses import replace
 
 from collector.errors import StorageUnavailableError
 from collector.storage.connection import Connection
@@ -14,6 +13,7 @@ from collector.worker import Pace, Worker
 from tests.support.memory_storage import MemoryStorage
 from tests.support.worker_desk import (
     CELL,
+    EVERY,
     ITEM_2,
     MECHANISMS,
     NO_WAIT,
@@ -34,7 +34,7 @@ def test_run_folds_until_it_is_stopped_and_leaves_no_name_behind(
         if len(beats) == 5:
             stop.set()
 
-    Worker(store, MECHANISMS, pace=NO_WAIT, beat=beat).run(stop)
+    Worker(store, MECHANISMS, EVERY, pace=NO_WAIT, beat=beat).run(stop)
 
     streams = [keys.stream(shard) for shard in range(store.shards)]
     assert len(beats) == 5
@@ -56,10 +56,10 @@ def test_run_survives_a_store_that_is_away_and_folds_when_it_is_back() -> None:
         if not store.entries:
             stop.set()
 
-    Worker(store, MECHANISMS, pace=NO_WAIT, beat=beat).run(stop)
+    Worker(store, MECHANISMS, EVERY, pace=NO_WAIT, beat=beat).run(stop)
 
     assert len(rounds) == 5
-    assert store.counters[CELL] == {0: 1, 3: 1}
+    assert store.tallied[CELL] == {0: 1, 3: 1}
 
 
 def test_run_ends_although_the_store_is_away() -> None:
@@ -67,14 +67,14 @@ def test_run_ends_although_the_store_is_away() -> None:
     store.failure = StorageUnavailableError("store: away")
     stop = threading.Event()
 
-    Worker(store, MECHANISMS, pace=NO_WAIT, beat=stop.set).run(stop)
+    Worker(store, MECHANISMS, EVERY, pace=NO_WAIT, beat=stop.set).run(stop)
 
     assert stop.is_set()
 
 
 def test_a_rest_ends_when_the_worker_is_stopped() -> None:
     stop = threading.Event()
-    worker = Worker(MemoryStorage(), MECHANISMS, pace=Pace(idle_s=3_600))
+    worker = Worker(MemoryStorage(), MECHANISMS, EVERY, pace=Pace(idle_s=3_600))
     thread = threading.Thread(target=worker.run, args=(stop,))
     thread.start()
     stop.set()
@@ -83,18 +83,17 @@ def test_a_rest_ends_when_the_worker_is_stopped() -> None:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize(
-    ("count", "entries", "size", "expected"),
-    [
-        (16, 0, 0, 16),  # nothing was there
-        (16, 16, 1_600, 32),  # small ones: twice as many
-        (200, 200, 20_000, 256),  # up to the limit
-        (256, 256, 256 * 1_000_000, 16),  # large ones: as many as aimed at
-        (16, 2, 2 * 20_000_000, 1),  # very large ones: one at a time
-        (1, 1, 0, 2),
-    ],
-)
-def test_pace_follows_the_size_of_entries(
-    count: int, entries: int, size: int, expected: int
+def test_run_forgets_the_names_of_killed_workers(
+    store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
-    assert Pace(batch_bytes=16_000_000).next_count(count, entries, size) == expected
+    """Those that hold nothing; else the list of workers would grow for ever."""
+    for shard in range(store.shards):
+        store.append(shard.to_bytes(8, "big") + bytes(8), 30_000, b"entry", 1)
+        [claimed] = store.claim(shard, "killed", 1, 3_600_000)
+        store.fold(shard, [claimed.id], {CELL: [(0, 1)]})
+    stop = threading.Event()
+
+    Worker(store, MECHANISMS, EVERY, pace=replace(NO_WAIT, forgotten_ms=0), beat=stop.set).run(stop)
+
+    streams = [keys.stream(shard) for shard in range(store.shards)]
+    assert [server.call("XINFO", "CONSUMERS", name, "workers") for name in streams] == [[], []]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -59,6 +62,25 @@ def test_a_long_body_without_a_declared_length_is_refused(site: Site) -> None:
 
 def test_a_long_declared_body_is_refused(site: Site) -> None:
     assert post(site, bytes(2 * MAX_DEVICE_BODY)).status_code == 413
+
+
+def test_bodies_that_stop_half_way_hold_nobody(site: Site) -> None:
+    """Not even more of them than the process has threads."""
+    address = urlsplit(site.url)
+    half = b"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    half += f"Authorization: Bearer {WRITE_KEY}\r\nContent-Length: 99\r\n\r\n{{".encode()
+    with ExitStack() as slow:
+        for _ in range(64):
+            connection = socket.create_connection((address.hostname, address.port), timeout=10)
+            slow.enter_context(connection).sendall(half)
+
+        assert post(site, b"{}").status_code == 400
+
+
+def test_headers_that_are_longer_than_any_honest_ones_are_refused(site: Site) -> None:
+    answer = requests.get(f"{site.url}/livez", headers={"X-Long": "x" * 32_768}, timeout=10)
+
+    assert answer.status_code == 431
 
 
 def test_the_server_still_answers_after_refusals(site: Site) -> None:

@@ -35,6 +35,8 @@ HOMES: Final = {
     "flask": ("collector.web",),
     "werkzeug": ("collector.web",),
     "prometheus_client": ("collector.telemetry",),
+    "pyarrow": ("collector.archive.rows",),
+    "distributed": ("collector.archive.cluster",),
     "requests": ("client_sdk.transport", "collector.demo"),
     "urllib3": ("client_sdk.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import

@@ -1,89 +1,96 @@
-"""A random life of two workers against an oracle: uploads, repeats, deaths, replays, rewinds."""
+"""A random life of three workers against an oracle: uploads, repeats, deaths, replays, rewinds."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 
 from collector.storage import Cell, Claimed
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.tally import merge
 
 METRIC = b"\x01\x02\x03\x04\x05\x06"
 CELL = Cell(METRIC, 0, "")
-WORKERS = ("one", "two")
+WORKERS = ("one", "two", "three")
+ITEMS = 7  # cells of the tally; an entry names the one that it counts in
+DAY = 30_000  # in 2052, so that no server forgets its ids
 
 
 @dataclass
 class FoldModel:
-    """Drives *storage* and remembers which uploads were acknowledged."""
+    """Drives *storage* and remembers which uploads were acknowledged, and what they hold."""
 
     storage: RedisStorage
     server: Connection
     keys: Keys
     chance: random.Random
-    acknowledged: set[bytes] = field(default_factory=set)
+    acknowledged: dict[bytes, int] = field(default_factory=dict)
+    ids: list[bytes] = field(default_factory=list)
     held: dict[tuple[str, int], list[Claimed]] = field(default_factory=dict)
-    last_fold: tuple[int, list[str]] | None = None
+    last_fold: tuple[int, list[Claimed]] | None = None
 
     def live(self, steps: int) -> None:
         """Take *steps* random steps, then let one worker fold whatever is left."""
-        weights = {
-            self.upload: 8,
-            self.claim: 6,
-            self.fold: 6,
-            self.die: 2,
-            self.replay: 2,
-            self.rewind: 1,
-        }
+        weights = {self.upload: 40, self.claim: 25, self.finish: 33, self.rewind: 2}
         for move in self.chance.choices(list(weights), list(weights.values()), k=steps):
             move()
         for shard in range(self.storage.shards):
             while left := self.storage.claim(shard, "last", 100, 0):
-                self.fold_ids(shard, [one.id for one in left])
+                self.fold(shard, left)
+
+    def expected(self) -> list[int]:
+        """Return n and the tally that the acknowledged uploads must give."""
+        counts = Counter(self.acknowledged.values())
+        return [len(self.acknowledged), *(counts[item] for item in range(ITEMS))]
+
+    def found(self) -> list[int]:
+        """Return n and the tally that the store holds."""
+        n, tally = merge(self.storage.tallies(METRIC, [0]).get(CELL, []), ITEMS)
+        return [n, *tally.tolist()]
 
     def upload(self) -> None:
         """Append a new upload or, one time in five, repeat an acknowledged one."""
-        if self.acknowledged and self.chance.random() < 0.2:
-            upload_id = self.chance.choice(sorted(self.acknowledged))
+        if self.ids and self.chance.random() < 0.2:
+            upload_id = self.chance.choice(self.ids)
         else:
             upload_id = self.chance.randbytes(16)
-        first = self.storage.append(upload_id, 30_000, b"entry")
+        item = upload_id[15] % ITEMS
+        first = self.storage.append(upload_id, DAY, bytes([item]), 1)
         assert first == (upload_id not in self.acknowledged)
-        self.acknowledged.add(upload_id)
+        if first:
+            self.ids.append(upload_id)
+            self.acknowledged[upload_id] = item
 
     def claim(self) -> None:
-        """Let a worker claim: also what its colleague still holds."""
+        """Let a worker claim: also what its colleagues still hold."""
         place = self._place()
         _, shard = place
         claimed = self.storage.claim(shard, place[0], self.chance.randint(1, 8), 0)
         self.held.setdefault(place, []).extend(claimed)
 
-    def fold(self) -> None:
-        """Let a worker fold what it holds."""
+    def finish(self) -> None:
+        """Let a worker fold what it holds; 30 % die before, 30 % fold again after a lost answer."""
         place = self._place()
-        held = self.held.pop(place, [])
-        self.fold_ids(place[1], list(dict.fromkeys(one.id for one in held)))
+        held = {one.id: one for one in self.held.pop(place, [])}
+        if not held or self.chance.random() < 0.3:
+            return
+        self.fold(place[1], list(held.values()))
+        if self.last_fold and self.chance.random() < 0.3:
+            self.fold(*self.last_fold)
 
-    def fold_ids(self, shard: int, ids: list[str]) -> None:
-        """Fold *ids* as a worker does: without those that are gone."""
-        while ids:
-            increments = {CELL: [(0, len(ids)), (1, 2 * len(ids))]}
-            self.last_fold = shard, ids
-            missing = self.storage.fold(shard, ids, increments)
+    def fold(self, shard: int, claimed: list[Claimed]) -> None:
+        """Fold *claimed* as a worker does: without those that are gone."""
+        while claimed:
+            counts = Counter(one.entry[0] for one in claimed)
+            pairs = [(0, len(claimed)), *((item + 1, n) for item, n in counts.items())]
+            self.last_fold = shard, claimed
+            missing = self.storage.fold(shard, [one.id for one in claimed], {CELL: pairs})
             if not missing:
                 return
-            ids = [one for one in ids if one not in missing]
-
-    def die(self) -> None:
-        """Let a worker forget what it holds."""
-        self.held.pop(self._place(), None)
-
-    def replay(self) -> None:
-        """Repeat the last fold, as after a lost answer."""
-        if self.last_fold:
-            self.fold_ids(*self.last_fold)
+            claimed = [one for one in claimed if one.id not in missing]
 
     def rewind(self) -> None:
         """Set the group back to the beginning, as failovers have done."""

@@ -6,73 +6,137 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from collector.storage import Cell, Claimed, Increments, Sealed, Tallies
+from collector.errors import ClassEndedError
+from collector.storage import (
+    MAX_CLAIM,
+    Cell,
+    Claimed,
+    Count,
+    Counters,
+    Increments,
+    Sealed,
+    Tallies,
+)
 
 
 class MemoryStorage:
-    """One shard, one process.  ``failure``, if set, is raised by every method."""
+    """One shard, one process.  ``failure``, if set, is raised by every method.
+
+    ``clock`` is its time, in Unix seconds: long ago, so that nothing is late unless a test says so.
+    """
 
     shards = 1
 
     def __init__(self) -> None:
         self.failure: Exception | None = None
+        self.memory_share: float | None = None
+        self.clock = 0
         self.seen: set[tuple[int, bytes]] = set()
         self.entries: dict[str, bytes] = {}
-        self.counters: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self.reports: dict[str, int] = {}
+        self.tallied: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self.aside: dict[str, str] = {}
+        self.spared: list[str] = []
+        self._counts: dict[str, Count] = defaultdict(Count)
+        self._late = 0
         self._appended = 0
 
     def prepare(self) -> None:
         self.ping()
 
-    def append(self, upload_id: bytes, sealed_day: int, entry: bytes) -> bool:
+    def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
         self.ping()
         if (sealed_day, upload_id) in self.seen:
             return False
         self.seen.add((sealed_day, upload_id))
         self._appended += 1
-        self.entries[f"1-{self._appended}"] = entry
+        name = f"1-{self._appended}"
+        self.entries[name], self.reports[name] = entry, reports
+        self._count("accepted", 1, reports)
         return True
 
     def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
         return [self.append(*upload) for upload in uploads]
 
-    def claim(self, shard: int, consumer: str, count: int, min_idle_ms: int) -> list[Claimed]:
+    def claim(
+        self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
+    ) -> list[Claimed]:
         self.ping()
         return [Claimed(name, entry, 1) for name, entry in list(self.entries.items())[:count]]
 
-    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+    def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
+        self.ping()
+        self.spared += ids
+
+    def now(self, shard: int) -> int:
+        self.ping()
+        return self.clock
+
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
         self.ping()
         missing = tuple(name for name in ids if name not in self.entries)
         if missing:
             return missing
+        if ending is not None and self.clock >= ending:
+            raise ClassEndedError("store: a class of lateness has ended")
         for name in ids:
             del self.entries[name]
         for cell, pairs in increments.items():
             for index, delta in pairs:
-                self.counters[cell][index] += delta
+                self.tallied[cell][index] += delta
+        reports = {cell: dict(pairs).get(0, 0) for cell, pairs in increments.items()}
+        self._count("folded", len(ids), sum(reports.values()))
+        self._late += sum(n for cell, n in reports.items() if cell.lateness)
         return ()
 
-    def tallies(self, metric: bytes, epochs: Iterable[int]) -> Tallies:
+    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
         self.ping()
         wanted = set(epochs)
         return {
-            (cell.epoch, cell.segment): [_packed(counters)]
-            for cell, counters in self.counters.items()
+            cell: [_packed(counters)]
+            for cell, counters in self.tallied.items()
             if cell.metric == metric and cell.epoch in wanted
+            if latest is None or cell.lateness <= latest
         }
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         self.ping()
+        if self.entries.pop(entry_id, None) is None:
+            return False
         self.aside[entry_id] = reason
-        return self.entries.pop(entry_id, None) is not None
+        self._count("quarantined", 1, self.reports[entry_id])
+        return True
 
     def retire(self, consumer: str) -> None:
         self.ping()
 
+    def sweep(self, idle_ms: int) -> int:
+        self.ping()
+        return 0
+
+    def counters(self) -> list[Counters]:
+        self.ping()
+        return [
+            Counters(
+                accepted=self._counts["accepted"],
+                folded=self._counts["folded"],
+                quarantined=self._counts["quarantined"],
+                dropped=self._counts["dropped"],
+                late_reports=self._late,
+                stream=len(self.entries),
+                aside=len(self.aside),
+            )
+        ]
+
     def backlog(self) -> int:
         self.ping()
         return len(self.entries)
+
+    def memory(self) -> float | None:
+        self.ping()
+        return self.memory_share
 
     def quarantined(self) -> int:
         return len(self.aside)
@@ -83,6 +147,10 @@ class MemoryStorage:
 
     def destroy(self) -> None:
         self.__init__()  # type: ignore[misc]  # forget everything, as a new store
+
+    def _count(self, state: str, uploads: int, reports: int) -> None:
+        old = self._counts[state]
+        self._counts[state] = Count(old.uploads + uploads, old.reports + reports)
 
 
 def _packed(counters: dict[int, int]) -> bytes:

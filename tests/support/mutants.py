@@ -38,11 +38,10 @@ class SwappedPQ(SUE):
 
 
 class DoubledEpsilon(GRR):
-    """The coin of twice the epsilon."""
+    """The coin of twice the epsilon, under the channel of one."""
 
-    @cached_property
-    def channel(self) -> Channel:
-        return GRR(2 * self.epsilon, self.domain_size).channel
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        return GRR(2 * self.epsilon, self.domain_size).randomize(value, randomness)
 
 
 class OffByOne(GRR):
@@ -158,7 +157,7 @@ class WrongSubset(SubsetSelection):
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         others = [item for item in range(self.domain_size) if item != value]
-        holds = randomness.bernoulli(self.holding)
+        holds = randomness.bernoulli(self.truth)
         chosen = [others.pop(randomness.uniform(len(others))) for _ in range(self.subset_size - 1)]
         return self.pack_subset([*chosen, value] if holds else chosen)
 

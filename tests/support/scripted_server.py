@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Final
+
+ECHO: Final = "echo"  # the answer that repeats the last word of the command …
+LATE: Final = b"late"  # … after a time, if that is this one
+TOO_LATE: Final = 0.05  # seconds
 
 
 class ScriptedServer(socketserver.ThreadingTCPServer):
@@ -34,7 +40,16 @@ class _Handler(socketserver.StreamRequestHandler):
             self.server.commands.append(command)
             if self.server.answer is None:
                 return
+            if self.server.answer == ECHO:
+                self._echo(command[-1])
+                continue
             self.wfile.write(f"-{self.server.answer}\r\n".encode())
+
+    def _echo(self, text: bytes) -> None:
+        if text == LATE:
+            time.sleep(2 * TOO_LATE)
+        with suppress(OSError):  # who asked has hung up
+            self.wfile.write(b"+" + text + b"\r\n")
 
     def _read(self) -> list[bytes]:
         count = self.rfile.readline()

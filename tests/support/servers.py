@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pytest
 from collector.config import STANDARD, VOLATILE
 from collector.embedded import PATH, WHEEL, EmbeddedStore, launch
 from collector.storage.connection import Connection, Part
-from collector.storage.keys import Keys
+from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage
 
 SHARDS = 2
@@ -23,6 +23,7 @@ needs_real = pytest.mark.skipif(
     os.environ.get("HEARSAY_TESTS_NO_REAL") == "1", reason="HEARSAY_TESTS_NO_REAL=1"
 )
 REAL = pytest.param("real", marks=[pytest.mark.real, needs_real])
+CLUSTER = pytest.param("cluster", marks=[pytest.mark.real, needs_real])
 
 
 @contextmanager
@@ -55,31 +56,42 @@ class RecordingConnection(Connection):
         self._inner = inner
         self.commands: list[tuple[Part, ...]] = []
 
+    def nodes(self) -> Sequence[Connection]:
+        inner = self._inner.nodes()
+        return [self] if len(inner) == 1 else inner
+
     def call(self, *command: Part) -> Any:
         self.commands.append(command)
         return self._inner.call(*command)
 
-    def call_many(self, commands: Any) -> list[Any]:
+    def call_many(self, commands: Any, replicas: int = 0) -> list[Any]:
         self.commands += commands
-        return self._inner.call_many(commands)
+        return self._inner.call_many(commands, replicas)
 
 
 class AcknowledgingStorage(RedisStorage):
     """The control: a fold that takes the acknowledgement for its token, and so counts twice."""
 
     _SCRIPT = """
+        local acknowledged = 0
         for i = 4, #ARGV do
-          if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
-            redis.call('BITFIELD', KEYS[2], 'INCRBY', 'i64', '#0', 1)
-          end
+          acknowledged = acknowledged + redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
+        end
+        if acknowledged == 0 then return {} end
+        for index, delta in string.gmatch(ARGV[3], '(%d+) (%-?%d+)') do
+          redis.call('BITFIELD', KEYS[2], 'INCRBY', 'i64', '#' .. index, delta)
         end
         redis.call('SADD', KEYS[3], ARGV[2])
         return {}
     """
 
-    def fold(self, shard: int, ids: Any, increments: Any) -> tuple[str, ...]:
-        [cell] = increments
+    def fold(
+        self, shard: int, ids: Any, increments: Any, ending: int | None = None
+    ) -> tuple[str, ...]:
+        [(cell, pairs)] = increments.items()
         keys = self._keys
         names = keys.stream(shard), keys.tally(shard, cell), keys.cells(shard, cell.metric, 0)
-        self._call("EVAL", self._SCRIPT, 3, *names, "workers", cell.segment, "", *ids)
+        text = " ".join(f"{index} {delta}" for index, delta in pairs)
+        member = member_of(cell)
+        self._call("EVAL", self._SCRIPT, 3, *names, "workers", member, text, *ids)
         return ()

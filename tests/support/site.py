@@ -69,7 +69,9 @@ class Site:
 
 
 @contextmanager
-def running_site(folder: Path, registry: Path, write_key: str, read_token: str) -> Iterator[Site]:
+def running_site(
+    folder: Path, registry: Path, write_key: str, read_token: str, gateway_key: str | None = None
+) -> Iterator[Site]:
     """Run a collector for *registry* on loopback until the block ends."""
     with Children() as children, launch(None, folder) as store:
         port = free_port(0)
@@ -80,6 +82,7 @@ def running_site(folder: Path, registry: Path, write_key: str, read_token: str) 
             "HEARSAY_WRITE_KEY": write_key,
             "HEARSAY_READ_TOKEN": read_token,
             "HEARSAY_PORT": str(port),
+            **({} if gateway_key is None else {"HEARSAY_GATEWAY_KEY": gateway_key}),
         }
         children.start("serve", environment)
         url = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""A disk of one megabyte, for tests of what happens when it is full or cannot be written."""
+"""A small disk, for tests of what happens when it is full or cannot be written."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SIZE = 1024 * 1024  # bytes
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """Mount a file system of SIZE at *folder* until the block ends, or skip the test."""
+def small_disk(folder: Path, size: int = SIZE) -> Iterator[Path]:
+    """Mount a file system of *size* bytes at *folder* until the block ends, or skip the test."""
     folder.mkdir()
-    options = f"size={SIZE},mode=700"
+    options = f"size={size},mode=700"
     try:
         subprocess.run(
             ["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True, capture_output=True

@@ -9,7 +9,7 @@ from typing import Final
 from collector.storage import Claimed
 from collector.storage.redis import RedisStorage
 from collector.tally import merge
-from tests.support.fold_model import METRIC
+from tests.support.fold_model import CELL, METRIC
 
 DAY: Final = 30_000  # in 2052, so that no server forgets its ids
 NOBODY_LEFT_IT: Final = 3_600_000  # milliseconds
@@ -22,7 +22,7 @@ def pack(*counters: int) -> bytes:
 def queue_one(store: RedisStorage, entry: bytes = b"entry") -> tuple[int, str]:
     """Append and claim one entry; return its shard and id."""
     upload_id = secrets.token_bytes(16)
-    store.append(upload_id, DAY, entry)
+    store.append(upload_id, DAY, entry, 1)
     shard = int.from_bytes(upload_id[:8], "big") % store.shards
     claimed = store.claim(shard, "first", 10, NOBODY_LEFT_IT)
     return shard, claimed[-1].id
@@ -37,6 +37,6 @@ def claim_all(store: RedisStorage, consumer: str = "any") -> list[Claimed]:
 
 
 def total(store: RedisStorage, size: int = 1) -> tuple[int, list[int]]:
-    vectors = store.tallies(METRIC, [0]).get((0, ""), [])
+    vectors = store.tallies(METRIC, [0]).get(CELL, [])
     n, tally = merge(vectors, size)
     return n, tally.tolist()

@@ -17,8 +17,8 @@ from client_sdk.report import Column, base64url
 TODAY = (date(2026, 3, 4) - date(1970, 1, 1)).days  # a Wednesday
 NOON = TODAY * DAY + DAY / 2  # Unix time
 UPLOAD_ID = bytes(range(16))
-WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (
-    f"{name}-for-tests-0123456789" for name in ("device", "gateway", "read")
+WRITE_KEY, GATEWAY_KEY, READ_TOKEN, ADMIN_TOKEN = (
+    f"{name}-for-tests-0123456789" for name in ("device", "gateway", "read", "admin")
 )
 
 REGISTRY = """

@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
+from client_sdk.epoch import ONCE
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted, encode
 from collector.errors import TallyOverflowError
-from collector.storage import Cell, Claimed, Increments
+from collector.storage import MAX_CLAIM, Cell, Claimed, Increments
 from collector.storage.redis import RedisStorage
 from collector.tally import merge
 from collector.worker import Pace
@@ -17,6 +18,7 @@ from tests.support.memory_storage import MemoryStorage
 METRIC, NEWER = b"\x01" * 6, b"\x02" * 6
 CELL = Cell(METRIC, 3, "")
 MECHANISMS = {METRIC: GRR("1", 5)}
+EVERY = {METRIC: ONCE, NEWER: ONCE}
 DAY = 30_000
 NO_WAIT = Pace(min_idle_ms=0, idle_s=0, first_retry_s=0, last_retry_s=0)
 ITEM_2 = encode([Accepted(CELL, bytes([2]))])
@@ -26,12 +28,12 @@ OF_NEWER_REGISTRY = encode([Accepted(CELL, bytes([2])), Accepted(Cell(NEWER, 3, 
 
 def put(store: RedisStorage | MemoryStorage, *entries: bytes) -> None:
     for entry in entries:
-        store.append(secrets.token_bytes(16), DAY, entry)
+        store.append(secrets.token_bytes(16), DAY, entry, 1)
 
 
 def counts(store: RedisStorage) -> list[int]:
     """Return n and the tally of CELL."""
-    n, tally = merge(store.tallies(METRIC, [3]).get((3, ""), []), 5)
+    n, tally = merge(store.tallies(METRIC, [3]).get(CELL, []), 5)
     return [n, *tally.tolist()]
 
 
@@ -44,7 +46,9 @@ class DyingBeforeFold:
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
 
-    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
         raise SystemExit
 
 
@@ -56,12 +60,14 @@ class Interfering(MemoryStorage):
         self.taken = taken
         self.asked: list[list[str]] = []
 
-    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
         self.asked.append(list(ids))
         for name in list(self.entries)[: self.taken]:
             del self.entries[name]
         self.taken = 0
-        return super().fold(shard, ids, increments)
+        return super().fold(shard, ids, increments, ending)
 
 
 class Overflowing(MemoryStorage):
@@ -72,12 +78,24 @@ class Overflowing(MemoryStorage):
         self.full = full
         self.deliveries = 0
 
-    def claim(self, shard: int, consumer: str, count: int, min_idle_ms: int) -> list[Claimed]:
+    def claim(
+        self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
+    ) -> list[Claimed]:
         self.deliveries += 1
         claimed = super().claim(shard, consumer, count, min_idle_ms)
         return [Claimed(one.id, one.entry, self.deliveries) for one in claimed]
 
-    def fold(self, shard: int, ids: Sequence[str], increments: Increments) -> tuple[str, ...]:
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
         if self.full in increments:
             raise TallyOverflowError("store: a counter would leave its range")
-        return super().fold(shard, ids, increments)
+        return super().fold(shard, ids, increments, ending)
+
+
+class AtMidnight(MemoryStorage):
+    """A store whose clock goes on by a second whenever it is asked."""
+
+    def now(self, shard: int) -> int:
+        self.clock += 1
+        return self.clock - 1

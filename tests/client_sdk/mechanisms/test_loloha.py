@@ -10,9 +10,9 @@ from typing import TypeAlias, cast
 import pytest
 
 from client_sdk.errors import InvalidParameterError, InvalidValueError
-from client_sdk.longitudinal import permanent_randomness
 from client_sdk.mechanisms.loloha import LOLOHA
 from client_sdk.mechanisms.olh import OLH
+from client_sdk.permanent import permanent_randomness
 from client_sdk.randomness import Randomness
 from tests.support.enumeration import Untouchable, distribution, exp_below
 from tests.support.replay import Replay

@@ -35,7 +35,7 @@ from tests.client_sdk.mechanisms import (
     test_privacy_law,
 )
 from tests.support import mutants
-from tests.support.sampling_path import ROOT, faults_on_path
+from tests.support.sampling_path import ROOT, faults_on_path, sources
 from tests.support.vectors import Small
 
 PROJECT: Final = Path(__file__).parents[3]
@@ -51,8 +51,8 @@ BYTES: Final = test_exhaustive_bytes.byte_strings_follow_the_law
 
 def exact_path(kind: type[Any]) -> None:
     """Hold the sampling path of *kind* to integers, fractions and the primitives."""
-    source = textwrap.dedent(inspect.getsource(kind))
-    assert faults_on_path({"planted.py": source}, {ROOT}) == {}
+    planted = {"planted.py": textwrap.dedent(inspect.getsource(kind))}
+    assert faults_on_path({**sources(kind.name), **planted}, {ROOT}) == {}
 
 
 class Bug(NamedTuple):

@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pytest
 
-from client_sdk.mechanisms import Channel, FrequencyOracle
+from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.grr import GRR
@@ -133,12 +133,12 @@ class _RoundedUp(GRR):
 
 
 class _AsIfOneFewer(GRR):
-    """Planted fault: k - 2 for k - 1, the channel of a domain with one item fewer."""
+    """Planted fault: k - 2 for k - 1, the coin of a domain with one item fewer."""
 
-    @cached_property
-    def channel(self) -> Channel:
-        p = GRR(self.epsilon, self.domain_size - 1).channel.p
-        return Channel(p, (1 - p) / (self.domain_size - 1))
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        other = randomness.uniform(self.domain_size - 1)
+        kept = randomness.bernoulli(GRR(self.epsilon, self.domain_size - 1).channel.p)
+        return bytes([value if kept else other + (other >= value)])
 
 
 class _HalfNoise(DiscreteLaplace):

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from client_sdk.errors import InvalidTallyError, InvalidValueError
-from client_sdk.longitudinal import permanent_randomness
 from client_sdk.mechanisms import Channel
 from client_sdk.mechanisms._regression import nnls, regress
 from client_sdk.mechanisms.rappor import RAPPOR
+from client_sdk.permanent import permanent_randomness
 from client_sdk.randomness import Randomness
 from tests.support.enumeration import Untouchable, distribution, exp_below
 from tests.support.replay import Replay

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 from importlib import import_module
 from pathlib import Path
@@ -11,24 +10,12 @@ import pytest
 
 import client_sdk.mechanisms
 from client_sdk.mechanisms import load, names
-from tests.support.sampling_path import ROOT, faults_on_path, inexact, path_functions
+from tests.support.sampling_path import PRIMITIVES, ROOT, faults_on_path, path_nodes, sources
 from tests.support.vectors import FOLDER
 
 HERE = Path(client_sdk.mechanisms.__file__).parent
 
 every_name = pytest.mark.parametrize("name", names())
-
-
-def sources(name: str) -> dict[str, str]:
-    """Return the text of every file that the sampling path of a mechanism can touch."""
-    files = [HERE / f"{name}.py", *HERE.glob("_*.py"), HERE.parent / "randomness.py"]
-    return {file.name: file.read_text("utf-8") for file in files}
-
-
-def primitives() -> set[str]:
-    """Return the names of all functions of the randomness module."""
-    tree = ast.parse((HERE.parent / "randomness.py").read_text("utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
 @every_name
@@ -66,12 +53,12 @@ def test_names_lists_the_files_of_the_folder_sorted() -> None:
 
 @every_name
 def test_the_sampling_path_holds_no_float_and_no_other_chance(name: str) -> None:
-    assert faults_on_path(sources(name), {ROOT, *primitives()}) == {}
+    assert faults_on_path(sources(name), {ROOT, *PRIMITIVES}) == {}
 
 
 @every_name
 def test_the_sampling_path_reaches_the_mechanism_the_grid_and_the_primitives(name: str) -> None:
-    reached = path_functions(sources(name), {ROOT})
+    reached = path_nodes(sources(name), {ROOT})
 
     assert {place.split(":")[0] for place in reached} >= {f"{name}.py", "randomness.py"}
     assert not {"debias", "predict", "worst_variance"} & {p.split(":")[1] for p in reached}
@@ -81,18 +68,71 @@ def test_the_sampling_path_reaches_the_mechanism_the_grid_and_the_primitives(nam
     ("planted", "fault"),
     [
         ("p = 0.5", "float literal 0.5"),
-        ("p = float(self.p)", "call of float"),
+        ("p = float(self.p)", "use of float"),
         ("p = math.exp(1)", "math.exp"),
-        ("p = random.random()", "use of random"),
-        ("p = np.random.rand()", "use of np"),
+        ("p = sqrt(value)", "use of sqrt"),
+        ("p = list(map(sqrt, [value]))", "use of sqrt"),
+        ("p = value / 3", "quotient value / 3"),
+        ("value /= 3", "quotient value /= 3"),
+        ("p = value ** -1", "quotient value ** (-1)"),
+        ("p = round(value)", "use of round"),
+        ("p = random.random()", "random.random"),
+        ("p = np.random.rand()", "np.random"),
+        ("p = time.time_ns()", "time.time_ns"),
+        ("p = os.urandom(1)", "os.urandom"),
+        ("p = hash(value)", "use of hash"),
         ("import random", "import of random"),
     ],
 )
 def test_a_planted_float_or_foreign_chance_is_found_two_calls_away(
     planted: str, fault: str
 ) -> None:
-    text = f"def randomize(self):\n    step(self)\ndef step(self):\n    {planted}\n"
+    text = (
+        "from math import sqrt\ndef randomize(self, value):\n    step(self, value)\n"
+        f"def step(self, value: int):\n    {planted}\n"
+    )
 
-    reached = path_functions({"planted.py": text}, {ROOT})
+    found = faults_on_path({"planted.py": text}, {ROOT})
 
-    assert fault in inexact(reached["planted.py:step"])
+    assert fault in found["planted.py:step"]
+
+
+@pytest.mark.parametrize("rate", ["RATE = 0.25", "RATE: Final = 0.25", "RATE = 1 / 4"])
+def test_a_planted_constant_of_the_module_is_found_where_the_path_mentions_it(rate: str) -> None:
+    text = f"{rate}\nUNUSED = 0.5\ndef randomize(self, value):\n    return value < RATE\n"
+
+    found = faults_on_path({"planted.py": text}, {ROOT})
+
+    assert list(found) == ["planted.py:RATE"]
+
+
+def test_a_planted_default_of_a_parameter_is_found() -> None:
+    text = "def randomize(self, value, rate=0.25):\n    return value < rate\n"
+
+    assert faults_on_path({"planted.py": text}, {ROOT}) == {
+        "planted.py:randomize": ["float literal 0.25"]
+    }
+
+
+def test_quotients_of_fractions_are_exact_and_no_fault() -> None:
+    text = (
+        "class Channel:\n    p: Fraction\n"
+        "def truth(self) -> Fraction:\n    return self.p / 3\n"
+        "def randomize(self, value: Fraction):\n"
+        "    p, q = self.p, 3\n    return (1 - p) / q + value / 2 + 1 / truth(self)\n"
+    )
+
+    assert faults_on_path({"planted.py": text}, {ROOT}) == {}
+
+
+def test_a_fault_planted_in_the_sibling_of_a_mechanism_is_found() -> None:
+    files = sources("padding_sampling")
+    sound = files["oue.py"]
+    body = sound.replace(
+        "        self.require_item(value)\n", "        self.require_item(value / 3)\n"
+    )
+
+    found = faults_on_path({**files, "oue.py": body}, {ROOT})
+
+    assert body != sound
+    assert found == {"oue.py:randomize": ["quotient value / 3"]}

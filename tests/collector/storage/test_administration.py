@@ -29,7 +29,7 @@ def test_tallies_return_each_segment_and_epoch_of_the_metric_and_window(
 
     found = store.tallies(METRIC, [-1, 3])
 
-    assert found == {(e, s): [pack(1)] for e in (-1, 3) for s in segments}
+    assert found == {Cell(METRIC, e, s): [pack(1)] for e in (-1, 3) for s in segments}
 
 
 def test_tallies_hold_one_vector_of_each_shard(store: RedisStorage) -> None:
@@ -37,7 +37,7 @@ def test_tallies_hold_one_vector_of_each_shard(store: RedisStorage) -> None:
         shard, entry_id = queue_one(store)
         store.fold(shard, [entry_id], {CELL: [(0, 1), (i + 1, 1)]})
 
-    assert len(store.tallies(METRIC, [0])[0, ""]) == store.shards
+    assert len(store.tallies(METRIC, [0])[CELL]) == store.shards
     assert total(store, 40) == (40, [1] * 40)
 
 
@@ -50,7 +50,7 @@ def test_quarantine_keeps_the_entry_and_takes_it_from_the_workers(
 
     [[_, fields]] = server.call("XRANGE", keys.quarantine(shard), "-", "+")
     assert moved == [True, False]
-    assert fields == [b"reason", b"why", b"e", b"poison"]
+    assert fields == [b"reason", b"why", b"n", b"1", b"e", b"poison"]
     assert (store.backlog(), store.quarantined()) == (0, 1)
     assert store.claim(shard, "second", 1, 0) == []
 
@@ -70,7 +70,7 @@ def test_retire_forgets_a_consumer_only_when_it_holds_nothing(
 
 def test_every_entry_is_folded_quarantined_or_in_the_backlog(store: RedisStorage) -> None:
     for _ in range(6):
-        store.append(secrets.token_bytes(16), DAY, b"entry")
+        store.append(secrets.token_bytes(16), DAY, b"entry", 1)
     (first_shard, first), (second_shard, second) = queue_one(store), queue_one(store)
     store.fold(first_shard, [first], {CELL: [(0, 1)]})
     store.quarantine(second_shard, second, "why")
@@ -92,20 +92,22 @@ def test_destroy_leaves_the_keys_of_others(
     queue_one(store)
     store.destroy()
 
-    assert server.call("EXISTS", keys.shard_count, keys.stream(0), keys.stream(1)) == 0
+    ours = keys.shard_count, keys.stream(0), keys.stream(1), keys.counters(0)
+    assert [server.call("EXISTS", name) for name in ours] == [0] * 4
     assert server.call("GETDEL", f"{keys.prefix}-other:x") == b"theirs"
 
 
 def test_a_store_is_ready_if_an_append_would_be_taken(store: RedisStorage) -> None:
     store.ping()
 
-    assert store.append(secrets.token_bytes(16), DAY, b"entry")
+    assert store.append(secrets.token_bytes(16), DAY, b"entry", 1)
 
 
 def test_a_store_without_the_function_library_is_not_ready(
     store: RedisStorage, server: Connection
 ) -> None:
-    server.call("FUNCTION", "FLUSH")
+    for node in server.nodes():
+        node.call("FUNCTION", "FLUSH")
 
     with pytest.raises(NotPreparedError):
         store.ping()
@@ -121,7 +123,7 @@ def test_a_store_that_is_out_of_memory_is_not_ready(
         with pytest.raises(StorageFullError):
             store.ping()
         with pytest.raises(StorageFullError):
-            store.append(secrets.token_bytes(16), DAY, b"entry")
+            store.append(secrets.token_bytes(16), DAY, b"entry", 1)
     finally:
         server.call("CONFIG", "SET", "maxmemory", "0")
 
@@ -130,13 +132,16 @@ def test_a_late_start_does_not_replace_a_later_library(
     store: RedisStorage, server: Connection
 ) -> None:
     later = "redis.register_function('hearsay_version', function() return 999 end)"
-    server.call("FUNCTION", "LOAD", "REPLACE", f"#!lua name=hearsay\n{later}")
+    for node in server.nodes():
+        node.call("FUNCTION", "LOAD", "REPLACE", f"#!lua name=hearsay\n{later}")
     try:
         store.prepare()
 
-        assert server.call("FCALL", "hearsay_version", 0) == 999
+        versions = [node.call("FCALL", "hearsay_version", 0) for node in server.nodes()]
+        assert set(versions) == {999}
     finally:
-        server.call("FUNCTION", "FLUSH")  # the server is shared with other tests
+        for node in server.nodes():
+            node.call("FUNCTION", "FLUSH")  # the server is shared with other tests
         store.prepare()
 
 

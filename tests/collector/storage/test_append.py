@@ -6,6 +6,7 @@ import secrets
 
 import pytest
 
+from collector.storage import Sealed
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
@@ -13,7 +14,7 @@ from tests.support.stored import DAY, claim_all
 
 
 def test_append_queues_an_upload_once_however_often_it_is_sent(store: RedisStorage) -> None:
-    first = [store.append(b"a" * 16, DAY, b"entry") for _ in range(3)]
+    first = [store.append(b"a" * 16, DAY, b"entry", 1) for _ in range(3)]
 
     assert first == [True, False, False]
     assert [one.entry for one in claim_all(store)] == [b"entry"]
@@ -22,24 +23,24 @@ def test_append_queues_an_upload_once_however_often_it_is_sent(store: RedisStora
 def test_append_many_equals_appending_one_by_one(store: RedisStorage) -> None:
     ids = [secrets.token_bytes(16) for _ in range(5)]
 
-    first = store.append_many([(i, DAY, i) for i in (*ids, ids[0], ids[4])])
+    first = store.append_many([Sealed(i, DAY, i, 1) for i in (*ids, ids[0], ids[4])])
 
     assert first == [True] * 5 + [False] * 2
     assert sorted(one.entry for one in claim_all(store)) == sorted(ids)
 
 
 def test_append_remembers_ids_by_day_of_sealing(store: RedisStorage) -> None:
-    store.append(b"a" * 16, DAY, b"entry")
+    store.append(b"a" * 16, DAY, b"entry", 1)
 
-    assert store.append(b"a" * 16, DAY + 1, b"entry")
-    assert not store.append(b"a" * 16, DAY, b"entry")
+    assert store.append(b"a" * 16, DAY + 1, b"entry", 1)
+    assert not store.append(b"a" * 16, DAY, b"entry", 1)
 
 
 def test_append_forgets_ids_at_the_end_of_a_day_whenever_they_came(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
     for last in range(3):
-        store.append(bytes(15) + bytes([last]), DAY, b"entry")
+        store.append(bytes(15) + bytes([last]), DAY, b"entry", 1)
     ends = {
         server.call("EXPIRETIME", keys.seen(shard, DAY))
         for shard in range(store.shards)
@@ -51,7 +52,7 @@ def test_append_forgets_ids_at_the_end_of_a_day_whenever_they_came(
 
 def test_append_keeps_no_time_of_arrival(store: RedisStorage, server: Connection) -> None:
     for _ in range(20):
-        store.append(secrets.token_bytes(16), DAY, b"entry")
+        store.append(secrets.token_bytes(16), DAY, b"entry", 1)
 
     assert {one.id.split("-")[0] for one in claim_all(store)} == {"1"}
 
@@ -63,6 +64,6 @@ def test_append_that_cannot_queue_remembers_nothing(
     server.call("SET", keys.stream(0), "not a stream")
 
     with pytest.raises(OSError, match="store"):
-        store.append(b"\0" * 16, DAY, b"entry")
+        store.append(b"\0" * 16, DAY, b"entry", 1)
 
     assert server.call("EXISTS", keys.seen(0, DAY)) == 0

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 
 import fakeredis
 import pytest
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from collector.config import STANDARD, VOLATILE
 from collector.embedded import EmbeddedStore
@@ -18,11 +22,11 @@ from collector.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from collector.storage import Cell
+from collector.storage import Cell, Sealed
 from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.scripted_server import scripted_server
+from tests.support.scripted_server import ECHO, LATE, TOO_LATE, scripted_server
 from tests.support.servers import fake_connection, needs_real, own_keys, real_server
 
 CANARY = b"canary-payload"
@@ -41,7 +45,7 @@ def test_a_server_that_is_away_is_told_as_such_without_the_secret(nobody: str) -
     store = RedisStorage(Connection.open(nobody), own_keys(), VOLATILE)
 
     with pytest.raises(StorageUnavailableError) as caught:
-        store.append(b"a" * 16, 20_000, CANARY)
+        store.append(b"a" * 16, 20_000, CANARY, 1)
 
     assert "secret" not in str(caught.value)
     assert "canary" not in str(caught.value)
@@ -51,10 +55,24 @@ def test_a_command_without_an_answer_is_repeated_a_bounded_number_of_times() -> 
     with scripted_server(answer=None) as server:
         store = RedisStorage(Connection.open(server.url), own_keys(), VOLATILE)
         with pytest.raises(StorageUnavailableError):
-            store.append(b"a" * 16, 20_000, b"entry")
+            store.append(b"a" * 16, 20_000, b"entry", 1)
 
     assert len(server.commands) == 1 + RETRIES
     assert server.commands[0] == server.commands[-1]
+
+
+def test_a_late_answer_is_never_taken_for_that_of_the_next_command() -> None:
+    """Else an upload would be acknowledged that nobody has stored."""
+    with scripted_server(ECHO) as server:
+        never = Retry(NoBackoff(), 0)
+        client = Redis.from_url(server.url, protocol=2, socket_timeout=TOO_LATE, retry=never)
+        connection = Connection(client)
+        with pytest.raises(StorageUnavailableError):
+            connection.call_many([("GET", "soon"), ("GET", LATE), ("GET", "after")])
+        time.sleep(4 * TOO_LATE)
+
+        assert connection.call_many([("GET", "a"), ("GET", "b")]) == [b"a", b"b"]
+        connection.close()
 
 
 @pytest.mark.parametrize("url", ["http://host", "host:6379", "redis://host:port-of-secret/0"])
@@ -69,7 +87,7 @@ def test_a_store_that_was_not_prepared_says_what_to_run(keys: Keys) -> None:
     store = RedisStorage(fake_connection(), keys, VOLATILE)
 
     with pytest.raises(NotPreparedError, match="hearsay init"):
-        store.append(b"a" * 16, 20_000, b"entry")
+        store.append(b"a" * 16, 20_000, b"entry", 1)
     with pytest.raises(NotPreparedError, match="hearsay init"):
         store.claim(0, "one", 1, 0)
 
@@ -102,7 +120,12 @@ def test_an_error_in_a_batch_is_raised_without_the_payload(
     server.call("SET", keys.seen(0, 20_000), "not a set")
 
     with pytest.raises(StorageUnavailableError) as caught:
-        store.append_many([(bytes(16), 20_000, CANARY), (bytes(7) + b"\1" * 9, 20_000, CANARY)])
+        store.append_many(
+            [
+                Sealed(bytes(16), 20_000, CANARY, 1),
+                Sealed(bytes(7) + b"\1" * 9, 20_000, CANARY, 1),
+            ]
+        )
 
     assert "canary" not in str(caught.value)
     assert store.backlog() == 1
@@ -127,12 +150,12 @@ def test_full_memory_stops_the_intake_and_never_the_worker(own_server: EmbeddedS
     connection = Connection.open(own_server.url)
     store = RedisStorage(connection, Keys("full", 1), STANDARD)
     store.prepare()
-    store.append(bytes(16), 20_000, b"entry")
-    store.append(b"\1" * 16, 20_000, b"poison")
+    store.append(bytes(16), 20_000, b"entry", 1)
+    store.append(b"\1" * 16, 20_000, b"poison", 1)
     connection.call("CONFIG", "SET", "maxmemory", "1")
 
     with pytest.raises(StorageFullError):
-        store.append(b"\2" * 16, 20_000, b"entry")
+        store.append(b"\2" * 16, 20_000, b"entry", 1)
     entry, poison = store.claim(0, "one", 10, 0)
     folded = store.fold(0, [entry.id], {CELL: [(0, 1)]})
     moved = store.quarantine(0, poison.id, "why")
@@ -141,5 +164,5 @@ def test_full_memory_stops_the_intake_and_never_the_worker(own_server: EmbeddedS
     assert (folded, moved) == ((), True)
     assert store.backlog() == 0
     connection.call("CONFIG", "SET", "maxmemory", "0")
-    assert store.append(b"\2" * 16, 20_000, b"entry")
+    assert store.append(b"\2" * 16, 20_000, b"entry", 1)
     connection.close()

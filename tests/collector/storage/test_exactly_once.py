@@ -10,7 +10,7 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from tests.support.fold_model import CELL, FoldModel
-from tests.support.servers import AcknowledgingStorage, own_keys, profile_of
+from tests.support.servers import REAL, AcknowledgingStorage, own_keys, profile_of
 from tests.support.stored import NOBODY_LEFT_IT, queue_one, total
 
 
@@ -81,15 +81,54 @@ def fold_rewind_fold(store: RedisStorage, server: Connection, keys: Keys) -> Non
         store.fold(shard, [claimed.id], {CELL: [(0, 1)]})
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_two_workers_fold_each_acknowledged_upload_once_in_any_life(
-    store: RedisStorage, server: Connection, keys: Keys, seed: int
+# Steps of a life; fakeredis takes a millisecond for each.
+LIVES = {"fake": 300, "real": 3_000, "cluster": 3_000}
+
+
+@pytest.fixture
+def steps(server_kind: str) -> int:
+    """Return how long a life is on this kind of server."""
+    return LIVES[server_kind]
+
+
+def test_three_workers_fold_each_acknowledged_upload_once_in_any_life(
+    store: RedisStorage, server: Connection, keys: Keys, steps: int
 ) -> None:
-    model = FoldModel(store, server, keys, random.Random(seed))
+    """Deaths before the fold, replays and rewinds leave the tally of the acknowledged uploads."""
+    model = FoldModel(store, server, keys, random.Random(1))
 
-    model.live(steps=300)
+    model.live(steps)
 
-    n = len(model.acknowledged)
-    assert n > 50
-    assert total(store) == (n, [2 * n])
-    assert store.backlog() == 0
+    assert len(model.ids) > steps / 5
+    assert model.found() == model.expected()
+    assert (store.backlog(), sum(one.drift for one in store.counters())) == (0, 0)
+
+
+def test_a_life_with_a_fold_guarded_by_acknowledgement_is_caught(
+    server: Connection, server_kind: str, steps: int
+) -> None:
+    """The control: the same life finds the fold that takes the acknowledgement for its token."""
+    keys = own_keys()
+    control = AcknowledgingStorage(server, keys, profile_of(server_kind))
+    control.prepare()
+    model = FoldModel(control, server, keys, random.Random(1))
+
+    model.live(steps)
+
+    assert model.found()[0] > model.expected()[0]
+    control.destroy()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server_kind", [REAL], indirect=True)
+def test_no_upload_of_a_hundred_thousand_steps_is_lost_or_counted_twice(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    """The same law over 10^5 steps."""
+    model = FoldModel(store, server, keys, random.Random(2))
+
+    model.live(100_000)
+
+    assert len(model.ids) > 30_000
+    assert model.found() == model.expected()
+    assert (store.backlog(), sum(one.drift for one in store.counters())) == (0, 0)

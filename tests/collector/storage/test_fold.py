@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.errors import TallyOverflowError
+from collector.errors import ClassEndedError, TallyOverflowError
 from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
@@ -83,3 +83,32 @@ def test_fold_adds_thousands_of_counters_in_any_order(store: RedisStorage) -> No
 
     n, tally = total(store, 20_000)
     assert {i: c for i, c in enumerate([n, *tally]) if c} == dict(pairs)
+
+
+def test_fold_of_a_class_that_has_ended_changes_nothing(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    """The store's own clock decides, in the same step as the fold."""
+    shard, entry_id = queue_one(store)
+    before = store.counters()
+
+    with pytest.raises(ClassEndedError):
+        store.fold(shard, [entry_id], {CELL: [(0, 1)]}, ending=store.now(shard))
+
+    assert store.counters() == before
+    assert store.tallies(METRIC, [0]) == {}
+    assert store.fold(shard, [entry_id], {CELL: [(0, 1)]}, ending=store.now(shard) + 60) == ()
+
+
+def test_tallies_of_each_class_are_kept_apart(store: RedisStorage) -> None:
+    """A query takes the classes of its version, and no others."""
+    cells = [Cell(METRIC, 0, "a:b", lateness) for lateness in range(5)]
+    for cell in cells:
+        shard, entry_id = queue_one(store)
+        store.fold(shard, [entry_id], {cell: [(0, 1 + cell.lateness)]})
+
+    found = {latest: store.tallies(METRIC, [0], latest) for latest in (0, 2, None)}
+
+    assert found[0] == {cells[0]: [pack(1)]}
+    assert found[2] == {cell: [pack(1 + cell.lateness)] for cell in cells[:3]}
+    assert found[None] == {cell: [pack(1 + cell.lateness)] for cell in cells}

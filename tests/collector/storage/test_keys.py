@@ -33,18 +33,24 @@ def test_keys_of_one_step_share_a_tag_and_carry_the_prefix(
     store.prepare()
     cells = [Cell(METRIC, e, s) for e in (1, 2) for s in ("", "odd={9}")]
     for _ in range(12):
-        store.append(secrets.token_bytes(16), 30_000, b"entry")
+        store.append(secrets.token_bytes(16), 30_000, b"entry", 1)
     for shard in range(store.shards):
         first, *others = store.claim(shard, "one", 20, 3_600_000)
         store.quarantine(shard, first.id, "why")
         store.fold(shard, [one.id for one in others], {cell: [(0, 1)] for cell in cells})
+        store.now(shard)
     store.retire("one")
+    store.sweep(0)
     store.destroy()
 
-    steps = [c for c in recording.commands if c[0] == "FCALL" and c[1] != "hearsay_version"]
+    steps = [c for c in recording.commands if c[0] == "FCALL" and c[2]]
     declared = {command[1]: command[3 : 3 + int(command[2])] for command in steps}
     assert set(declared) == {
-        f"hearsay_{step}" for step in ("append", "fold", "quarantine", "retire")
+        f"hearsay_{step}"
+        for step in (
+            *("append_counted", "claim", "fold_counted", "quarantine_counted"),
+            *("retire", "sweep", "now"),
+        )
     }
     for command in steps:
         names = command[3 : 3 + int(command[2])]
@@ -77,3 +83,16 @@ def test_keys_refuse_a_prefix_that_could_move_a_tag_or_match_others(prefix: str)
 def test_keys_refuse_no_shards() -> None:
     with pytest.raises(ConfigError, match="shards=0"):
         Keys("hearsay", 0)
+
+
+@pytest.mark.parametrize("segment", ["", "a=b", "odd={9}:x=* y\n", "land=Österreich", ":", "0:"])
+def test_the_key_of_a_tally_tells_its_shard_and_cell(segment: str) -> None:
+    """So that a scan of the keys knows what it has found; other keys are none of its business."""
+    keys = Keys("hearsay", 4)
+    cell = Cell(METRIC, -7, segment, 3)
+
+    assert keys.place_of(keys.tally(2, cell)) == (2, cell)
+    assert keys.index_of(keys.cells(2, METRIC, -7)) == (2, METRIC, -7)
+    assert keys.place_of(keys.cells(2, METRIC, -7)) is None
+    assert keys.index_of(keys.tally(2, cell)) is None
+    assert keys.place_of(keys.stream(0)) is None

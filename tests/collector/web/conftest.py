@@ -13,8 +13,16 @@ from flask.testing import FlaskClient
 
 from collector.config import Config
 from collector.web import create_app
+from tests.support.memory_credentials import MemoryCredentials
 from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import GATEWAY_KEY, NOON, READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.uploads import (
+    ADMIN_TOKEN,
+    GATEWAY_KEY,
+    NOON,
+    READ_TOKEN,
+    WRITE_KEY,
+    registry_text,
+)
 
 MakeApp: TypeAlias = Callable[..., Flask]
 
@@ -25,7 +33,13 @@ def storage() -> MemoryStorage:
 
 
 @pytest.fixture
-def make_app(storage: MemoryStorage, tmp_path: Path) -> MakeApp:
+def credentials() -> MemoryCredentials:
+    """The keys and tokens of the store: none yet."""
+    return MemoryCredentials()
+
+
+@pytest.fixture
+def make_app(storage: MemoryStorage, credentials: MemoryCredentials, tmp_path: Path) -> MakeApp:
     """Return a factory of applications: registry *text* and changed settings are arguments."""
 
     def make(text: str | None = None, **settings: Any) -> Flask:
@@ -37,9 +51,10 @@ def make_app(storage: MemoryStorage, tmp_path: Path) -> MakeApp:
                 "HEARSAY_WRITE_KEY": WRITE_KEY,
                 "HEARSAY_GATEWAY_KEY": GATEWAY_KEY,
                 "HEARSAY_READ_TOKEN": READ_TOKEN,
+                "HEARSAY_ADMIN_TOKEN": ADMIN_TOKEN,
             }
         )
-        return create_app(replace(config, **settings), storage, lambda: NOON)
+        return create_app(replace(config, **settings), storage, lambda: NOON, credentials)
 
     return make
 

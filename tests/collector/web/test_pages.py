@@ -8,11 +8,13 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from client_sdk.epoch import DAY, epoch_of
 from client_sdk.registry import Registry
 from collector.storage import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.support.memory_storage import MemoryStorage
 from tests.support.uploads import (
+    NOON,
     READ_TOKEN,
     TODAY,
     WRITE_KEY,
@@ -138,3 +140,21 @@ def test_an_open_page_is_open_only_under_the_names_of_this_machine(
     client = make_app(open_dashboard=True).test_client()
 
     assert client.get("/", headers={"Host": host}).status_code == status
+
+
+def test_a_damaged_tally_costs_only_the_answer_of_its_own_metric(
+    client: FlaskClient, storage: MemoryStorage
+) -> None:
+    """The page shows the others; the API names the damage, as a problem document."""
+    store_reports(storage, REGISTRY)
+    theme = REGISTRY.metric("theme")
+    week = epoch_of(theme.every, NOON - 7 * DAY)
+    storage.fold(0, [], {Cell(theme.digest, week, ""): [(0, 5_000), (1, 5_001)]})
+
+    page = overview(client)
+    answer = client.get("/v1/metrics/theme/estimate", headers=bearer(READ_TOKEN))
+
+    assert "12,000 reports" in page.text
+    assert page.text.count("hearsay fsck") == 1
+    assert answer.status_code == 500
+    assert "urn:hearsay:problem:damaged-tally" in answer.text

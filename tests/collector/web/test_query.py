@@ -30,7 +30,11 @@ ESTIMATE = "/v1/metrics/page/estimate"
 
 def fold(storage: MemoryStorage) -> None:
     known = Catalog([REGISTRY]).by_digest
-    Worker(storage, {digest: one.mechanism for digest, one in known.items()}).step()
+    Worker(
+        storage,
+        {digest: one.mechanism for digest, one in known.items()},
+        {digest: one.every for digest, one in known.items()},
+    ).step()
 
 
 def send(client: FlaskClient, number: int, payloads: bytes, **segment: str) -> None:

@@ -11,23 +11,26 @@ from flask.testing import FlaskClient
 from collector.errors import StorageUnavailableError
 from tests.collector.web.conftest import MakeApp
 from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.uploads import ADMIN_TOKEN, GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
 
-OPEN, WRITE, READ = "open", "write", "read"
+OPEN, WRITE, READ, STATE = "open", "write", "read", "state"
 # Every route with the credential it needs.  A new route is added here, or a test fails.
 ROUTES: Final = {
     ("POST", "/v1/reports"): WRITE,
     ("GET", "/v1/metrics"): READ,
     ("GET", "/v1/metrics/<name>/estimate"): READ,
     ("GET", "/"): READ,
+    ("GET", "/metrics"): STATE,
+    ("GET", "/v1/openapi.json"): OPEN,
     ("GET", "/livez"): OPEN,
     ("GET", "/readyz"): OPEN,
     ("GET", "/static/<path:filename>"): OPEN,
 }
 ALLOWED: Final = {
-    OPEN: {"", WRITE_KEY, GATEWAY_KEY, READ_TOKEN, "nobody-knows-this-one"},
+    OPEN: {"", WRITE_KEY, GATEWAY_KEY, READ_TOKEN, ADMIN_TOKEN, "nobody-knows-this-one"},
     WRITE: {WRITE_KEY, GATEWAY_KEY},
     READ: {READ_TOKEN},
+    STATE: {ADMIN_TOKEN},
 }
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
@@ -68,7 +71,7 @@ def test_a_route_is_open_to_its_credential_and_to_no_other(
     headers = bearer(secret) if secret else {}
     response = client.open(address(rule), method=method, headers=headers, buffered=True)
 
-    assert (response.status_code != 401) == (secret in ALLOWED[need])
+    assert (response.status_code not in (401, 403)) == (secret in ALLOWED[need])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_the_scheme_of_a_credential_is_read_in_any_case(client: FlaskClient) -> 
 
 
 def test_without_keys_and_tokens_nothing_but_open_routes_answers(make_app: MakeApp) -> None:
-    client = make_app(write_keys={}, read_tokens=frozenset()).test_client()
+    client = make_app(credentials={}).test_client()
 
     statuses = {
         route: client.open(address(route[1]), method=route[0], headers=bearer("")).status_code
@@ -130,7 +133,7 @@ def test_every_answer_carries_the_security_headers(
     [
         ("GET", "/nothing", 404),
         ("GET", "/v1/metrics/", 404),
-        ("GET", "//v1/metrics", 404),
+        ("GET", "/v1//metrics", 404),
         ("GET", "/static/../app.py", 404),
         ("GET", "/static/%2e%2e/app.py", 404),
         ("GET", "/v1/reports", 405),
@@ -188,6 +191,6 @@ def test_a_process_lives_whatever_its_store_does(
 
 
 def test_readiness_says_how_many_entries_wait(client: FlaskClient, storage: MemoryStorage) -> None:
-    storage.append(b"a" * 16, 1, b"entry")
+    storage.append(b"a" * 16, 1, b"entry", 1)
 
     assert client.get("/readyz").get_json() == {"status": "ok", "backlog": 1}

@@ -1,0 +1,183 @@
+"""``hearsay archive`` and ``hearsay refold``: keep folded reports in files, and fold them again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from client_sdk.epoch import day_of, day_of_date
+from client_sdk.registry import Registry
+
+from ..config import HA, STANDARD, Config
+from ..errors import ConfigError
+from .root import explained, main
+
+if TYPE_CHECKING:
+    from ..archive.folder import Folder
+    from ..archive.refold import Engine
+    from ..catalog import Catalog
+
+
+def _catalog(config: Config) -> Catalog:
+    from ..catalog import Catalog
+
+    return Catalog([Registry.from_file(path) for path in config.registry_paths])
+
+
+def _folder(path: str) -> Folder:
+    from ..archive.folder import Folder
+
+    if not path:
+        rule = "must be set: nothing is archived by default"
+        raise ConfigError("HEARSAY_ARCHIVE", "", rule)
+    return Folder(Path(path))
+
+
+@main.group(invoke_without_command=True)
+@click.option(
+    "--every", type=click.IntRange(1, 86_400), help="Go on, with so many seconds between two runs."
+)
+@click.pass_context
+@explained
+def archive(context: click.Context, every: int | None) -> None:
+    """Write what was folded to HEARSAY_ARCHIVE, and delete what is older than its limit."""
+    if context.invoked_subcommand:
+        return
+    config = Config.from_env()
+    _archive_once(config)
+    while every:
+        time.sleep(every)
+        _archive_once(config)
+
+
+def _archive_once(config: Config) -> None:
+    from ..archive.drain import SETTLE, drain
+    from ..storage.connect import archive_queue
+
+    folder = _folder(config.archive)
+    metrics = _catalog(config).by_digest
+    mechanisms = {digest: metric.mechanism for digest, metric in metrics.items()}
+    rest = SETTLE if config.profile in (STANDARD, HA) else 0.0
+    written = drain(archive_queue(config), folder, mechanisms, lambda: time.sleep(rest))
+    click.echo(f"{written} files written, {_prune(folder, config.archive_days)} deleted")
+
+
+@archive.command()
+@click.option(
+    "--days",
+    type=click.IntRange(0, 3_650),
+    help="Days after the fold that are kept; HEARSAY_ARCHIVE_DAYS.",
+)
+@explained
+def prune(days: int | None) -> None:
+    """Delete what was folded longer ago than the limit, and write nothing."""
+    config = Config.from_env()
+    deleted = _prune(_folder(config.archive), config.archive_days if days is None else days)
+    click.echo(f"{deleted} files deleted")
+
+
+def _prune(folder: Folder, days: int) -> int:
+    with folder.locked():
+        return folder.prune(day_of(time.time()) - days)
+
+
+@main.command()
+@click.option("--archive", "path", default="", help="Folder of the archive; HEARSAY_ARCHIVE.")
+@click.option("--scheduler", help="Address of a Dask scheduler; a local cluster if left out.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 256),
+    default=os.cpu_count() or 1,
+    help="Of the local cluster; as many as there are processors.",
+)
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="First day of which all folds are archived, where it began later than the store.",
+)
+@click.option("--print", "as_rows", is_flag=True, help="Print the tallies, and ask no store.")
+@click.option(
+    "--restore", is_flag=True, help="Add the tallies to a store that took the place of a lost one."
+)
+@explained
+def refold(
+    path: str,
+    scheduler: str | None,
+    threads: int,
+    since: datetime | None,
+    as_rows: bool,
+    restore: bool,
+) -> None:
+    """Recompute the tallies from the archive; exit status 1 if the store holds others."""
+    from ..archive.cluster import refold as run
+
+    config = Config.from_env()
+    folder = _folder(path or config.archive)
+
+    engine = partial(run, scheduler=scheduler, threads=threads)
+    if as_rows:
+        _print(config, folder, engine)
+    elif restore:
+        _restore(config, folder, engine)
+    else:
+        _compare(config, folder, engine, since)
+
+
+def _print(config: Config, folder: Folder, engine: Engine) -> None:
+    """Print one JSON object a cell and shard."""
+    from ..archive.refold import tallies_of
+    from ..tally import merge
+
+    metrics = _catalog(config).by_digest
+    for (shard, cell), vector in sorted(tallies_of(folder, metrics, engine).items()):
+        metric = metrics[cell.metric]
+        n, tally = merge([vector], metric.mechanism.tally_size)
+        row = {
+            "metric": metric.name,
+            "digest": cell.metric.hex(),
+            "epoch": cell.epoch,
+            "segment": cell.segment,
+            "lateness": cell.lateness,
+            "shard": shard,
+            "n": n,
+            "tally": tally.tolist(),
+        }
+        click.echo(json.dumps(row))
+
+
+def _restore(config: Config, folder: Folder, engine: Engine) -> None:
+    from ..archive.refold import restore
+    from ..storage.connect import archive_queue
+
+    added, known = restore(archive_queue(config), folder, _catalog(config).by_digest, engine)
+    click.echo(f"{added} cells added, {known} had been added before")
+
+
+def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | None) -> None:
+    from ..archive.refold import compare
+    from ..storage.connect import archive_queue, inspect
+
+    found = compare(
+        archive_queue(config),
+        inspect(config),
+        folder,
+        _catalog(config).by_digest,
+        engine,
+        today=day_of(time.time()),
+        since=None if since is None else day_of_date(since.replace(tzinfo=UTC).date()),
+    )
+    for difference in found.differences:
+        click.echo(difference)
+    click.echo(
+        f"{found.compared} cells compared, {found.left_out} left out;"
+        f" {found.unarchived} reports were folded without an archive"
+    )
+    if found.differences:
+        raise click.ClickException(f"{len(found.differences)} cells differ")

@@ -1,0 +1,121 @@
+"""``hearsay keys``: make, list and revoke keys and tokens."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from ..config import Config
+from ..credentials import KINDS, MAX_READ_DAYS, ROLES, VIEWER
+from .root import explained, main
+
+if TYPE_CHECKING:
+    from ..issuing import Wish
+    from ..storage.credentials import CredentialStore
+
+_HEADINGS = ("id", "kind", "role", "app", "metrics", "expires", "reports a day", "state", "label")
+
+
+@main.group()
+def keys() -> None:
+    """Make, list and revoke keys and tokens; REDIS_URL must name a user who may."""
+
+
+@keys.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--app", help="App of a registry; needed if there are several.")
+@click.option("--metric", "metrics", multiple=True, help="Only this one; may be repeated.")
+@click.option(
+    "--role", type=click.Choice(ROLES), help=f"What a read token opens; {VIEWER} by default."
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    help=f"Days it is good for; a write key for ever, others {MAX_READ_DAYS}, by default.",
+)
+@click.option("--quota", type=click.IntRange(1), help="Reports a UTC day, of a write key.")
+@click.option("--label", default="", help="For whom or what, to be shown in the list.")
+@explained
+def create(
+    kind: str,
+    app: str | None,
+    metrics: tuple[str, ...],
+    role: str | None,
+    days: int | None,
+    quota: int | None,
+    label: str,
+) -> None:
+    """Make a key or token and print it, this once: only its digest is kept."""
+    from ..issuing import Wish
+
+    secret, name = _issue(Wish(kind, app, metrics, role, days, quota, label))
+    click.echo(secret)
+    click.echo(f"id {name}; it works within 5 s, and is not shown again", err=True)
+
+
+@keys.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@explained
+def show(as_json: bool) -> None:
+    """List all keys and tokens of the store, revoked ones too; none of their secrets."""
+    from ..issuing import day_text, listed
+
+    rows = []
+    for name, state, one in listed(_store(Config.from_env()), _today()):
+        chosen = None if one.metrics is None else sorted(one.metrics)
+        rows.append({**asdict(one), "id": name, "state": state, "metrics": chosen})
+        rows[-1]["expires"] = day_text(one.expires)
+    if as_json:
+        click.echo(json.dumps({"credentials": rows}))
+        return
+    lines = [_HEADINGS, *(_cells(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())
+
+
+@keys.command()
+@click.argument("id")
+@explained
+def revoke(id: str) -> None:
+    """Revoke the key or token ID of the list: within 5 s nothing accepts it."""
+    from ..issuing import revoke as end
+
+    one = end(id, _store(Config.from_env()))
+    click.echo(f"revoked: {one.kind} {id}")
+
+
+def _cells(row: dict[str, object]) -> tuple[str, ...]:
+    metrics = row["metrics"]
+    listed_metrics = ",".join(metrics) if isinstance(metrics, list) else "all"
+    app, role, quota = row["app"] or "all", row["role"] or "-", row["quota"] or "-"
+    parts = (row["id"], row["kind"], role, app, listed_metrics, row["expires"], quota)
+    return tuple(map(str, (*parts, row["state"], row["label"])))
+
+
+def _issue(wish: Wish) -> tuple[str, str]:
+    from client_sdk.registry import Registry
+
+    from ..catalog import Catalog
+    from ..issuing import issue
+
+    config = Config.from_env()
+    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    return issue(wish, _store(config), catalog, _today())
+
+
+def _store(config: Config) -> CredentialStore:
+    from ..storage.credentials import open_credentials
+
+    return open_credentials(config)
+
+
+def _today() -> int:
+    from client_sdk.epoch import day_of
+
+    return day_of(time.time())

@@ -1,0 +1,73 @@
+"""``hearsay fsck`` and ``hearsay quarantine``: check the store, and decide what is set aside."""
+
+from __future__ import annotations
+
+import click
+
+from client_sdk.registry import Registry
+
+from ..config import Config
+from .root import explained, main
+
+
+@main.command()
+@explained
+def fsck() -> None:
+    """Compare what the store holds with what it has counted; exit status 1 if they differ."""
+    from ..catalog import Catalog
+    from ..fsck import fsck as findings
+    from ..storage.connect import inspect
+
+    config = Config.from_env()
+    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    inspection = inspect(config)
+    faults = 0
+    for finding in findings(inspection, catalog.by_digest):
+        faults += 1
+        click.echo(finding)
+    for shard, one in enumerate(inspection.counters()):
+        states = ("accepted", "folded", "pending", "quarantined", "dropped")
+        counts = ((state, getattr(one, state)) for state in states)
+        text = ", ".join(f"{count.reports} {state}" for state, count in counts)
+        click.echo(f"shard={shard}: reports {text}; {one.late_reports} folded late")
+    if faults:
+        raise click.ClickException(f"{faults} faults")
+
+
+@main.group()
+def quarantine() -> None:
+    """Work with the uploads that were set aside."""
+
+
+@quarantine.command("list")
+@explained
+def list_entries() -> None:
+    """List what is set aside: name, reports, bytes, reason."""
+    from ..quarantine import listed, name_of
+    from ..storage.connect import inspect
+
+    for one in listed(inspect(Config.from_env())):
+        click.echo(f"{name_of(one)}  {one.reports}  {len(one.entry)}  {one.reason}")
+
+
+@quarantine.command()
+@click.argument("entries", nargs=-1, required=True)
+@explained
+def retry(entries: tuple[str, ...]) -> None:
+    """Queue ENTRIES again, or "all", for instance after mending what refused them."""
+    from ..quarantine import retry as run
+    from ..storage.connect import inspect
+
+    click.echo(f"{run(inspect(Config.from_env()), entries)} queued again")
+
+
+@quarantine.command()
+@click.argument("entries", nargs=-1, required=True)
+@click.confirmation_option(prompt="Their reports will never be counted. Go on?")
+@explained
+def drop(entries: tuple[str, ...]) -> None:
+    """Delete ENTRIES, or "all"; their number stays in the counts."""
+    from ..quarantine import drop as run
+    from ..storage.connect import inspect
+
+    click.echo(f"{run(inspect(Config.from_env()), entries)} dropped")

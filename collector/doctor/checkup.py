@@ -1,0 +1,130 @@
+"""Gather the state that `hearsay doctor` judges, and check settings without a store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from client_sdk.registry import Registry
+
+from ..catalog import Catalog
+from ..config import HIDDEN, VOLATILE, Config, is_loopback
+from ..credentials import REPORT, Credential, parse
+from ..errors import CredentialError, RefusedByStoreError, StorageUnavailableError
+from ..lint import warnings
+from ..storage.activity import open_activity
+from ..storage.connect import open_connection
+from ..storage.credentials import CredentialStore, open_credentials
+from ..storage.diagnosis import diagnose
+from ..storage.keys import Keys
+from ..telemetry.activity import alive_among
+from .examine import examine
+from .findings import FAULT, GOOD, NOTE, WARNING, Finding
+from .state import State
+
+_SECRET = {"redis_url", "query_url"}  # settings that may hold a password
+
+
+def check_deployment(config: Config) -> list[Finding]:
+    """Return what is found by asking the store; that it does not answer is a finding, too."""
+    catalog = _catalog(config)
+    diagnosis = diagnose(config)
+    try:
+        servers = diagnosis.servers()
+        shards, profile = diagnosis.recorded()
+        state = State(
+            servers=servers,
+            shards=diagnosis.shards(),
+            recorded_shards=shards,
+            recorded_profile=profile,
+            credentials=_credentials(config, open_credentials(config)),
+            alive=_alive(config),
+            metrics=tuple(catalog),
+            now=time.time(),
+        )
+    except StorageUnavailableError as error:
+        why = "uploads are answered 503 until it does; devices keep them and send again"
+        step = "look whether the server runs, and at REDIS_URL, user and password"
+        return [Finding(FAULT, "store", str(error), why, step)]
+    return [Finding(GOOD, "store", f"{len(servers)} servers answer"), *examine(config, state)]
+
+
+def check_settings(config: Config) -> list[Finding]:
+    """Return what can be said of *config* and its files without asking anybody.
+
+    Raises: ConfigError, RegistryError: the collector would not start.
+    """
+    catalog = _catalog(config)
+    Keys(config.prefix, config.shards)
+    for url in (config.redis_url, config.query_url):
+        open_connection(url)
+    return [
+        Finding(GOOD, "registry", f"{len(tuple(catalog))} metrics"),
+        *_of_settings(config),
+        *_of_registries(catalog, datetime.now(UTC).date()),
+    ]
+
+
+def shown(config: Config) -> Iterator[str]:
+    """Yield each setting as it took effect, secrets left out."""
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if field.name == "credentials":
+            value = f"{len(value)} of the environment"
+        yield f"{field.name} = {HIDDEN if field.name in _SECRET else value}"
+
+
+def _of_settings(config: Config) -> Iterator[Finding]:
+    if config.profile == VOLATILE:
+        why = "all reports are gone when the store restarts"
+        yield Finding(WARNING, "profile", "volatile", why, "set HEARSAY_PROFILE=strict")
+    if not is_loopback(config.host):
+        why = "keys and tokens are readable on their way without TLS"
+        step = "let a proxy that ends TLS be the only one to reach it"
+        yield Finding(NOTE, "host", f"listens on {config.host}", why, step)
+    if not any(REPORT in one.scopes for one in config.credentials.values()):
+        step = "set HEARSAY_WRITE_KEY_FILE, unless hearsay keys has made one"
+        yield Finding(NOTE, "keys", "the environment has no write key", next=step)
+    heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
+    if heartbeat and not os.access(Path(heartbeat).parent, os.W_OK):
+        why = "the worker would not start"
+        what = f"HEARSAY_HEARTBEAT={heartbeat}: its folder cannot be written"
+        yield Finding(FAULT, "heartbeat", what, why, "name a file in a folder that is there")
+
+
+def _of_registries(catalog: Catalog, today: date) -> Iterator[Finding]:
+    step = "see hearsay registry check"
+    for text in warnings(catalog.registries[0], today):
+        what = text.strip().removeprefix("warning: ")
+        yield Finding(NOTE, "registry", what, next=step)
+
+
+def _catalog(config: Config) -> Catalog:
+    return Catalog([Registry.from_file(path) for path in config.registry_paths])
+
+
+def _alive(config: Config) -> Mapping[str, int] | None:
+    """Return how many processes live, by role; None if their signs may not be read."""
+    try:
+        return alive_among(open_activity(config), time.time())
+    except RefusedByStoreError:
+        return None
+
+
+def _credentials(config: Config, store: CredentialStore) -> dict[bytes, Credential] | None:
+    """Return the credentials of environment and store; None if they may not be read."""
+    try:
+        records = store.records()
+    except RefusedByStoreError:
+        return None
+    known = dict(config.credentials)
+    for digest, record in records.items():
+        try:
+            known[digest] = parse(record)
+        except CredentialError:  # opens nothing; hearsay keys list shows it
+            continue
+    return known

@@ -1,0 +1,60 @@
+"""Checks of what people have granted and asked, and of the days on which that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from client_sdk.epoch import DAY, day_of, day_of_date
+
+from ..config import Config
+from ..credentials import ADMIN, OPERATE, REPORT, id_of
+from .findings import FAULT, GOOD, NOTE, WARNING, Finding
+from .state import INIT, State
+
+SOON_DAYS: Final = 14  # days before the end of a metric or token at which a person should know
+
+
+def keys(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether somebody can report, and somebody can watch."""
+    if state.credentials is None:
+        yield Finding(NOTE, "keys", "may not be read by this user", next=INIT)
+        return
+    good = [one for one in state.credentials.values() if one.is_good(day_of(state.now))]
+    if not any(REPORT in one.scopes for one in good):
+        why = "every upload is answered 401"
+        step = "run hearsay keys create write"
+        yield Finding(FAULT, "keys", "no write key is good", why, step)
+    else:
+        yield Finding(GOOD, "keys", f"{len(good)} keys and tokens are good")
+    if not any(OPERATE in one.scopes for one in good):
+        step = f"run hearsay keys create {ADMIN}, or set HEARSAY_ADMIN_TOKEN_FILE"
+        yield Finding(NOTE, "keys", "no token opens /metrics", "nothing can be watched", step)
+
+
+def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
+    """Look for keys and tokens that end soon."""
+    today = day_of(state.now)
+    for digest, one in (state.credentials or {}).items():
+        if one.expires is not None and one.is_good(today) and one.expires - today <= SOON_DAYS:
+            what = f"{one.kind} {id_of(digest)} is good for {one.expires - today} days more"
+            step = "make its successor with hearsay keys create, and hand it over"
+            yield Finding(WARNING, "keys", what, "who uses it will be refused", step)
+
+
+def registry(config: Config, state: State) -> Iterator[Finding]:
+    """Look for metrics that have expired or soon will."""
+    now = state.now / DAY
+    left = {metric.name: day_of_date(metric.expires) + 1 - now for metric in state.metrics}
+    ended = sorted(name for name, days in left.items() if days <= 0)
+    soon = sorted(name for name, days in left.items() if 0 < days <= SOON_DAYS)
+    why = "devices record nothing after the day in expires"
+    if ended:
+        step = "give them a later date in the registry, or take them out"
+        yield Finding(NOTE, "registry", f"expired: {', '.join(ended)}", why, step)
+    if soon:
+        step = "decide whether to ask on, and set a later date"
+        what = f"expires within {SOON_DAYS} days: {', '.join(soon)}"
+        yield Finding(WARNING, "registry", what, why, step)
+    if not soon:
+        yield Finding(GOOD, "registry", f"{len(left) - len(ended)} metrics are asked")

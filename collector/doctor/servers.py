@@ -1,0 +1,140 @@
+"""Checks of the servers: are they safe, ready, and do they have room?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..config import HA, VOLATILE, Config
+from ..lateness import MARGIN
+from ..pressure import ALARM_MEMORY, SHED_MEMORY
+from ..storage.preparation import LIBRARY_VERSION
+from ..storage.redis import SEEN_DAYS
+from ..storage.safety import faults as unsafe
+from .findings import FAULT, GOOD, NOTE, WARNING, Finding
+from .state import INIT, State
+
+CLOCK_WARNING_S: Final = 60.0  # seconds; classes of lateness allow for MARGIN
+BYTES_PER_ID: Final = 80  # of a set of 16-byte ids, as measured on Redis 7.0
+
+
+def profile(config: Config, state: State) -> Iterator[Finding]:
+    """Hold the settings against what the profile promises."""
+    appendfsync = "always" if state.recorded_profile == config.profile else None
+    found = [
+        fault
+        for server in state.servers
+        for fault in unsafe(server.info, server.appendfsync or appendfsync, config.profile)
+    ]
+    for fault in dict.fromkeys(found):
+        why = f"profile {config.profile} promises what this setting breaks"
+        yield Finding(FAULT, "profile", fault, why, "set it in the server's configuration file")
+    replicas = min((server.replicas for server in state.servers), default=0)
+    if config.profile == HA and not replicas:
+        why = "no upload is acknowledged before a replica has confirmed it"
+        yield Finding(FAULT, "profile", "no replica is connected", why, "start the replica")
+    if config.profile == VOLATILE:
+        why = "all reports are gone when the store restarts"
+        yield Finding(WARNING, "profile", "volatile", why, "set HEARSAY_PROFILE=strict")
+    elif not found:
+        yield Finding(GOOD, "profile", f"{config.profile}, as the servers are set")
+
+
+def library(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether the steps of this release are there."""
+    for version in {server.library for server in state.servers}:
+        if version is None:
+            yield Finding(NOTE, "library", "may not be asked by this user", next=INIT)
+        elif version < LIBRARY_VERSION:
+            what = f"version {version}, this release has {LIBRARY_VERSION}"
+            why = "steps that this release takes are missing: uploads are answered 503"
+            yield Finding(FAULT, "library", what, why, INIT)
+        elif version > LIBRARY_VERSION:
+            what = f"version {version}, this release has {LIBRARY_VERSION}"
+            why = "a newer release has prepared the store; it keeps the steps of this one"
+            yield Finding(NOTE, "library", what, why, "finish the upgrade")
+        else:
+            yield Finding(GOOD, "library", f"version {version}")
+
+
+def shards(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether every shard is there and can be claimed from."""
+    told = state.recorded_shards
+    if told is None:
+        why = "the store has not been prepared under this prefix"
+        yield Finding(FAULT, "shards", "none are recorded", why, INIT)
+    elif told != config.shards:
+        what = f"HEARSAY_SHARDS is {config.shards}, the store has {told}"
+        why = "uploads would be remembered in another place, and could be counted twice"
+        yield Finding(FAULT, "shards", what, why, f"set HEARSAY_SHARDS={told}")
+    lacking = [str(i) for i, shard in enumerate(state.shards) if shard.has_group is False]
+    if lacking:
+        what = f"{', '.join(lacking)} have no consumer group"
+        yield Finding(FAULT, "shards", what, "nothing can be claimed from them", INIT)
+    elif told == config.shards:
+        yield Finding(GOOD, "shards", str(told))
+
+
+def memory(config: Config, state: State) -> Iterator[Finding]:
+    """Compare the memory in use with the limit."""
+    for server in state.servers:
+        if not server.memory_limit:
+            why = "the system ends a server that takes all memory, and nothing is shed before"
+            yield Finding(WARNING, "memory", "no limit is set", why, "set maxmemory")
+            continue
+        share = server.memory / server.memory_limit
+        what = f"{share:.0%} of {_size(server.memory_limit)}"
+        more = "fold the backlog, raise maxmemory, or add servers: docs/operate.md#memory"
+        if share >= SHED_MEMORY:
+            why = f"from {SHED_MEMORY:.0%} on uploads are answered 503"
+            yield Finding(FAULT, "memory", what, why, more)
+        elif share >= ALARM_MEMORY:
+            why = f"from {SHED_MEMORY:.0%} on uploads will be answered 503"
+            yield Finding(WARNING, "memory", what, why, more)
+        else:
+            yield Finding(GOOD, "memory", what)
+
+
+def log(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether the append-only file can be written."""
+    if all(server.log_is_sound for server in state.servers):
+        yield Finding(GOOD, "log", "the append-only file is written")
+        return
+    why = "the server takes no writes, or its file grows without end"
+    step = "look at the server's disk and log"
+    yield Finding(FAULT, "log", "the append-only file could not be written", why, step)
+
+
+def capacity(config: Config, state: State) -> Iterator[Finding]:
+    """Compare the ids to be remembered with the memory, at one upload a device a day."""
+    limit = sum(server.memory_limit for server in state.servers)
+    devices = max((metric.expected_devices for metric in state.metrics), default=0)
+    needed = devices * SEEN_DAYS * BYTES_PER_ID
+    if limit and needed > ALARM_MEMORY * limit:
+        what = f"{devices} expected devices need {_size(needed)} for ids alone"
+        why = f"ids are remembered {SEEN_DAYS} days, and the limit is {_size(limit)}"
+        yield Finding(WARNING, "capacity", what, why, "raise maxmemory or add servers")
+
+
+def clock(config: Config, state: State) -> Iterator[Finding]:
+    """Compare the servers' clocks with ours."""
+    told = [server.ahead for server in state.servers if server.ahead is not None]
+    if not told:
+        return
+    most = max(told, key=abs)
+    if abs(most) < CLOCK_WARNING_S:
+        yield Finding(GOOD, "clock", f"the store's is {most:+.1f} s off this machine's")
+        return
+    level = FAULT if abs(most) >= MARGIN else WARNING
+    why = "the store's clock decides what is late, this machine's what is published"
+    step = "synchronise both machines with a time server"
+    yield Finding(level, "clock", f"the store's is {most:+.0f} s off this machine's", why, step)
+
+
+def _size(size: float) -> str:
+    """Return a number of bytes as people read it."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,28 @@
+"""What the checks look at: gathered once, so that each check is a pure function of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from client_sdk.metric import Metric
+
+from ..credentials import Credential
+from ..storage.diagnosis import Server, Shard
+
+INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings
+
+
+@dataclass(frozen=True)
+class State:
+    """What was found; None and empty where the store's user may not ask."""
+
+    servers: Sequence[Server]
+    shards: Sequence[Shard]
+    recorded_shards: int | None
+    recorded_profile: str | None
+    credentials: dict[bytes, Credential] | None  # by digest, those of the environment too
+    alive: Mapping[str, int] | None  # processes by role
+    metrics: Sequence[Metric]
+    now: float  # Unix time

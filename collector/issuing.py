@@ -1,0 +1,128 @@
+"""Make, list and revoke keys and tokens.  A secret is returned once and is stored nowhere."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Final
+
+from .catalog import Catalog
+from .credentials import (
+    ADMIN,
+    GATEWAY,
+    MAX_READ_DAYS,
+    READ,
+    VIEWER,
+    WRITE,
+    Credential,
+    digest_of,
+    id_of,
+    parse,
+)
+from .errors import CredentialError
+from .storage.credentials import CredentialStore
+
+_FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0
+_SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an operator asks of a new credential.  None stands for what the kind usually has."""
+
+    kind: str
+    app: str | None = None
+    metrics: Sequence[str] = ()
+    role: str | None = None
+    days: int | None = None
+    quota: int | None = None
+    label: str = ""
+
+
+def issue(wish: Wish, store: CredentialStore, catalog: Catalog, today: int) -> tuple[str, str]:
+    """Store a new credential; return its secret and its id.
+
+    Raises: CredentialError: names what cannot be granted, and what could.
+    """
+    credential = _granted(wish, catalog, today)
+    secret = new_secret(credential.kind)
+    digest = digest_of(secret)
+    store.put(digest, credential.to_json())
+    return secret, id_of(digest)
+
+
+def new_secret(kind: str) -> str:
+    """Return a fresh secret.  Its first letters tell people, and scanners of code, what it is."""
+    return f"hs{kind[0]}_{secrets.token_urlsafe(_SECRET_BYTES)}"
+
+
+def revoke(wanted: str, store: CredentialStore) -> Credential:
+    """Revoke the credential whose id is *wanted*; return it.  Its record stays, to be listed.
+
+    Raises: CredentialError: there is no such id.
+    """
+    for digest, record in store.records().items():
+        if id_of(digest) == wanted:
+            credential = replace(_readable(record), revoked=True)
+            store.put(digest, credential.to_json())
+            return credential
+    raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
+
+
+def listed(store: CredentialStore, today: int) -> Iterator[tuple[str, str, Credential]]:
+    """Yield id, state and record of every credential, by id."""
+    for digest, record in sorted(store.records().items()):
+        credential = _readable(record)
+        yield id_of(digest), _state(credential, today), credential
+
+
+def day_text(day: int | None) -> str:
+    """Return epoch day *day* as a date; "never" for None."""
+    return "never" if day is None else (_FIRST_DAY + timedelta(days=day)).isoformat()
+
+
+def _granted(wish: Wish, catalog: Catalog, today: int) -> Credential:
+    writes = wish.kind in (WRITE, GATEWAY)
+    app = None if wish.kind == ADMIN else _app(wish.app, catalog)
+    known = {m for r in catalog.registries if r.app == app for m in r.metrics}
+    for name in wish.metrics:
+        if name not in known:
+            rule = f"{name} is no metric of {app}; known are {', '.join(sorted(known))}"
+            raise CredentialError("metric", rule)
+    if not writes and wish.days is not None and wish.days > MAX_READ_DAYS:
+        raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")
+    days = wish.days if writes else wish.days or MAX_READ_DAYS
+    return Credential(
+        kind=wish.kind,
+        app=app,
+        metrics=frozenset(wish.metrics) or None,
+        role=wish.role or (VIEWER if wish.kind == READ else None),
+        expires=None if days is None else today + days,
+        quota=wish.quota,
+        label=wish.label,
+    )
+
+
+def _app(wanted: str | None, catalog: Catalog) -> str:
+    apps = list(dict.fromkeys(registry.app for registry in catalog.registries))
+    if wanted is None and len(apps) == 1:
+        return apps[0]
+    if wanted not in apps:
+        raise CredentialError("app", f"must be one of {', '.join(apps)}")
+    return wanted
+
+
+def _readable(record: bytes) -> Credential:
+    """Return *record*; one that cannot be read opens nothing, and is shown as revoked."""
+    try:
+        return parse(record)
+    except CredentialError:
+        return Credential(WRITE, label="(record cannot be read)", revoked=True)
+
+
+def _state(credential: Credential, today: int) -> str:
+    if credential.revoked:
+        return "revoked"
+    return "good" if credential.is_good(today) else "expired"

@@ -1,0 +1,209 @@
+"""What a process knows of keys and tokens: those of its environment, and the store's, renewed.
+
+Law: a stored credential that is revoked opens nothing TRUST_S later, also if the store is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from client_sdk.epoch import day_of
+from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
+
+from .catalog import Catalog
+from .credentials import GATEWAY, REPORT, Credential, id_of, parse, presented
+from .errors import (
+    CollectorError,
+    CredentialError,
+    QuotaExhaustedError,
+    StorageUnavailableError,
+    UnauthorizedError,
+)
+from .storage.credentials import CredentialStore
+
+RENEW_S: Final = 3.0  # seconds after which one request reads the records again
+TRUST_S: Final = 5.0  # seconds after which what was read counts for nothing
+_PAUSE_S: Final = 1.0  # seconds between two tries on a store that is away
+_NEVER: Final = float("-inf")
+_NEEDS_KEY: Final = "a write key is needed: Authorization: Bearer <write key>"
+
+_log = logging.getLogger("hearsay.keyring")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteGrant:
+    """What the key of one upload allows."""
+
+    limit: int  # bytes of the body on the wire
+    key: bytes  # the digest: for limits of rate, and for `Keyring.count`
+    catalog: Catalog  # the metrics it may report to; any other is unknown
+    counted: bool  # whether it has a quota
+
+
+class Keyring:
+    """Finds credentials by what a request presents.  Safe to share between threads."""
+
+    def __init__(
+        self,
+        bootstrap: Mapping[bytes, Credential],
+        store: CredentialStore,
+        catalog: Catalog,
+        clock: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        """Know *bootstrap* for as long as the process lives, and what *store* holds.
+
+        Args: clock: Unix time in seconds.  monotonic: seconds that never jump.
+        """
+        self._bootstrap, self._store, self._catalog = bootstrap, store, catalog
+        self._clock, self._monotonic = clock, monotonic
+        self._stored: Mapping[bytes, Credential] = {}
+        self._read_at, self._failed_at = _NEVER, _NEVER
+        self._renewing = threading.Lock()
+        self._unreadable: set[bytes] = set()  # digests already logged
+        self._usage = _Usage(store)
+        self._views: dict[tuple[str | None, frozenset[str] | None], Catalog] = {}
+
+    def find(self, header: str) -> Credential | None:
+        """Return the good credential in an Authorization *header*; None for any other.
+
+        Raises: StorageUnavailableError: it is no bootstrap one, and the store does not answer.
+        """
+        return self._find(presented(header))
+
+    def grant(self, header: str) -> WriteGrant:
+        """Return what the write key in *header* allows.
+
+        Raises: UnauthorizedError, QuotaExhaustedError, StorageUnavailableError.
+        """
+        digest = presented(header)
+        credential = self._find(digest)
+        if digest is None or credential is None or REPORT not in credential.scopes:
+            raise UnauthorizedError(_NEEDS_KEY)
+        counted = credential.quota is not None
+        if credential.quota is not None:
+            used = self._usage.of(digest, day_of(self._clock()))
+            if used >= credential.quota:
+                raise QuotaExhaustedError("the key has sent all that it may send today")
+        limit = MAX_GATEWAY_BODY if credential.kind == GATEWAY else MAX_DEVICE_BODY
+        return WriteGrant(limit, digest, self.view(credential), counted)
+
+    def count(self, grant: WriteGrant, reports: int) -> None:
+        """Count *reports* against the quota of the key of *grant*, if it has one."""
+        if grant.counted:
+            self._usage.add(grant.key, day_of(self._clock()), reports)
+
+    def view(self, credential: Credential) -> Catalog:
+        """Return the metrics that *credential* is for; any other is as unknown as a wrong name."""
+        if credential.app is None and credential.metrics is None:
+            return self._catalog
+        place = credential.app, credential.metrics
+        found = self._views.get(place)
+        if found is None:
+            found = self._views[place] = self._catalog.only(credential.covers)
+        return found
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether :meth:`find` and :meth:`grant` would answer without asking the store."""
+        return self._monotonic() - self._read_at < RENEW_S
+
+    def renew(self) -> None:
+        """Read the store now, so that no request has to.  Never raises what a store raises."""
+        with self._renewing:
+            self._renew(self._monotonic())
+
+    def can_anybody_report(self) -> bool:
+        """Return whether some write key is good today.  Raises StorageUnavailableError."""
+        self._renew_if_old()
+        today = day_of(self._clock())
+        known = (*self._bootstrap.values(), *self._stored.values())
+        return any(REPORT in one.scopes and one.is_good(today) for one in known)
+
+    def _find(self, digest: bytes | None) -> Credential | None:
+        if digest is None:
+            return None
+        credential = self._bootstrap.get(digest)
+        if credential is None:
+            self._renew_if_old()
+            credential = self._stored.get(digest)
+        good = credential is not None and credential.is_good(day_of(self._clock()))
+        return credential if good else None
+
+    def _renew_if_old(self) -> None:
+        """Read the store again if its time has come: one request does, and others need not wait."""
+        age = self._monotonic() - self._read_at
+        if age < RENEW_S or not self._renewing.acquire(blocking=age >= TRUST_S):
+            return
+        try:
+            now = self._monotonic()
+            if now - self._read_at >= RENEW_S and now - self._failed_at >= _PAUSE_S:
+                self._renew(now)
+        finally:
+            self._renewing.release()
+        if self._monotonic() - self._read_at >= TRUST_S:
+            raise StorageUnavailableError("store: the keys and tokens could not be read")
+
+    def _renew(self, now: float) -> None:
+        """Read records and usage; *now*, before the reading, is how old they are at most."""
+        try:
+            self._stored = self._parsed(self._store.records())
+            self._read_at = now
+            if any(one.quota is not None for one in self._stored.values()):
+                self._usage.share(day_of(self._clock()))
+        except (CollectorError, ValueError) as error:  # a full store still lets records be read
+            self._failed_at = now
+            _log.warning("keys and tokens: %s", error)
+
+    def _parsed(self, records: Mapping[bytes, bytes]) -> dict[bytes, Credential]:
+        """Return the records that can be read; the others open nothing, and are logged once."""
+        known: dict[bytes, Credential] = {}
+        for digest, record in records.items():
+            try:
+                known[digest] = parse(record)
+            except CredentialError as error:
+                if digest not in self._unreadable:
+                    _log.error("credential=%s: cannot be used: %s", id_of(digest), error)
+                self._unreadable.add(digest)
+        return known
+
+
+class _Usage:
+    """Reports counted against quotas: our own at once, those of other processes when shared."""
+
+    def __init__(self, store: CredentialStore) -> None:
+        self._store = store
+        self._process = secrets.token_hex(8)  # of chance: says nothing of its machine
+        self._lock = threading.Lock()
+        self._day = 0
+        self._own: dict[bytes, int] = {}
+        self._others: dict[bytes, int] = {}
+
+    def of(self, digest: bytes, day: int) -> int:
+        with self._lock:
+            self._turn(day)
+            return self._own.get(digest, 0) + self._others.get(digest, 0)
+
+    def add(self, digest: bytes, day: int, reports: int) -> None:
+        with self._lock:
+            self._turn(day)
+            self._own[digest] = self._own.get(digest, 0) + reports
+
+    def share(self, day: int) -> None:
+        with self._lock:
+            self._turn(day)
+            own = dict(self._own)
+        sums = self._store.share_usage(day, self._process, own)
+        with self._lock:
+            self._turn(day)
+            self._others = {digest: sums[digest] - own.get(digest, 0) for digest in sums}
+
+    def _turn(self, day: int) -> None:
+        """Forget the counts of another day."""
+        if day != self._day:
+            self._day, self._own, self._others = day, {}, {}

@@ -1,0 +1,119 @@
+"""The store's users, each with the least that its process needs, as lines of an ACL file.
+
+A function of the library runs with the rights of its caller, so each user also has the commands
+inside the functions that it may call.  What no user of the application has: EVAL, CONFIG SET, KEYS,
+FLUSH, DEBUG, MODULE, RESTORE, and keys of others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from ..errors import ConfigError
+from .keys import Keys
+
+INIT: Final = "init"  # hearsay init, keys, fsck, quarantine: people, and once at each start
+INGEST: Final = "ingest"  # hearsay serve, taking uploads
+QUERY: Final = "query"  # hearsay serve, reading tallies
+WORKER: Final = "worker"  # hearsay worker
+USERS: Final = (INIT, INGEST, WORKER, QUERY)
+_HEALTH: Final = "health"
+
+_EVERY: Final = "+ping +info +time +select"
+_CLUSTER: Final = "+cluster|slots +asking +readonly"
+
+# Of each user: rules of its own, with {p} for the prefix.  A part in parentheses is a right of its
+# own, so that a command given for one key is not given for another.
+_RULES: Final[Mapping[str, str]] = {
+    INIT: (
+        "~{p}:* +@read +@write +@stream -@dangerous -@scripting -@pubsub -@blocking"
+        " +fcall +fcall_ro +function|load +function|list +config|get +time +scan"
+        " -swapdb -move -copy -migrate -restore -sort -sort_ro -flushall -flushdb -keys"
+    ),
+    INGEST: (
+        "~{p}:{*}:seen:* ~{p}:{*}:stream ~{p}:{*}:counters"
+        " +fcall|hearsay_append_counted +fcall|hearsay_ready +fcall|hearsay_version"
+        " +sismember +xadd +sadd +ttl +expireat +hvals +hincrby +xlen +wait"
+        " (+get %R~{p}:shards %R~{p}:profile)"
+        " (+hgetall %R~{p}:credentials)"
+        " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:activity:*)"
+        " (+fcall_ro|hearsay_counted +hgetall +xlen"
+        " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
+    ),
+    WORKER: (
+        "~{p}:{*}:stream ~{p}:{*}:quarantine ~{p}:{*}:counters ~{p}:{*}:tally:* ~{p}:{*}:cells:*"
+        " ~{p}:{*}:archive +fcall|hearsay_fold_archived"
+        " +fcall|hearsay_claim +fcall|hearsay_fold_counted +fcall|hearsay_quarantine_counted"
+        " +fcall|hearsay_retire +fcall|hearsay_sweep +fcall|hearsay_now +fcall|hearsay_version"
+        " +fcall_ro|hearsay_counted"
+        " +xautoclaim +xclaim +xreadgroup +xpending +xrange +xdel +xack +xlen +xinfo|consumers"
+        " +xgroup|delconsumer +time +hvals +hincrby +hgetall +sismember +sadd +getrange +bitfield"
+        " (+xadd ~{p}:{*}:quarantine ~{p}:{*}:archive)"
+        " (+hset +expireat ~{p}:activity:*)"
+        " (+get %R~{p}:shards %R~{p}:profile)"
+    ),
+    QUERY: "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget",
+}
+
+
+def rules(user: str, prefix: str) -> list[str]:
+    """Return the rules of *user* as ACL SETUSER takes them, without a password.
+
+    Raises: ConfigError: the *prefix* cannot be used.
+    """
+    own = _RULES[user].replace("{p}", Keys(prefix, 1).prefix)
+    return list(_parts(f"reset on {own} {_EVERY} {_CLUSTER}"))  # the first may take away, too
+
+
+def acl_lines(prefix: str, passwords: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of an ACL file: one user for pings, those of *passwords*, the default off.
+
+    A password is written as its SHA-256, so the file gives none away.
+    """
+    yield f"user {name_of(_HEALTH, prefix)} reset on nopass +ping"  # a health check has no secret
+    for user, password in passwords.items():
+        digest = hashlib.sha256(password.encode()).hexdigest()
+        first, *rest = rules(user, prefix)
+        yield " ".join(["user", name_of(user, prefix), first, f"#{digest}", *rest])
+    yield "user default reset"  # nobody without a name; last, since it may be who runs these lines
+
+
+def name_of(user: str, prefix: str) -> str:
+    """Return the name under which *user* of the deployment *prefix* logs in."""
+    return f"{prefix}-{user}"
+
+
+def passwords_in(folder: Path) -> dict[str, str]:
+    """Return the password of each user, from the files ``<user>_url`` of *folder*.
+
+    Raises: ConfigError: a file is missing, or holds no address with a password.
+    """
+    found: dict[str, str] = {}
+    for user in USERS:
+        path = folder / f"{user}_url"
+        try:
+            password = urlsplit(path.read_text(encoding="utf-8").strip()).password
+        except (OSError, ValueError):  # not even as a cause: it may hold the password
+            raise ConfigError("urls", path, "cannot be read as an address") from None
+        if not password:
+            raise ConfigError("urls", path, "must hold an address with a password")
+        found[user] = unquote(password)
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the words of *text*, each pair of parentheses as one."""
+    for place, part in enumerate(text.replace(")", "(").split("(")):
+        if place % 2:
+            yield f"({part})"
+        else:
+            yield from part.split()
+
+
+if __name__ == "__main__":  # as make secrets calls it, on a machine that has Python and no more
+    print(*acl_lines("hearsay", passwords_in(Path(sys.argv[1]))), sep="\n")

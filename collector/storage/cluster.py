@@ -1,0 +1,192 @@
+"""Many servers as one: each command goes to the primary that holds the slot of its first key.
+
+All keys of one command share a hash tag, so none of them is refused for touching two slots.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from redis.crc import key_slot
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    MovedError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+
+from ..errors import ConfigError, StorageUnavailableError
+from .connection import Command, Connection, Part
+from .replies import translated
+
+SCHEMES: Final = {"redis-cluster": "redis", "rediss-cluster": "rediss"}
+# Seconds of rest before each further try.  Then a failover or a move is over, or the store is away.
+PAUSES: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+PATIENCE: Final = 5.0  # seconds after which there is no further try: who waits is a device
+_KEYLESS: Final = frozenset(
+    ("ACL", "CLUSTER", "CONFIG", "DBSIZE", "FUNCTION", "INFO", "PING", "SCAN", "TIME")
+)
+_SECOND: Final = frozenset(("MEMORY", "OBJECT", "XGROUP", "XINFO"))  # a subcommand comes first
+_SCRIPTS: Final = frozenset(("EVAL", "FCALL", "FCALL_RO"))
+
+
+def is_cluster(url: str) -> bool:
+    """Return whether *url* names a cluster."""
+    return url.partition("://")[0] in SCHEMES
+
+
+class ClusterConnection(Connection):
+    """Commands to the primaries of a cluster."""
+
+    def __init__(self, scheme: str, user: str, seeds: Sequence[str]) -> None:
+        """Find the cluster through any of *seeds*, each ``host:port``; *user* ends in ``@``."""
+        self._scheme, self._user = scheme, user
+        self._seeds = tuple(seeds)
+        self._open: dict[str, Connection] = {}
+        self._slots: dict[int, str] = {}  # address of the primary of each slot
+
+    @classmethod
+    def open(cls, url: str) -> ClusterConnection:
+        """Return a connection to the cluster at ``redis-cluster://[user:password@]host:port,…``.
+
+        Raises: ConfigError: *url* is no such address.
+        """
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            raise ConfigError("REDIS_URL", "***", "must be an address") from None
+        user, at, hosts = parts.netloc.rpartition("@")
+        connection = cls(SCHEMES.get(parts.scheme, ""), user + at, hosts.split(","))
+        for seed in connection._seeds:
+            if not hosts or ":" not in seed:
+                raise ConfigError("REDIS_URL", "***", "must list host:port, comma, host:port …")
+            connection._node(seed)
+        return connection
+
+    def nodes(self) -> Sequence[Connection]:
+        """Return a connection to each primary, by the newest map of slots."""
+        self._learn()
+        return [self._node(address) for address in dict.fromkeys(self._slots.values())]
+
+    def call(self, *command: Part) -> Any:
+        """Send one command and return its reply."""
+        return self.call_many([command])[0]
+
+    def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
+        """Send *commands*, one round trip a primary; follow slots that move, within a time."""
+        replies: list[Any] = [None] * len(commands)
+        left = list(range(len(commands)))
+        last = time.monotonic() + PATIENCE
+        for pause in (*PAUSES, None):
+            left = self._send_round(commands, left, replies, replicas)
+            if not left or pause is None or time.monotonic() > last:
+                break
+            time.sleep(pause)
+        return replies
+
+    def close(self) -> None:
+        """Close the sockets."""
+        for node in self._open.values():
+            node.close()
+
+    def _send_round(
+        self, commands: Sequence[Command], left: Sequence[int], replies: list[Any], replicas: int
+    ) -> list[int]:
+        """Send the commands *left* once and return those to be sent again."""
+        again: list[int] = []
+        for address, places in self._by_primary(commands, left).items():
+            try:
+                got = self._node(address).replies([commands[place] for place in places], replicas)
+            except (RedisError, OSError) as error:  # our writes are idempotent: send them again
+                if isinstance(error, StorageUnavailableError):
+                    raise
+                self._slots = {}
+                got = [error] * len(places)
+            for place, reply in zip(places, got, strict=True):
+                replies[place] = self._followed(commands[place], address, reply, replicas)
+                if _is_passing(replies[place]):
+                    again.append(place)
+        return again
+
+    def _by_primary(
+        self, commands: Sequence[Command], places: Sequence[int]
+    ) -> dict[str, list[int]]:
+        """Return the *places* of the commands that go to each address."""
+        if not self._slots:
+            self._learn()
+        found: dict[str, list[int]] = {}
+        slots = self._slots  # another thread may put a new map in its place
+        for place in places:
+            address = slots.get(_slot_of(commands[place]), self._seeds[0])
+            found.setdefault(address, []).append(place)
+        return found
+
+    def _followed(self, command: Command, address: str, reply: Any, replicas: int) -> Any:
+        """Return *reply*, or what the server answers to which a redirection points."""
+        if isinstance(reply, MovedError):
+            self._slots[reply.slot_id] = _address(reply.host or _host(address), reply.port)
+        elif isinstance(reply, AskError):
+            target = self._node(_address(reply.host or _host(address), reply.port))
+            try:
+                return target.replies([("ASKING",), command], replicas)[1]
+            except (RedisError, OSError) as error:
+                if isinstance(error, StorageUnavailableError):
+                    raise
+                return error
+        return reply
+
+    def _learn(self) -> None:
+        """Read the map of slots from the first server that answers.
+
+        Raises: StorageUnavailableError: none does.
+        """
+        failure: Exception | None = None
+        for address in dict.fromkeys((*self._seeds, *self._open)):
+            try:
+                with translated():
+                    reply = self._node(address).call("CLUSTER", "SLOTS")
+            except StorageUnavailableError as error:
+                failure = error
+                continue
+            self._slots = {
+                slot: _address(primary[0].decode() or _host(address), primary[1])
+                for first, last, primary, *_ in reply
+                for slot in range(first, last + 1)
+            }
+            return
+        raise StorageUnavailableError("store: no server of the cluster answers") from failure
+
+    def _node(self, address: str) -> Connection:
+        if address not in self._open:
+            self._open[address] = Connection.open(f"{self._scheme}://{self._user}{address}/0")
+        return self._open[address]
+
+
+def _slot_of(command: Command) -> int:
+    """Return the slot of a command's first key, -1 of one without keys."""
+    name = str(command[0])
+    if name in _KEYLESS or (name in _SCRIPTS and command[2] == 0):
+        return -1
+    place = 3 if name in _SCRIPTS else 2 if name in _SECOND else 1
+    key = command[place]
+    return key_slot(key if isinstance(key, bytes) else str(key).encode())
+
+
+def _is_passing(reply: Any) -> bool:
+    """Return whether *reply* is an error that another try may not get."""
+    if isinstance(reply, (AskError, TryAgainError, ClusterDownError)):  # a move is an ask for good
+        return True
+    return isinstance(reply, (RedisError, OSError)) and not isinstance(reply, ResponseError)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")

@@ -1,0 +1,147 @@
+"""What the servers tell of themselves, as far as their user may ask.  Nothing is changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from ..config import Config
+from ..errors import NotPreparedError, RefusedByStoreError
+from . import Counters
+from .connect import open_connection
+from .connection import Connection
+from .inspection import counted
+from .keys import Keys
+from .replies import parse_info
+
+T = TypeVar("T")
+
+_MICRO: Final = 1_000_000  # of a second
+_LOG_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status")
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server that holds keys.  Settings are None where it does not tell them."""
+
+    info: Mapping[str, str]  # the fields of INFO; empty if refused
+    appendfsync: str | None
+    library: int | None  # version of the function library; 0 without one
+    ahead: float | None  # seconds that its clock is before ours
+
+    @property
+    def memory(self) -> int:
+        """Bytes in use."""
+        return int(self.info.get("used_memory", 0))
+
+    @property
+    def memory_limit(self) -> int:
+        """Bytes from which it takes no more; 0 without a limit."""
+        return int(self.info.get("maxmemory", 0))
+
+    @property
+    def replicas(self) -> int:
+        """Replicas that are connected."""
+        return int(self.info.get("connected_slaves", 0))
+
+    @property
+    def log_is_sound(self) -> bool:
+        """Whether the append-only file could last be written and rewritten."""
+        return all(self.info.get(name, "ok") == "ok" for name in _LOG_FIELDS)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard: its counts, None if they may not be read, and whether it can be claimed from."""
+
+    counters: Counters | None
+    has_group: bool | None  # None if it may not be asked
+
+
+class Diagnosis:
+    """Reads the state of a deployment's store."""
+
+    def __init__(
+        self, connection: Connection, keys: Keys, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Ask over *connection*; compare clocks with *clock*, Unix time in seconds."""
+        self._connection, self._keys, self._clock = connection, keys, clock
+
+    def servers(self) -> list[Server]:
+        """Return what each server tells.  Raises StorageUnavailableError: one does not answer."""
+        return [self._server(node) for node in self._connection.nodes()]
+
+    def recorded(self) -> tuple[int | None, str | None]:
+        """Return the number of shards and the profile that were recorded when it was prepared."""
+        shards = self._allowed(partial(self._get, self._keys.shard_count))
+        profile = self._allowed(partial(self._get, self._keys.checked_profile))
+        return int(shards) if shards else None, profile
+
+    def shards(self) -> list[Shard]:
+        """Return the state of each shard."""
+        counters = self._allowed(lambda: counted(self._connection, self._keys))
+        return [
+            self._shard(shard, counters[shard] if counters else None)
+            for shard in range(self._keys.shards)
+        ]
+
+    def _server(self, node: Connection) -> Server:
+        info = self._allowed(lambda: parse_info(node.call("INFO"))) or {}
+        appendfsync = self._allowed(lambda: _setting(node, "appendfsync"))
+        return Server(info, appendfsync, self._library(node), self._ahead(node, info))
+
+    def _library(self, node: Connection) -> int | None:
+        try:
+            return int(node.call("FCALL", "hearsay_version", 0))
+        except RefusedByStoreError:
+            return None
+        except NotPreparedError:
+            return 0
+
+    def _ahead(self, node: Connection, info: Mapping[str, str]) -> float | None:
+        """Return how far the server's clock is ahead, from INFO where TIME is not allowed."""
+        before = self._clock()
+        reply = self._allowed(lambda: node.call("TIME"))
+        ours = (before + self._clock()) / 2
+        if reply:
+            return float(int(reply[0]) + int(reply[1]) / _MICRO - ours)
+        told = info.get("server_time_usec")
+        return int(told) / _MICRO - ours if told else None
+
+    def _shard(self, shard: int, counters: Counters | None) -> Shard:
+        stream = self._keys.stream(shard)
+        groups = self._allowed(lambda: self._groups(stream))
+        return Shard(counters, None if groups is None else bool(groups))
+
+    def _groups(self, stream: str) -> Sequence[Any]:
+        if not self._call("EXISTS", stream):
+            return []
+        groups: Sequence[Any] = self._call("XINFO", "GROUPS", stream)
+        return groups
+
+    def _get(self, name: str) -> str | None:
+        reply = self._call("GET", name)
+        return reply.decode() if reply else None
+
+    def _call(self, *command: str) -> Any:
+        return self._connection.call(*command)
+
+    def _allowed(self, ask: Callable[[], T]) -> T | None:
+        """Return what *ask* does, None if the store's user may not, or the store is not ready."""
+        try:
+            return ask()
+        except (RefusedByStoreError, NotPreparedError):
+            return None
+
+
+def _setting(node: Connection, name: str) -> str | None:
+    reply = node.call("CONFIG", "GET", name)
+    return reply[1].decode() if reply else None
+
+
+def diagnose(config: Config) -> Diagnosis:
+    """Return the diagnosis of *config*'s store.  Nothing is sent before it is asked."""
+    return Diagnosis(open_connection(config.redis_url), Keys(config.prefix, config.shards))

@@ -1,0 +1,116 @@
+"""What an operator may see and move, entry by entry and tally by tally."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from . import Counters, Kept, Stored
+from .connection import Connection, Part
+from .keys import Keys, cell_of, member_of
+from .replies import ENTRY, REASON, REPORTS, field, parse_counters
+
+_PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most
+_SCAN_COUNT: Final = 500  # keys looked at a round trip
+
+
+def counted(connection: Connection, keys: Keys) -> list[Counters]:
+    """Return lengths and counts of each shard, each of one moment."""
+    names = [(keys.stream(s), keys.quarantine(s), keys.counters(s)) for s in range(keys.shards)]
+    replies = connection.call_many([("FCALL_RO", "hearsay_counted", 3, *name) for name in names])
+    return [parse_counters(reply) for reply in replies]
+
+
+class RedisInspection:
+    """The Inspection protocol on Redis or Valkey."""
+
+    def __init__(self, connection: Connection, keys: Keys) -> None:
+        """Use *connection* for the *keys* of one deployment."""
+        self._connection, self._keys = connection, keys
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return self._keys.shards
+
+    def counters(self) -> list[Counters]:
+        """Read counts and lengths, each shard in one step."""
+        return counted(self._connection, self._keys)
+
+    def pending(self, shard: int) -> Iterator[Stored]:
+        """Walk the stream page by page."""
+        return self._walk(shard, self._keys.stream(shard))
+
+    def set_aside(self, shard: int) -> Iterator[Stored]:
+        """Walk the quarantine stream page by page."""
+        return self._walk(shard, self._keys.quarantine(shard))
+
+    def requeue(self, shard: int, entry_id: str) -> bool:
+        """Move an entry back to the stream."""
+        name = self._keys
+        keys = name.quarantine(shard), name.stream(shard), name.counters(shard)
+        return bool(self._connection.call("FCALL", "hearsay_requeue", 3, *keys, entry_id))
+
+    def drop(self, shard: int, entry_id: str) -> bool:
+        """Delete an entry that was set aside."""
+        keys = self._keys.quarantine(shard), self._keys.counters(shard)
+        return bool(self._connection.call("FCALL", "hearsay_drop", 2, *keys, entry_id))
+
+    def tallies(self) -> Iterator[Kept]:
+        """Scan the keys of every server: tallies, and index sets for those that are missing."""
+        for node in self._connection.nodes():
+            cursor: Part = 0
+            while True:
+                cursor, found = node.call(
+                    "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
+                )
+                names = [key.decode(errors="replace") for key in found]
+                yield from self._kept(names)
+                yield from self._missing(names)
+                if int(cursor) == 0:
+                    break
+
+    def _walk(self, shard: int, stream: str) -> Iterator[Stored]:
+        start = "-"
+        while page := self._connection.call("XRANGE", stream, start, "+", "COUNT", _PAGE):
+            for entry_id, fields in page:
+                reports = field(fields, REPORTS)
+                yield Stored(
+                    shard,
+                    entry_id.decode(),
+                    field(fields, ENTRY),
+                    int(reports) if reports.isdigit() else 0,
+                    field(fields, REASON).decode(errors="replace"),
+                )
+            start = f"({page[-1][0].decode()}"
+
+    def _kept(self, names: list[str]) -> Iterator[Kept]:
+        """Yield the tallies among the keys *names*."""
+        places = [place for name in names if (place := self._keys.place_of(name))]
+        reads = [("MGET", self._keys.tally(shard, cell)) for shard, cell in places]
+        asks = [
+            ("SISMEMBER", self._keys.cells(shard, cell.metric, cell.epoch), member_of(cell))
+            for shard, cell in places
+        ]
+        replies = self._connection.call_many([*reads, *asks])
+        vectors, indexed = replies[: len(places)], replies[len(places) :]
+        for (shard, cell), [vector], known in zip(places, vectors, indexed, strict=True):
+            yield Kept(shard, cell, vector, bool(known))
+
+    def _missing(self, names: list[str]) -> Iterator[Kept]:
+        """Yield the cells that index sets among the keys *names* hold and that have no tally."""
+        indexes = [place for name in names if (place := self._keys.index_of(name))]
+        replies = self._connection.call_many(
+            [("SMEMBERS", self._keys.cells(*place)) for place in indexes]
+        )
+        cells = [
+            (shard, cell_of(metric, epoch, member.decode()))
+            for (shard, metric, epoch), members in zip(indexes, replies, strict=True)
+            for member in members
+        ]
+        found = self._connection.call_many(
+            [("EXISTS", self._keys.tally(*place)) for place in cells]
+        )
+        for (shard, cell), exists in zip(cells, found, strict=True):
+            if not exists:
+                yield Kept(shard, cell, None, indexed=True)

@@ -1,0 +1,172 @@
+"""What processes count beside the store's own counts: rejections, duplicates, time of folds.
+
+Each process adds up in memory and writes its sums into the store now and then, under its own random
+name.  So every process can tell the deployment's totals.  What a killed process had not yet written
+is lost: at most PERIOD_S of it.  No tally depends on these numbers.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from client_sdk.epoch import day_of
+
+from ..errors import CollectorError
+from ..intake import Rejection
+from ..storage.activity import ActivityStore, Told
+
+WEB: Final = "web"
+WORKER: Final = "worker"
+ROLES: Final = (WEB, WORKER)
+PERIOD_S: Final = 10.0  # seconds between two writes of a process
+ALIVE_S: Final = 60  # seconds since its last write within which a process counts as alive
+# Seconds; a fold of a full claim takes below 0.1, and a store's patience ends at 5.
+FOLD_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+REJECTED: Final = "rejected"  # reports, by reason
+REFUSED: Final = "refused"  # requests, by problem
+DUPLICATES: Final = "duplicates"  # uploads
+FOLDS: Final = "folds"  # by the index of their bound
+FOLD_US: Final = "fold_us"  # microseconds, summed
+
+_log = logging.getLogger("hearsay.telemetry")
+
+
+class Activity:
+    """Counts of this process.  Any thread may add."""
+
+    def __init__(self, role: str, store: ActivityStore, clock: Callable[[], float]) -> None:
+        """Count as a process of *role*, and share through *store*.
+
+        Args: clock: Unix time in seconds.
+        """
+        self.role, self.process = role, secrets.token_hex(8)  # of chance: says nothing of a machine
+        self._store, self._clock = store, clock
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._sharing = threading.Lock()  # so that an older sum is never written over a newer one
+        self._day = day_of(clock())
+        self._shared: Counter[str] = Counter()  # since the start, as last written …
+        self._before: Counter[str] = Counter()  # … and on the days before
+        self._failed = False
+
+    def add(self, name: str, label: str = "", n: int = 1) -> None:
+        """Count *n* more of *name*; both words are ours, never a sender's."""
+        if n:
+            with self._lock:
+                self._counts[f"{name}.{label}"] += n
+
+    def judged(self, rejected: Iterable[Rejection], first: bool) -> None:
+        """Count what became of an upload.
+
+        Args: first: False if its id had been seen before; then its rejections are counted already.
+        """
+        if not first:
+            self.add(DUPLICATES)
+            return
+        for one in rejected:
+            self.add(REJECTED, one.reason, one.count)
+
+    def folded(self, seconds: float) -> None:
+        """Count one fold."""
+        self.add(FOLDS, str(bisect_left(FOLD_BOUNDS, seconds)))
+        self.add(FOLD_US, n=round(seconds * 1e6))
+
+    def share(self) -> None:
+        """Write this process's sums of the day.  Never raises: they are written again next time."""
+        with self._sharing:
+            self._share()
+
+    def _share(self) -> None:
+        now = self._clock()
+        if day_of(now) != self._day:  # what was not yet written counts for the new day
+            self._day, self._before = day_of(now), self._shared
+        with self._lock:
+            counts = self._counts.copy()
+        sums = {name: n - self._before[name] for name, n in counts.items()}
+        told = Told(self.role, self.process, {name: n for name, n in sums.items() if n}, int(now))
+        try:
+            self._store.tell(self._day, told)
+        except CollectorError as error:
+            if not self._failed:
+                _log.warning("counts of this process are not shared: %s", error)
+            self._failed = True
+        else:
+            self._shared, self._failed = counts, False
+
+    def totals(self) -> Totals:
+        """Return what all processes have counted today, this one up to now.
+
+        Raises: StorageUnavailableError.
+        """
+        self.share()
+        now = self._clock()
+        today = day_of(now)
+        return totals_of(self._store.told(today), alive_among(self._store, now))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over the processes of a UTC day, and how many of them live."""
+
+    counts: Mapping[str, Mapping[str, int]]  # by name and label
+    alive: Mapping[str, int]  # processes by role
+
+    def of(self, name: str) -> Mapping[str, int]:
+        """Return the counts of *name* by label."""
+        return self.counts.get(name, {})
+
+
+def alive_among(store: ActivityStore, now: float) -> Mapping[str, int]:
+    """Return how many processes of each role gave a sign of life within ALIVE_S.
+
+    Raises: StorageUnavailableError.
+    """
+    today = day_of(now)
+    told = (*store.told(today), *store.told(today - 1))  # a day may have just begun
+    signs = {one.role: set[str]() for one in told} | {role: set[str]() for role in ROLES}
+    for one in told:
+        if abs(now - one.seen) <= ALIVE_S:
+            signs[one.role].add(one.process)
+    return {role: len(processes) for role, processes in signs.items()}
+
+
+def totals_of(told: Sequence[Told], alive: Mapping[str, int]) -> Totals:
+    """Return the sums of what processes told."""
+    counts: dict[str, Counter[str]] = {}
+    for one in told:
+        for name, n in one.counts.items():
+            what, _, label = name.partition(".")
+            counts.setdefault(what, Counter())[label] += n
+    return Totals(counts, alive)
+
+
+class Sharing:
+    """A thread that shares an activity every PERIOD_S."""
+
+    def __init__(self, activity: Activity) -> None:
+        """Share *activity*."""
+        self._activity = activity
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sharing", daemon=True)
+
+    def start(self) -> None:
+        """Begin, with a first sign of life."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Share a last time."""
+        self._stopped.set()
+        self._activity.share()
+
+    def _run(self) -> None:
+        self._activity.share()
+        while not self._stopped.wait(PERIOD_S):
+            self._activity.share()

@@ -1,0 +1,184 @@
+"""A snapshot in the words of Prometheus: one name, one help text, one unit each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from client_sdk import __version__
+
+from ..storage import Count
+from .activity import DUPLICATES, FOLD_BOUNDS, FOLD_US, FOLDS, REFUSED, REJECTED, Totals
+from .process import usage
+from .snapshot import Snapshot
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+_US: Final = 1_000_000  # microseconds of a second
+
+
+def expose(snapshot: Snapshot) -> bytes:
+    """Return *snapshot* in Prometheus' text format."""
+    registry = CollectorRegistry()
+    registry.register(_Once(list(families(snapshot))))
+    return generate_latest(registry)
+
+
+class _Once(Collector):
+    def __init__(self, found: Sequence[Metric]) -> None:
+        self._found = found
+
+    def collect(self) -> Sequence[Metric]:
+        return self._found
+
+
+def families(snapshot: Snapshot) -> Iterator[Metric]:
+    """Yield every family that *snapshot* has something to say on."""
+    yield _gauge("hearsay_store_up", "1 if the store answers, else 0.", snapshot.store_is_up)
+    yield _labelled("hearsay_build_info", "Version of this process.", "version", {__version__: 1})
+    text = "Profile by which this process acknowledges."
+    yield _labelled("hearsay_profile_info", text, "profile", {snapshot.profile: 1})
+    yield from _of_registry(snapshot)
+    yield from _of_process(snapshot.process)
+    if snapshot.store_is_up:
+        yield from _of_counts(snapshot)
+        yield from _of_activity(snapshot.totals)
+        yield from _of_servers(snapshot)
+
+
+def _of_counts(snapshot: Snapshot) -> Iterator[Metric]:
+    shards = snapshot.shards
+    for state, what in (
+        ("accepted", "acknowledged"),
+        ("folded", "counted in tallies"),
+        ("dropped", "deleted from the quarantine by an operator"),
+    ):
+        total = _sum(getattr(one, state) for one in shards)
+        yield _counter(f"hearsay_{state}_uploads", f"Uploads {what}.", total.uploads)
+        yield _counter(f"hearsay_{state}_reports", f"Reports {what}.", total.reports)
+    for state, what in (("pending", "waiting to be folded"), ("quarantined", "set aside now")):
+        total = _sum(getattr(one, state) for one in shards)
+        yield _gauge(f"hearsay_{state}_uploads", f"Uploads {what}, by the counts.", total.uploads)
+        yield _gauge(f"hearsay_{state}_reports", f"Reports {what}, by the counts.", total.reports)
+    folded = _sum(one.folded for one in shards).reports
+    late = sum(one.late_reports for one in shards)
+    yield _counter("hearsay_folded_late_reports", "Reports counted after class 0 ended.", late)
+    share = late / folded if folded else 0.0
+    yield _gauge("hearsay_late_share", "Share of all folded reports that were late.", share)
+    backlog = sum(one.stream for one in shards)
+    yield _gauge("hearsay_backlog_uploads", "Entries in the streams, as they are.", backlog)
+    drift = sum(one.drift for one in shards)
+    text = "Uploads by which accepted = folded + pending + quarantined + dropped fails; 0."
+    yield _gauge("hearsay_conservation_drift_uploads", text, drift)
+
+
+def _of_activity(totals: Totals) -> Iterator[Metric]:
+    rejected, refused = totals.of(REJECTED), totals.of(REFUSED)
+    name, text = "hearsay_rejected_reports", "Reports not accepted, by reason, since 0:00 UTC."
+    yield _labelled(name, text, "reason", rejected, CounterMetricFamily)
+    name, text = "hearsay_refused_requests", "Requests not answered as asked, since 0:00 UTC."
+    yield _labelled(name, text, "problem", refused, CounterMetricFamily)
+    duplicates = sum(totals.of(DUPLICATES).values())
+    text = "Uploads known already, since 0:00 UTC."
+    yield _counter("hearsay_duplicate_uploads", text, duplicates)
+    yield _folds(totals)
+    text = "Processes that gave a sign of life within a minute."
+    yield _labelled("hearsay_processes_alive", text, "role", totals.alive)
+
+
+def _folds(totals: Totals) -> Metric:
+    found = totals.of(FOLDS)
+    steps = [found.get(str(index), 0) for index in range(len(FOLD_BOUNDS) + 1)]
+    bounds = [*map(str, FOLD_BOUNDS), "+Inf"]
+    buckets = list(zip(bounds, map(float, accumulate(steps)), strict=True))
+    seconds = sum(totals.of(FOLD_US).values()) / _US
+    text = "From claim to fold of one batch, since 0:00 UTC."
+    return HistogramMetricFamily("hearsay_fold_seconds", text, buckets=buckets, sum_value=seconds)
+
+
+def _of_servers(snapshot: Snapshot) -> Iterator[Metric]:
+    servers = {str(index): one for index, one in enumerate(snapshot.servers)}
+
+    def of(name: str, text: str, values: Mapping[str, float | None]) -> Metric:
+        told = {server: value for server, value in values.items() if value is not None}
+        return _labelled(f"hearsay_store_{name}", text, "server", told)
+
+    yield of("memory_bytes", "Memory in use.", {i: s.memory for i, s in servers.items()})
+    limits = {i: s.memory_limit for i, s in servers.items()}
+    yield of("memory_limit_bytes", "Memory limit; 0 for none.", limits)
+    sound = {i: float(s.log_is_sound) for i, s in servers.items()}
+    yield of("log_sound", "1 if the append-only file could last be written, else 0.", sound)
+    text = "Seconds that the server's clock is ahead of this process's."
+    yield of("clock_ahead_seconds", text, {i: s.ahead for i, s in servers.items()})
+    text = "Version of the function library."
+    yield of("library_version", text, {i: s.library for i, s in servers.items()})
+    replicas = {i: s.replicas for i, s in servers.items()}
+    yield of("replicas", "Replicas that are connected.", replicas)
+
+
+def _of_registry(snapshot: Snapshot) -> Iterator[Metric]:
+    text = "Metrics of the registry that devices no longer record."
+    yield _gauge("hearsay_expired_metrics", text, snapshot.expired_metrics)
+    text = "When the next metric expires."
+    yield _optional(
+        "hearsay_next_metric_expiry_timestamp_seconds", text, snapshot.next_metric_expiry
+    )
+    text = "When the next key or token of the store expires."
+    yield _optional("hearsay_next_token_expiry_timestamp_seconds", text, snapshot.next_token_expiry)
+
+
+def _of_process(process: str) -> Iterator[Metric]:
+    cpu, memory, started = usage()
+    text = "Processor time of the process that answers."
+    name = "hearsay_process_cpu_seconds"
+    yield _labelled(name, text, "process", {process: cpu}, CounterMetricFamily)
+    text = "Most memory the process that answers has used."
+    yield _labelled("hearsay_process_memory_peak_bytes", text, "process", {process: memory})
+    text = "When the process that answers was started."
+    name = "hearsay_process_start_timestamp_seconds"
+    yield _labelled(name, text, "process", {process: started})
+
+
+def _sum(counts: Iterator[Count]) -> Count:
+    found = list(counts)
+    return Count(sum(one.uploads for one in found), sum(one.reports for one in found))
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(name, text, value=value)
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def _optional(name: str, text: str, value: float | None) -> Metric:
+    """Return a gauge, without a sample if there is no value."""
+    family = GaugeMetricFamily(name, text)
+    if value is not None:
+        family.add_metric([], value)
+    return family
+
+
+def _labelled(
+    name: str,
+    text: str,
+    label: str,
+    values: Mapping[str, float],
+    kind: type[CounterMetricFamily] | type[GaugeMetricFamily] = GaugeMetricFamily,
+) -> Metric:
+    """Return a family with one sample for each value of *label*."""
+    family = kind(name, text, labels=[label])
+    for key, value in sorted(values.items()):
+        family.add_metric([key], value)
+    return family

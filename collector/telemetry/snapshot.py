@@ -1,0 +1,86 @@
+"""The state of a deployment at one moment, gathered for /metrics.  What is away is left out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from client_sdk.epoch import DAY, day_of, day_of_date
+from client_sdk.metric import Metric
+
+from ..credentials import parse
+from ..errors import CollectorError, CredentialError
+from ..storage import Counters
+from ..storage.credentials import CredentialStore
+from ..storage.diagnosis import Server
+from .activity import Activity, Totals
+
+_log = logging.getLogger("hearsay.telemetry")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What one scrape shows."""
+
+    store_is_up: bool
+    shards: Sequence[Counters]  # empty if the store is away
+    servers: Sequence[Server]
+    totals: Totals
+    expired_metrics: int  # by their registry, today
+    next_metric_expiry: int | None  # Unix time; None if none is to come
+    next_token_expiry: int | None
+    process: str  # random name of the process that answers
+    profile: str  # of that process
+
+
+def take(
+    count: Callable[[], Sequence[Counters]],
+    servers: Callable[[], Sequence[Server]],
+    activity: Activity,
+    credentials: CredentialStore,
+    metrics: Iterable[Metric],
+    clock: Callable[[], float],
+    profile: str,
+) -> Snapshot:
+    """Return the state now; a store that is away is part of it.
+
+    Args: count: returns what became of the uploads of each shard.  servers: what each server tells.
+    """
+    now = clock()
+    today = day_of(now)
+    ends = [day_of_date(metric.expires) + 1 for metric in metrics]  # the first day without it
+    to_come = [end for end in ends if end > today]
+    expired, upcoming = len(ends) - len(to_come), min(to_come, default=None)
+    metric_expiry = None if upcoming is None else upcoming * DAY
+    try:
+        return Snapshot(
+            True,
+            count(),
+            servers(),
+            activity.totals(),
+            expired,
+            metric_expiry,
+            _next_token_expiry(credentials, today),
+            activity.process,
+            profile,
+        )
+    except CollectorError as error:
+        _log.error("the state of the store cannot be told: %s", error)
+        nothing = Totals({}, {})
+        return Snapshot(
+            False, (), (), nothing, expired, metric_expiry, None, activity.process, profile
+        )
+
+
+def _next_token_expiry(credentials: CredentialStore, today: int) -> int | None:
+    """Return when the next credential that is good now ends, None if none ever does."""
+    ends = []
+    for record in credentials.records().values():
+        try:
+            credential = parse(record)
+        except CredentialError:
+            continue
+        if credential.is_good(today) and credential.expires is not None:
+            ends.append(credential.expires * DAY)
+    return min(ends, default=None)

@@ -1,0 +1,43 @@
+"""Where the numbers of a scrape come from; and the one that a process without a store has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..config import Config
+from ..storage.activity import ActivityStore, Told, open_activity
+from ..storage.diagnosis import Server, diagnose
+
+
+class Sources(NamedTuple):
+    """What processes tell of themselves, and what servers tell."""
+
+    activity: ActivityStore
+    servers: Callable[[], Sequence[Server]]
+
+    @classmethod
+    def of(cls, config: Config) -> Sources:
+        """Return those of *config*'s store.  Nothing is sent before their first use."""
+        return cls(open_activity(config), diagnose(config).servers)
+
+    @classmethod
+    def alone(cls) -> Sources:
+        """Return those of one process with a store of its own."""
+        return cls(Unshared(), list)
+
+
+class Unshared:
+    """The ActivityStore protocol in memory: what this process tells, and nobody else."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._told: dict[tuple[int, str], Told] = {}
+
+    def tell(self, day: int, told: Told) -> None:
+        """Keep the sums of a process."""
+        self._told[day, told.process] = told
+
+    def told(self, day: int) -> list[Told]:
+        """Return what was told on a day."""
+        return [told for (of, _), told in self._told.items() if of == day]

@@ -1,0 +1,67 @@
+"""Call a WSGI application for a request that came over the server's own protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import unquote_to_bytes
+
+Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class Answer(NamedTuple):
+    """A whole response."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
+    """Return the WSGI environment of the request *scope* with *body*."""
+    host, _, port = scope.server.rpartition(":")
+    environ = {
+        "REQUEST_METHOD": scope.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope.path).decode("latin-1"),
+        "QUERY_STRING": scope.query_string,
+        "SERVER_NAME": host or "localhost",
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name in scope.headers:
+        if "_" in name:
+            continue  # it would pass for the name with - in its place
+        key = name.upper().replace("-", "_")
+        if key == "CONTENT_TYPE":
+            environ[key] = scope.headers.get(name)
+        elif key not in ("CONTENT_LENGTH", "TRANSFER_ENCODING"):
+            environ[f"HTTP_{key}"] = ",".join(scope.headers.get_all(name))
+    return environ
+
+
+def call(app: Wsgi, environ: dict[str, Any]) -> Answer:
+    """Return the response of *app*, whole: it is a page or a document, never a stream."""
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start(status: str, headers: list[tuple[str, str]], _: object = None) -> None:
+        started[:] = [(status, headers)]
+
+    parts = app(environ, start)
+    try:
+        body = b"".join(parts)
+    finally:
+        if hasattr(parts, "close"):
+            parts.close()
+    [(status, headers)] = started
+    return Answer(int(status.split(" ", 1)[0]), headers, body)

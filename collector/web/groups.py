@@ -1,0 +1,103 @@
+"""Append in groups: uploads that come while one round trip runs go together with the next.
+
+So the store's disk is waited for once a group, and a busy process sends few, large commands; a lone
+upload waits for nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import Final, NamedTuple, TypeAlias
+
+from ..errors import CollectorError, RefusedByStoreError, StorageUnavailableError
+from ..storage import Sealed, Storage
+
+MAX_GROUP: Final = 256  # uploads a round trip
+MAX_GROUP_SIZE: Final = 8 * 1024 * 1024  # bytes a round trip; an upload may be larger, alone
+
+_Outcome: TypeAlias = bool | CollectorError
+
+
+class _Waiting(NamedTuple):
+    sealed: Sealed
+    future: asyncio.Future[bool]
+
+
+class Groups:
+    """Carries uploads from an event loop to a store whose calls block.  Used by that loop only."""
+
+    def __init__(
+        self, storage: Storage, loop: asyncio.AbstractEventLoop, largest: int = MAX_GROUP
+    ) -> None:
+        """Append to *storage* from a thread of its own, at most *largest* uploads at once."""
+        self._storage, self._loop, self._largest = storage, loop, largest
+        self._waiting: deque[_Waiting] = deque()
+        self._is_sending = False
+        self._groups: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="append", daemon=True)
+        self._thread.start()
+
+    async def append(self, sealed: Sealed) -> bool:
+        """Append an upload, durably; return whether its id was seen for the first time.
+
+        Raises: StorageUnavailableError, StorageFullError.
+        """
+        future: asyncio.Future[bool] = self._loop.create_future()
+        self._waiting.append(_Waiting(sealed, future))
+        if not self._is_sending:
+            self._is_sending = True
+            self._loop.call_soon(self._send)  # after all that is ready now has joined
+        return await future
+
+    def close(self) -> None:
+        """Let the thread end after what it was given."""
+        self._groups.put(None)
+
+    def _send(self) -> None:
+        group: list[_Waiting] = []
+        size = 0
+        while self._waiting and len(group) < self._largest:
+            size += len(self._waiting[0].sealed.entry)
+            if group and size > MAX_GROUP_SIZE:
+                break
+            group.append(self._waiting.popleft())
+        self._is_sending = bool(group)
+        if group:
+            self._groups.put(group)
+
+    def _run(self) -> None:
+        while group := self._groups.get():
+            outcomes = store(self._storage, [one.sealed for one in group])
+            try:
+                self._loop.call_soon_threadsafe(self._settle, group, outcomes)
+            except RuntimeError:  # the loop is closed: nobody waits any more
+                return
+
+    def _settle(self, group: Sequence[_Waiting], outcomes: Sequence[_Outcome]) -> None:
+        self._send()  # first, so that the store works while the answers are written
+        for (_, future), outcome in zip(group, outcomes, strict=True):
+            if future.done():  # who asked has gone
+                continue
+            if isinstance(outcome, CollectorError):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+
+def store(storage: Storage, group: Sequence[Sealed]) -> Sequence[_Outcome]:
+    """Append *group* and return what became of each.
+
+    An error of one is raised for all.  If the store still answers, each is tried alone, so that
+    one shard's trouble does not refuse the uploads of the others.
+    """
+    try:
+        return storage.append_many(group)
+    except CollectorError as error:
+        away = isinstance(error, StorageUnavailableError)
+        if len(group) == 1 or (away and not isinstance(error, RefusedByStoreError)):
+            return [error] * len(group)
+    return [outcome for sealed in group for outcome in store(storage, [sealed])]

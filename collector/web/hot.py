@@ -1,0 +1,118 @@
+"""POST /v1/reports, whoever carries it: check an upload, say what to append, acknowledge.
+
+No HTTP library here: Flask's route and the server's own protocol both call these three steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from client_sdk.epoch import day_of
+from client_sdk.limits import MAX_INFLATION
+
+from ..entry import encode
+from ..errors import UnsupportedTypeError
+from ..intake import Verdict, judge
+from ..keyring import Keyring, WriteGrant
+from ..pressure import Pressure
+from ..storage import Sealed
+from ..telemetry.activity import Activity
+from ..wire import JSON, MSGPACK, decode
+from .bodies import inflate, require_size
+
+PATH: Final = "/v1/reports"
+_IDENTITY, _GZIP = "identity", "gzip"
+_encode = msgspec.json.Encoder().encode
+
+
+class Head(NamedTuple):
+    """What the headers of an upload say; "" for one that is absent."""
+
+    authorization: str
+    content_type: str
+    content_encoding: str
+    length: int | None  # bytes on the wire, if they were announced
+
+
+class Admitted(NamedTuple):
+    """An upload whose body may be read: up to ``grant.limit`` bytes."""
+
+    grant: WriteGrant
+    media_type: str
+    compressed: bool
+
+
+class Judged(NamedTuple):
+    """What is to be appended, None if no report was accepted, and what is to be answered."""
+
+    sealed: Sealed | None
+    verdict: Verdict
+
+
+class HotRoute:
+    """The steps between headers and acknowledgement.  Safe to share between threads."""
+
+    def __init__(
+        self,
+        keyring: Keyring,
+        pressure: Pressure,
+        clock: Callable[[], float],
+        activity: Activity,
+    ) -> None:
+        """Judge by *clock*, Unix time in seconds, and count in *activity*."""
+        self._keyring, self._pressure, self._clock = keyring, pressure, clock
+        self._activity = activity
+
+    def admit(self, head: Head) -> Admitted:
+        """Decide by its headers whether the body of an upload is worth reading.
+
+        Raises: UnauthorizedError, QuotaExhaustedError, TooFastError, OverloadedError,
+            StorageUnavailableError, BodyTooLargeError.
+            UnsupportedTypeError: another type, or another encoding.
+        """
+        self._pressure.require_room()
+        grant = self._keyring.grant(head.authorization)
+        media_type = head.content_type
+        if media_type not in (JSON, MSGPACK):
+            media_type = media_type.partition(";")[0].strip().lower()
+            if media_type not in (JSON, MSGPACK):
+                raise UnsupportedTypeError(f"Content-Type must be {JSON} or {MSGPACK}")
+        encoding = head.content_encoding.lower() or _IDENTITY
+        if encoding not in (_IDENTITY, _GZIP):
+            raise UnsupportedTypeError("Content-Encoding must be gzip or absent")
+        size = grant.limit if head.length is None else head.length
+        require_size(size, grant.limit)
+        self._pressure.charge(grant.key, size)
+        return Admitted(grant, media_type, encoding == _GZIP)
+
+    def judge(self, admitted: Admitted, body: bytes) -> Judged:
+        """Decode and judge *body*, as it was on the wire.
+
+        Raises: BodyTooLargeError, MalformedUploadError, ExpiredUploadError, FutureUploadError.
+        """
+        limit = admitted.grant.limit
+        require_size(len(body), limit)
+        if admitted.compressed:
+            body = inflate(body, limit * MAX_INFLATION)
+        upload = decode(body, admitted.media_type)
+        verdict = judge(upload, admitted.grant.catalog, day_of(self._clock()))
+        if not verdict.accepted:
+            return Judged(None, verdict)
+        entry = encode(verdict.accepted)
+        return Judged(Sealed(upload.id, upload.sealed, entry, verdict.reports), verdict)
+
+    def answer(self, admitted: Admitted, judged: Judged, first: bool) -> bytes:
+        """Return the acknowledgement, JSON, of an upload that is stored.
+
+        Args: first: False if its id had been seen before.
+        """
+        verdict = judged.verdict
+        if first:
+            self._keyring.count(admitted.grant, verdict.reports)
+        self._activity.judged(verdict.rejected, first)
+        return _encode(
+            {"accepted": verdict.reports, "duplicate": not first, "rejected": verdict.rejected}
+        )

@@ -1,0 +1,167 @@
+"""GET /v1/openapi.json: the routes as an OpenAPI 3.1 document, made from what the code declares.
+
+Forms come from msgspec, scopes from the decorator that enforces them, statuses from the table of
+problems.  A route that declares nothing is not in the document, and a test fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from flask import Blueprint, Flask, current_app
+from flask.typing import ResponseReturnValue
+from werkzeug.routing import Rule
+
+from client_sdk import __version__
+
+from ..credentials import OPEN, REPORT
+from .answers import Problem
+from .auth import scope, scope_of
+from .operations import JSON, Operation, documented, in_path, operation_of
+from .problems import CONTENT_TYPE, titles
+
+blueprint = Blueprint("openapi", __name__)
+
+PATH: Final = "/v1/openapi.json"
+_SILENT: Final = frozenset({"HEAD", "OPTIONS"})  # methods that every route has
+_PLACES: Final = "#/components/schemas/{name}"
+_SCHEMES: Final = {
+    "writeKey": "A write or gateway key.  It ships in applications, so it is no secret.",
+    "readToken": "A read or admin token; what it opens depends on its role.",
+}
+_OF_REPORT: Final = (400, 401, 408, 410, 413, 415, 422, 429, 503)
+_OF_OTHERS: Final = (401, 403, 503)
+
+
+@blueprint.get(PATH)
+@scope(OPEN)
+@documented(Operation(None))
+def describe_routes() -> ResponseReturnValue:
+    """Tell what can be asked of this collector, as OpenAPI 3.1."""
+    return _document_of(current_app._get_current_object())  # type: ignore[attr-defined]  # a proxy
+
+
+@lru_cache(maxsize=8)
+def _document_of(app: Flask) -> dict[str, Any]:
+    return document(app)
+
+
+def declare_files(app: Flask) -> None:
+    """Declare Flask's own route of files, which has no view of ours."""
+    name = in_path("filename", "^[^/]+$", "The name of a style sheet.")
+    files: Any = app.view_functions["static"]
+    documented(
+        Operation(
+            None,
+            media_type="text/css; charset=utf-8",
+            parameters=(name,),
+            problems=(404,),
+            summary="Send a style sheet of the pages.",
+        )
+    )(files)
+
+
+def document(app: Flask) -> dict[str, Any]:
+    """Return the OpenAPI document of *app*."""
+    routes = sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule)
+    found = [
+        (rule, method, operation)
+        for rule in routes
+        for method in sorted((rule.methods or set()) - _SILENT)
+        if (operation := operation_of(app.view_functions[rule.endpoint]))
+    ]
+    paths: dict[str, dict[str, Any]] = {}
+    for rule, method, operation in found:
+        view = app.view_functions[rule.endpoint]
+        told = {"operationId": rule.endpoint.rpartition(".")[2], **_operation(view, operation)}
+        paths.setdefault(path_of(rule), {})[method.lower()] = told
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Hearsay collector",
+            "version": __version__,
+            "description": "Takes perturbed reports, answers with estimates and their intervals.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(operation for _, _, operation in found),
+            "securitySchemes": {
+                name: {"type": "http", "scheme": "bearer", "description": what}
+                for name, what in _SCHEMES.items()
+            },
+        },
+    }
+
+
+def path_of(rule: Rule) -> str:
+    """Return the path of *rule* as OpenAPI writes it."""
+    return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+
+
+def _operation(view: Any, operation: Operation) -> dict[str, Any]:
+    needed = scope_of(view) or ""
+    statuses = _OF_REPORT if needed == REPORT else () if needed == OPEN else _OF_OTHERS
+    told: dict[str, Any] = {
+        "summary": operation.summary or (view.__doc__ or "").partition("\n")[0],
+        "responses": {
+            str(operation.status): {
+                "description": "The answer.",
+                "content": {operation.media_type: _content(operation)},
+            },
+            **dict(_problems(sorted({*statuses, *operation.problems}), needed)),
+        },
+        "security": [],
+    }
+    if needed != OPEN:
+        told["security"] = [{"writeKey" if needed == REPORT else "readToken": []}]
+    if operation.parameters:
+        told["parameters"] = list(operation.parameters)
+    if operation.takes:
+        content = {kind: {"schema": _schema(form)} for kind, form in operation.takes.items()}
+        told["requestBody"] = {"required": True, "content": content}
+    return told
+
+
+def _content(operation: Operation) -> dict[str, Any]:
+    if operation.answer is None:
+        return {} if operation.media_type != JSON else {"schema": {"type": "object"}}
+    return {"schema": _schema(operation.answer)}
+
+
+def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the answer of each status that is an error, with the headers that belong to it."""
+    headers = {
+        401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}, "required": True}},
+        429: {"Retry-After": {"schema": {"type": "integer"}, "required": True}},
+        503: {"Retry-After": {"schema": {"type": "integer"}, "required": True}},
+    }
+    for status in statuses:
+        told = {
+            "description": HTTPStatus(status).phrase + "." if needed == OPEN else _reasons(status),
+            "content": {CONTENT_TYPE: {"schema": _schema(Problem)}},
+        }
+        yield str(status), told | ({"headers": headers[status]} if status in headers else {})
+
+
+def _reasons(status: int) -> str:
+    return "; or: ".join(titles(status)) + "."
+
+
+def _schema(form: type) -> dict[str, str]:
+    return {"$ref": _PLACES.format(name=form.__name__)}
+
+
+def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
+    forms: set[type] = {Problem}
+    for operation in operations:
+        forms.update([operation.answer] if operation.answer else [])
+        forms.update((operation.takes or {}).values())
+    in_order = sorted(forms, key=lambda form: form.__name__)
+    _, schemas = msgspec.json.schema_components(in_order, ref_template=_PLACES)
+    return dict(schemas)

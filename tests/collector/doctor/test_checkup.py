@@ -1,0 +1,111 @@
+"""``hearsay doctor`` and ``hearsay check-config`` as people run them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from click.testing import CliRunner, Result
+
+from collector.cli import main
+from collector.embedded import EmbeddedStore
+from collector.storage.connect import open_storage
+from tests.support.servers import needs_real, own_keys
+from tests.support.uploads import READ_TOKEN, WRITE_KEY, registry_text
+
+NOBODY_THERE = "redis://127.0.0.1:1/0"
+PASSWORD = "canary-of-a-password"
+
+Run: TypeAlias = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return a function that runs ``hearsay`` with arguments and settings."""
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(expires="2099-12-31"), encoding="utf-8")
+
+    def hearsay(*arguments: str, **settings: str) -> Result:
+        environment = {"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY, **settings}
+        return CliRunner().invoke(main, arguments, env=environment)
+
+    return hearsay
+
+
+def test_good_settings_are_shown_without_their_secrets_and_nobody_is_asked(run: Run) -> None:
+    """It runs where there is no store, and what it prints may be pasted into a ticket."""
+    url = f"redis://someone:{PASSWORD}@127.0.0.1:1/0"
+    done = run("check-config", REDIS_URL=url, HEARSAY_READ_TOKEN=READ_TOKEN)
+
+    assert done.exit_code == 0
+    assert "profile = standard\n" in done.output
+    assert "redis_url = ***\n" in done.output
+    assert [s for s in (PASSWORD, WRITE_KEY, READ_TOKEN) if s in done.output] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"HEARSAY_PROFILE": "careless"}, "HEARSAY_PROFILE=careless: must be one of"),
+        ({"HEARSAY_PORT": "http"}, "HEARSAY_PORT=http: must be an integer"),
+        ({"HEARSAY_SHARDS": "0"}, "HEARSAY_SHARDS=0: must be an integer"),
+        ({"HEARSAY_PREFIX": "a{b}"}, "prefix=a{b}: must be letters"),
+        ({"HEARSAY_REGISTRY": "/nowhere/metrics.toml"}, "/nowhere/metrics.toml"),
+        ({"HEARSAY_WRITE_KEY": "short"}, "HEARSAY_WRITE_KEY=***: must have at least"),
+        ({"REDIS_URL": "http://127.0.0.1"}, "REDIS_URL=***: must begin with"),
+        ({"HEARSAY_HEARTBEAT": "/nowhere/beat"}, "HEARSAY_HEARTBEAT=/nowhere/beat"),
+    ],
+)
+def test_bad_settings_are_named_with_status_1(
+    run: Run, settings: dict[str, str], named: str
+) -> None:
+    """What would stop a start stops the check."""
+    done = run("check-config", **settings)
+
+    assert done.exit_code == 1
+    assert named in done.output
+    assert "Traceback" not in done.output
+
+
+def test_what_is_legal_and_hardly_meant_is_status_1_only_if_strict(run: Run) -> None:
+    risky = {"HEARSAY_PROFILE": "volatile"}
+
+    assert run("check-config", **risky).exit_code == 0
+    assert run("check-config", "--strict", **risky).exit_code == 1
+
+
+def test_a_store_that_does_not_answer_is_a_finding_with_a_next_step(run: Run) -> None:
+    """The doctor itself never fails of what it is there to find."""
+    done = run("doctor", "--json", REDIS_URL=NOBODY_THERE)
+
+    document = json.loads(done.output)
+    assert done.exit_code == 1
+    assert document["worst"] == "fault"
+    assert [one["check"] for one in document["findings"]] == ["store"]
+    assert document["findings"][0]["next"]
+
+
+@pytest.mark.real
+@needs_real
+def test_the_doctor_of_a_real_store_sees_what_it_lacks_and_then_that_it_has_it(
+    run: Run, real_store: EmbeddedStore
+) -> None:
+    """Before and after hearsay init; a worker is still missing."""
+    keys = own_keys(4)
+    settings = {"REDIS_URL": real_store.url, "HEARSAY_PREFIX": keys.prefix}
+
+    before = run("doctor", **settings)
+    prepared = run("init", **settings)
+    after = run("doctor", **settings)
+    strict = run("doctor", "--strict", **settings)
+    open_storage(real_store.url, keys.prefix, 4, "standard").destroy()
+
+    assert (before.exit_code, prepared.exit_code) == (1, 0)
+    assert "fault    shards: none are recorded\n" in before.output
+    assert "next: run hearsay init" in before.output
+    assert (after.exit_code, strict.exit_code) == (0, 1)
+    assert "warning  workers: none lives\n" in after.output
+    assert "good     conservation: all 0 accepted uploads are accounted for\n" in after.output

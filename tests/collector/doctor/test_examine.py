@@ -1,0 +1,208 @@
+"""The doctor names every illness that it is shown, says why and what next, and no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from client_sdk.epoch import DAY, day_of
+from client_sdk.registry import Registry
+from collector.config import HA, STANDARD, STRICT, VOLATILE, Config
+from collector.credentials import ADMIN, READ, VIEWER, WRITE, Credential
+from collector.doctor import State, examine
+from collector.doctor.expiry import SOON_DAYS
+from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
+from collector.storage import Count, Counters
+from collector.storage.diagnosis import Server, Shard
+from collector.storage.preparation import LIBRARY_VERSION
+from collector.telemetry.activity import WEB, WORKER
+from tests.support.uploads import NOON, WRITE_KEY, registry_text
+
+GIB: Final = 1 << 30
+INFO: Final = {
+    "redis_version": "7.0.15",
+    "maxmemory_policy": "noeviction",
+    "role": "master",
+    "aof_enabled": "1",
+    "aof_last_write_status": "ok",
+    "aof_last_bgrewrite_status": "ok",
+    "used_memory": str(GIB // 10),
+    "maxmemory": str(GIB),
+    "connected_slaves": "1",
+}
+SERVER: Final = Server(INFO, "always", LIBRARY_VERSION, 0.01)
+SHARD: Final = Shard(Counters(Count(9, 90), Count(9, 90), Count(), Count(), 0, 0, 0), True)
+BACKLOG: Final = Shard(Counters(Count(9, 90), Count(4, 40), Count(), Count(), 0, 5, 0), True)
+TODAY: Final = day_of(NOON)
+CREDENTIALS: Final = {
+    b"\x01" * 32: Credential(WRITE),
+    b"\x02" * 32: Credential(ADMIN, expires=TODAY + 60),
+}
+STATE: Final = State(
+    servers=[SERVER],
+    shards=[SHARD, SHARD],
+    recorded_shards=2,
+    recorded_profile=STRICT,
+    credentials=CREDENTIALS,
+    alive={WEB: 1, WORKER: 1},
+    metrics=tuple(Registry.from_text(registry_text())),
+    now=NOON,
+)
+
+
+def server(ahead: float | None = 0.01, library: int | None = LIBRARY_VERSION, **info: str) -> State:
+    """Return the healthy state but for what its server tells."""
+    return replace(STATE, servers=[Server({**INFO, **info}, "always", library, ahead)])
+
+
+def shards(*found: Shard) -> State:
+    return replace(STATE, shards=list(found))
+
+
+def counts(**changed: Any) -> Shard:
+    assert SHARD.counters is not None
+    return Shard(replace(SHARD.counters, **changed), True)
+
+
+ONE_ASIDE: Final = counts(accepted=Count(10, 100), quarantined=Count(1, 10), aside=1)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    settings = {
+        "HEARSAY_REGISTRY": str(path),
+        "HEARSAY_SHARDS": "2",
+        "HEARSAY_PROFILE": STRICT,
+        "HEARSAY_WRITE_KEY": WRITE_KEY,
+    }
+    return Config.from_env(settings)
+
+
+def ill(config: Config, state: State) -> list[tuple[str, str]]:
+    """Return level and check of what is not good."""
+    return [(one.level, one.check) for one in examine(config, state) if one.level != GOOD]
+
+
+def test_a_healthy_deployment_has_nothing_but_good_findings(config: Config) -> None:
+    """The control of all that follows."""
+    assert ill(config, STATE) == []
+    assert {one.check for one in examine(config, STATE)} >= {
+        *("profile", "library", "shards", "memory", "log", "clock", "workers", "conservation"),
+        *("keys", "registry"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "level", "check"),
+    [
+        (server(aof_enabled="0"), FAULT, "profile"),
+        (server(maxmemory_policy="allkeys-lru"), FAULT, "profile"),
+        (server(library=0), FAULT, "library"),
+        (server(library=LIBRARY_VERSION - 1), FAULT, "library"),
+        (server(library=LIBRARY_VERSION + 1), NOTE, "library"),
+        (server(library=None), NOTE, "library"),
+        (replace(STATE, recorded_shards=None), FAULT, "shards"),
+        (replace(STATE, recorded_shards=3), FAULT, "shards"),
+        (shards(SHARD, Shard(SHARD.counters, False)), FAULT, "shards"),
+        (server(maxmemory="0"), WARNING, "memory"),
+        (server(used_memory=str(GIB * 7 // 10 + 1)), WARNING, "memory"),
+        (server(used_memory=str(GIB * 85 // 100 + 1)), FAULT, "memory"),
+        (server(aof_last_write_status="err"), FAULT, "log"),
+        (server(aof_last_bgrewrite_status="err"), FAULT, "log"),
+        (server(ahead=-61.0), WARNING, "clock"),
+        (server(ahead=3_601.0), FAULT, "clock"),
+        (replace(STATE, alive={WEB: 1, WORKER: 0}), WARNING, "workers"),
+        (replace(STATE, alive={WORKER: 0}, shards=[BACKLOG]), FAULT, "workers"),
+        (replace(STATE, alive=None), NOTE, "workers"),
+        (shards(counts(stream=600_000, accepted=Count(600_009, 0))), WARNING, "workers"),
+        (shards(counts(stream=1), counts(accepted=Count(10, 91))), FAULT, "conservation"),
+        (shards(ONE_ASIDE), WARNING, "quarantine"),
+        (shards(counts(late_reports=9)), NOTE, "lateness"),
+        (replace(STATE, credentials=None), NOTE, "keys"),
+        (replace(STATE, credentials={b"2": Credential(ADMIN)}), FAULT, "keys"),
+        (replace(STATE, credentials={b"1": Credential(WRITE)}), NOTE, "keys"),
+        (
+            replace(
+                STATE,
+                credentials=CREDENTIALS
+                | {b"3" * 32: Credential(READ, role=VIEWER, expires=TODAY + SOON_DAYS)},
+            ),
+            WARNING,
+            "keys",
+        ),
+        (
+            replace(STATE, metrics=tuple(Registry.from_text(registry_text(expires="2026-03-10")))),
+            WARNING,
+            "registry",
+        ),
+        (
+            replace(STATE, metrics=tuple(Registry.from_text(registry_text(expires="2026-03-03")))),
+            NOTE,
+            "registry",
+        ),
+        (server(maxmemory=str(10_000_000), used_memory="1"), WARNING, "capacity"),
+    ],
+)
+def test_an_illness_is_named_and_no_other(
+    config: Config, state: State, level: str, check: str
+) -> None:
+    assert set(ill(config, state)) == {(level, check)}
+
+
+def test_every_finding_that_is_bad_says_why_and_what_next(config: Config) -> None:
+    """A finding without a next step only makes people anxious."""
+    sick = replace(
+        server(library=0, ahead=9_999.0, maxmemory="0", aof_enabled="0"),
+        shards=[counts(stream=1, aside=2)],
+        recorded_shards=None,
+        alive={},
+        credentials={},
+    )
+
+    bad = [one for one in examine(config, sick) if one.level in (WARNING, FAULT)]
+
+    assert len(bad) >= 8
+    assert [one for one in bad if not (one.why and one.next)] == []
+
+
+def test_appendfsync_that_may_not_be_read_is_taken_from_the_record(config: Config) -> None:
+    """hearsay init has read it, and has recorded the profile that it found."""
+    silent = replace(STATE, servers=[replace(SERVER, appendfsync=None)])
+
+    assert ill(config, silent) == []
+    assert ill(config, replace(silent, recorded_profile=STANDARD)) == [(FAULT, "profile")]
+
+
+def test_profile_ha_needs_a_replica(config: Config) -> None:
+    alone = replace(server(connected_slaves="0"), recorded_profile=HA)
+
+    assert ill(replace(config, profile=HA), alone) == [(FAULT, "profile")]
+    assert ill(replace(config, profile=HA), STATE) == []
+
+
+def test_profile_volatile_is_warned_of(config: Config) -> None:
+    assert ill(replace(config, profile=VOLATILE), STATE) == [(WARNING, "profile")]
+
+
+def test_a_metric_is_asked_on_its_last_day(config: Config) -> None:
+    """It expires when the day in ``expires`` is over."""
+    last = date(2026, 3, 4)
+    metrics = tuple(Registry.from_text(registry_text(expires=last.isoformat())))
+    night = replace(STATE, metrics=metrics, now=(TODAY + 1) * DAY - 1)
+
+    assert ill(config, night) == [(WARNING, "registry")]
+    assert ill(config, replace(night, now=night.now + 1)) == [(NOTE, "registry")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_worst_level_is_that_of_the_worst_finding(level: str) -> None:
+    below = LEVELS[: LEVELS.index(level) + 1]
+
+    assert worst(Finding(one, "x", "y") for one in below) == level
+    assert worst([]) == GOOD

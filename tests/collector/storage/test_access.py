@@ -1,0 +1,346 @@
+"""Each user of the store can do its work, and nothing else: a real server says NOPERM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from collector.config import STANDARD
+from collector.embedded import EmbeddedStore
+from collector.errors import ConfigError, NotPreparedError, RefusedByStoreError
+from collector.storage import Cell
+from collector.storage.access import (
+    INGEST,
+    INIT,
+    QUERY,
+    USERS,
+    WORKER,
+    acl_lines,
+    name_of,
+    passwords_in,
+    rules,
+)
+from collector.storage.activity import RedisActivity, Told
+from collector.storage.connection import Connection
+from collector.storage.credentials import RedisCredentials
+from collector.storage.diagnosis import Diagnosis
+from collector.storage.inspection import RedisInspection
+from collector.storage.preparation import LIBRARY_VERSION
+from collector.storage.redis import RedisStorage
+from tests.support.servers import needs_real, own_keys
+
+pytestmark = [pytest.mark.real, needs_real]
+
+METRIC, DAY = b"\x01" * 6, 30_000
+CELL = Cell(METRIC, 3, "")
+PASSWORD: Final = "password-for-tests"
+# What would let a stolen password read other data, run code, change settings or destroy counts.
+FORBIDDEN: Final = [
+    *("EVAL return(1) 0", "EVALSHA 0000 0", "EVAL_RO return(1) 0", "SCRIPT LOAD return(1)"),
+    *("CONFIG SET dir /tmp", "CONFIG REWRITE", "CONFIG RESETSTAT", "KEYS *", "FLUSHALL", "FLUSHDB"),
+    *("MODULE LIST", "RESTORE x 0 x", "CLIENT PAUSE 1", "CLIENT NO-EVICT on"),
+    *("SHUTDOWN NOSAVE", "SAVE", "BGSAVE", "BGREWRITEAOF", "REPLICAOF NO ONE", "SLAVEOF h 1"),
+    *("ACL LIST", "ACL SETUSER x on", "ACL SAVE", "MONITOR", "CLIENT LIST", "CLIENT KILL ID 1"),
+    *(
+        "MIGRATE h 1 x 0 1",
+        "SLOWLOG GET",
+        "LATENCY LATEST",
+        "MEMORY DOCTOR",
+        "SWAPDB 0 1",
+        "PSYNC ? -1",
+        "FAILOVER",
+    ),
+    *("FUNCTION FLUSH", "FUNCTION DELETE hearsay", "PUBLISH c m", "SUBSCRIBE c", "GET foreign"),
+    *("SET foreign x", "DEL foreign", "CLUSTER RESET", "SORT foreign", "COPY foreign other"),
+]
+# Beyond that, what an application user has no need of on the deployment's own keys.
+NOT_OF: Final[dict[str, list[str]]] = {
+    INIT: [],
+    INGEST: [
+        *("CONFIG GET dir", "FUNCTION LOAD x", "DEL {stream}", "XTRIM {stream} MAXLEN 0"),
+        *("XRANGE {stream} - +", "XREAD STREAMS {stream} 0", "SMEMBERS {seen}", "GET {tally}"),
+        *("XDEL {stream} 1-1", "SET {tally} x", "HSET {credentials} a b", "HDEL {credentials} a"),
+        *("SET {shards} 9", "SCAN 0", "RENAME {stream} {seen}", "XGROUP DESTROY {stream} workers"),
+        *("FCALL hearsay_fold_counted 1 {stream} 0", "FCALL hearsay_claim 1 {stream}"),
+        *("HGETALL {counters2}", "HINCRBY {credentials} a 1"),
+    ],
+    WORKER: [
+        *("CONFIG GET dir", "FUNCTION LOAD x", "DEL {tally}", "SET {tally} x", "GET {tally}"),
+        *("XADD {stream} * e x", "XTRIM {stream} MAXLEN 0", "HGETALL {credentials}", "SCAN 0"),
+        *("SMEMBERS {seen}", "SADD {seen} x", "SET {shards} 9", "XGROUP DESTROY {stream} workers"),
+        *("FCALL hearsay_append_counted 3 {seen} {stream} {counters}", "HSET {usage} a 1"),
+        *("FCALL hearsay_drop 2 {quarantine} {counters} 1-1", "UNLINK {quarantine}"),
+    ],
+    QUERY: [
+        *("CONFIG GET dir", "FUNCTION LOAD x", "SET {tally} x", "DEL {tally}", "SADD {cells} x"),
+        *("BITFIELD {tally} INCRBY i64 0 1", "XRANGE {stream} - +", "HGETALL {credentials}"),
+        *("XADD {stream} * e x", "FCALL hearsay_version 0", "SCAN 0", "GET {shards}"),
+    ],
+}
+
+
+class Users:
+    """A deployment of its own on the shared server, and a connection for each user."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.keys = url, own_keys()
+        self.admin = Connection.open(url)
+        self.open: list[Connection] = [self.admin]
+        for line in acl_lines(self.keys.prefix, dict.fromkeys(USERS, PASSWORD)):
+            words = _words(line)[1:]
+            if words[0] != "default":  # the server is shared with other tests
+                self.admin.call("ACL", "SETUSER", *words)
+
+    def connection(self, user: str) -> Connection:
+        login = f"unix://{name_of(user, self.keys.prefix)}:{PASSWORD}@"
+        self.open.append(Connection.open(self.url.replace("unix://", login, 1)))
+        return self.open[-1]
+
+    def storage(self, user: str) -> RedisStorage:
+        return RedisStorage(self.connection(user), self.keys, STANDARD)
+
+    def names(self) -> dict[str, str]:
+        keys = self.keys
+        return {
+            "stream": keys.stream(0),
+            "seen": keys.seen(0, DAY),
+            "shards": keys.shard_count,
+            "tally": keys.tally(0, CELL),
+            "cells": keys.cells(0, METRIC, 3),
+            "counters": keys.counters(0),
+            "quarantine": keys.quarantine(0),
+            "credentials": f"{keys.prefix}:credentials",
+            "usage": f"{keys.prefix}:usage:{DAY}",
+            "counters2": "other:{0}:counters",
+        }
+
+    def close(self) -> None:
+        RedisStorage(self.admin, self.keys, STANDARD).destroy()
+        for user in USERS:
+            self.admin.call("ACL", "DELUSER", name_of(user, self.keys.prefix))
+        for connection in self.open:
+            connection.close()
+
+
+@pytest.fixture
+def users(real_store: EmbeddedStore) -> Iterator[Users]:
+    made = Users(real_store.url)
+    yield made
+    made.close()
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"\([^)]*\)|\S+", line)
+
+
+def _refusal(connection: Connection, command: str) -> str:
+    """Return the code with which the server refuses *command*, or "" if it runs it."""
+    try:
+        connection.call(*command.split())
+    except RefusedByStoreError as error:
+        return error.code
+    except Exception as error:  # noqa: BLE001  # whatever else it is, it was not refused
+        return type(error).__name__
+    return ""
+
+
+def test_there_are_forty_forbidden_commands() -> None:
+    assert len(set(FORBIDDEN)) >= 40
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_user_is_refused_whatever_its_work_does_not_need(users: Users, user: str) -> None:
+    users.storage(INIT).prepare()
+    connection = users.connection(user)
+    names = users.names()
+    commands = [*FORBIDDEN, *(command.format(**names) for command in NOT_OF[user])]
+
+    codes = {command: _refusal(connection, command) for command in commands}
+
+    assert {command: code for command, code in codes.items() if code != "NOPERM"} == {}
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("command", ["DEBUG SLEEP 0", "MODULE LOAD /tmp/x.so"])
+def test_what_the_server_refuses_to_all_is_also_no_right_of_a_user(
+    users: Users, user: str, command: str
+) -> None:
+    name = name_of(user, users.keys.prefix)
+
+    answer = users.admin.call("ACL", "DRYRUN", name, *command.split())
+
+    assert b"no permissions" in answer
+
+
+def test_each_user_does_its_work_and_no_number_is_lost(users: Users) -> None:
+    users.storage(INIT).prepare()
+    ingest, worker, query = (users.storage(user) for user in (INGEST, WORKER, QUERY))
+    ingest.prepare()
+    worker.prepare()
+
+    for number in range(20):
+        assert ingest.append(bytes([number]) * 16, DAY, b"entry", 1)
+        assert not ingest.append(bytes([number]) * 16, DAY, b"entry", 1)
+    ingest.ping()
+    assert ingest.backlog() == 20
+    for shard in range(worker.shards):
+        claimed = worker.claim(shard, "one", 100, 0)
+        ids = [one.id for one in claimed]
+        assert worker.quarantine(shard, ids.pop(), "test")
+        assert worker.fold(shard, ids, {CELL: [(0, len(ids)), (1, len(ids))]}) == ()
+        worker.spare(shard, "one", ["1-1"])
+        worker.now(shard)
+        keeping = RedisStorage(users.connection(WORKER), users.keys, STANDARD, archived=True)
+        keeping.fold(shard, ["1-1"], {CELL: [(0, 1)]})
+    worker.retire("one")
+    worker.sweep(0)
+
+    vectors = query.tallies(METRIC, [3])[CELL]
+    assert sum(int.from_bytes(vector[:8], "big") for vector in vectors) == 18
+    assert ingest.backlog() == 0
+    assert worker.quarantined() == 2
+    assert ingest.counters() == worker.counters()
+
+
+def test_people_look_after_the_store_as_its_first_user(users: Users) -> None:
+    storage = users.storage(INIT)
+    storage.prepare()
+    users.storage(INGEST).append(b"a" * 16, DAY, b"entry", 1)
+    worker = users.storage(WORKER)
+    [(shard, claimed)] = [
+        (shard, one) for shard in range(worker.shards) for one in worker.claim(shard, "w", 9, 0)
+    ]
+    worker.quarantine(shard, claimed.id, "test")
+    desk = RedisInspection(users.connection(INIT), users.keys)
+
+    [aside] = desk.set_aside(shard)
+
+    assert desk.requeue(shard, aside.id)
+    assert [one.entry for one in desk.pending(shard)] == [b"entry"]
+    assert list(desk.tallies()) == []
+    assert desk.counters() == storage.counters()
+
+
+def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> None:
+    maker = RedisCredentials(users.connection(INIT), users.keys.prefix)
+    reader = RedisCredentials(users.connection(INGEST), users.keys.prefix)
+    maker.put(b"d" * 32, '{"kind":"write"}')
+
+    assert reader.records() == {b"d" * 32: b'{"kind":"write"}'}
+    assert reader.share_usage(DAY, "a", {b"d" * 32: 5}) == {b"d" * 32: 5}
+    assert maker.share_usage(DAY, "b", {b"d" * 32: 2}) == {b"d" * 32: 7}
+    with pytest.raises(RefusedByStoreError, match="NOPERM"):
+        reader.put(b"d" * 32, '{"kind":"admin"}')
+
+
+@pytest.mark.parametrize("user", [INGEST, WORKER])
+def test_before_init_a_user_of_the_application_says_what_to_run(users: Users, user: str) -> None:
+    with pytest.raises(NotPreparedError, match="run hearsay init"):
+        users.storage(user).prepare()
+
+
+def test_every_command_inside_the_library_is_a_right_of_somebody() -> None:
+    """A right that is missing would end a step between two writes, and leave half of it."""
+    source = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
+    inside = {name.lower() for name in re.findall(r"(?:call\(|command = \{ )'([A-Z]+)'", source)}
+    given = {
+        word.strip("()+").partition("|")[0]
+        for user in (INGEST, WORKER)
+        for rule in rules(user, "p")
+        for word in rule.split()
+    }
+
+    assert len(inside) >= 15
+    assert inside - given == set()
+
+
+def test_every_function_of_the_library_is_a_right_of_somebody() -> None:
+    source = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
+    functions = set(re.findall(r"register\('(\w+)'", source))
+    text = " ".join(rule for user in (INGEST, WORKER) for rule in rules(user, "p"))
+    given = set(re.findall(r"\|hearsay_(\w+)", text))
+
+    assert given - functions == set()
+    assert functions - given == {"requeue", "drop"}  # for people
+
+
+@pytest.mark.parametrize("user", [INGEST, WORKER, QUERY])
+def test_no_user_of_the_application_has_a_whole_category_or_every_key(user: str) -> None:
+    words = [word for rule in rules(user, "p") for word in rule.strip("()").split()]
+
+    assert not [word for word in words if word.startswith("+@") or word in ("allkeys", "~*")]
+    assert all("p:" in word for word in words if "~" in word)
+
+
+def test_an_acl_file_holds_no_password() -> None:
+    text = "\n".join(acl_lines("p", dict.fromkeys(USERS, PASSWORD)))
+
+    assert PASSWORD not in text
+    assert text.count("#") == len(USERS)
+    assert text.endswith("\nuser default reset")
+
+
+def test_passwords_are_taken_from_the_addresses_that_processes_use(tmp_path: Path) -> None:
+    for user in USERS:
+        (tmp_path / f"{user}_url").write_text(f"redis://h-{user}:p%40ss-{user}@store:6379/0\n")
+
+    assert passwords_in(tmp_path) == {user: f"p@ss-{user}" for user in USERS}
+
+
+@pytest.mark.parametrize("text", [None, "", "redis://store:6379/0", "redis://canary@store/0"])
+def test_an_address_without_a_password_is_named_and_not_shown(
+    tmp_path: Path, text: str | None
+) -> None:
+    if text is not None:
+        (tmp_path / "init_url").write_text(text)
+
+    with pytest.raises(ConfigError, match="init_url") as caught:
+        passwords_in(tmp_path)
+
+    assert "canary" not in str(caught.value)
+
+
+def test_a_prefix_that_could_end_a_rule_is_refused() -> None:
+    prefixes: list[Any] = ["a b", "a)", "*", "", "a\nuser x on nopass +@all ~*"]
+
+    for prefix in prefixes:
+        with pytest.raises(ConfigError, match=r"^prefix="):
+            rules(INGEST, prefix)
+
+
+def test_processes_tell_of_themselves_and_web_processes_tell_the_state(users: Users) -> None:
+    """A worker only writes its own counts; who answers /metrics reads all, and asks the server."""
+    users.storage(INIT).prepare()
+    told = Told("worker", "0a", {"folds.0": 1}, 1)
+    web, worker = users.connection(INGEST), users.connection(WORKER)
+
+    RedisActivity(worker, users.keys.prefix).tell(DAY, told)
+    [server] = Diagnosis(web, users.keys).servers()
+
+    assert RedisActivity(web, users.keys.prefix).told(DAY) == [told]
+    assert server.memory > 0
+    assert server.library == LIBRARY_VERSION
+    assert server.ahead is not None
+    with pytest.raises(RefusedByStoreError):
+        RedisActivity(worker, users.keys.prefix).told(DAY)
+
+
+def test_the_init_user_may_ask_all_that_the_doctor_looks_at(users: Users) -> None:
+    """No finding of the doctor is missing for want of a right."""
+    users.storage(INIT).prepare()
+    connection = users.connection(INIT)
+    diagnosis = Diagnosis(connection, users.keys)
+
+    [server], shards = diagnosis.servers(), diagnosis.shards()
+
+    assert diagnosis.recorded() == (users.keys.shards, STANDARD)
+    assert server.appendfsync is not None
+    assert [(shard.counters is None, shard.has_group) for shard in shards] == [
+        (False, True) for _ in shards
+    ]
+    assert RedisActivity(connection, users.keys.prefix).told(DAY) == []

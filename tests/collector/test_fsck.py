@@ -1,0 +1,162 @@
+"""fsck finds what the store's own steps cannot have left behind, and nothing else."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import pytest
+
+from client_sdk.metric import Metric
+from collector.entry import Accepted, encode
+from collector.fsck import fsck
+from collector.storage import Cell, Inspection
+from collector.storage.connection import Connection
+from collector.storage.inspection import RedisInspection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from collector.worker import Worker
+from tests.support.stored import DAY, NOBODY_LEFT_IT, pack
+from tests.support.uploads import registry
+
+Damage: TypeAlias = Callable[[RedisStorage, Connection, Keys], object]
+
+METRICS = dict(registry().by_digest)
+PAGE: Metric = registry().metric("page")
+CELL = Cell(PAGE.digest, 3, "platform=mac")
+ENTRY = encode([Accepted(CELL, bytes([0, 1, 2]))])
+BEYOND = DAY * 10  # an epoch far ahead, so that nothing is late
+
+
+def page_cell(epoch: int = BEYOND) -> Cell:
+    return replace(CELL, epoch=epoch)
+
+
+def put(store: RedisStorage, shard: int, entry: bytes, reports: int) -> None:
+    store.append(shard.to_bytes(8, "big") + secrets.token_bytes(8), DAY, entry, reports)
+
+
+@pytest.fixture
+def used(store: RedisStorage) -> RedisStorage:
+    """A store with six reports folded, three pending and three set aside on each shard."""
+    entry = encode([Accepted(page_cell(), bytes([0, 1, 2]))])
+    mechanisms = {digest: metric.mechanism for digest, metric in METRICS.items()}
+    every = {digest: metric.every for digest, metric in METRICS.items()}
+    for shard in range(store.shards):
+        for _ in range(2):
+            put(store, shard, entry, 3)
+    Worker(store, mechanisms, every).step()
+    for shard in range(store.shards):
+        put(store, shard, entry, 3)
+        [claimed] = store.claim(shard, "one", 1, NOBODY_LEFT_IT)
+        store.quarantine(shard, claimed.id, "why")
+        put(store, shard, entry, 3)
+    return store
+
+
+def findings(server: Connection, keys: Keys) -> list[str]:
+    inspection: Inspection = RedisInspection(server, keys)
+    return [str(one) for one in fsck(inspection, METRICS)]
+
+
+def test_a_sound_store_has_no_findings(used: RedisStorage, server: Connection, keys: Keys) -> None:
+    """Whatever has been folded, set aside, queued again or dropped."""
+    sound = findings(server, keys)
+    inspection = RedisInspection(server, keys)
+    for shard in range(used.shards):
+        [aside] = inspection.set_aside(shard)
+        (inspection.requeue if shard else inspection.drop)(shard, aside.id)
+
+    assert sound == []
+    assert findings(server, keys) == []
+
+
+def first_id(server: Connection, stream: str) -> str:
+    return str(server.call("XRANGE", stream, "-", "+", "COUNT", 1)[0][0].decode())
+
+
+def put_wrong(store: RedisStorage, entry: bytes, reports: int) -> None:
+    put(store, 0, entry, reports)
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "an entry is deleted": (
+        lambda store, server, keys: server.call(
+            "XDEL", keys.stream(0), first_id(server, keys.stream(0))
+        ),
+        "shard=0: holds 0 uploads pending, has counted 1",
+    ),
+    "an entry set aside is deleted": (
+        lambda store, server, keys: server.call(
+            "XDEL", keys.quarantine(0), first_id(server, keys.quarantine(0))
+        ),
+        "shard=0: holds 0 uploads set aside, has counted 1",
+    ),
+    "an entry says another number of reports": (
+        lambda store, server, keys: put_wrong(store, ENTRY, 4),
+        "holds 3 reports, says 4",
+    ),
+    "an entry is damaged": (
+        lambda store, server, keys: put_wrong(store, ENTRY[:-1] + b"\xff", 3),
+        "entry.checksum: does not match the body",
+    ),
+    "a folded count is changed": (
+        lambda store, server, keys: server.call("HINCRBY", keys.counters(1), "folded.reports", 1),
+        "shard=1: holds 6 reports folded, has counted 7",
+    ),
+    "a bit of a tally is flipped": (
+        lambda store, server, keys: server.call("SETBIT", keys.tally(0, page_cell()), 127, 1),
+        "lateness=0: tally: entries must be at least 0 and add up to n=6",
+    ),
+    "the number of reports of a tally is changed": (
+        lambda store, server, keys: server.call("SETRANGE", keys.tally(0, page_cell()), 7, "\x07"),
+        "shard=0: holds 7 reports folded, has counted 6",
+    ),
+    "a tally is cut": (
+        lambda store, server, keys: server.call("SET", keys.tally(0, page_cell()), pack(6)[:-1]),
+        "vector: must be at most 4 counters of 8 bytes",
+    ),
+    "a tally is deleted": (
+        lambda store, server, keys: server.call("DEL", keys.tally(0, page_cell())),
+        "is indexed, but its tally is not there",
+    ),
+    "a tally is of another type": (
+        lambda store, server, keys: (
+            server.call("DEL", keys.tally(0, page_cell())),
+            server.call("LPUSH", keys.tally(0, page_cell()), "x"),
+        ),
+        "is indexed, but its tally is not there or not readable",
+    ),
+    "an index is deleted": (
+        lambda store, server, keys: server.call("DEL", keys.cells(0, PAGE.digest, BEYOND)),
+        "is not indexed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_each_damage_is_found_and_named(
+    used: RedisStorage, server: Connection, keys: Keys, name: str
+) -> None:
+    """With shard, and metric or entry, so that an operator knows where to look."""
+    damage, expected = DAMAGES[name]
+    damage(used, server, keys)
+
+    found = findings(server, keys)
+
+    assert any(expected in one for one in found), found
+    assert all("shard=" in one for one in found)
+
+
+def test_tallies_of_metrics_that_no_registry_has_any_more_are_counted_and_not_judged(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    """A retired metric is no fault."""
+    retired = Cell(b"\x09" * 6, 3, "")
+    put(store, 0, b"\0", 2)
+    [claimed] = store.claim(0, "one", 1, NOBODY_LEFT_IT)
+    store.fold(0, [claimed.id], {retired: [(0, 2), (1, 7)]})
+
+    assert findings(server, keys) == []

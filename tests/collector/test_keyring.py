@@ -1,0 +1,283 @@
+"""A process renews what it knows of keys in time, counts quotas, and fails closed."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
+from collector.catalog import Catalog
+from collector.credentials import ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
+from collector.errors import (
+    QuotaExhaustedError,
+    StorageFullError,
+    StorageUnavailableError,
+    UnauthorizedError,
+)
+from collector.keyring import TRUST_S, Keyring
+from tests.support.memory_credentials import MemoryCredentials
+from tests.support.uploads import NOON, TODAY, registry
+
+TOKEN, KEY, OWN = "hsr_token-for-tests", "hsw_key-for-tests", "own-key-of-the-environment"
+READER = Credential(READ, "test", role=ANALYST, expires=TODAY + 1)
+SENDER = Credential(WRITE, "test", quota=100)
+DAY = 86_400
+
+
+class Desk:
+    """Processes that share a store of credentials, and clocks that a test moves."""
+
+    def __init__(self) -> None:
+        self.store = MemoryCredentials()
+        self.store.add(TOKEN, READER)
+        self.store.add(KEY, SENDER)
+        self.now, self.seconds = NOON, 1_000.0
+        self.catalog = Catalog([registry()])
+
+    def process(self) -> Keyring:
+        own = {digest_of(OWN): Credential(WRITE)}
+        return Keyring(own, self.store, self.catalog, lambda: self.now, lambda: self.seconds)
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.seconds += seconds
+
+
+def header(secret: str) -> str:
+    return f"Bearer {secret}"
+
+
+def test_a_revoked_token_opens_nothing_five_seconds_later_whenever_it_was_revoked() -> None:
+    for before in range(0, 50, 7):
+        desk = Desk()
+        ring = desk.process()
+        ring.find(header(TOKEN))
+        desk.wait(before / 10)
+        ring.find(header(TOKEN))
+        desk.store.add(TOKEN, replace(READER, revoked=True))
+        for _ in range(50):  # requests keep coming, as on a busy day
+            desk.wait(TRUST_S / 50)
+            ring.find(header(TOKEN))
+
+        assert ring.find(header(TOKEN)) is None
+
+
+def test_a_revoked_token_opens_nothing_after_an_hour_without_requests() -> None:
+    desk = Desk()
+    ring = desk.process()
+    assert ring.find(header(TOKEN)) == READER
+    desk.store.add(TOKEN, replace(READER, revoked=True))
+
+    desk.wait(3_600)
+
+    assert ring.find(header(TOKEN)) is None
+
+
+def test_a_new_key_works_within_five_seconds() -> None:
+    desk = Desk()
+    ring = desk.process()
+    assert ring.find(header("hsw_later")) is None
+    desk.store.add("hsw_later", SENDER)
+
+    desk.wait(TRUST_S)
+
+    assert ring.find(header("hsw_later")) == SENDER
+
+
+def test_the_store_is_asked_once_in_seconds_and_not_once_a_request() -> None:
+    desk = Desk()
+    ring = desk.process()
+
+    for _ in range(1_000):
+        ring.find(header(TOKEN))
+        ring.find(header("hsr_guess"))
+
+    assert desk.store.reads == 1
+
+
+class RecordedLookups(dict[bytes, Credential]):
+    """A mapping that remembers what was looked up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[object] = []
+
+    def get(self, key: object, default: object = None) -> Any:
+        self.asked.append(key)
+        return None
+
+
+def test_what_is_compared_is_never_the_secret_so_that_time_tells_nothing_of_it() -> None:
+    """How long a look-up takes depends on the digest, which shares nothing with that of a guess."""
+    desk, lookups = Desk(), RecordedLookups()
+    ring = Keyring(lookups, desk.store, desk.catalog, lambda: desk.now, lambda: desk.seconds)
+    guesses = [TOKEN[:length] + "x" for length in range(len(TOKEN))]
+
+    for guess in guesses:
+        assert ring.find(header(guess)) is None
+
+    assert lookups.asked == [digest_of(guess) for guess in guesses]
+
+
+def test_a_token_ends_with_its_day_without_asking_the_store() -> None:
+    desk = Desk()
+    ring = desk.process()
+    assert ring.find(header(TOKEN)) == READER
+
+    desk.now = (TODAY + 1) * DAY
+
+    assert ring.find(header(TOKEN)) is None
+
+
+def test_what_is_known_outlives_a_short_outage_and_not_a_long_one() -> None:
+    desk = Desk()
+    ring = desk.process()
+    ring.find(header(TOKEN))
+    desk.store.failure = StorageUnavailableError("gone")
+
+    desk.wait(TRUST_S - 0.1)
+    assert ring.find(header(TOKEN)) == READER
+    desk.wait(0.2)
+
+    with pytest.raises(StorageUnavailableError):
+        ring.find(header(TOKEN))
+
+
+def test_keys_of_the_environment_need_no_store() -> None:
+    desk = Desk()
+    desk.store.failure = StorageUnavailableError("gone")
+
+    assert desk.process().grant(header(OWN)).limit == MAX_DEVICE_BODY
+
+
+def test_an_outage_is_asked_after_once_a_second_and_ends_by_itself() -> None:
+    desk = Desk()
+    ring = desk.process()
+    desk.store.failure = StorageUnavailableError("gone")
+    for _ in range(10):
+        with pytest.raises(StorageUnavailableError):
+            ring.find(header(TOKEN))
+    desk.store.failure = None
+
+    desk.wait(1)
+
+    assert ring.find(header(TOKEN)) == READER
+    assert desk.store.reads == 1
+
+
+def test_a_record_that_cannot_be_read_opens_nothing_and_closes_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = Desk()
+    desk.store.stored[digest_of("hsr_broken")] = b'{"kind": "write", "role": "root"}'
+    ring = desk.process()
+
+    with caplog.at_level(logging.ERROR):
+        assert ring.find(header("hsr_broken")) is None
+
+    assert ring.find(header(TOKEN)) == READER
+    assert "role: must be one of" in caplog.text
+
+
+def test_a_key_allows_a_body_by_its_kind_and_the_metrics_of_its_app() -> None:
+    desk = Desk()
+    desk.store.add("hsg_gateway", Credential(GATEWAY, "test", frozenset({"page"})))
+    ring = desk.process()
+
+    device, gateway = ring.grant(header(KEY)), ring.grant(header("hsg_gateway"))
+
+    assert (device.limit, gateway.limit) == (MAX_DEVICE_BODY, MAX_GATEWAY_BODY)
+    assert [metric.name for metric in gateway.catalog] == ["page"]
+    assert len(list(device.catalog)) == len(list(desk.catalog))
+
+
+@pytest.mark.parametrize("secret", [TOKEN, "hsw_guess"])
+def test_what_is_no_write_key_grants_nothing(secret: str) -> None:
+    with pytest.raises(UnauthorizedError):
+        Desk().process().grant(header(secret))
+
+
+def test_a_key_that_has_used_its_quota_is_refused_until_the_next_day() -> None:
+    desk = Desk()
+    ring = desk.process()
+    ring.count(ring.grant(header(KEY)), 99)
+    ring.count(ring.grant(header(KEY)), 5)
+
+    with pytest.raises(QuotaExhaustedError):
+        ring.grant(header(KEY))
+    desk.now = (TODAY + 1) * DAY
+
+    assert ring.grant(header(KEY)).counted
+
+
+def test_processes_count_one_quota_together_within_seconds() -> None:
+    desk = Desk()
+    first, second = desk.process(), desk.process()
+    for ring in (first, second):
+        ring.count(ring.grant(header(KEY)), 50)
+
+    for _ in range(2):  # the first to look sees the other's count only after the other has shared
+        desk.wait(TRUST_S)
+        for ring in (first, second):
+            ring.can_anybody_report()
+
+    for ring in (first, second):
+        with pytest.raises(QuotaExhaustedError):
+            ring.grant(header(KEY))
+
+
+def test_a_process_that_starts_anew_goes_on_counting() -> None:
+    desk = Desk()
+    first = desk.process()
+    first.count(first.grant(header(KEY)), 100)
+    desk.wait(TRUST_S)
+    first.can_anybody_report()
+
+    with pytest.raises(QuotaExhaustedError):
+        desk.process().grant(header(KEY))
+
+
+def test_a_key_without_a_quota_is_not_counted() -> None:
+    desk = Desk()
+    desk.store.add("hsw_free", replace(SENDER, quota=None))
+    ring = desk.process()
+
+    ring.count(ring.grant(header("hsw_free")), 1_000)
+    desk.wait(TRUST_S)
+    ring.can_anybody_report()
+
+    assert not any(count for count in desk.store.usage.values())
+
+
+def test_a_full_store_that_cannot_share_usage_still_ends_revoked_tokens() -> None:
+    desk = Desk()
+    ring = desk.process()
+    ring.find(header(TOKEN))
+    desk.store.add(TOKEN, replace(READER, revoked=True))
+    desk.store.refusal = StorageFullError("store: is out of memory")
+
+    desk.wait(TRUST_S)
+
+    assert ring.find(header(TOKEN)) is None
+
+
+@pytest.mark.parametrize(
+    ("credential", "anybody"),
+    [
+        (SENDER, True),
+        (replace(SENDER, revoked=True), False),
+        (replace(SENDER, expires=TODAY), False),
+        (READER, False),
+    ],
+)
+def test_somebody_can_report_if_a_write_key_is_good(credential: Credential, anybody: bool) -> None:
+    desk = Desk()
+    desk.store.stored.clear()
+    desk.store.add("hs_any", credential)
+
+    ring = Keyring({}, desk.store, desk.catalog, lambda: desk.now, lambda: desk.seconds)
+
+    assert ring.can_anybody_report() is anybody

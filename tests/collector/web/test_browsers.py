@@ -1,0 +1,144 @@
+"""What a browser is told on every answer, and what another site can make it do: nothing."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from collector.errors import StorageUnavailableError
+from tests.support.memory_credentials import MemoryCredentials
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, upload
+
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "Strict-Transport-Security": "max-age=31536000",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+CANARY: Final = "canary7f3a"
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+ORIGINS: Final = [
+    *("https://example.org", "http://example.org", "null", "*", "", "file://", "localhost"),
+    *("http://localhost", "http://localhost:8000", "http://127.0.0.1", "https://127.0.0.1:8000"),
+    *("http://[::1]", "http://localhost.example.org", "http://localhostx", "http://xlocalhost"),
+    *("http://127.0.0.1.nip.io", "http://127.0.0.1@example.org", "http://example.org#localhost"),
+    *("http://example.org?localhost", "http://localhost%00.example.org", "HTTP://LOCALHOST"),
+    *("http://localhost.", "http://sub.localhost", "https://localhost", "chrome-extension://abc"),
+    *("moz-extension://abc", "app://localhost", "data:", "http://0.0.0.0", "http://2130706433"),
+    *("https://exämple.org".encode().decode("latin-1"), "http://localhost, https://example.org"),
+]
+
+
+def addresses(app: Flask) -> list[str]:
+    """Return an address of every route, and some that lead nowhere."""
+    routed = [
+        rule.rule.replace("<name>", "page").replace("<path:filename>", "hearsay.css")
+        for rule in app.url_map.iter_rules()
+    ]
+    return [*routed, "/nothing", "/v1/metrics/none/estimate", "/static/../app.py", "/v1/reports/"]
+
+
+@pytest.mark.parametrize("secret", ["", READ_TOKEN, WRITE_KEY])
+def test_every_answer_to_any_method_carries_the_headers_errors_too(
+    app: Flask, client: FlaskClient, secret: str
+) -> None:
+    statuses = set()
+    for path in addresses(app):
+        for method in METHODS:
+            response = client.open(path, method=method, headers=bearer(secret), buffered=True)
+
+            assert {name: response.headers.get(name) for name in HEADERS} == HEADERS, path
+            assert response.headers["Cache-Control"] in ("no-store", "no-cache"), path
+            assert "Set-Cookie" not in response.headers
+            assert "Server" not in response.headers
+            statuses.add(response.status_code)
+
+    assert {200, 401, 404, 405} - ({401} if secret == READ_TOKEN else set()) <= statuses
+
+
+def test_there_are_thirty_origins() -> None:
+    assert len(set(ORIGINS)) >= 30
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_no_origin_is_let_in_or_repeated(app: Flask, client: FlaskClient, method: str) -> None:
+    for path in addresses(app):
+        for origin in ORIGINS:
+            headers = {
+                "Origin": origin,
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "authorization",
+            }
+            response = client.open(path, method=method, headers=headers, buffered=True)
+
+            told = [name for name, _ in response.headers if name.startswith("Access-Control")]
+            assert told == []
+            assert not [v for _, v in response.headers if len(origin) > 5 and origin in v]
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/json", "multipart/form-data"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_another_site_changes_nothing_with_what_a_browser_sends_by_itself(
+    app: Flask, client: FlaskClient, storage: MemoryStorage, method: str, content_type: str
+) -> None:
+    """A browser sends cookies, never a bearer token: so there is no forgery to guard against."""
+    for path in addresses(app):
+        for origin in ORIGINS[:5]:
+            client.set_cookie("token", READ_TOKEN)
+            client.set_cookie("Authorization", f"Bearer {WRITE_KEY}")
+            response = client.open(
+                path,
+                method=method,
+                data=as_json(upload([])),
+                content_type=content_type,
+                headers={"Origin": origin, "Sec-Fetch-Site": "cross-site"},
+            )
+
+            assert response.status_code in (401, 404, 405)
+
+    assert storage.entries == {}
+
+
+@pytest.mark.parametrize("place", ["?token=", "?access_token=", "?key=", "?Authorization=Bearer "])
+def test_a_secret_in_an_address_opens_nothing_and_is_not_repeated(
+    client: FlaskClient, place: str
+) -> None:
+    response = client.get(f"/v1/metrics{place}{READ_TOKEN}")
+
+    assert response.status_code == 401
+    assert READ_TOKEN not in response.text
+
+
+def test_no_answer_and_no_log_repeats_what_was_presented(
+    app: Flask,
+    client: FlaskClient,
+    credentials: MemoryCredentials,
+    storage: MemoryStorage,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for failure in (None, StorageUnavailableError("gone"), RuntimeError("broken")):
+        storage.failure = credentials.failure = failure
+        for path in addresses(app):
+            for secret in (f"hsr_{CANARY}", READ_TOKEN, WRITE_KEY):
+                headers = {**bearer(secret), "User-Agent": CANARY, "X-Forwarded-For": CANARY}
+                data = as_json({CANARY: CANARY})
+                for method in ("GET", "POST"):
+                    response = client.open(
+                        f"{path}?{CANARY}={CANARY}",
+                        method=method,
+                        data=data,
+                        headers=headers,
+                        buffered=True,
+                    )
+                    assert CANARY not in response.text + str(response.headers)
+                    assert secret not in response.text + str(response.headers)
+
+    assert not [s for s in (CANARY, READ_TOKEN, WRITE_KEY) if s in caplog.text]

@@ -1,0 +1,111 @@
+"""Uploads are appended in groups, and each gets its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from collector.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
+from collector.storage import Sealed
+from collector.web.groups import MAX_GROUP_SIZE, Groups, store
+from tests.support.memory_storage import MemoryStorage
+
+
+def sealed(number: int, size: int = 1) -> Sealed:
+    return Sealed(number.to_bytes(16, "big"), 20_000, bytes(size), 1)
+
+
+class Slow(MemoryStorage):
+    """Notes the groups, and holds the first until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups: list[int] = []
+        self.go = threading.Event()
+
+    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+        self.groups.append(len(uploads))
+        assert self.go.wait(10)
+        return super().append_many(uploads)
+
+
+class OneBadShard(MemoryStorage):
+    """Refuses a group that holds upload 1, with *error*."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error, self.calls = error, 0
+
+    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+        self.calls += 1
+        if any(upload.upload_id == sealed(1).upload_id for upload in uploads):
+            raise self.error
+        return super().append_many(uploads)
+
+
+async def append_all(
+    storage: MemoryStorage, uploads: Sequence[Sealed], largest: int = 256
+) -> list[bool | BaseException]:
+    groups = Groups(storage, asyncio.get_running_loop(), largest)
+    waiting = [asyncio.create_task(groups.append(one)) for one in uploads[:1]]
+    await asyncio.sleep(0.01)
+    waiting += [asyncio.create_task(groups.append(one)) for one in uploads[1:]]
+    await asyncio.sleep(0.01)
+    if isinstance(storage, Slow):
+        storage.go.set()
+    found = await asyncio.gather(*waiting, return_exceptions=True)
+    groups.close()
+    return found
+
+
+def test_uploads_that_come_while_one_is_stored_go_together() -> None:
+    storage = Slow()
+
+    found = asyncio.run(append_all(storage, [sealed(i) for i in range(9)]))
+
+    assert found == [True] * 9
+    assert storage.groups == [1, 8]
+
+
+def test_a_group_has_a_largest_size() -> None:
+    storage = Slow()
+
+    asyncio.run(append_all(storage, [sealed(i) for i in range(9)], largest=3))
+
+    assert storage.groups == [1, 3, 3, 2]
+
+
+def test_a_group_holds_no_more_bytes_than_one_large_upload() -> None:
+    storage = Slow()
+    large = [sealed(i, MAX_GROUP_SIZE) for i in range(1, 3)]
+
+    asyncio.run(append_all(storage, [sealed(0), *large]))
+
+    assert storage.groups == [1, 1, 1]
+
+
+def test_each_upload_of_a_group_is_first_or_duplicate_on_its_own() -> None:
+    found = asyncio.run(append_all(Slow(), [sealed(i) for i in (0, 1, 2, 1, 0)]))
+
+    assert found == [True, True, True, False, False]
+
+
+def test_a_store_that_is_away_refuses_a_whole_group_after_one_try() -> None:
+    storage = OneBadShard(StorageUnavailableError("store: away"))
+
+    found = store(storage, [sealed(i) for i in range(3)])
+
+    assert found == [storage.error] * 3
+    assert storage.calls == 1
+
+
+@pytest.mark.parametrize("error", [StorageFullError("store: full"), RefusedByStoreError("ERR")])
+def test_an_upload_that_is_refused_does_not_refuse_its_neighbours(error: Exception) -> None:
+    storage = OneBadShard(error)
+
+    found = store(storage, [sealed(i) for i in range(3)])
+
+    assert found == [True, error, True]

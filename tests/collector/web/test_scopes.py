@@ -1,0 +1,224 @@
+"""Every route × every credential × every metric: nothing is opened that was not meant to be."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from client_sdk.registry import Registry
+from client_sdk.report import Column
+from collector.config import Config
+from collector.credentials import ASK, OPEN, OPERATE, REPORT, SCOPES, VIEW, Credential
+from collector.web import create_app
+from collector.web.auth import scope, scope_of
+from tests.support.credential_cases import (
+    ALL_METRICS,
+    METRICS,
+    NOBODY,
+    OURS,
+    THEIRS,
+    Case,
+    canary,
+    cases,
+    registry_text,
+)
+from tests.support.memory_credentials import MemoryCredentials
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import NOON, TODAY, as_json, bearer, upload
+
+CASES: Final = {case.name: case for case in cases()}
+REGISTRIES: Final = {app: Registry.from_text(registry_text(app)) for app in METRICS}
+DIGESTS: Final = {m.name: m.digest for r in REGISTRIES.values() for m in r} | {NOBODY: b"nobody"}
+ASKED: Final = (*ALL_METRICS, NOBODY)
+UPLOADS: Final = "/v1/reports"
+
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Flask:
+    folder = tmp_path_factory.mktemp("registries")
+    paths = [folder / f"{name}.toml" for name in METRICS]
+    for name, path in zip(METRICS, paths, strict=True):
+        path.write_text(registry_text(name), encoding="utf-8")
+    config = Config.from_env({"HEARSAY_REGISTRY": os.pathsep.join(map(str, paths))})
+    stored = MemoryCredentials()
+    for case in CASES.values():
+        if case.credential:
+            stored.add(case.secret, case.credential)
+    application = create_app(config, MemoryStorage(), lambda: NOON, stored)
+    application.add_url_rule(
+        "/operate", view_func=scope(OPERATE)(lambda: "state"), endpoint="state"
+    )
+    return application
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def headers_of(case: Case) -> dict[str, str]:
+    return bearer(case.secret) if case.secret else {}
+
+
+def leaks(text: str, case: Case) -> list[str]:
+    """Return the metrics that *text* tells of and that *case* may not read."""
+    return [name for name in ALL_METRICS if canary(name) in text and name not in case.reads]
+
+
+def refusal(case: Case) -> int:
+    """Return the status by which *case* is refused what it has no right to."""
+    return 401 if case.is_public else 403
+
+
+def test_the_matrix_is_as_large_as_it_claims() -> None:
+    routes = 6 + 3 * len(ASKED)  # pages, list, state, three open ones; estimate, HEAD, upload
+
+    assert len(CASES) * routes >= 300
+    assert len({case.secret for case in CASES.values()}) == len(CASES)
+
+
+@every_case
+def test_pages_show_the_metrics_of_the_token_and_no_other(client: FlaskClient, case: Case) -> None:
+    for path in ("/", "/v1/metrics"):
+        response = client.get(path, headers=headers_of(case))
+
+        assert response.status_code == (200 if case.views else refusal(case))
+        assert leaks(response.text, case) == []
+        shown = [name for name in case.reads if canary(name) in response.text]
+        assert sorted(shown) == (sorted(case.reads) if case.views else [])
+
+
+@every_case
+def test_the_state_of_the_collector_is_for_operators_and_admins(
+    client: FlaskClient, case: Case
+) -> None:
+    response = client.get("/metrics", headers=headers_of(case))
+
+    assert response.status_code == (200 if case.operates else refusal(case))
+    assert leaks(response.text, case) == []
+
+
+@every_case
+def test_an_estimate_is_given_of_the_metrics_of_an_analyst_and_of_no_other(
+    client: FlaskClient, case: Case
+) -> None:
+    for metric in ASKED:
+        response = ask(client, case, metric)
+        head = client.head(path_of(metric), headers=headers_of(case))
+
+        expected = 200 if metric in case.reads else 404
+        assert response.status_code == (expected if case.asks else refusal(case))
+        assert head.status_code == response.status_code
+        assert leaks(response.text, case) == []
+
+
+@every_case
+def test_a_metric_that_is_forbidden_is_as_unknown_as_one_that_is_not_there(
+    client: FlaskClient, case: Case
+) -> None:
+    unknown = ask(client, case, NOBODY)
+
+    for metric in set(ALL_METRICS) - case.reads:
+        forbidden = ask(client, case, metric)
+        assert forbidden.text.replace(metric, NOBODY) == unknown.text
+        assert forbidden.status_code == unknown.status_code
+        assert sorted(forbidden.headers.keys()) == sorted(unknown.headers.keys())
+
+
+@every_case
+def test_a_key_reports_to_its_metrics_and_every_other_is_unknown_to_it(
+    client: FlaskClient, case: Case
+) -> None:
+    for metric in ASKED:
+        body = as_json(upload([Column(DIGESTS[metric], TODAY, b"\0")], upload_id=os.urandom(16)))
+
+        response = client.post(
+            UPLOADS, data=body, content_type="application/json", headers=headers_of(case)
+        )
+
+        is_key = "key of" in case.name
+        assert response.status_code == (202 if is_key else 401)
+        if is_key:
+            reasons = [one["reason"] for one in response.get_json()["rejected"]]
+            assert reasons == ([] if metric in case.writes else ["unknown_metric"])
+
+
+@every_case
+def test_what_is_open_is_open_to_all_and_tells_of_no_metric(
+    client: FlaskClient, case: Case
+) -> None:
+    for path in ("/livez", "/readyz", "/static/hearsay.css"):
+        response = client.get(path, headers=headers_of(case), buffered=True)
+
+        assert response.status_code == 200
+        assert leaks(response.text, case) == []
+
+
+def test_every_route_declares_its_scope(app: Flask) -> None:
+    undeclared = [
+        rule.rule
+        for rule in app.url_map.iter_rules()
+        if scope_of(app.view_functions[rule.endpoint]) not in SCOPES
+    ]
+
+    assert undeclared == []
+
+
+@pytest.mark.parametrize("case", [CASES["analyst of every app"], CASES["admin"]])
+def test_a_route_without_a_scope_is_not_found_by_anybody(app: Flask, case: Case) -> None:
+    config = app.extensions["hearsay"].config
+    stored = MemoryCredentials()
+    stored.add(case.secret, case.credential or Credential(ASK))
+    other = create_app(config, MemoryStorage(), lambda: NOON, stored)
+    other.add_url_rule("/forgotten", view_func=lambda: "secret", endpoint="forgotten")
+
+    response = other.test_client().get("/forgotten", headers=headers_of(case))
+
+    assert response.status_code == 404
+    assert "secret" not in response.text
+
+
+def test_a_scope_that_is_none_is_refused_when_it_is_declared() -> None:
+    with pytest.raises(ValueError, match="must be one of"):
+        scope("everything")
+
+
+def test_the_scopes_that_routes_declare_are_the_ones_that_are_meant(app: Flask) -> None:
+    declared = {
+        rule.rule: scope_of(app.view_functions[rule.endpoint]) for rule in app.url_map.iter_rules()
+    }
+    meant = {
+        "/": VIEW,
+        "/v1/metrics": VIEW,
+        "/v1/metrics/<name>/estimate": ASK,
+        "/metrics": OPERATE,
+        "/livez": OPEN,
+        "/readyz": OPEN,
+        "/static/<path:filename>": OPEN,
+        UPLOADS: REPORT,
+    }
+
+    assert {rule: declared[rule] for rule in meant} == meant
+
+
+def test_an_oracle_that_forgets_the_app_would_be_caught(client: FlaskClient) -> None:
+    """The control: a leaking text must be seen as one."""
+    case = CASES[f"analyst of {OURS}, all"]
+    theirs = ask(client, CASES[f"analyst of {THEIRS}, all"], METRICS[THEIRS][0])
+
+    assert leaks(theirs.text, case) == [METRICS[THEIRS][0]]
+
+
+def path_of(metric: str) -> str:
+    return f"/v1/metrics/{metric}/estimate"
+
+
+def ask(client: FlaskClient, case: Case, metric: str) -> TestResponse:
+    return client.get(path_of(metric), headers=headers_of(case))

@@ -1,0 +1,193 @@
+"""Web process and worker end in good order when asked, also as first process of a container."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+import requests
+
+from client_sdk.epoch import day_of, epoch_of
+from client_sdk.registry import Registry
+from client_sdk.report import Column
+from collector.children import free_port
+from collector.storage.connection import Connection
+from tests.support.processes import descendants
+from tests.support.servers import needs_real, real_server
+from tests.support.uploads import (
+    WRITE_KEY,
+    as_json,
+    bearer,
+    registry_text,
+    upload,
+)
+
+pytestmark = [pytest.mark.real, needs_real]
+
+PATIENCE: Final = 20.0  # seconds for a start
+WITHIN: Final = 10.0  # seconds in which a process that is asked must have ended
+PAUSE_MS: Final = 1_500  # milliseconds for which the store answers no write
+HEARSAY: Final = (sys.executable, "-m", "collector")
+AS_FIRST: Final = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
+
+
+def can_be_first() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*AS_FIRST, "true"], capture_output=True, check=False).returncode == 0
+
+
+needs_namespace = pytest.mark.skipif(not can_be_first(), reason="no right to a PID namespace")
+
+
+class Place:
+    """A store, a registry, a port, and what is started there."""
+
+    def __init__(self, folder: Path, redis_url: str) -> None:
+        path = folder / "metrics.toml"
+        path.write_text(registry_text(), encoding="utf-8")
+        self.port = free_port(0)
+        self.store = Connection.open(redis_url)
+        self.heartbeat = folder / "beat"
+        self._log = folder / "log"
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if "HEARSAY" not in name},
+            "HEARSAY_REGISTRY": str(path),
+            "HEARSAY_WRITE_KEY": WRITE_KEY,
+            "HEARSAY_PORT": str(self.port),
+            "HEARSAY_HEARTBEAT": str(self.heartbeat),
+            "REDIS_URL": redis_url,
+        }
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *arguments: str, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            command = [*prefix, *HEARSAY, *arguments]
+            process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log)
+        self._started.append(process)
+        return process
+
+    def serve(self, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        process = self.start("serve", prefix=prefix)
+        self.wait_for(self._is_ready)
+        return process
+
+    def work(self, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        process = self.start("worker", prefix=prefix)
+        self.wait_for(self.heartbeat.exists)
+        return process
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, self._log.read_text(encoding="utf-8")
+            time.sleep(0.02)
+
+    def waiting(self) -> int:
+        """Return how many clients the store keeps waiting."""
+        return int(self.info()["blocked_clients"])
+
+    def info(self) -> dict[str, str]:
+        lines = self.store.call("INFO").decode().splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def entries(self) -> int:
+        return sum(self.store.call("XLEN", f"hearsay:{{{shard}}}:stream") for shard in range(4))
+
+    def lines(self) -> list[dict[str, str]]:
+        """Return what was logged; each line must be JSON."""
+        return [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+
+    def close(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                for pid in descendants(process.pid):
+                    os.kill(pid, signal.SIGKILL)
+                process.kill()
+            process.wait()
+        self.store.close()
+
+    def _is_ready(self) -> bool:
+        try:
+            return requests.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).ok
+        except requests.ConnectionError:
+            return False
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with real_server() as store:
+        made = Place(tmp_path, store.url)
+        yield made
+        made.close()
+        assert {line["level"] for line in made.lines()} <= {"info", "warning"}
+
+
+def post(port: int) -> requests.Response:
+    theme = Registry.from_text(registry_text()).metrics["theme"]
+    now = time.time()
+    columns = [Column(theme.digest, epoch_of(theme.every, now), b"\0")]
+    body = as_json(upload(columns, sealed=day_of(now)))
+    url = f"http://127.0.0.1:{port}/v1/reports"
+    headers = {**bearer(WRITE_KEY), "Content-Type": "application/json"}
+    return requests.post(url, data=body, headers=headers, timeout=PATIENCE)
+
+
+def test_an_upload_that_is_on_its_way_when_a_web_process_is_asked_to_stop_is_answered(
+    place: Place,
+) -> None:
+    """The device hears that its reports are stored, and they are."""
+    web = place.serve()
+    answers: list[requests.Response] = []
+    place.store.call("CLIENT", "PAUSE", PAUSE_MS, "WRITE")
+    device = threading.Thread(target=lambda: answers.append(post(place.port)))
+    device.start()
+    place.wait_for(lambda: place.waiting() > 0)
+
+    web.terminate()
+    status = web.wait(WITHIN)
+    device.join(PATIENCE)
+
+    assert [answer.status_code for answer in answers] == [202]
+    assert answers[0].json()["accepted"] == 1
+    assert place.entries() == 1
+    assert status == 0
+
+
+@needs_namespace
+@pytest.mark.parametrize("what", ["serve", "work"])
+def test_the_first_process_of_a_container_ends_when_it_is_asked(place: Place, what: str) -> None:
+    """It has no default action for signals, and its children end with it."""
+    outer = place.serve(AS_FIRST) if what == "serve" else place.work(AS_FIRST)
+    below = descendants(outer.pid)
+    first = min(below)  # unshare's only child
+
+    os.kill(first, signal.SIGTERM)
+
+    assert outer.wait(WITHIN) == 0
+    assert [pid for pid in below if Path(f"/proc/{pid}").exists()] == []
+
+
+@pytest.mark.slow
+def test_a_worker_whose_store_hangs_ends_in_time(place: Place) -> None:
+    """A supervisor that waits ten seconds need not kill it."""
+    worker = place.work()
+    server = int(place.info()["process_id"])
+    os.kill(server, signal.SIGSTOP)
+    try:
+        time.sleep(0.2)  # until the worker waits for an answer
+        worker.terminate()
+
+        assert worker.wait(WITHIN) == 0
+    finally:
+        os.kill(server, signal.SIGCONT)

