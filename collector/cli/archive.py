@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ from client_sdk.epoch import day_of, day_of_date
 from client_sdk.registry import Registry
 
 from ..config import HA, STANDARD, Config
-from ..errors import ConfigError
+from ..errors import ConfigError, StorageUnavailableError
 from .root import explained, main
 
 if TYPE_CHECKING:
@@ -40,6 +42,15 @@ def _folder(path: str) -> Folder:
     return Folder(Path(path))
 
 
+def _require(*modules: str) -> None:
+    """Raise ConfigError if a module is missing that only archives need."""
+    for name in modules:
+        try:
+            import_module(name)
+        except ImportError:
+            raise ConfigError(name, "missing", "needs pip install 'hearsay[archive]'") from None
+
+
 @main.group(invoke_without_command=True)
 @click.option(
     "--every", type=click.IntRange(1, 86_400), help="Go on, with so many seconds between two runs."
@@ -50,11 +61,26 @@ def archive(context: click.Context, every: int | None) -> None:
     """Write what was folded to HEARSAY_ARCHIVE, and delete what is older than its limit."""
     if context.invoked_subcommand:
         return
+    _require("pyarrow")
     config = Config.from_env()
-    _archive_once(config)
-    while every:
-        time.sleep(every)
+    if every is None:
         _archive_once(config)
+    else:
+        _archive_on(config, every)
+
+
+def _archive_on(config: Config, every: int) -> None:
+    """Archive again and again until stopped; a store that is away is tried again."""
+    from ..stopping import on_stop
+
+    stop = threading.Event()
+    on_stop(stop.set, lambda: os._exit(0))
+    while not stop.is_set():
+        try:
+            _archive_once(config)
+        except StorageUnavailableError as error:
+            click.echo(f"{error}; trying again in {every} s", err=True)
+        stop.wait(every)
 
 
 def _archive_once(config: Config) -> None:
@@ -116,6 +142,7 @@ def refold(
     restore: bool,
 ) -> None:
     """Recompute the tallies from the archive; exit status 1 if the store holds others."""
+    _require("pyarrow", "distributed")
     from ..archive.cluster import refold as run
 
     config = Config.from_env()

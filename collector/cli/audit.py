@@ -13,13 +13,20 @@ from .root import explained, main
 @click.option(
     "--domain-size", default=16, show_default=True, help="Items, or grid points of a number."
 )
-@click.option("--draws", default=200_000, show_default=True, help="Reports for either value.")
+@click.option("--draws", default=200_000, show_default=True, help="Reports for either side.")
+@click.option("--pairs", default=4, show_default=True, help="Pairs of values that share them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 @explained
 def audit(
-    wanted: tuple[str, ...], epsilon: str, domain_size: int, draws: int, as_json: bool
+    wanted: tuple[str, ...],
+    epsilon: str,
+    domain_size: int,
+    draws: int,
+    pairs: int,
+    as_json: bool,
 ) -> None:
     """Attack the mechanisms as installed here; exit status 1 if one tells more than it claims."""
     from ..auditing import mechanisms_of, run
 
-    raise SystemExit(run(mechanisms_of(wanted, epsilon, domain_size), draws, as_json, click.echo))
+    mechanisms = mechanisms_of(wanted, epsilon, domain_size)
+    raise SystemExit(run(mechanisms, draws, as_json, click.echo, pairs))

@@ -26,6 +26,7 @@ from collector.storage.access import (
     rules,
 )
 from collector.storage.activity import RedisActivity, Told
+from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.credentials import RedisCredentials
 from collector.storage.diagnosis import Diagnosis
@@ -226,6 +227,21 @@ def test_people_look_after_the_store_as_its_first_user(users: Users) -> None:
     assert desk.counters() == storage.counters()
 
 
+def test_people_archive_and_restore_as_its_first_user(users: Users) -> None:
+    users.storage(INIT).prepare()
+    users.storage(INGEST).append(bytes(16), DAY, b"entry", 1)
+    worker = RedisStorage(users.connection(WORKER), users.keys, STANDARD, archived=True)
+    worker.fold(0, [one.id for one in worker.claim(0, "w", 9, 0)], {CELL: [(0, 1)]})
+    queue = RedisArchiveQueue(users.connection(INIT), users.keys)
+
+    assert queue.bind("archive", fresh=True)
+    assert [fold.entries for fold in queue.waiting(0, queue.last(0))] == [(b"entry",)]
+    queue.forget(0, queue.last(0))
+    assert [one.archived for one in queue.archiving()] == [1, 0]
+    assert queue.restore(1, CELL, [(0, 2)], "token")
+    assert not queue.restore(1, CELL, [(0, 2)], "token")
+
+
 def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> None:
     maker = RedisCredentials(users.connection(INIT), users.keys.prefix)
     reader = RedisCredentials(users.connection(INGEST), users.keys.prefix)
@@ -266,7 +282,7 @@ def test_every_function_of_the_library_is_a_right_of_somebody() -> None:
     given = set(re.findall(r"\|hearsay_(\w+)", text))
 
     assert given - functions == set()
-    assert functions - given == {"requeue", "drop"}  # for people
+    assert functions - given == {"requeue", "drop", "restore"}  # for people
 
 
 @pytest.mark.parametrize("user", [INGEST, WORKER, QUERY])

@@ -1,0 +1,161 @@
+"""The folder of an archive: which files are in it, which folds they hold, who may write."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ..errors import ArchiveError
+
+VERSION: Final = 1  # of the folder's form; a file that is read by other rules gets another
+_MANIFEST: Final = "archive.json"
+_LOCK: Final = "lock"
+_NEW: Final = ".new"  # ends the name of a file that is not whole yet
+_FILE: Final = re.compile(r"folded=(\d{4}-\d{2}-\d{2})/(\d+)-(\d+)-(\d+)\.parquet")
+_NAME_SIZE: Final = 16  # bytes of chance in an archive's name
+EPOCH_DAY: Final = date(1970, 1, 1)
+
+
+class File(NamedTuple):
+    """A file of folds *first* to *last* of one shard and day."""
+
+    path: Path
+    day: int  # epoch day
+    shard: int
+    first: int
+    last: int
+
+
+class Folder:
+    """An archive, on a file system with atomic renames and with locks."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the archive in *path*; an empty folder becomes one.
+
+        Raises: ArchiveError: the folder holds something else, or cannot be used.
+        """
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._is_new():
+                with self.locked():
+                    if self._is_new():
+                        name = secrets.token_hex(_NAME_SIZE)
+                        self._write_manifest({"v": VERSION, "name": name})
+        except OSError as error:
+            raise ArchiveError(f"archive={path}: {error.strerror}") from error
+        self._manifest()
+
+    @property
+    def name(self) -> str:
+        """The random name by which a store knows its archive."""
+        return str(self._manifest()["name"])
+
+    @property
+    def pruned(self) -> int | None:
+        """The last epoch day of folds that were pruned; None if none were."""
+        day = self._manifest().get("pruned")
+        return None if day is None else int(str(day))
+
+    def files(self) -> list[File]:
+        """Return the files, by day, shard and fold."""
+        found = [
+            (match, path)
+            for path in self.path.glob("folded=*/*.parquet")
+            if (match := _FILE.fullmatch(path.relative_to(self.path).as_posix()))
+        ]
+        return sorted(
+            (
+                File(path, (date.fromisoformat(match[1]) - EPOCH_DAY).days, *_numbers(match))
+                for match, path in found
+            ),
+            key=lambda file: file[1:],
+        )
+
+    def mark(self, shard: int) -> int:
+        """Return the number of the last fold of *shard* that is in a file, 0 without files."""
+        return max((file.last for file in self.files() if file.shard == shard), default=0)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only one who writes here.  Raises ArchiveError: somebody else does."""
+        import fcntl  # not on Windows, where no collector runs
+
+        with (self.path / _LOCK).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ArchiveError(f"archive={self.path}: somebody writes to it") from error
+            for path in self.path.glob(f"*/*{_NEW}"):
+                path.unlink()  # left by a process that died
+            yield
+
+    def commit(self, day: int, shard: int, first: int, last: int, data: bytes) -> Path:
+        """Make *data* the file of these folds: durable, and whole or not at all."""
+        folder = self.path / f"folded={date.fromordinal(EPOCH_DAY.toordinal() + day)}"
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
+            _sync(self.path)
+        path = folder / f"{shard}-{first}-{last}.parquet"
+        _write(path, data)
+        return path
+
+    def prune(self, before: int) -> int:
+        """Delete what was folded before epoch day *before*; return the number of files."""
+        old = [file for file in self.files() if file.day < before]
+        if old:  # said first: a refold must not expect what is about to go
+            pruned = max(file.day for file in old)
+            self._write_manifest({**self._manifest(), "pruned": max(pruned, self.pruned or 0)})
+        for file in old:
+            file.path.unlink()
+            if not any(file.path.parent.iterdir()):
+                file.path.parent.rmdir()
+        return len(old)
+
+    def _is_new(self) -> bool:
+        """Return whether nothing is here but what we leave when we die in the very first step."""
+        return {path.name for path in self.path.iterdir()} <= {_LOCK, _MANIFEST + _NEW}
+
+    def _manifest(self) -> dict[str, object]:
+        try:
+            manifest = json.loads((self.path / _MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            rule = f"must be empty, or an archive with {_MANIFEST}"
+            raise ArchiveError(f"archive={self.path}: {rule}") from error
+        if not isinstance(manifest, dict) or manifest.get("v") != VERSION:
+            raise ArchiveError(f"archive={self.path}: must have version {VERSION}")
+        return manifest
+
+    def _write_manifest(self, manifest: dict[str, object]) -> None:
+        _write(self.path / _MANIFEST, json.dumps(manifest).encode())
+
+
+def _numbers(match: re.Match[str]) -> tuple[int, int, int]:
+    return int(match[2]), int(match[3]), int(match[4])
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write *data* beside *path*, sync it, and give it its name."""
+    new = path.with_name(path.name + _NEW)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

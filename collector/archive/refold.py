@@ -1,0 +1,94 @@
+"""``hearsay refold``: recompute the tallies from the archive, and compare them with the store's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from client_sdk.metric import Metric
+
+from ..errors import ArchiveError
+from ..storage import ArchiveQueue, Inspection
+from ..tally import Mechanisms, pairs_of
+from .compare import Difference, differences, scope_of
+from .folder import Folder
+from .tallies import Vectors
+
+Engine = Callable[[Sequence[Path], Mechanisms], Vectors]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of it: the cells compared, the others, and those that differ."""
+
+    compared: int
+    left_out: int  # cells that the archive need not hold whole, or that are still open
+    differences: tuple[Difference, ...]
+    unarchived: int  # reports that were folded without an archive
+
+
+def compare(
+    queue: ArchiveQueue,
+    inspection: Inspection,
+    folder: Folder,
+    metrics: Mapping[bytes, Metric],
+    engine: Engine,
+    *,
+    today: int,
+    since: int | None = None,
+) -> Comparison:
+    """Recompute on *engine* and compare.  The store may be in use.
+
+    Args:   metrics: by digest; tallies of others are left out.  today: epoch day.
+            since: epoch day from which on all folds are archived.
+    Raises: ArchiveError: a file is not what was written.  StorageUnavailableError.
+    """
+    before = queue.archiving()
+    stored = {
+        (one.shard, one.cell): one.vector or b""
+        for one in inspection.tallies()
+        if one.cell.metric in metrics
+    }
+    archived = tallies_of(folder, metrics, engine)
+    after = queue.archiving()
+    scope = scope_of(before, after, folder.pruned, since, today)
+    found = stored.keys() | archived.keys()
+    judged = [place for place in found if scope.holds(place[1], metrics[place[1].metric].every)]
+    return Comparison(
+        compared=len(judged),
+        left_out=len(found) - len(judged),
+        differences=tuple(differences(stored, archived, metrics, sorted(judged))),
+        unarchived=sum(one.folded - one.archived for one in after),
+    )
+
+
+def restore(
+    queue: ArchiveQueue, folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine
+) -> tuple[int, int]:
+    """Add the tallies of the archive of a lost store to its successor, each once.  Repeatable.
+
+    Returns: the number of cells that were added, and of those that had been before.
+    Raises:  ArchiveError: the store is the one that was archived here, so it has counted them.
+             TallyOverflowError: a counter would leave its range; what was added before it stays.
+    """
+    if queue.bind(folder.name, fresh=False):
+        rule = "must not be this store's own: it has counted these reports"
+        raise ArchiveError(f"archive={folder.path}: {rule}")
+    tallies = tallies_of(folder, metrics, engine)
+    added = sum(
+        queue.restore(
+            shard % queue.shards,
+            cell,
+            pairs_of(vector),
+            f"{folder.name}:{shard}:{cell.metric.hex()}:{cell.epoch}:{cell.lateness}:{cell.segment}",
+        )
+        for (shard, cell), vector in sorted(tallies.items())
+    )
+    return added, len(tallies) - added
+
+
+def tallies_of(folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine) -> Vectors:
+    """Return the tallies that the files of *folder* give."""
+    mechanisms = {digest: metric.mechanism for digest, metric in metrics.items()}
+    return engine([file.path for file in folder.files()], mechanisms)

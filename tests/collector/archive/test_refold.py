@@ -1,0 +1,204 @@
+"""Laws of refolding: the archive gives the tallies of the store again, integer for integer."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from client_sdk.epoch import DAY
+from collector.archive.cluster import refold
+from collector.archive.compare import Scope, scope_of
+from collector.archive.folder import Folder
+from collector.archive.refold import restore, tallies_of
+from collector.cli import main
+from collector.config import STANDARD, VOLATILE, Config
+from collector.embedded import EmbeddedStore
+from collector.errors import ArchiveError
+from collector.fsck import fsck
+from collector.lateness import BEYOND, ends
+from collector.storage import Archiving, Cell
+from collector.storage.connect import connect
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from tests.support.archive_killing import UPLOADS
+from tests.support.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process
+from tests.support.servers import SHARDS, needs_real, own_keys, profile_of
+from tests.support.uploads import TODAY, registry_text
+
+KILLS = 12
+_ADD_ONE = ("INCRBY", "i64", "#1", 1)
+
+
+@pytest.fixture
+def desk(server: Connection, keys: Keys, server_kind: str, store: object, tmp_path: Path) -> Desk:
+    """A store with an archive of several files."""
+    made = Desk(server, keys, profile_of(server_kind), tmp_path / "archive")
+    made.upload(random.Random(1), 60)
+    made.work()
+    made.drain(size=1)
+    return made
+
+
+@pytest.fixture
+def killed(real_store: EmbeddedStore, tmp_path: Path) -> Desk:
+    """A store whose workers and drains were killed many times while uploads came in."""
+    keys = own_keys()
+    connection = Connection.open(real_store.url)
+    RedisStorage(connection, keys).prepare()
+    path = tmp_path / "archive"
+    words = ["-m", "tests.support.archive_killing", real_store.url, keys.prefix, str(path)]
+    subprocess.run([sys.executable, *words, str(KILLS)], check=True, timeout=60)
+    return Desk(connection, keys, STANDARD, path)
+
+
+def settings(desk: Desk, url: str, prefix: str, folder: Path) -> dict[str, str]:
+    registry = folder / "metrics.toml"
+    registry.write_text(registry_text(), encoding="utf-8")
+    return {
+        "HEARSAY_REGISTRY": str(registry),
+        "HEARSAY_PREFIX": prefix,
+        "HEARSAY_SHARDS": str(SHARDS),
+        "HEARSAY_ARCHIVE": str(desk.path),
+        "HEARSAY_PROFILE": VOLATILE,  # nothing to wait for
+        "REDIS_URL": url,
+    }
+
+
+@needs_real
+@pytest.mark.real
+def test_an_archive_equals_the_tallies_whoever_was_killed_when(killed: Desk) -> None:
+    """Workers and drains die at any moment; each acknowledged report is in both, once."""
+    found = killed.compare(lambda files, held: refold(files, held, None, 2))
+
+    reports = sum(one.archived for one in killed.queue.archiving())
+    assert reports == 3 * UPLOADS * KILLS
+    assert found.differences == ()
+    assert (found.left_out, found.unarchived) == (0, 0)
+    assert found.compared > 10
+    killed.storage.destroy()
+
+
+def test_the_engine_gives_what_one_process_gives(desk: Desk) -> None:
+    """In whatever order and tree it adds."""
+    files = [file.path for file in Folder(desk.path).files()]
+    mechanisms = {digest: metric.mechanism for digest, metric in METRICS.items()}
+
+    assert len(files) > 8
+    assert refold(files, mechanisms, None, 2) == in_this_process(files, mechanisms)
+
+
+def test_a_damaged_file_is_named_by_the_engine(desk: Desk) -> None:
+    """Not by a traceback of another process."""
+    files = [file.path for file in Folder(desk.path).files()]
+    files[3].write_bytes(b"PAR1")
+
+    with pytest.raises(ArchiveError, match=files[3].name):
+        refold(files, {}, None, 1)
+
+
+def test_a_lost_store_is_restored_into_its_successor_once(
+    desk: Desk,
+) -> None:
+    """Beside what the successor has folded meanwhile, under counts that still add up."""
+    archived = tallies_of(Folder(desk.path), METRICS, in_this_process)
+    desk.plain.destroy()
+    desk.plain.prepare()
+    desk.upload(random.Random(2), 10)
+    desk.work(desk.plain)
+
+    first = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
+    again = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
+
+    assert (first, again) == ((len(archived), 0), (0, len(archived)))
+    assert sum(one.folded.reports for one in desk.storage.counters()) == 3 * 70
+    assert list(fsck(desk.inspection, METRICS)) == []
+
+
+def test_a_store_that_is_alive_is_not_restored(desk: Desk) -> None:
+    """Everything in it would be counted twice."""
+    with pytest.raises(ArchiveError, match="has counted these reports"):
+        restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
+
+
+def test_a_cell_is_judged_only_if_the_archive_must_hold_all_of_it() -> None:
+    """By the days on which its first and its last fold can be; `once` has no such days."""
+    late = Cell(PAGE.digest, TODAY, "", 1)
+    first_day, end = TODAY + 2, ends("1d", TODAY)[1] // DAY
+
+    assert Scope(None, None).holds(Cell(OPTED_IN.digest, 0, ""), "once")
+    assert not Scope(0, None).holds(Cell(OPTED_IN.digest, 0, ""), "once")
+    assert Scope(first_day, end).holds(late, "1d")
+    assert not Scope(first_day + 1, None).holds(late, "1d")
+    assert not Scope(None, end - 1).holds(late, "1d")
+    assert not Scope(None, end + 99).holds(Cell(PAGE.digest, TODAY, "", BEYOND), "1d")
+
+
+def test_the_scope_is_everything_only_where_all_was_archived_and_nothing_moves() -> None:
+    """Else it begins after what is missing, and ends before what moves."""
+    still, waiting, partly = (
+        [Archiving(9, 9, 0, None)],
+        [Archiving(9, 9, 2, 5)],
+        [Archiving(9, 4, 0, None)],
+    )
+
+    assert scope_of(still, still, None, None, 20) == Scope(None, None)
+    assert scope_of(waiting, still, None, None, 20) == Scope(None, 5)
+    assert scope_of(still, [Archiving(10, 10, 1, 20)], None, None, 20) == Scope(None, 20)
+    assert scope_of(partly, partly, None, None, 20) == Scope(21, None)
+    assert scope_of(partly, partly, 7, None, 20) == Scope(21, None)
+    assert scope_of(partly, partly, 7, 3, 20) == Scope(8, None)
+    assert scope_of(still, still, 7, None, 20) == Scope(8, None)
+
+
+def test_without_the_extra_the_commands_say_what_to_install() -> None:
+    """No traceback, and nothing else of the command line needs it."""
+    without = "import sys; sys.modules['pyarrow'] = None"
+    program = f"{without}; from collector.cli import main; main(['refold'])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert done.stderr == "Error: pyarrow=missing: needs pip install 'hearsay[archive]'\n"
+
+
+@needs_real
+@pytest.mark.real
+def test_the_commands_archive_compare_print_and_prune(
+    real_store: EmbeddedStore, tmp_path: Path
+) -> None:
+    """With exit status 1 and the cell as soon as the two differ."""
+    keys = own_keys()
+    connection = Connection.open(real_store.url)
+    desk = Desk(connection, keys, STANDARD, tmp_path / "archive")
+    desk.storage.prepare()
+    environment = settings(desk, real_store.url, keys.prefix, tmp_path)
+    desk.upload(random.Random(3), 30)
+    desk.work(connect(Config.from_env(environment)))
+
+    def hearsay(*arguments: str) -> Result:
+        return CliRunner().invoke(main, arguments, env=environment)
+
+    written, equal = hearsay("archive"), hearsay("refold", "--threads", "1")
+    rows = [json.loads(line) for line in hearsay("refold", "--print").output.splitlines()]
+    connection.call("BITFIELD", keys.tally(0, Cell(OPTED_IN.digest, 0, "")), *_ADD_ONE)
+    differs, refused = hearsay("refold"), hearsay("refold", "--restore")
+    pruned = hearsay("archive", "prune", "--days", "0")
+    desk.storage.destroy()
+    connection.close()
+
+    assert written.output == "2 files written, 0 deleted\n"
+    assert (equal.exit_code, equal.output.split(" cells")[0]) == (0, str(len(rows)))
+    assert sum(row["n"] for row in rows) == 90
+    assert differs.exit_code == refused.exit_code == 1
+    assert "shard=0 metric=opted_in" in differs.output
+    assert "1 cells differ" in differs.output
+    assert pruned.output == "0 files deleted\n"
