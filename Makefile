@@ -13,13 +13,14 @@ SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
 STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint types bench bench-peers bench-sdks secrets clean
+.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks secrets clean
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
 	@echo "make demo       run the whole of Hearsay here, on real data"
 	@echo "make test       lint, type-check and run all tests but the slow ones"
 	@echo "make test-slow  run the tests that take minutes"
+	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: half an hour"
 	@echo "make lint       check style and formatting"
 	@echo "make types      check types"
 	@echo "make bench      measure; ARGS names the benchmarks"
@@ -54,10 +55,14 @@ demo: setup
 	$(BIN)/hearsay demo $(ARGS)
 
 test: lint types
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not faults" $(ARGS)
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+# Every fault at its full scale; the small runs of the same are part of make test.
+test-faults: setup
+	$(BIN)/python -m pytest tests/faults -k "not small" $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

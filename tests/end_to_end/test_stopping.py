@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +21,8 @@ from client_sdk.registry import Registry
 from client_sdk.report import Column
 from collector.children import free_port
 from collector.storage.connection import Connection
-from tests.support.processes import descendants
+from tests.support.namespaces import AS_FIRST, needs_namespace
+from tests.support.processes import descendants, only_child
 from tests.support.servers import needs_real, real_server
 from tests.support.uploads import (
     WRITE_KEY,
@@ -38,16 +38,6 @@ PATIENCE: Final = 20.0  # seconds for a start
 WITHIN: Final = 10.0  # seconds in which a process that is asked must have ended
 PAUSE_MS: Final = 1_500  # milliseconds for which the store answers no write
 HEARSAY: Final = (sys.executable, "-m", "collector")
-AS_FIRST: Final = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
-
-
-def can_be_first() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    return subprocess.run([*AS_FIRST, "true"], capture_output=True, check=False).returncode == 0
-
-
-needs_namespace = pytest.mark.skipif(not can_be_first(), reason="no right to a PID namespace")
 
 
 class Place:
@@ -170,7 +160,7 @@ def test_the_first_process_of_a_container_ends_when_it_is_asked(place: Place, wh
     """It has no default action for signals, and its children end with it."""
     outer = place.serve(AS_FIRST) if what == "serve" else place.work(AS_FIRST)
     below = descendants(outer.pid)
-    first = min(below)  # unshare's only child
+    first = only_child(outer.pid)
 
     os.kill(first, signal.SIGTERM)
 

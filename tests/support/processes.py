@@ -23,6 +23,12 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+def only_child(pid: int) -> int:
+    """Return the one process that *pid* itself started: the lowest number need not be the first."""
+    [child] = [one for one in descendants(pid) if _fields(Path(f"/proc/{one}/stat"))[1] == str(pid)]
+    return child
+
+
 def survivors(pids: set[int]) -> set[int]:
     """Return which of *pids* still run when patience ends, or an empty set as soon as none does."""
     deadline = time.monotonic() + _PATIENCE

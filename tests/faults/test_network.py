@@ -1,0 +1,84 @@
+"""A network that loses, repeats, delays and reorders, and one that is gone for a while."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.faults.conftest import Tell
+from tests.support.faults.fleet import Fleet
+from tests.support.faults.proxy import Proxy, Weather, running
+from tests.support.faults.site import fault_site
+from tests.support.servers import needs_real
+
+pytestmark = [pytest.mark.real, needs_real]
+
+
+class Scale(NamedTuple):
+    """How large a run is."""
+
+    devices: int
+    rate: float  # uploads a second and device; each holds three reports
+    uploads: int
+    held_s: float  # seconds by which a request may be late
+    dark_s: float  # seconds of a partition
+
+
+SMALL = pytest.param(Scale(20, 5.0, 170, 1.0, 2.0), id="small")
+FULL = pytest.param(Scale(200, 0.5, 3_400, 10.0, 60.0), id="full", marks=pytest.mark.faults)
+
+
+@pytest.mark.parametrize("scale", [SMALL, FULL])
+def test_a_network_that_loses_repeats_and_reorders_changes_no_count(
+    scale: Scale, seed: int, tmp_path: Path, tell: Tell
+) -> None:
+    """30 % of answers lost, 20 % of requests repeated, 10 % lost, and a third of them late."""
+    weather = Weather(lose_request=0.1, lose_answer=0.3, repeat=0.2, hold=0.33, held_s=scale.held_s)
+    with fault_site(tmp_path, collectors=1) as site:
+        proxy = Proxy(site.ports[0], weather, seed)
+        fleet = Fleet(
+            lambda: [proxy.port],
+            seed,
+            devices=scale.devices,
+            rate=scale.rate,
+            most=scale.uploads,
+        )
+        with running(proxy), fleet.sending() as log:
+            fleet.wait_for(scale.uploads)
+        found = site.compared(log.enqueued)
+
+    done = ", ".join(f"{name} {count}" for name, count in sorted(proxy.counts.items()))
+    tell(f"lossy network: {found}; {done}; {log.duplicates} told as duplicates")
+    assert found.equal, found
+    assert log.duplicates > scale.uploads // 10
+    assert log.final == {}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("scale", [SMALL, FULL])
+@pytest.mark.parametrize("way", ["both ways", "answers only"])
+def test_a_partition_loses_and_repeats_nothing(
+    way: str, scale: Scale, seed: int, chance: random.Random, tmp_path: Path, tell: Tell
+) -> None:
+    """Half open: requests vanish without an error, or arrive while no answer does."""
+    weather = Weather()
+    with fault_site(tmp_path, collectors=1) as site:
+        proxy = Proxy(site.ports[0], weather, seed)
+        fleet = Fleet(lambda: [proxy.port], seed, devices=scale.devices, rate=scale.rate)
+        with running(proxy), fleet.sending() as log:
+            fleet.wait_for(scale.devices)
+            gone = weather.dark if way == "both ways" else weather.mute
+            gone.set()
+            time.sleep(scale.dark_s * (0.5 + 0.5 * chance.random()))
+            gone.clear()
+            fleet.wait_for(len(log.acknowledged) + scale.devices)
+        found = site.compared(log.enqueued)
+
+    tell(f"partition, {way}, up to {scale.dark_s:.0f} s: {found}; {log.duplicates} duplicates")
+    assert found.equal, found
+    assert set(log.answers) <= {0, 202, 503}
+    assert log.gap > 0.4 * scale.dark_s  # nothing came through

@@ -1,0 +1,223 @@
+"""A store that is torn, full, out of memory or slow: it stops the intake and loses nothing."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from collector.config import STANDARD, STRICT
+from collector.storage.connect import open_storage
+from collector.storage.connection import Connection
+from collector.storage.inspection import RedisInspection
+from collector.storage.keys import Keys
+from tests.faults.conftest import Tell
+from tests.support.cluster import Node
+from tests.support.faults.fleet import Fleet
+from tests.support.faults.folding import append, fold, worker
+from tests.support.faults.oracle import compared
+from tests.support.faults.reports import upload_of
+from tests.support.faults.site import fault_site
+from tests.support.servers import needs_real, real_server
+from tests.support.small_disk import fill, small_disk
+
+pytestmark = [pytest.mark.real, needs_real]
+
+KEYS = Keys("faults", 2)
+TAIL = 2_048  # bytes of the log, each of which is where it may be torn
+DISK = 64 * 1024 * 1024  # bytes
+REFUSED = 20  # uploads' tries that must be refused before the fault ends
+
+
+def is_refused(fleet: Fleet) -> bool:
+    return fleet.log.answers[503] >= REFUSED
+
+
+def wait_until_refused(fleet: Fleet) -> float:
+    """Return when devices are told to come again later, with the seconds until then."""
+    began = time.monotonic()
+    while not is_refused(fleet):
+        assert time.monotonic() < began + 60, fleet.log.answers
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+@contextmanager
+def stopped_node(folder: Path) -> Iterator[Node]:
+    """Yield a server with its files in *folder*, to be started; kill it afterwards."""
+    folder.mkdir()
+    node = Node(folder, {"appendfsync": "always"})
+    try:
+        yield node
+    finally:
+        node.stop()
+        node.connection.close()
+
+
+def tear(kept: Path, folder: Path, cut: int) -> None:
+    """Make *folder* what was *kept*, without the last *cut* bytes of the log."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(kept, folder)
+    [log] = (folder / "appendonlydir").glob("*.incr.aof")
+    with log.open("r+b") as file:
+        file.truncate(log.stat().st_size - cut)
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [pytest.param(12, id="small"), pytest.param(TAIL, id="full", marks=pytest.mark.faults)],
+)
+def test_a_store_whose_log_is_torn_anywhere_starts_and_is_whole(
+    cuts: int, seed: int, chance: random.Random, tmp_path: Path, tell: Tell
+) -> None:
+    """Every step is there or not; devices that send all again make it complete."""
+    bodies = dict(upload_of(serial, random.Random(seed + serial)) for serial in range(25))
+    with stopped_node(tmp_path / "now") as node:
+        storage = open_storage(f"redis://{node.address}/0", KEYS.prefix, KEYS.shards, STRICT)
+        inspection = RedisInspection(node.connection, KEYS)
+        node.start()
+        storage.prepare()
+        append(storage, list(bodies.values())[:24])
+        fold(storage)
+        append(storage, list(bodies.values())[24:])  # the tail holds this, and a part of the fold
+        node.stop()
+        (tmp_path / "now").rename(tmp_path / "kept")
+
+        smallest = len(bodies)
+        for cut in sorted(chance.sample(range(1, TAIL + 1), cuts)):
+            tear(tmp_path / "kept", tmp_path / "now", cut)
+            node.start()
+            counters = inspection.counters()
+            assert [one.drift for one in counters] == [0, 0], cut
+            smallest = min(smallest, sum(one.accepted.uploads for one in counters))
+            append(storage, bodies.values())
+            fold(storage)
+            found = compared(storage, inspection, bodies)
+            assert found.equal, (cut, found)
+            node.stop()
+
+    tell(f"log torn at {cuts} of its last {TAIL} bytes: {found}; down to {smallest} uploads left")
+    assert smallest < len(bodies)  # some cuts took whole uploads, which came again
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("profile", [STRICT, STANDARD])
+def test_a_full_disk_stops_the_intake_and_loses_nothing(
+    profile: str, seed: int, tmp_path: Path, tell: Tell
+) -> None:
+    """Synced at every write the server ends itself; otherwise it refuses to write.  Then: 503."""
+    with (
+        small_disk(tmp_path / "disk", DISK) as disk,
+        fault_site(tmp_path, collectors=1, profile=profile, data=disk) as site,
+    ):
+        fleet = Fleet(lambda: site.ports, seed)
+        with fleet.sending() as log:
+            fleet.wait_for(20)
+            rubbish = fill(disk)
+            waited = wait_until_refused(fleet)
+            rubbish.unlink()
+            if profile == STRICT:
+                site.store.stop()
+                site.store.start()
+            fleet.wait_for(len(log.acknowledged) + 20)
+        found = site.compared(log.enqueued)
+
+    tell(f"disk full, profile {profile}: {found}; {REFUSED} refused after {waited:.1f} s")
+    assert found.equal, found
+    assert log.final == {}
+
+
+@pytest.mark.faults
+def test_full_memory_stops_the_intake_while_the_worker_drains(
+    seed: int, tmp_path: Path, tell: Tell
+) -> None:
+    """Folding goes on until nothing is pending, and the intake by itself when there is room."""
+    with fault_site(tmp_path, collectors=1, workers=0) as site:
+        fleet = Fleet(lambda: site.ports, seed)
+        with fleet.sending() as log:
+            fleet.wait_for(60)
+            site.store.connection.call("CONFIG", "SET", "maxmemory", 1_000_000)  # less than in use
+            waited = wait_until_refused(fleet)
+            pending = site.storage.backlog()
+            site.add_worker()
+            lag = site.wait_until_folded()
+            refused = is_refused(fleet)
+            site.store.connection.call("CONFIG", "SET", "maxmemory", 0)
+            fleet.wait_for(len(log.acknowledged) + 20)
+        found = site.compared(log.enqueued)
+
+    tell(
+        f"memory full: {found}; refused after {waited:.1f} s, "
+        f"{pending} pending entries folded in {lag:.1f} s meanwhile"
+    )
+    assert pending >= 60
+    assert refused
+    assert found.equal, found
+    assert log.final == {}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "pauses",
+    [
+        pytest.param([1.0, 3.0], id="small"),
+        pytest.param([1.0, 3.0, 7.0, 12.0, 30.0], id="full", marks=pytest.mark.faults),
+    ],
+)
+def test_a_store_that_hangs_loses_and_repeats_nothing(
+    pauses: list[float], seed: int, tmp_path: Path, tell: Tell
+) -> None:
+    """Commands that are sent again after a time-out have had their effect once."""
+    with fault_site(tmp_path, collectors=1) as site:
+        fleet = Fleet(lambda: site.ports, seed)
+        with fleet.sending() as log:
+            for pause in pauses:
+                fleet.wait_for(len(log.acknowledged) + 20)
+                site.store.signal(signal.SIGSTOP)
+                time.sleep(pause)
+                site.store.signal(signal.SIGCONT)
+        found = site.compared(log.enqueued)
+
+    told = dict(sorted(log.answers.items()))
+    tell(f"store hangs up to {max(pauses):.0f} s: {found}; {told}; slowest {log.slowest:.1f} s")
+    assert found.equal, found
+    assert set(log.answers) <= {202, 503}  # each was answered: no device waited for nothing
+
+
+@pytest.mark.parametrize(
+    "uploads",
+    [pytest.param(600, id="small"), pytest.param(20_000, id="full", marks=pytest.mark.faults)],
+)
+def test_workers_that_fold_the_same_entries_count_them_once(
+    uploads: int, seed: int, tell: Tell
+) -> None:
+    """Four of them take whatever another holds, at once: the deletion decides whose fold it is."""
+    with real_server() as embedded:
+        storages = [open_storage(embedded.url, KEYS.prefix, 1, STANDARD) for _ in range(5)]
+        storages[0].prepare()
+        bodies = dict(upload_of(serial, random.Random(seed + serial)) for serial in range(uploads))
+        stop = threading.Event()
+        workers = [worker(storage) for storage in storages[1:]]
+        threads = [threading.Thread(target=one.run, args=(stop,)) for one in workers]
+        for thread in threads:
+            thread.start()
+        append(storages[0], bodies.values())
+        while storages[0].backlog():
+            time.sleep(0.01)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        counted = storages[0].counters()
+        inspection = RedisInspection(Connection.open(embedded.url), Keys(KEYS.prefix, 1))
+        found = compared(storages[0], inspection, bodies)
+
+    tell(f"four workers, each taking what the others hold: {found}")
+    assert found.equal, found
+    assert [one.folded.uploads for one in counted] == [uploads]

@@ -1,0 +1,166 @@
+"""A whole deployment on loopback whose every process can be killed: store, collectors, workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import requests
+
+from client_sdk.registry import Registry
+from collector.config import STRICT
+from collector.errors import CollectorError
+from collector.storage.connect import open_connection, open_storage
+from collector.storage.inspection import RedisInspection
+from collector.storage.keys import Keys
+from tests.support.cluster import Node, free_port
+from tests.support.uploads import WRITE_KEY
+
+from .oracle import Comparison, compared
+from .reports import REGISTRY, registry_text
+from .supervisor import Supervised, Supervisor
+
+PREFIX: Final = "hearsay"
+SHARDS: Final = 4  # the default
+_PATIENCE: Final = 90.0  # seconds for a start, or for reports to be folded, on a busy machine
+_SYNC: Final = {STRICT: "always"}
+
+
+class FaultSite:
+    """Store, collectors and workers.  The store is started again only when a test does so."""
+
+    def __init__(
+        self, folder: Path, profile: str, settings: Mapping[str, str], data: Path | None = None
+    ) -> None:
+        """Keep all in *folder*, but the store's files in *data* if that is given."""
+        self.profile, self.folder = profile, folder
+        kept = data or folder / "store"
+        kept.mkdir(exist_ok=True)
+        self.store = Node(kept, {"appendfsync": _SYNC.get(profile, "everysec"), **settings})
+        self.collectors: list[Supervised] = []
+        self.workers: list[Supervised] = []
+        self.ports: list[int] = []
+        self.supervisor = Supervisor(folder / "log")
+        self.write_registry("now", registry_text())
+        url = f"redis://{self.store.address}/0"
+        self.storage = open_storage(url, PREFIX, SHARDS, profile)
+        self.inspection = RedisInspection(open_connection(url), Keys(PREFIX, SHARDS))
+        self._url = url
+
+    def write_registry(self, name: str, text: str) -> Path:
+        path = self.folder / f"{name}.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def add_collector(self, registry: str = "now", prefix: Sequence[str] = ()) -> Supervised:
+        """Start ``hearsay serve`` on a port of its own and return when it can take uploads."""
+        port = free_port()
+        found = self._run("serve", registry, {"HEARSAY_PORT": str(port)}, prefix)
+        self.wait_for_collector(port)
+        self.collectors.append(found)
+        self.ports.append(port)
+        return found
+
+    def add_worker(self, registry: str = "now", prefix: Sequence[str] = ()) -> Supervised:
+        """Start ``hearsay worker``."""
+        beat = {"HEARSAY_HEARTBEAT": str(self.folder / f"beat{len(self.workers)}")}
+        self.workers.append(self._run("worker", registry, beat, prefix))
+        return self.workers[-1]
+
+    def wait_for_collector(self, port: int) -> float:
+        """Return when the collector at *port* is ready, with the seconds it took."""
+        began = time.monotonic()
+        while not _is_ready(port):
+            self._require(time.monotonic() < began + _PATIENCE, "a collector is not ready")
+            time.sleep(0.02)
+        return time.monotonic() - began
+
+    def wait_for_worker(self, worker: Supervised) -> None:
+        """Return when *worker* works; its heart must not beat from before."""
+        beat = Path(worker.environment["HEARSAY_HEARTBEAT"])
+        deadline = time.monotonic() + _PATIENCE
+        while not beat.exists():
+            self._require(time.monotonic() < deadline, "a worker does not start")
+            time.sleep(0.02)
+
+    def wait_until_folded(self) -> float:
+        """Return when nothing is pending, with the seconds it took."""
+        began = time.monotonic()
+        while self._backlog() != 0:
+            self._require(time.monotonic() < began + _PATIENCE, "entries stay pending")
+            time.sleep(0.05)
+        return time.monotonic() - began
+
+    def compared(
+        self, enqueued: Mapping[bytes, bytes], registry: Registry = REGISTRY
+    ) -> Comparison:
+        """Compare the stored tallies with *enqueued*, once all is folded."""
+        self.wait_until_folded()
+        return compared(self.storage, self.inspection, enqueued, registry)
+
+    def stop(self) -> None:
+        """Kill everything."""
+        self.supervisor.stop()
+        self.store.stop()
+        self.store.connection.close()
+
+    def _run(
+        self, command: str, registry: str, more: Mapping[str, str], prefix: Sequence[str]
+    ) -> Supervised:
+        environment = {
+            **{name: value for name, value in os.environ.items() if "HEARSAY" not in name},
+            "HEARSAY_REGISTRY": str(self.folder / f"{registry}.toml"),
+            "HEARSAY_PROFILE": self.profile,
+            "HEARSAY_WRITE_KEY": WRITE_KEY,
+            "REDIS_URL": self._url,
+            **more,
+        }
+        program = [*prefix, sys.executable, "-m", "collector", command]
+        return self.supervisor.run(Supervised(program, environment))
+
+    def _backlog(self) -> int:
+        try:
+            return self.storage.backlog()
+        except CollectorError:
+            return -1
+
+    def _require(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            log = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+            raise AssertionError(f"{otherwise}\n{log[-3_000:]}")
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+@contextmanager
+def fault_site(
+    folder: Path,
+    *,
+    collectors: int = 2,
+    workers: int = 1,
+    profile: str = STRICT,
+    settings: Mapping[str, str] | None = None,
+    data: Path | None = None,
+) -> Iterator[FaultSite]:
+    """Run a deployment until the block ends."""
+    site = FaultSite(folder, profile, settings or {}, data)
+    try:
+        site.store.start()
+        site.storage.prepare()
+        for _ in range(collectors):
+            site.add_collector()
+        for _ in range(workers):
+            site.add_worker()
+        yield site
+    finally:
+        site.stop()
