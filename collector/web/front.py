@@ -29,7 +29,8 @@ from .services import services_of
 
 THREADS: Final = 8  # requests that Flask answers at once; they wait for the store
 WAITING: Final = 128  # requests that wait for one of those threads
-LARGE_THREADS: Final = 2  # large uploads decoded at once, beside the loop
+INLINE_BODY: Final = 4 * 1024  # bytes judged on the loop: 256 columns in 15 kB take milliseconds
+LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside the loop
 MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
 BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
 LARGE_BODY_S: Final = 60.0  # and a gateway's: 8 MiB at 140 kB/s
@@ -103,11 +104,15 @@ class Front:
         )
         limit = admitted.grant.limit
         size = limit if length is None or admitted.compressed else head.length or 0
-        if size > MAX_DEVICE_BODY:
+        if size > MAX_DEVICE_BODY or admitted.compressed:  # 500 bytes may be 260,000 payloads
             judged = await self._judge_large(admitted, head, protocol, size)
         else:
             body = await self._read(protocol, head.length, limit, BODY_S)
-            judged = self._hot.judge(admitted, body)
+            judged = (
+                self._hot.judge(admitted, body)
+                if len(body) <= INLINE_BODY
+                else await self._loop.run_in_executor(self._large, self._hot.judge, admitted, body)
+            )
         first = judged.sealed is None or await self._groups.append(judged.sealed)
         return self._hot.answer(admitted, judged, first)
 
@@ -119,7 +124,8 @@ class Front:
             raise OverloadedError("large uploads: as many are on their way as fit in memory")
         self._large_size += size
         try:
-            body = await self._read(protocol, head.length, admitted.grant.limit, LARGE_BODY_S)
+            patience = LARGE_BODY_S if size > MAX_DEVICE_BODY else BODY_S
+            body = await self._read(protocol, head.length, admitted.grant.limit, patience)
             return await self._loop.run_in_executor(self._large, self._hot.judge, admitted, body)
         finally:
             self._large_size -= size

@@ -21,7 +21,9 @@ def kinds(name: str, mechanism: Mechanism[Any]) -> dict[str, Make]:
     Empty if every string of ``payload_size`` bytes is a report that some value gives.
     """
     return {
-        reason: make for reason, (possible, make) in _KINDS[name].items() if possible(mechanism)
+        reason: make
+        for reason, (possible, make) in _KINDS.get(name, {}).items()
+        if possible(mechanism)
     }
 
 
@@ -156,10 +158,10 @@ def _unary(mechanism: Any) -> bool:
     return bool(mechanism.unary)
 
 
-_NUMBER: Final = {"number_out_of_range": _number("reports")}
-_ITEM: Final = {"item_out_of_range": _number("reports")}
-_ROW: Final = {"row_out_of_range": _number("reports")}
-_SEED: Final = {"seed_out_of_range": _number("reports")}
+_NUMBER: Final = {"number_out_of_range": _number("payload_count")}
+_ITEM: Final = {"item_out_of_range": _number("payload_count")}
+_ROW: Final = {"row_out_of_range": _number("payload_count")}
+_SEED: Final = {"seed_out_of_range": _number("payload_count")}
 _BITS: Final = {"bits_beyond_domain": _spare(_items)}
 _KINDS: Final[dict[str, dict[str, Kind]]] = {
     "cms": {
@@ -191,12 +193,13 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
         "bits_beyond_domain": _spare(lambda m: 2 * int(m.domain_size)),
         "both_signs": (_always, _both_signs),
     },
-    "pgr": {"point_out_of_range": _number("reports")},
+    "pgr": {"point_out_of_range": _number("payload_count")},
     "piecewise": _NUMBER,
     "rappor": {
         "cohort_out_of_range": (lambda m: m.cohorts < 256, _cohort_beyond),
         "bits_beyond_filter": _spare(lambda m: int(m.bits)),
     },
+    "sampled_item": {"symbol_out_of_range": _number("payload_count")},
     "square_wave": _NUMBER,
     "subset_selection": {
         "subset_out_of_range": _only(_is_ranked, _number("subsets")),

@@ -1,0 +1,28 @@
+"""One running collector for all hostile tests: what one of them breaks, another would see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.attacked_site import AttackedSite, attacked_site
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedSite]:
+    """A collector with a real store and a worker."""
+    with attacked_site(tmp_path_factory.mktemp("attacked")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def sound(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every attack the collector answers, and has nothing in its log."""
+    yield
+    if "site" in request.fixturenames:
+        running = request.getfixturevalue("site")
+        assert running.is_well()
+        log = running.log.read_text(encoding="utf-8")
+        assert '"level": "error"' not in log
+        assert "Traceback" not in log

@@ -1,0 +1,256 @@
+"""What only raw bytes can say: two lengths, none, floods, halves, and bodies that do not end."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import socket
+import zlib
+from contextlib import ExitStack
+from typing import Final
+
+import pytest
+
+from client_sdk.limits import MAX_DEVICE_BODY
+from collector.wire import JSON
+from tests.support.attacked_site import AttackedSite, today
+from tests.support.hostile_bodies import good
+from tests.support.servers import needs_real
+from tests.support.uploads import WRITE_KEY
+
+pytestmark = [pytest.mark.real, needs_real]
+
+MEGABYTE: Final = 1 << 20
+ALLOWED: Final = 50 * MEGABYTE  # bytes that an attack may add to the processes
+LAST: Final = b"GET /livez HTTP/1.1\r\nHost: last\r\nConnection: close\r\n\r\n"
+QUIET: Final = 0.5  # seconds without a word after which nothing more is expected
+SLOW: Final = 500  # connections
+
+
+def head(*lines: str, method: str = "POST", path: str = "/v1/reports") -> bytes:
+    """Return a request up to its body."""
+    said = (
+        f"{method} {path} HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {WRITE_KEY}",
+        f"Content-Type: {JSON}",
+        *lines,
+    )
+    return ("\r\n".join(said) + "\r\n\r\n").encode("latin-1")
+
+
+def statuses(said: bytes) -> list[int]:
+    """Return the status of each answer in what came back."""
+    return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", said)]
+
+
+def chunked(body: bytes, size: int = 10) -> bytes:
+    parts = [body[i : i + size] for i in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def both(length: str, coding: str) -> tuple[str, ...]:
+    return f"Content-Length: {length}", coding
+
+
+CODINGS: Final = (
+    *("Transfer-Encoding: chunked", "Transfer-Encoding:chunked", "transfer-encoding: CHUNKED"),
+    *("Transfer-Encoding : chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding: \tchunked"),
+    *("Transfer-Encoding: chunked, identity", "Transfer-Encoding: identity, chunked"),
+    *("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "Transfer-Encoding: gzip"),
+    *(
+        "Transfer-Encoding: identity",
+        "X: y\r\n Transfer-Encoding: chunked",
+        "Transfer_Encoding: chunked",
+    ),
+    *(
+        "Transfer-Encoding:\x0bchunked",
+        "Transfer-Encoding: chunked\x00",
+        'Transfer-Encoding: "chunked"',
+    ),
+)
+LENGTHS: Final = (
+    *("Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: +5"),
+    *("Content-Length: -1", "Content-Length: 0x5", "Content-Length: 5 5", "Content-Length: \xb2"),
+    *("Content-Length: 5.0", "Content-Length: 1e1", "Content-Length: ", "Content-Length : 5"),
+    *(
+        f"Content-Length: {'9' * 400}",
+        "Content-Length: 18446744073709551616",
+        "Content-Length:\r\n 5",
+    ),
+    *("Content-Length: 5\r\nContent-Length: 5\x00", "Content_Length: 40", "Content-Length: 5;a"),
+)
+SMUGGLING: Final = {
+    **{f"length and {c!r}": head("Content-Length: 4", c) + b"0\r\n\r\n" for c in CODINGS},
+    **{f"{c!r} alone": head(c) + b"0\r\n\r\n" for c in CODINGS},
+    **{repr(c): head(c) + b"{}   " for c in LENGTHS},
+    "a chunk larger than told": head(CODINGS[0]) + b"1\r\n{}\r\n0\r\n\r\n",
+    "a negative chunk": head(CODINGS[0]) + b"-1\r\n{}\r\n0\r\n\r\n",
+    "a chunk of 2^64 and one": head(CODINGS[0]) + b"10000000000000001\r\n{\r\n0\r\n\r\n",
+    "a chunk with a long extension": head(CODINGS[0])
+    + b"1;"
+    + b"a" * 70_000
+    + b"\r\n{\r\n0\r\n\r\n",
+    "lines that end in LF alone": head(CODINGS[0]).replace(b"\r\n", b"\n") + b"0\n\n",
+    "a chunk that ends in LF alone": head(CODINGS[0]) + b"2\n{}\n0\n\n",
+    "a trailer that sets a length": head(CODINGS[0]) + b"0\r\nContent-Length: 40\r\n\r\n",
+    "no host": head().replace(b"Host: localhost\r\n", b""),
+    "two hosts": head("Host: other", "Content-Length: 0"),
+    "a space before the path": head("Content-Length: 0").replace(b"POST ", b"POST  ", 1),
+    "a NUL in the path": head("Content-Length: 0", path="/livez\0"),
+    "HTTP/1.0 with chunks": head(CODINGS[0]).replace(b"1.1", b"1.0", 1) + b"0\r\n\r\n",
+    "HTTP/2 in clear": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "an upgrade": head("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AA"),
+    "a websocket": head("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: AA=="),
+    "a tunnel": head(method="CONNECT", path="example.org:443"),
+    "an absolute path": head("Content-Length: 0", path="http://example.org/v1/reports"),
+    "a made-up method": head("Content-Length: 0", method="A" * 200),
+}
+
+
+@pytest.mark.parametrize("form", SMUGGLING.values(), ids=range(len(SMUGGLING)))
+def test_two_readers_cannot_see_two_different_requests(site: AttackedSite, form: bytes) -> None:
+    """What follows on the connection is answered once, as itself, or the connection is closed."""
+    said = site.send(form + LAST, patience=QUIET)
+
+    found = statuses(said)
+    assert all(status < 500 for status in found)
+    assert len(found) <= 2
+    assert said.count(b'"status":"ok"') == found.count(200) <= 1
+    assert 200 not in found[:-1]
+
+
+@pytest.mark.parametrize("coding", CODINGS, ids=range(len(CODINGS)))
+def test_a_length_beside_a_coding_is_refused_and_ends_the_connection(
+    site: AttackedSite, coding: str
+) -> None:
+    """A proxy in front may have gone by the other of the two."""
+    said = site.send(head("Content-Length: 4", coding) + b"0\r\n\r\n" + LAST, patience=QUIET)
+
+    is_none = coding.startswith("Transfer_")  # another name: not a coding at all
+    assert statuses(said) == ([400, 200] if is_none else [400])
+
+
+def test_the_forms_are_forty_or_more() -> None:
+    assert len(SMUGGLING) >= 40
+
+
+def test_a_body_in_chunks_of_one_byte_is_read(site: AttackedSite) -> None:
+    said = site.send(head(CODINGS[0]) + chunked(good(JSON, today()), 1) + LAST)
+
+    assert statuses(said) == [202, 200]
+
+
+def test_chunks_without_an_end_are_refused_at_the_limit(site: AttackedSite) -> None:
+    """The collector takes no more of them than a body may have."""
+    before = site.memory()
+
+    part = chunked(bytes(MEGABYTE), 65_536)[: -len(b"0\r\n\r\n")]
+    said = site.send(head(CODINGS[0]), *[part] * 64, patience=2)
+
+    assert statuses(said) in ([413], [])  # [] if it closed before we could read
+    assert site.memory() - before <= ALLOWED
+
+
+def bomb(megabytes: int) -> bytes:
+    deflater = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
+    megabyte = b" " * MEGABYTE
+    return b"".join([*(deflater.compress(megabyte) for _ in range(megabytes)), deflater.flush()])
+
+
+def test_a_hundred_bombs_take_no_more_memory_than_honest_bodies(site: AttackedSite) -> None:
+    """Each would inflate to 60 MB: 6 GB together."""
+    body = bomb(60)
+    assert len(body) <= MAX_DEVICE_BODY
+    site.report(body, encoding="gzip")
+    before = site.memory()
+
+    found = {site.report(body, encoding="gzip").status for _ in range(100)}
+
+    assert found == {413}
+    assert site.memory() - before <= ALLOWED
+
+
+def test_a_bomb_in_a_bomb_is_inflated_once(site: AttackedSite) -> None:
+    answer = site.report(gzip.compress(bomb(60)), encoding="gzip")
+
+    assert answer.require_sound().status == 400
+
+
+@pytest.mark.parametrize(
+    "encoding", ["gzip, gzip", "deflate", "br", "zstd", "compress", "x" * 4_000]
+)
+def test_another_encoding_is_not_read(site: AttackedSite, encoding: str) -> None:
+    answer = site.report(bomb(1), encoding=encoding)
+
+    assert answer.require_sound().status == 415
+
+
+def test_half_a_thousand_slow_clients_hold_nobody(site: AttackedSite) -> None:
+    """Headers that stop, bodies that stop: an honest upload passes meanwhile."""
+    before = site.memory()
+    halves = (
+        b"POST /v1/reports HT",
+        head("Content-Length: 99")[:-2],
+        head("Content-Length: 99") + b"{",
+        head(CODINGS[0]) + b"5\r\n{",
+        head("Content-Length: 99", "Content-Encoding: gzip") + b"\x1f\x8b",
+    )
+    with ExitStack() as slow:
+        for number in range(SLOW):
+            one = socket.create_connection(("127.0.0.1", site.port), timeout=10)
+            slow.enter_context(one).sendall(halves[number % len(halves)])
+
+        assert site.report(good(JSON, today())).status == 202
+        assert site.is_well()
+        assert site.memory() - before <= ALLOWED
+
+
+FLOODS: Final = {
+    "a long line": ("X-Long: " + "x" * 100_000,),
+    "many lines": tuple(f"X-{i}: {i}" for i in range(5_000)),
+    "many lines of one name": ("X-Same: y",) * 5_000,
+    "a long name": ("x" * 100_000 + ": y",),
+    "many cookies": ("Cookie: " + "; ".join(f"a{i}=b" for i in range(5_000)),),
+    "many forwarded": ("X-Forwarded-For: " + ", ".join(["10.0.0.1"] * 5_000),),
+    "many ranges": ("Range: bytes=" + ",".join(f"{i}-{i}" for i in range(5_000)),),
+}
+
+
+@pytest.mark.parametrize("lines", FLOODS.values(), ids=FLOODS)
+def test_headers_beyond_the_limit_are_refused(site: AttackedSite, lines: tuple[str, ...]) -> None:
+    before = site.memory()
+
+    said = site.send(head("Content-Length: 0", *lines), patience=QUIET)
+
+    assert set(statuses(said)) <= {400, 431}
+    assert site.memory() - before <= ALLOWED
+
+
+def test_a_long_address_is_refused(site: AttackedSite) -> None:
+    said = site.send(head(method="GET", path="/" + "a" * 100_000), patience=QUIET)
+
+    assert set(statuses(said)) <= {400, 414, 431}
+
+
+def test_a_connection_that_breaks_off_anywhere_leaves_the_collector_well(
+    site: AttackedSite,
+) -> None:
+    """After each byte of a whole upload."""
+    body = good(JSON, today())
+    whole = head(f"Content-Length: {len(body)}") + body
+
+    for end in range(0, len(whole), 7):
+        with socket.create_connection(("127.0.0.1", site.port), timeout=5) as connection:
+            connection.sendall(whole[:end])
+
+    assert site.is_well()
+
+
+def test_requests_one_behind_the_other_are_answered_in_order(site: AttackedSite) -> None:
+    body = good(JSON, today())
+    one = head(f"Content-Length: {len(body)}") + body
+
+    said = site.send(one * 20 + head("Content-Length: 0") + LAST)
+
+    assert statuses(said) == [202] * 20 + [400, 200]

@@ -1,0 +1,114 @@
+"""The OpenAPI document against a running collector: valid and invalid requests made from it.
+
+The document is the only thing that these requests know; a fault in either shows as a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.attacked_site import PATIENCE, AttackedSite
+from tests.support.examples import trying
+from tests.support.servers import needs_real
+from tests.support.uploads import ADMIN_TOKEN, READ_TOKEN, WRITE_KEY, bearer
+
+pytestmark = [pytest.mark.real, needs_real]
+
+FEW: Final = 25
+MANY: Final = pytest.param(2_000, marks=pytest.mark.slow)
+SECRETS: Final = {"/v1/reports": WRITE_KEY, "/metrics": ADMIN_TOKEN}
+LABELS: Final = (
+    *("GET /", "GET /livez", "GET /metrics", "GET /readyz", "GET /static/{filename}"),
+    *("GET /v1/metrics", "GET /v1/metrics/{name}/estimate", "GET /v1/openapi.json"),
+    "POST /v1/reports",
+)
+
+
+@pytest.fixture(scope="module")
+def document(site: AttackedSite) -> Any:
+    import schemathesis  # takes a second, and only these tests need it
+
+    served = requests.get(f"{site.url}/v1/openapi.json", timeout=PATIENCE).json()
+    return schemathesis.openapi.from_dict(served)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    with requests.Session() as kept:
+        yield kept
+
+
+def operation_of(document: Any, label: str) -> Any:
+    [found] = [one.ok() for one in document.get_all_operations() if one.ok().label == label]
+    return found
+
+
+def test_every_operation_of_the_document_is_tried(document: Any) -> None:
+    assert {one.ok().label for one in document.get_all_operations()} == set(LABELS)
+
+
+@pytest.mark.parametrize("examples", [FEW, MANY])
+@pytest.mark.parametrize("label", LABELS)
+def test_a_request_made_from_the_document_is_answered_as_it_says(
+    site: AttackedSite, document: Any, session: requests.Session, label: str, examples: int
+) -> None:
+    """Statuses, types, headers and forms of the answers; no 5xx; invalid requests are refused."""
+    from schemathesis import GenerationMode
+    from schemathesis.checks import CHECKS
+
+    operation = operation_of(document, label)
+    headers = bearer(SECRETS.get(operation.path, READ_TOKEN))
+    # A valid form is not yet an upload of today, and a pattern not yet the name of a metric.
+    left_out = CHECKS.get_by_names(["positive_data_acceptance", "ignored_auth"])
+    media = {"media_type": "application/json"} if operation.body else {}
+    modes = [operation.as_strategy(generation_mode=mode, **media) for mode in GenerationMode]
+
+    @trying(examples)
+    @given(st.one_of(modes))
+    def law(case: Any) -> None:
+        case.call_and_validate(
+            base_url=site.url,
+            session=session,
+            headers=headers,
+            excluded_checks=left_out,
+            timeout=PATIENCE,
+        )
+
+    law()
+
+
+def test_a_document_that_does_not_tell_the_truth_would_be_caught(
+    site: AttackedSite, session: requests.Session
+) -> None:
+    """The control: a form that the answer has not, and a status that is not told."""
+    import schemathesis
+    from schemathesis.core.failures import FailureGroup
+
+    told = session.get(f"{site.url}/v1/openapi.json", timeout=PATIENCE).json()
+    told["components"]["schemas"]["Ready"]["properties"]["backlog"] = {"type": "string"}
+    del told["paths"]["/v1/metrics"]["get"]["responses"]["401"]
+    lying = schemathesis.openapi.from_dict(told)
+
+    for label in ("GET /readyz", "GET /v1/metrics"):
+        case = operation_of(lying, label).Case()
+        with pytest.raises(FailureGroup):
+            case.call_and_validate(base_url=site.url, session=session, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if "{" not in label])
+def test_without_a_credential_a_route_that_needs_one_refuses(
+    site: AttackedSite, document: Any, session: requests.Session, label: str
+) -> None:
+    """As the document says of each route."""
+    operation = operation_of(document, label)
+    case = operation.Case()
+
+    status = case.call(base_url=site.url, session=session, timeout=PATIENCE).status_code
+
+    assert (status == 401) == bool(operation.definition.raw["security"])

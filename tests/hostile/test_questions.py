@@ -1,0 +1,139 @@
+"""Any parameters, names and paths: an answer in good order that repeats nothing of them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from itertools import product
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.attacked_site import AttackedSite
+from tests.support.examples import FEW, MANY, trying
+from tests.support.hostile_bodies import CANARY
+from tests.support.servers import needs_real
+from tests.support.uploads import READ_TOKEN, bearer
+
+pytestmark = [pytest.mark.real, needs_real]
+
+ESTIMATE: Final = "/v1/metrics/page/estimate"
+LONG: Final = 15_000  # characters of a query, with which the headers are near their limit
+READER: Final = bearer(READ_TOKEN)
+NAMES: Final = ("from", "to", "alpha", "version", "segment.platform", "segment.", "segment", "x")
+ODD: Final = (
+    *("", "0", "-1", "nan", "inf", "1e999", "1e-999", "0_1", "٠.٥", " 0.05", "0x1", "9" * 5_000),
+    *("2026-1-1", "２０２６-01-01", "0000-00-00", "9999-12-31", "2999-12-31", "1970-01-01"),
+    *("2026-02-30", "2026-01-01T00:00:00Z", "20260101", "2026-W01-1", "-2026-01-01", "mac", "MAC"),
+    *("\0", "\r\nX: y", "<script>alert(1)</script>", "' or 1=1 --", "%00", "{{7*7}}", CANARY),
+)
+ROOTS: Final = ("/static/", "/v1/metrics/", "/", "/v1/", "/static/x/", "/metrics/")
+STEPS: Final = (
+    *(
+        "../",
+        "..%2f",
+        "%2e%2e/",
+        "%2e%2e%2f",
+        "..%252f",
+        "..\\",
+        "..%5c",
+        "....//",
+        "..;/",
+        "./.././",
+    ),
+    *("%c0%ae%c0%ae/", "..%c0%af", "..%00/", "%uff0e%uff0e/", "/", "//", "file:///", "..%ef%bc%8f"),
+)
+FILES: Final = ("etc/passwd", "app.py", "metrics.toml")
+LOOKALIKES: Final = "аеорсухіјѕԁɡⅼ０１ｐａｇｅＰＡＧＥΑΕΟΡ\u200b\u200d\u00ad\ufeff\u0301\u2024․。．"
+
+
+@pytest.mark.parametrize("examples", [FEW, MANY])
+def test_any_parameters_are_answered_or_refused_by_name(site: AttackedSite, examples: int) -> None:
+    """200 or 400, never a 5xx, and the text of a parameter does not come back."""
+    names = st.sampled_from(NAMES) | st.text(max_size=5)
+    values = st.sampled_from(ODD) | st.text(max_size=12)
+
+    @trying(examples)
+    @given(st.lists(st.tuples(names, values), max_size=4))
+    def law(parameters: list[tuple[str, str]]) -> None:
+        query = urlencode(parameters, errors="surrogatepass")
+        answer = site.ask("GET", f"{ESTIMATE}?{query}", READER).require_sound()
+        assert answer.status in ((200, 400) if len(query) < LONG else (414, 431, 200, 400))
+        assert CANARY.encode() not in answer.body
+        assert b"<script" not in answer.body
+
+    law()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        *(("alpha", odd) for odd in ODD if odd != "0_1"),
+        ("alpha", "0_1"),
+        *(("from", odd) for odd in ODD if odd != "1970-01-01"),
+        *(("version", odd) for odd in ("-1", "4", "00", "1.0", "٠", " 0", "true", "9" * 5_000)),
+    ],
+)
+def test_a_value_that_only_looks_like_one_is_refused(
+    site: AttackedSite, parameter: str, value: str
+) -> None:
+    """Digits of other scripts, underscores, spaces and short dates are read by Python, not here."""
+    if (parameter, value) == ("from", "2026-01-01"):
+        return
+
+    answer = site.ask("GET", f"{ESTIMATE}?{parameter}={quote(value)}", READER)
+
+    assert answer.require_sound().status == 400
+    assert parameter in answer.problem["detail"]
+
+
+def traversals() -> Iterator[str]:
+    for root, step, file in product(ROOTS, STEPS, FILES):
+        yield f"{root}{step * 3}{file}"
+
+
+def test_no_path_leads_out_of_its_folder(site: AttackedSite) -> None:
+    """324 ways to write a path upwards: none finds a file, none redirects."""
+    paths = list(traversals())
+    assert len(paths) >= 200
+
+    for path in paths:
+        answer = site.ask("GET", quote(path, safe="/%;.:\\"), READER)
+
+        assert answer.status in (404, 401), path
+        assert b"root:" not in answer.body
+        assert b"import " not in answer.body
+        assert b"[metrics" not in answer.body
+
+
+def aliases(name: str) -> Iterator[str]:
+    """Yield names that look like *name*, or become it when somebody is too helpful."""
+    for place, mark in product(range(len(name) + 1), LOOKALIKES):
+        yield name[:place] + mark + name[place:]
+        if place < len(name):
+            yield name[:place] + mark + name[place + 1 :]
+    for bits in range(1, 1 << len(name)):
+        yield "".join(c.upper() if bits >> i & 1 else c for i, c in enumerate(name))
+    for code in range(0x21):
+        for place in (0, len(name)):
+            yield name[:place] + chr(code) + name[place:]
+    for code in range(0x2000, 0x2600):
+        yield chr(code) + name
+        yield name + chr(code)
+    yield from (name * times for times in range(2, 200))
+    wide = {ord(c): chr(ord(c) + 0xFEE0) for c in name}
+    yield from (unicodedata.normalize(form, name.translate(wide)) for form in ("NFC", "NFD"))
+
+
+@pytest.mark.slow
+def test_no_other_name_is_taken_for_a_metric(site: AttackedSite) -> None:
+    """5,000 look-alikes, cases, paddings and repetitions of a name are all unknown."""
+    others = {alias for name in ("page", "theme") for alias in aliases(name)} - {"page", "theme"}
+    assert len(others) >= 5_000
+
+    for alias in sorted(others):
+        path = f"/v1/metrics/{quote(alias, safe='')}/estimate"
+        assert site.ask("GET", path, READER).status == 404, ascii(alias)
