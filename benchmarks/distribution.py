@@ -31,8 +31,10 @@ LOW, HIGH = 0.94, 0.96  # the bar of coverage
 SIZES: Final = (2_000, 48_842)  # devices
 RUNS: Final = 30
 BINS: Final = (8, 16)
-COVERED_EPSILONS: Final = ("1", "2")
-COVERED_SIZES: Final = (10_000, 100_000)  # devices
+COVERED: Final = (  # epsilon and devices; the last is where intervals begin to miss
+    *(("1", 10_000), ("1", 100_000), ("2", 10_000), ("2", 100_000)),
+    ("0.5", 2_000),
+)
 REPLICATIONS: Final = 4_000
 RESOLUTION: Final = 128  # bins of the shapes that are formulas
 
@@ -139,7 +141,8 @@ def main() -> None:
         f"{rates.min():.1%} to {rates.max():.1%}, mean {rates.mean():.2%}; "
         f"{REPLICATIONS:,} replications, standard error {noise:.2%}"
     )
-    curved = (f"{name} {curvature(held):.1f}" for name, held in shapes(COVERED_SIZES[-1]).items())
+    most = shapes(max(devices for _, devices in COVERED))
+    curved = (f"{name} {curvature(held):.1f}" for name, held in most.items())
     print(f"curvature over what intervals assume: {', '.join(curved)}")
 
 
@@ -150,15 +153,14 @@ def _bell(x: Any, center: float, deviation: float) -> Any:
 def _coverage_table(generator: np.random.Generator) -> Any:
     """Print a row a setting; return all rates."""
     found = []
-    for epsilon in COVERED_EPSILONS:
-        for devices in COVERED_SIZES:
-            for name, held in shapes(devices).items():
-                mechanism = SquareWave(epsilon, held.size)
-                rates, widths = covered(mechanism, held, REPLICATIONS, generator)
-                cells = zip(100 * rates, 100 * widths, strict=True)
-                columns = " | ".join(f"{rate:.1f} ±{width:.2f}" for rate, width in cells)
-                print(f"| {name} | {epsilon} | {devices:,} | {columns} |", flush=True)
-                found.append(rates)
+    for epsilon, devices in COVERED:
+        for name, held in shapes(devices).items():
+            mechanism = SquareWave(epsilon, held.size)
+            rates, widths = covered(mechanism, held, REPLICATIONS, generator)
+            cells = zip(100 * rates, 100 * widths, strict=True)
+            columns = " | ".join(f"{rate:.1f} ±{width:.2f}" for rate, width in cells)
+            print(f"| {name} | {epsilon} | {devices:,} | {columns} |", flush=True)
+            found.append(rates)
     return np.array(found)
 
 

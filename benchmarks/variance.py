@@ -27,6 +27,7 @@ from client_sdk.mechanisms import (
     names,
 )
 from client_sdk.mechanisms._sketch import Sketch
+from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.randomness import system_randomness
 
 EPSILON: Final = "1"  # nats per report
@@ -68,7 +69,8 @@ def measure(name: str) -> Row:
         squares.append(float(((totals - truth(mechanism, values)) ** 2).sum()))
         stated.append(float(variances.sum()))
     scale = float(np.mean(stated))
-    if not isinstance(mechanism, Sketch):  # its collisions do not grow in proportion to n
+    # Collisions do not grow in proportion to n; samples differ in size from run to run.
+    if not isinstance(mechanism, Sketch | SampledItem):
         scale = float(mechanism.debias(together, runs * DEVICES, np).variances.sum()) / runs
     spread = float(np.std(squares, ddof=1)) / math.sqrt(runs)
     return Row(name, float(np.mean(squares)) / scale, spread / scale)
@@ -78,7 +80,7 @@ def made(name: str) -> Mechanism[Any]:
     """Return mechanism *name* over ITEMS items, or POINTS grid points."""
     kind = load(name)
     own: dict[str, int] = {}
-    if issubclass(kind, SetMechanism | KeyValueMechanism):
+    if "pad" in kind.parameter_names():
         own["pad"] = HELD
     if issubclass(kind, KeyValueMechanism):
         own["top"] = POINTS - 1

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from .errors import HearsayError
+from .looking import looking
 from .opt_out import OptOuts, set_user_opt_out
 from .registry import Registry
+from .schema import FILE_NAME
+from .secret import Secret
 from .show import report_lines
 from .status import consent_line, ledger_lines
 from .store import Store
@@ -36,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(line)
     except (HearsayError, OSError) as error:
         print(error, file=sys.stderr)
+        return 1
+    except Exception as error:  # noqa: BLE001 - a traceback could show what a damaged file holds
+        print(f"{FILE_NAME}: cannot be understood: {type(error).__name__}", file=sys.stderr)
         return 1
     return 0
 
@@ -75,28 +81,25 @@ def _look(folder: str, options: argparse.Namespace) -> Iterator[str]:
     registry = None if options.registry is None else Registry.from_file(options.registry)
     if options.command == "status":
         yield consent_line(OptOuts(folder))
-    store = Store(folder)
-    if not store.exists:
+    if not Store(folder).exists:
         yield _NOTHING
         return
-    try:
-        with store.transaction() as tx:
-            if options.command == "status":
-                yield from list(ledger_lines(tx, registry, time.time()))
-            else:
-                yield from list(report_lines(tx, registry, store.secret))
-    finally:
-        store.close()
+    with looking(folder) as (tx, said):
+        yield from said
+        if options.command == "status":
+            yield from ledger_lines(tx, registry, time.time())
+        else:
+            yield from report_lines(tx, registry, Secret(folder))
 
 
 def _wiped(folder: str) -> Iterator[str]:
     store = Store(folder)
-    if not store.exists:
+    if not store.has_traces:
         yield _NOTHING
         return
     try:
         with store.transaction() as tx:
-            wiped = wipe(tx, store.secret)
+            wiped = wipe(tx, store)
         store.scrub()
     finally:
         store.close()

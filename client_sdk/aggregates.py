@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Final
 
 from .dataclass import dataclass
 from .metric import Domain, Encoded, Metric, NumberDomain
-from .state_bytes import ITEM_SIZE, REACH, bounded, dump, load, size_of
+from .permanent import ITEM_SIZE, encode_item
+from .state_bytes import REACH, bounded, dump, load, size_of
 
 KEPT: Final = 64  # different items of an epoch that are counted exactly
 _COUNT: Final = 4  # bytes
@@ -135,7 +136,7 @@ class MostCommon(Last):
     def dump(self, state: Any) -> bytes:
         """Return the counts by item, and zeros where fewer are kept than may be."""
         cells = (
-            item.to_bytes(ITEM_SIZE, "big") + count.to_bytes(_COUNT, "big")
+            encode_item(item) + count.to_bytes(_COUNT, "big")
             for item, count in sorted(state.items())
         )
         return b"".join(cells).ljust(self.size, b"\0")

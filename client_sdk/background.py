@@ -21,7 +21,10 @@ T = TypeVar("T")
 QUEUE_SIZE: Final = 1_000  # values; some 200 kB, and more than an application means in a second
 GROUP_SIZE: Final = 100  # values a transaction; the fsync is shared, and the database lock is short
 GROUP_DELAY: Final = 0.25  # seconds that values wait for company; what a kill -9 can lose
-_MAX_IDLE: Final = 3_600.0  # seconds; a clock that was set, or a long sleep, is noticed after these
+# seconds; a clock that was set, a long sleep or a user's no is noticed after these at the latest.
+# Whatever writes, sends or shows looks for a no by itself: what is left lies in memory only, and is
+# not worth waking a battery oftener.
+MAX_IDLE: Final = 300.0
 
 
 class _Mine(Generic[T]):
@@ -36,6 +39,11 @@ class _Mine(Generic[T]):
         self.starting = threading.Lock()
         self.turn = threading.Lock()  # held by who empties the queue
         self.emptier = 0  # the thread that holds the turn
+
+    @property
+    def has_thread(self) -> bool:
+        """Whether the thread runs; it may have died of what no ``except Exception`` catches."""
+        return self.thread is not None and self.thread.is_alive()
 
 
 class Background(Generic[T]):
@@ -64,7 +72,7 @@ class Background(Generic[T]):
         if len(mine.values) >= QUEUE_SIZE:
             return False
         mine.values.append(value)
-        if mine.thread is None:
+        if not mine.has_thread:
             self._start(mine)
         if mine.thread is not None and not mine.awake:
             mine.awake = True  # before the token: the thread takes it back before it looks
@@ -73,13 +81,17 @@ class Background(Generic[T]):
             mine.wake.put(None)
         return True
 
-    def wake(self) -> None:
-        """Let the thread call ``idle`` now, without a value; start it if there is none."""
+    def wake(self) -> bool:
+        """Let the thread call ``idle`` now, without a value; start it if there is none.
+
+        Returns: False if no thread can be started, so that nothing will be done.
+        """
         mine = self._mine()
-        if mine.thread is None:
-            self._start(mine)
-        else:
+        if mine.has_thread:
             mine.wake.put(None)
+        else:
+            self._start(mine)
+        return mine.has_thread
 
     def drain(self, timeout: float) -> bool:
         """Hand on all that was put before; return False if others were at it all the time."""
@@ -132,25 +144,30 @@ class Background(Generic[T]):
         return mine
 
     def _start(self, mine: _Mine[T]) -> None:
-        if not mine.starting.acquire(blocking=False):
-            return  # another thread does
-        # a daemon: the end of the process is bounded by ``stop``, not by the disk
-        thread = threading.Thread(target=self._run, args=(mine,), name="hearsay", daemon=True)
+        if mine.stopping or not mine.starting.acquire(blocking=False):
+            return  # it is over, or another thread does
         try:
+            if mine.has_thread:
+                return
+            mine.awake = False  # a thread that died may have left it set
+            # a daemon: the end of the process is bounded by ``stop``, not by the disk
+            thread = threading.Thread(target=self._run, args=(mine,), name="hearsay", daemon=True)
             thread.start()
+            mine.thread = thread
         except RuntimeError:  # too many threads, or the interpreter is ending: tried again
-            mine.starting.release()
             return
-        mine.thread = thread
+        finally:
+            mine.starting.release()
         self._started()
 
     def _run(self, mine: _Mine[T]) -> None:
         while not mine.stopping:
-            wait = min(max(self._idle(), GROUP_DELAY), _MAX_IDLE)
+            wait = min(max(self._idle(), GROUP_DELAY), MAX_IDLE)
             if _woken(mine, wait) and not mine.stopping:
                 _woken(mine, GROUP_DELAY)  # for company; a full group or the end come earlier
             mine.awake = False
             self.drain(threading.TIMEOUT_MAX)
+        self.drain(threading.TIMEOUT_MAX)  # what came before it was told to stop, but not to look
         self._finish()
 
 

@@ -15,8 +15,8 @@ from .limits import (
     DEFAULT_CAP_WEEK,
 )
 
-NANO: Final = 9  # decimals of epsilon
-PICO: Final = 12  # decimals of delta
+NANO_DECIMALS: Final = 9  # of epsilon
+PICO_DECIMALS: Final = 12  # of delta
 
 
 @dataclass(frozen=True, init=False)
@@ -49,8 +49,8 @@ class Caps:
             "report": report, "metric_week": metric_week, "week": week, "lifetime": lifetime,
         }  # fmt: skip
         for name, cap in epsilons.items():
-            object.__setattr__(self, name, _whole(f"caps.{name}", cap, NANO, least=1))
-        object.__setattr__(self, "delta", _whole("caps.delta", delta, PICO, least=0))
+            object.__setattr__(self, name, _whole(f"caps.{name}", cap, NANO_DECIMALS, least=1))
+        object.__setattr__(self, "delta", _whole("caps.delta", delta, PICO_DECIMALS, least=0))
 
 
 def _whole(name: str, cap: object, decimals: int, least: int) -> int:

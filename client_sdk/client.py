@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from .caps import Caps
 from .consent import Consent, ConsentSwitch
+from .data_dir import absolute
 from .dry_run import Withheld
 from .engine import Engine, Mode, Parts
 from .ledger import Ledger
@@ -69,8 +70,9 @@ class Client:
         Args:   endpoint, write_key: the collector, unused if *transport* is given.
                 registry: a registry or the path of its file.
                 consent: what the user has said; denied wipes what an earlier run left.
-                data_dir: a folder of this application and user; None keeps all in memory, which
-                forgets the ledger, and so the caps, when the process ends.
+                data_dir: a folder of this application and user, settled now: a later chdir moves
+                nothing.  None keeps all in memory, which forgets the ledger, and so the caps, when
+                the process ends.
                 segment: dimension to value, as declared in the registry.
                 caps: the most epsilon to spend on this person.
                 mode: "background", or "manual" for programs that want no thread.
@@ -84,6 +86,7 @@ class Client:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
+        data_dir = absolute(data_dir)
         chosen = registry if isinstance(registry, Registry) else Registry.from_file(registry)
         segment = {} if segment is None else segment
         chosen.require_segment(segment)
@@ -137,6 +140,7 @@ class Client:
     def set_consent(self, consent: Consent | str) -> None:
         """Obey a new answer of the user from now on; denied wipes all that waits.
 
+        In background mode the database is wiped by the thread, so that nobody waits for it.
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
         self._switch.consent = Consent.of(consent)
@@ -149,12 +153,17 @@ class Client:
 
     @property
     def consent(self) -> Consent:
-        """The consent in force: denied if anybody above the application has opted out."""
+        """The consent in force: denied if anybody above the application has opted out.
+
+        Looks for that: some 20 µs for three files, none of which need exist.
+        """
+        self._engine.heed()
         return self._switch.in_force
 
     @property
     def consent_level(self) -> Level:
-        """Whose word is in force; see ``opt_out``."""
+        """Whose word is in force; see ``opt_out``.  Looks for it as ``consent`` does."""
+        self._engine.heed()
         return self._switch.said_by
 
     def stats(self) -> Mapping[str, int]:
@@ -167,7 +176,10 @@ class Client:
 
     def history(self) -> list[Told]:
         """Return the last reports of this process with what was true; empty unless ``remember``."""
-        return [] if self._history is None else self._history.reports()
+        if self._history is None:
+            return []
+        self._engine.heed()
+        return self._history.reports()
 
     def withheld(self) -> tuple[bytes, ...]:
         """Return the uploads that a dry run would have sent, as they would be on the wire."""

@@ -37,6 +37,8 @@ class ConsentSwitch:
     def __init__(self, consent: Consent, opt_outs: OptOuts | None = None) -> None:
         """Begin with *consent* and the *opt_outs* as they are now; without any, none counts."""
         self.consent = consent
+        self.denials = 0  # how often what waits was to be wiped …
+        self.wiped = 0  # … and up to which of these it was
         self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
         self._opted_out = self._opt_outs.said_by()
 
@@ -58,6 +60,16 @@ class ConsentSwitch:
     def granted(self) -> bool:
         """Whether the user agrees now."""
         return self.consent is Consent.GRANTED and self._opted_out is None
+
+    @property
+    def wipe_due(self) -> bool:
+        """Whether what a denial must wipe is still there."""
+        return self.wiped != self.denials
+
+    @property
+    def may_send(self) -> bool:
+        """Whether the user agrees now, and no earlier denial takes what waits away."""
+        return self.granted and not self.wipe_due
 
     def require(self) -> None:
         """Raise ConsentError unless the user agrees now; OptedOutError if a level above says no."""

@@ -1,9 +1,10 @@
 """Opening the device database on disk: whole and its own, or doubted.
 
-A damaged file is set aside and a new one begun.  A file that was copied from elsewhere, or put back
-to an earlier state, keeps its charges and loses what a copy must not repeat: reports, uploads,
-windows, the memo and the secret.  Either way the ledger is in *doubt*: what was spent elsewhere is
-not known, so the first charge is preceded by one for the rest of the week (``ledger.settle``).
+A damaged file is set aside, without the secret, and a new one begun.  A file that was copied from
+elsewhere, or put back to an earlier state, keeps its charges and loses what a copy must not repeat:
+reports, uploads, windows, the memo and the secret.  Either way the ledger is in *doubt*: what was
+spent elsewhere is not known, so the first charge is preceded by one for the rest of the week
+(``ledger.settle``).
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from . import meta, trusted_clock, witness
+from .change_history import forget_changes
 from .errors import StoreError
 from .identity import identity_of
 from .schema import FILE_NAME, GUARDS, TABLES, is_sound, require_schema
 from .secret import Secret
+from .set_aside import DAMAGED
 
 if TYPE_CHECKING:
     import sqlite3
 
 BUSY_TIMEOUT: Final = 2.0  # seconds that one process waits for another; a commit takes some 10 ms
 MAX_SIZE: Final = 5 * 1024 * 1024  # bytes of a device's database; ten years of charges
-DAMAGED: Final = ".damaged"  # behind the name of a file that was set aside; one is kept
 
 _DAMAGE: Final = (11, 26)  # SQLITE_CORRUPT and SQLITE_NOTADB
 _FULL: Final = (10, 13, 14)  # SQLITE_IOERR, FULL and CANTOPEN: each may be for want of room
@@ -42,29 +44,30 @@ def open_in_memory() -> sqlite3.Connection:
     return connection
 
 
-def open_on_disk(folder: str, max_size: int = MAX_SIZE) -> tuple[sqlite3.Connection, bool]:
+def open_on_disk(folder: str, max_size: int = MAX_SIZE) -> tuple[sqlite3.Connection, int, bool]:
     """Return a connection to the database in *folder*, made for this user only.
 
     Args:    max_size: bytes beyond which nothing more is written.
-    Returns: also whether the ledger was found to be in doubt, just now.
+    Returns: also the inode of the file, read before it was opened: should another one be put in its
+             place meanwhile, the next look at the inode tells; and whether the ledger was found to
+             be in doubt, just now.
     Raises:  StoreError: it cannot be opened, or is of another version.
     """
     path = _make_private(folder)
-    connection = _connect(path)
+    inode, connection = os.stat(path).st_ino, _connect(path)
     try:
         if _prepare(connection, max_size):
-            return connection, _doubt(connection, folder)
-        inode = os.stat(path).st_ino
+            return connection, inode, _doubt(connection, folder)
         connection.close()
         _set_aside(path, inode)
-        connection = _connect(path)
+        inode, connection = os.stat(path).st_ino, _connect(path)
         if not _prepare(connection, max_size):
             raise StoreError(f"{FILE_NAME}: is damaged again and again")
         _doubt(connection, folder)
     except BaseException:
         connection.close()
         raise
-    return connection, True
+    return connection, inode, True
 
 
 def means_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
@@ -133,6 +136,7 @@ def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
         moved = known is not None and known != identity  # or copied, by the user or a backup
         doubted = moved or witnessed > int(generation or 0)
         if doubted:
+            forget_changes(connection)
             for table in _NOT_REPEATED:
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
             trusted_clock.stop(connection)
@@ -155,6 +159,8 @@ def _set_aside(path: str, inode: int) -> None:
     """Rename the damaged file, unless another process already did, and begin a doubted one."""
     try:
         if os.stat(path).st_ino == inode:
+            # first: with it, whoever finds the file could tell what was true of its windows
+            Secret(os.path.dirname(path)).delete(None)
             os.replace(path, path + DAMAGED)
             for log in ("-wal", "-shm"):
                 with suppress(FileNotFoundError):

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 from .background import Background
 from .consent import Consent, ConsentSwitch
 from .dataclass import dataclass
+from .denial import Denial
 from .epoch import HOUR
 from .errors import EntropyError, InvalidParameterError, StoreError
 from .opt_out import Level
 from .recorder import Pending, Recorder
-from .stats import Reason, Stats, reason_of
+from .stats import Reason, Stats
 from .store import Store
 from .uploader import Uploader
-from .wiping import open_windows, wipe
 
 if TYPE_CHECKING:
     from .history import History
@@ -67,6 +67,8 @@ class Engine:
     def __init__(self, parts: Parts, mode: Mode) -> None:
         """Start nothing yet; but see to the windows of epochs, and wipe what a denial must wipe."""
         self._parts, self._stats, self._closed = parts, parts.stats, False
+        self._denial = Denial(parts.store, parts.switch, parts.stats)
+        self._ended = False  # whether the store was closed
         self._deadline = 0.0  # of close, on the monotonic clock
         self._uploading: threading.Thread | None = None
         self._background: Background[Pending] | None = None
@@ -87,15 +89,17 @@ class Engine:
             elif not self._background.put(pending):
                 self._stats.add(Reason.QUEUE_FULL)
         except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
-            self._stats.add(reason_of(error))
+            self._stats.fail(error)
 
     def flush(self, timeout: float) -> None:
         """Write down what is queued, then send what waits."""
-        end = time.monotonic() + timeout
-        self._heed()
-        self.wipe_if_denied()
+        self.heed()
+        self._deny_if_denied()
+        wiped = self._wiped()
         with self._counting():
-            if self._closed or self._parts.switch.in_force is Consent.DENIED:
+            timeout = _seconds(timeout)
+            end = time.monotonic() + timeout
+            if self._closed or not wiped or self._parts.switch.in_force is Consent.DENIED:
                 return
             if self._background is not None:
                 self._background.drain(timeout)
@@ -105,11 +109,13 @@ class Engine:
 
     def upload(self, timeout: float) -> None:
         """Send what waits if that is due by the schedule."""
-        self._heed()
+        self.heed()
+        if not self._wiped():
+            return
         self.tick()
         with self._counting():
             if not self._closed and self._parts.store.exists:
-                self._parts.uploader.run(timeout)
+                self._parts.uploader.run(_seconds(timeout))
 
     def tick(self) -> None:
         """Report the windows whose epochs have ended, and open those that are scheduled."""
@@ -126,6 +132,7 @@ class Engine:
         if self._background is None:
             if not self._parts.uploader.failing:
                 self.flush(self.patience)
+            self._wiped()
             self._closed = True
             self._close_store()
             return
@@ -149,7 +156,7 @@ class Engine:
 
     def heed_consent(self) -> None:
         """Wipe if consent is denied; if it is granted, see to the windows."""
-        self.wipe_if_denied()
+        self._deny_if_denied()
         if self._background is None:
             self.tick()
             return
@@ -157,45 +164,52 @@ class Engine:
             if not self._closed and self._parts.recorder.is_due(self._parts.clock()):
                 self._background.wake()  # without a value it would not run, or sleep on
 
-    def wipe_if_denied(self) -> None:
-        """Forget and delete all that waits if consent is denied."""
+    def heed(self) -> None:
+        """Look whether somebody has opted out, or in again, since."""
         with self._counting():
-            parts = self._parts
+            switch = self._parts.switch
+            before = switch.in_force
+            switch.refresh()
+            if switch.in_force is not before:
+                self._deny_if_denied()
+
+    def _deny_if_denied(self) -> None:
+        """If consent is denied, forget all that waits; the database is left to the thread."""
+        with self._counting():
+            parts, background = self._parts, self._background
             if parts.switch.in_force is not Consent.DENIED:
                 return
-            if self._background is not None:
+            if background is not None:
                 opted_out = parts.switch.said_by is not Level.APPLICATION
                 reason = Reason.OPTED_OUT if opted_out else Reason.CONSENT
-                self._stats.add(reason, self._background.clear())
+                self._stats.add(reason, background.clear())
             if parts.history is not None:
                 parts.history.clear()
-            if parts.store.exists:
-                self._wipe()
+            if parts.store.has_traces:
+                parts.switch.denials += 1
+                if self._closed or background is None or not background.wake():
+                    self._wiped()
 
-    def _wipe(self) -> None:
-        store = self._parts.store
-        try:
-            store.open()
-            with store.transaction() as tx:
-                windows = open_windows(tx)
-                wiped = wipe(tx, store.secret)
-            self._stats.add(Reason.WINDOW_DROPPED, windows)
-            self._stats.add(Reason.REVOKED, wiped)
-            store.scrub()  # even if nothing was wiped: an earlier scrub may have failed
-        finally:
-            if self._closed:
-                store.close()
+    def _wiped(self) -> bool:
+        """Delete what a denial must delete; return False if that could not be done."""
+        if not self._denial.done:
+            with self._counting():
+                self._denial.carry_out(closed=self._ended)
+        return not self._parts.switch.wipe_due
 
     def commit(self, group: list[Pending]) -> None:
         """Turn *group* into reports, or count why not."""
-        self._heed()
+        self.heed()
+        if not self._wiped():
+            self._stats.add(Reason.STORE, len(group))
+            return
         try:
             counts = self._commit_whole(group)
         except (StoreError, EntropyError) as error:
-            self._stats.add(reason_of(error), len(group))
+            self._stats.fail(error, len(group))
         except Exception as error:  # noqa: BLE001 - nothing of the group happened: find the one
             if len(group) == 1:
-                self._stats.add(reason_of(error))
+                self._stats.fail(error)
             else:
                 for pending in group:
                     self.commit([pending])
@@ -226,19 +240,14 @@ class Engine:
             self._stats.add(reason, count)
         return counts
 
-    def _heed(self) -> None:
-        """Look whether somebody has opted out, or in again, since."""
-        with self._counting():
-            switch = self._parts.switch
-            before = switch.in_force
-            switch.refresh()
-            if switch.in_force is not before:
-                self.wipe_if_denied()
-
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""
-        self._heed()
+        self.heed()
+        if not self._wiped():
+            return self._denial.wait
         self.tick()
+        if not self._denial.done:
+            return self._denial.wait
         if not self._parts.switch.granted:
             return HOUR  # a value that comes after a new consent wakes the thread
         with self._counting():
@@ -267,14 +276,17 @@ class Engine:
 
     def _finish(self) -> None:
         """Send what may be sent in the time that is left, and close the store."""
+        wiped = self._wiped()
         with self._counting():
             left, uploader = self._deadline - time.monotonic(), self._parts.uploader
-            if left > 0 and self._parts.store.exists and not uploader.failing:
+            if left > 0 and wiped and self._parts.store.exists and not uploader.failing:
                 # what outlives the process keeps to the schedule: its end is nobody's business
                 (uploader.run if self._parts.durable else uploader.flush)(left)
         self._close_store()
 
     def _close_store(self) -> None:
+        self._parts.uploader.hang_up()  # or a collector could hold the thread of a request
+        self._ended = True
         with self._counting():
             self._parts.store.close()
 
@@ -290,7 +302,18 @@ class Engine:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
-            self._stats.add(reason_of(error))
+            self._stats.fail(error)
+
+
+def _seconds(timeout: float) -> float:
+    """Return *timeout*, within what a lock can wait.  Raises TypeError, ValueError: no number."""
+    try:
+        seconds = float(timeout)
+    except OverflowError:
+        return threading.TIMEOUT_MAX
+    if seconds != seconds:
+        raise ValueError("timeout=nan: must be a number")
+    return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 
 def _run_within(timeout: float, action: Callable[[], None]) -> None:

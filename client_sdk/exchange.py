@@ -42,10 +42,11 @@ class Exchange(Generic[T]):
             raise self._error
         return self._latest
 
-    @property
-    def running(self) -> bool:
-        """Whether it was given up and has not ended yet."""
-        return self._thread.is_alive()
+    def ended_within(self, timeout: float) -> bool:
+        """Wait up to *timeout* seconds, after ``latest_within``; return whether it has ended."""
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:

@@ -8,7 +8,7 @@ from typing import Final
 from .caps import Caps
 from .metric import ItemDomain, Metric, NumberDomain
 from .plain_words import odds, why_deniable
-from .spending import NANO, epsilon, most, report_nano, reports, sureness
+from .spending import NANO, epsilon, most, reports, sureness
 
 _SHOWN: Final = 8  # labels; a screen has room for them
 _OFTEN: Final = {
@@ -43,7 +43,7 @@ def _price(metric: Metric, caps: Caps) -> str:
         return "What it costs: nothing. A report would pass this application's caps: none is sent."
     spending = most([metric], caps)
     return (
-        f"What it costs: ε {epsilon(report_nano(metric))} a report (odds shift by at most"
+        f"What it costs: ε {epsilon(metric.most_nano)} a report (odds shift by at most"
         f" {odds(metric.mechanism)}), ε {epsilon(spending.week)} in any seven days and"
         f" ε {epsilon(spending.lifetime)} for life. The caps of this application, over all its"
         f" questions together, are ε {epsilon(caps.week)} in seven days and"

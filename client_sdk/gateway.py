@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 from .bounds import GATEWAY
 from .caps import Caps
 from .consent import Consent, ConsentSwitch
+from .data_dir import absolute
 from .dataclass import replace
 from .device_keys import DeviceKeys
 from .engine import Engine, Mode, Parts
@@ -21,11 +22,13 @@ from .outbox import Outbox
 from .randomness import Randomness, system_randomness
 from .recorder import Pending, Recorder
 from .registry import PathOrStr, Registry
-from .stats import Reason, Stats, reason_of
+from .stats import Reason, Stats
 from .store import Store
 from .transport import MESSAGEPACK, RequestsTransport, Transport
 from .trusted_clock import SystemUptime, Uptimes
 from .uploader import Uploader
+
+T = TypeVar("T")
 
 DEFAULT_CAPS: Final = Caps()
 GROUP: Final = 5_000  # reports of one transaction; a tenth of a second in which nobody else writes
@@ -63,7 +66,8 @@ class Gateway:
         Args:   endpoint, gateway_key: the collector, unused if *transport* is given.
                 registry: a registry or the path of its file.
                 consent: for all devices; who has not agreed is not to be recorded.
-                data_dir: a folder of this gateway; None forgets the ledgers with the process.
+                data_dir: a folder of this gateway, settled now; None forgets the ledgers with the
+                process.
                 segment: dimension to value, as declared in the registry, the same for all devices.
                 caps: the most epsilon to spend on each device.
                 opt_outs: who may say no above the caller; None: as of ``Client``.
@@ -71,6 +75,7 @@ class Gateway:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
+        data_dir = absolute(data_dir)
         chosen = registry if isinstance(registry, Registry) else Registry.from_file(registry)
         segment = {} if segment is None else segment
         chosen.require_segment(segment)
@@ -102,7 +107,7 @@ class Gateway:
         A refused one does not stop the others.
         """
         if self._closed:
-            self._stats.add(Reason.CLOSED, sum(1 for _ in values))
+            self._stats.add(Reason.CLOSED, sum(1 for _ in self._each(values)))
             return
         self._engine.tick()
         pendings = self._prepared(values)
@@ -122,7 +127,7 @@ class Gateway:
             try:
                 counts = self._recorder.attend(group, self._clock())
             except Exception as error:  # noqa: BLE001 - as for a value
-                self._stats.add(reason_of(error), len(group))
+                self._stats.fail(error, len(group))
             else:
                 for reason, count in counts.items():
                     self._stats.add(reason, count)
@@ -167,20 +172,27 @@ class Gateway:
     ) -> None:
         self.close()
 
+    def _each(self, entries: Iterable[T]) -> Iterator[T]:
+        """Yield *entries* until they end or fail; that is counted."""
+        try:
+            yield from entries
+        except Exception as error:  # noqa: BLE001 - a caller's iterator
+            self._stats.fail(error)
+
     def _known(self, devices: Iterable[str]) -> Iterator[bytes]:
         """Yield the key of each of *devices*; count why not."""
-        for device in devices:
+        for device in self._each(devices):
             try:
                 yield self._keys.key(device)
             except Exception as error:  # noqa: BLE001 - a name must not stop the others
-                self._stats.add(reason_of(error))
+                self._stats.fail(error)
 
     def _prepared(self, values: Iterable[tuple[str, str, object]]) -> Iterator[Pending]:
         """Yield each of *values* that may be reported; count why not."""
-        for entry in values:
+        for entry in self._each(values):
             try:
                 device, name, value = entry
                 pending = self._recorder.prepare(name, value, self._clock())
                 yield replace(pending, device=self._keys.key(device))
             except Exception as error:  # noqa: BLE001 - a value must not stop the others
-                self._stats.add(reason_of(error))
+                self._stats.fail(error)

@@ -38,6 +38,7 @@ class Charge:
     nano: int  # 0 for the repeat of a permanent response
     delta: int = 0
     device: bytes = b""  # one of a gateway's
+    dearest: int = 0  # the most that another value would have cost: it must fit the caps as well
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,19 @@ class Ledger:
     def charge(self, tx: Transaction, charge: Charge, day: int) -> None:
         """Append *charge* as made on the trusted *day*; if it is refused, nothing was written.
 
+        What decides is the dearest that the report could be, whatever its value: else it would
+        depend on the value whether there is a report at all.
         Raises: AlreadyReportedError: this metric has its report for this epoch.
-                BudgetExhaustedError: a cap would be passed.
+                BudgetExhaustedError: a cap would be, or for another value might be, passed.
         """
         _require_first(tx, charge)
         caps, spent = self.caps, spent_by(tx, day, charge.device)
         of_metric = spent_on(tx, day, charge.digest, charge.device)
-        _require_within("report", caps.report, 0, charge.nano)
-        _require_within("metric_week", caps.metric_week, of_metric, charge.nano)
-        _require_within("week", caps.week, spent.week, charge.nano)
-        _require_within("lifetime", caps.lifetime, spent.lifetime, charge.nano)
+        dearest = max(charge.nano, charge.dearest)
+        _require_within("report", caps.report, 0, dearest)
+        _require_within("metric_week", caps.metric_week, of_metric, dearest)
+        _require_within("week", caps.week, spent.week, dearest)
+        _require_within("lifetime", caps.lifetime, spent.lifetime, dearest)
         _require_within("delta", caps.delta, spent.delta, charge.delta)
         _append(tx, charge, day)
 
@@ -121,7 +125,6 @@ def _require_first(tx: Transaction, charge: Charge) -> None:
 
 
 def _require_within(name: str, cap: int, spent: int, cost: int) -> None:
-    # what costs nothing passes: a repeat says nothing new, even where a doubt has used up the cap
-    if cost and spent + cost > cap:
+    if spent + cost > cap:
         unit = "1e-12" if name == "delta" else "nano-epsilon"
         raise BudgetExhaustedError(f"caps.{name}={cap}: must not be passed, in {unit}")

@@ -24,10 +24,16 @@ class _Forks:
         self.depth = 0
         self._quiet: weakref.WeakValueDictionary[int, QuietLock] = weakref.WeakValueDictionary()
         self._held: list[QuietLock] = []
+        self._first = False
         if hasattr(os, "register_at_fork"):  # Windows has neither
             os.register_at_fork(
                 before=self._before, after_in_parent=self._release, after_in_child=self._in_child
             )
+
+    def go_first(self) -> None:
+        if not self._first and hasattr(os, "register_at_fork"):
+            self._first = True
+            os.register_at_fork(before=self._before)  # the latest to come is the first to be called
 
     def wait_for(self, lock: QuietLock) -> None:
         self._quiet[id(lock)] = lock
@@ -36,7 +42,7 @@ class _Forks:
         for reference in self._quiet.valuerefs():  # a list: other threads may add meanwhile
             lock = reference()
             # one that this very thread holds is let be: waiting for it would never end
-            if lock is not None and not lock.is_mine and lock.acquire(FORK_WAIT):
+            if lock is not None and not lock.is_mine and lock.acquire(lock.fork_wait):
                 self._held.append(lock)
 
     def _release(self) -> None:
@@ -54,6 +60,15 @@ _forks: Final = _Forks()
 def this_process() -> Process:
     """Return what no fork shares.  A process id alone comes back after its process ended."""
     return os.getpid(), _forks.depth
+
+
+def fork_waits_first() -> None:
+    """Let a fork wait for every QuietLock before it calls what others have registered until now.
+
+    ``logging`` takes its lock when a process forks.  Whoever holds a QuietLock may want that lock,
+    and the fork must not hold it while it waits for him.
+    """
+    _forks.go_first()
 
 
 class ProcessLock:
@@ -103,12 +118,14 @@ class QuietLock(ProcessLock):
     """A ProcessLock that a fork waits for, so that no thread is inside when memory is copied.
 
     For calls into C code with locks of its own, such as SQLite: one that was held at the moment
-    of the fork would stay locked in the child for ever.
+    of the fork would stay locked in the child for ever.  So would a module in the middle of its
+    import.
     """
 
-    def __init__(self) -> None:
-        """Begin free."""
+    def __init__(self, fork_wait: float = FORK_WAIT) -> None:
+        """Begin free; a fork waits up to *fork_wait* seconds, then goes ahead."""
         super().__init__()
+        self.fork_wait = fork_wait
         self._owner: tuple[Process, int] | None = None
         _forks.wait_for(self)
 

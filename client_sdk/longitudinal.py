@@ -7,31 +7,31 @@ two_layer     the permanent payload, or with 1-s that of a chance    ``spent_rep
               item: the collector never knows which                  first, then ``spent_value``
 ============= ====================================================== ==========================
 
-A permanent payload is not stored.  It is drawn again from ``permanent_randomness``, so that a
-device keeps one secret.  The guarantee of permanent payloads is therefore computational: it rests
-on SHAKE-256 and on the secret never leaving the device.
+A permanent payload is not stored.  It is drawn again from the secret of the device, by
+``permanent_randomness`` of ``permanent.py``.
 
 Source: Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014, for permanent and instantaneous responses.
     The mixture of ``TwoLayer`` is derived in ``mechanisms/_mixture.py``.
 Proof: write E for the oracle's largest ratio and D for the number of distinct values of a device.
+    Two histories repeat alike if they repeat an earlier value at the same reports, and that of the
+    same earlier report: 010 and 212 do; 010 and 012, which change at the same reports, do not.
     Permanent: a device's reports are D independent payloads, repeated.  For two histories that
-    change at the same reports the ratio is at most E^D.  For others it is not bounded.
+    repeat alike the ratio is at most E^D.  For others it is not bounded.
     TwoLayer, one report: see ``mechanisms/_mixture.py``.
     TwoLayer, many reports: they are a random function of D permanent payloads, so for two
-    histories that change at the same reports the ratio is at most E^D, however many there are;
-    reports of D values, one each, are independent, so there it is at most e^(D·spent_report).
+    histories that repeat alike the ratio is at most E^D, however many reports there are; reports
+    of D values, one each, are independent, so there it is at most e^(D·spent_report).  For others
+    it grows with the reports beyond any bound.
     Two reports of one value may cost more than 2·spent_report, because the same payload twice is a
     sign that it is the permanent one; they never cost more than spent_value.
 """
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from .dataclass import dataclass
 from .errors import InvalidParameterError
@@ -39,48 +39,12 @@ from .mechanisms import FrequencyOracle
 from .mechanisms._base import EpsilonLike
 from .mechanisms._exact import parse_epsilon
 from .mechanisms._mixture import Mixture
-from .randomness import ByteRandomness, Randomness
-
-SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
-ITEM_SIZE: Final = 4  # bytes of an encoded item, big-endian; above MAX_DOMAIN_SIZE
-_FIRST_SQUEEZE: Final = 256  # bytes; a GRR or a hash report needs less
-
-
-def permanent_randomness(secret: bytes, digest: bytes, encoded: bytes) -> ByteRandomness:
-    """Return the primitives over SHAKE-256(secret || digest || encoded): the same every time.
-
-    Args:   secret: SECRET_SIZE bytes.  digest: of the metric, of fixed size.
-            encoded: what the response is permanent for; ``encode_item`` of a value.
-    Raises: InvalidParameterError: the secret has another size; it is not shown.
-    """
-    if len(secret) != SECRET_SIZE:
-        raise InvalidParameterError("secret", "...", f"must be {SECRET_SIZE} bytes")
-    return ByteRandomness(_squeeze(secret + digest + encoded))
-
-
-def encode_item(item: int) -> bytes:
-    """Return the fixed-width form of *item* from which its permanent response is derived."""
-    return item.to_bytes(ITEM_SIZE, "big")
+from .randomness import Randomness
 
 
 def _nano(epsilon: Fraction) -> int:
     """Return *epsilon* in whole nano-nats, rounded up."""
     return -(-epsilon * 10**9 // 1)
-
-
-def _squeeze(absorbed: bytes) -> Callable[[int], bytes]:
-    """Return a reader of the SHAKE-256 stream of *absorbed*, no byte twice."""
-    shake = hashlib.shake_256(absorbed)
-    squeezed, position = b"", 0
-
-    def read(count: int) -> bytes:
-        nonlocal squeezed, position
-        start, position = position, position + count
-        if position > len(squeezed):  # hashlib squeezes from the beginning only
-            squeezed = shake.digest(max(2 * position, _FIRST_SQUEEZE))
-        return squeezed[start:position]
-
-    return read
 
 
 @dataclass(frozen=True)
@@ -114,7 +78,10 @@ class Longitudinal(ABC):
         return self.spent_value
 
     def spent_for_life(self) -> Fraction | None:
-        """Return the most that all reports can cost together, in nats: of all values there are."""
+        """Return the most that is ever charged, in nats: once for every value there is.
+
+        All reports cost no more among histories that repeat alike; among others nothing bounds it.
+        """
         return None if self.spent_value is None else self.spent_value * self.oracle.domain_size
 
     def nano_after(self, reports: int) -> int:
@@ -153,12 +120,13 @@ class Permanent(Longitudinal):
     name = "permanent"
     leak = (
         "The collector sees at which reports the value changed, whether an earlier one came back, "
-        "and can link the reports of a device by their payloads."
+        "and can link the reports of a device by their payloads; a new answer is charged and a "
+        "repeated one is not, so who changes often may fall silent on other questions, which shows."
     )
 
     @property
     def spent_value(self) -> Fraction | None:
-        """The oracle's epsilon, once a distinct value, for histories that change alike."""
+        """The oracle's epsilon, once a distinct value, for histories that repeat alike."""
         return self.oracle.spent
 
     def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:
@@ -176,7 +144,9 @@ class TwoLayer(Longitudinal):
     name: ClassVar[str] = "two_layer"
     leak: ClassVar[str] = (
         "Noise hides a single change, but over many reports the collector sees which payload "
-        "recurs, hence that the value changed, and can link the reports of a device."
+        "recurs, hence that the value changed, and can link the reports of a device; a new answer "
+        "is charged and a repeated one is not, so who changes often may fall silent on other "
+        "questions, which shows."
     )
 
     epsilon_report: EpsilonLike
@@ -203,7 +173,7 @@ class TwoLayer(Longitudinal):
 
     @property
     def spent_value(self) -> Fraction | None:
-        """The oracle's epsilon, once a distinct value, for histories that change alike."""
+        """The oracle's epsilon, once a distinct value, for histories that repeat alike."""
         return self.oracle.spent
 
     def randomize(self, value: int, permanent: Randomness, fresh: Randomness) -> bytes:

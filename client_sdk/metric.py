@@ -16,7 +16,7 @@ from .errors import InvalidValueError
 from .limits import DIGEST_SIZE, MAX_EXPONENT
 from .longitudinal import Longitudinal, TwoLayer
 from .mechanism_choice import FAMILIES, Family
-from .mechanisms import ItemMechanism, MeanMechanism, Mechanism, SetMechanism
+from .mechanisms import Mechanism
 from .mechanisms._key_value import Pairs
 
 Number: TypeAlias = int | float | Decimal | Fraction
@@ -196,7 +196,7 @@ class Metric:
         """Return what the mechanism randomizes for *value*.  Raises InvalidValueError."""
         return self.domain.encode(value, self.name)
 
-    @property
+    @cached_property
     def most_nano(self) -> int:
         """The most that one report is charged, in nano-nats."""
         if self.policy is None:
@@ -211,19 +211,9 @@ class Metric:
         return f"{AGGREGATES[self.aggregate]}, or else {in_words(self.domain, self.otherwise)}"
 
     @property
-    def is_frequency(self) -> bool:
-        """Whether the answer is a share an item, rather than a mean."""
-        return isinstance(self.mechanism, ItemMechanism | SetMechanism)
-
-    @property
     def family(self) -> Family:
         """Which mechanisms can serve it."""
         return FAMILIES.get(self.type, isinstance(self.domain, ItemDomain))
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether the answer is a mean."""
-        return isinstance(self.mechanism, MeanMechanism)
 
     @cached_property
     def meaning(self) -> str:

@@ -26,6 +26,11 @@ def note(tx: Transaction, caps: Caps) -> None:
 
 
 def noted(tx: Transaction) -> dict[str, int]:
-    """Return the caps that were noted last, in nano-epsilon by name; empty if none were."""
-    text = meta.get(tx, _KEY)
-    return {} if text is None else {str(k): int(v) for k, v in json.loads(str(text)).items()}
+    """Return the caps that were noted last, in nano-epsilon by name; empty if none can be read."""
+    try:
+        caps = json.loads(str(meta.get(tx, _KEY)))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(caps, dict) or any(type(cap) is not int for cap in caps.values()):
+        return {}
+    return caps

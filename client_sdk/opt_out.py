@@ -5,10 +5,12 @@ in the end to the consent that the application was given.
 
 ==================== ===================================================== =====================
 environment          ``DO_NOT_TRACK``, anything but empty, 0 or false      every program
-environment          ``HEARSAY_TELEMETRY``, one of 0, off, false, no       every use of Hearsay
+environment          ``HEARSAY_TELEMETRY``, anything but a yes (below)     every use of Hearsay
 policy               a file of this machine with ``telemetry = false``     every use of Hearsay
 user                 a file ``telemetry-off`` in the application's folder  this application
 ==================== ===================================================== =====================
+
+A yes is empty, 1, true, yes or on: whoever writes anything else there did not write it to agree.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Final
 USER_FILE: Final = "telemetry-off"  # in the application's data folder; its presence is the answer
 
 _NO_DO_NOT_TRACK: Final = ("", "0", "false")
-_OFF: Final = ("0", "off", "false", "no")
+_YES: Final = ("", "1", "true", "yes", "on")
 
 
 class Level(StrEnum):
@@ -58,7 +60,7 @@ class OptOuts:
         """Return the strongest level that says no; None if nobody does."""
         if self._environment.get("DO_NOT_TRACK", "").strip().lower() not in _NO_DO_NOT_TRACK:
             return Level.DO_NOT_TRACK
-        if self._environment.get("HEARSAY_TELEMETRY", "").strip().lower() in _OFF:
+        if self._environment.get("HEARSAY_TELEMETRY", "").strip().lower() not in _YES:
             return Level.HEARSAY_TELEMETRY
         if forbids(self._policy):
             return Level.POLICY

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Protocol
 
-from .errors import EntropyError
+from .errors import EntropyError, InvalidParameterError
 
 
 class Randomness(Protocol):
@@ -50,8 +50,11 @@ class ByteRandomness:
     def uniform(self, n: int) -> int:
         """Return an integer in [0, n) by rejection; 2 reads at most on average.
 
-        Raises: EntropyError: the byte source failed.
+        Raises: InvalidParameterError: n is below 1; it is not shown, as it may come from a value.
+                EntropyError: the byte source failed.
         """
+        if n < 1:
+            raise InvalidParameterError("n", "...", "must be at least 1")
         bits = (n - 1).bit_length()
         size = (bits + 7) >> 3
         excess = (size << 3) - bits

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import inf
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from . import memo, trusted_clock
@@ -21,9 +22,10 @@ from .errors import (
     UnknownMetricError,
 )
 from .ledger import Charge, Ledger
-from .longitudinal import Longitudinal, encode_item, permanent_randomness
+from .longitudinal import Longitudinal
 from .metric import Encoded, Metric
 from .outbox import Outbox
+from .permanent import encode_item, permanent_randomness
 from .randomness import Randomness
 from .registry import Registry
 from .report import Report
@@ -235,8 +237,9 @@ class Recorder:
         secret = self.store.secret.get(tx)
         tag = memo.tag_of(secret, device, digest, encoded)
         reports = memo.reports_of(tx, device, digest, tag)
-        nano = policy.nano_after(reports)
-        self.ledger.charge(tx, Charge(digest, pending.epoch, nano, device=device), day)
+        nano, dearest = policy.nano_after(reports), pending.metric.most_nano
+        charge = Charge(digest, pending.epoch, nano, device=device, dearest=dearest)
+        self.ledger.charge(tx, charge, day)
         memo.remember(tx, device, digest, tag, reports + 1)
         permanent = permanent_randomness(secret, device + digest, encoded)
         return policy.randomize(item, permanent, self.randomness)
@@ -247,6 +250,11 @@ class Recorder:
         try:
             return self.on_report(report) is not False
         except Exception:  # noqa: BLE001 - a hook that fails must not let the report out
+            return False
+        except BaseException:
+            # on the main thread a signal may have raised it, to end the program and not the report
+            if current_thread() is main_thread():
+                raise
             return False
 
     def _metric(self, name: object) -> Metric:

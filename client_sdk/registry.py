@@ -11,6 +11,7 @@ from .dataclass import dataclass
 from .errors import RegistryError, UnknownMetricError
 from .metric import Metric
 from .registry_schema import parse
+from .registry_text import MAX_TEXT
 
 PathOrStr: TypeAlias = str | PathLike[str]
 
@@ -31,7 +32,7 @@ class Registry:
         """
         try:
             with open(path, encoding="utf-8") as file:
-                text = file.read()
+                text = file.read(MAX_TEXT + 1)  # one more than is taken
         except (OSError, UnicodeDecodeError) as error:
             raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
         return cls.from_text(text)

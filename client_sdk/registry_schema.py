@@ -34,6 +34,7 @@ from .metric import (
     NumberDomain,
     fixed_parameters,
 )
+from .registry_text import load
 
 SCHEMA: Final = 1
 ITEM_TYPES: Final = ("boolean", "category")
@@ -70,7 +71,8 @@ class _Problems:
         self.lines: list[str] = []
 
     def add(self, place: str, rule: str) -> None:
-        self.lines.append(f"{place}: {rule}")
+        shown = "".join(each if each.isprintable() else "?" for each in place)
+        self.lines.append(f"{shown}: {rule}")
 
 
 def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
@@ -78,12 +80,7 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
 
     Raises: RegistryError: with every problem found.
     """
-    import tomllib  # 3 ms that an import of the SDK must not pay
-
-    try:
-        table = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise RegistryError([f"registry: is not TOML: {error}"]) from None
+    table = load(text)
     problems = _Problems()
     _refuse_unknown("registry", table, _TOP_KEYS, problems)
     if type(table.get("schema")) is not int or table["schema"] != SCHEMA:
@@ -296,8 +293,9 @@ def _name(place: str, entry: object, problems: _Problems) -> str:
 
 
 def _text(place: str, entry: object, problems: _Problems) -> str:
-    if not isinstance(entry, str) or not entry.strip():
-        problems.add(place, "must be a non-empty text")
+    # not printable: line ends, escapes of a terminal, and what turns the direction of writing
+    if not isinstance(entry, str) or not entry.strip() or not entry.isprintable():
+        problems.add(place, "must be a non-empty text of printable characters")
     return str(entry)
 
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 UPLOAD_EVERY: Final = 4 * HOUR  # seconds on average; few enough wake-ups for a battery
 FIRST_BACKOFF: Final = 30  # seconds; the ceiling after one failure, doubled by each further one
 MAX_BACKOFF: Final = 6 * HOUR  # seconds; a collector that returns is found the same day
-MAX_RETRY_AFTER: Final = DAY  # seconds; no collector can silence a device for longer
+MAX_RETRY_AFTER: Final = 18 * HOUR  # seconds; what is added by chance makes it a day at most
+
+_LONGEST: Final = DAY  # seconds; no collector can silence a device for longer
+_SHARE: Final = 4  # a quarter of what was asked for is added by chance
 
 _LATEST: Final = 1 << 40  # Unix time; a number beyond it is none that was ever planned
 _KEYS: Final = ("next_upload", "not_before", "failures")
@@ -69,10 +72,14 @@ class Schedule:
             self._save(tx)
 
     def postpone(self, tx: Transaction, now: float, retry_after: float) -> None:
-        """Wait a random part of an exponentially growing time, and at least *retry_after*."""
+        """Wait *retry_after* and a random part of a time that grows with each failure.
+
+        Devices that came back to the second could be told apart by what each was asked to wait.
+        """
         self._failures += 1
+        asked = min(retry_after, MAX_RETRY_AFTER) if retry_after > 0 else 0.0
         ceiling = min(MAX_BACKOFF, FIRST_BACKOFF << min(self._failures - 1, 16))
-        wait = max(self._chance(ceiling), min(retry_after, MAX_RETRY_AFTER))
+        wait = asked + self._chance(max(ceiling, int(asked) // _SHARE))
         self._next = self._not_before = now + wait
         self._save(tx)
 
@@ -96,4 +103,4 @@ def _left(until: float, now: float) -> float:
     """Return the seconds until *until*; 0 if that is later than anything that is ever planned."""
     left = until - now
     # a longer wait was computed before the clock was set back
-    return left if 0 < left <= max(MAX_RETRY_AFTER, MAX_BACKOFF) else 0.0
+    return left if 0 < left <= _LONGEST else 0.0

@@ -1,12 +1,14 @@
 """The tables of the device database, and whether a file holds them unharmed.
 
-A charge can be added, never changed and never taken away.  Each one also adds to a checksum and to
-a count, the generation, so that a changed or lost charge shows when the file is next opened.
+A charge can be added, never changed and never taken away; but for ``forget_changes``, which moves
+what a metric has cost from its earlier charges to its latest.  Each one also adds to a checksum and
+to a count, the generation, so that a changed or lost charge shows when the file is next opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from .errors import StoreError
@@ -73,9 +75,11 @@ TABLES: Final = (
 
 _WEIGHT: Final = "1 + {0}nano + 7 * {0}delta + 1000003 * {0}day + 31 * {0}epoch"
 
+_NO_CHANGE: Final = "charges_are_never_changed"
+
 # In memory these are left out: such a ledger ends with its process, and simulations open thousands.
 GUARDS: Final = (
-    """CREATE TRIGGER charges_are_never_changed BEFORE UPDATE ON charges
+    f"""CREATE TRIGGER {_NO_CHANGE} BEFORE UPDATE ON charges
         BEGIN SELECT RAISE(ABORT, 'charges: append only'); END""",
     """CREATE TRIGGER charges_are_never_removed BEFORE DELETE ON charges
         BEGIN SELECT RAISE(ABORT, 'charges: append only'); END""",
@@ -91,12 +95,9 @@ def require_schema(connection: sqlite3.Connection, statements: Sequence[str]) ->
 
     Raises: StoreError: another version of Hearsay, or another program, wrote the file.
     """
-    version = _version(connection)
-    if version == SCHEMA_VERSION:
+    if _version(connection) != 0:
+        require_known(connection)
         return
-    if version != 0:
-        age = "a newer" if version > SCHEMA_VERSION else "an unreleased"
-        raise StoreError(f"{FILE_NAME}: schema {version} was written by {age} version")
     connection.execute("BEGIN IMMEDIATE")
     if _version(connection) == 0:
         if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None:
@@ -104,6 +105,29 @@ def require_schema(connection: sqlite3.Connection, statements: Sequence[str]) ->
         for statement in statements:
             connection.execute(statement)
     connection.execute("COMMIT")
+
+
+def require_known(connection: sqlite3.Connection) -> None:
+    """Raise StoreError unless this version of Hearsay wrote the file."""
+    version = _version(connection)
+    if version != SCHEMA_VERSION:
+        age = "a newer" if version > SCHEMA_VERSION else "an unreleased"
+        raise StoreError(f"{FILE_NAME}: schema {version} was written by {age} version")
+
+
+@contextmanager
+def unguarded(tx: sqlite3.Connection) -> Iterator[None]:
+    """Let the block, a part of the transaction *tx*, change charges: ``forget_changes`` only.
+
+    Its sums must stay, so the checksum does too.  If it raises, the transaction is undone, and the
+    guard with it stands again.
+    """
+    found = tx.execute("SELECT sql FROM sqlite_master WHERE name = ?", (_NO_CHANGE,)).fetchone()
+    if found is not None:  # in memory there is none
+        tx.execute(f"DROP TRIGGER {_NO_CHANGE}")
+    yield
+    if found is not None:
+        tx.execute(*found)
 
 
 def is_sound(connection: sqlite3.Connection) -> bool:

@@ -10,8 +10,9 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from .errors import StoreError
-from .longitudinal import SECRET_SIZE
+from .permanent import SECRET_SIZE
 from .randomness import system_randomness
+from .set_aside import shred
 
 if TYPE_CHECKING:
     from .registry import PathOrStr
@@ -48,22 +49,17 @@ class Secret:
         except OSError as error:
             raise StoreError(f"{self._name}: {error.strerror}") from error
 
-    def delete(self, tx: Transaction) -> None:
+    def delete(self, tx: Transaction | None) -> None:
         """Overwrite and remove the secret, so that no permanent response can be drawn again.
 
+        Args:   tx: the open transaction; None: the database is damaged, and has none.
         Raises: StoreError: it is still there.
         """
         self._in_memory = None
         if self._folder is None:
             return
         try:
-            with open(self._path(), "r+b") as file:
-                file.write(bytes(SECRET_SIZE))
-                file.flush()
-                os.fsync(file.fileno())
-            os.remove(self._path())
-        except FileNotFoundError:
-            return
+            shred(self._path())
         except OSError as error:
             raise StoreError(f"{self._name}: {error.strerror}") from error
 

@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from .caps import NANO as NANO_DIGITS
-from .caps import PICO, Caps
+from .caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 from .dataclass import dataclass
 from .epoch import ONCE
 from .metric import Metric
 
-NANO: Final = 10**NANO_DIGITS  # nano-epsilon of one epsilon
+NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon
 
 _A_DAY: Final = {"1h": 24, "1d": 1, "7d": 1, ONCE: 1}  # reports at most
 _A_WEEK: Final = {"1h": 168, "1d": 7, "7d": 2, ONCE: 1}  # in any seven days: Sunday and Monday
@@ -27,22 +26,16 @@ class Spending:
     lifetime: int
 
 
-def report_nano(metric: Metric) -> int:
-    """Return the most that one report of *metric* is charged."""
-    if metric.policy is None:
-        return metric.most_nano
-    return max(metric.policy.nano_after(0), metric.policy.nano_after(1))
-
-
 def reports(metric: Metric, caps: Caps) -> bool:
     """Whether *metric* ever reports within *caps*."""
     least = min(caps.report, caps.metric_week, caps.week, caps.lifetime)
-    return report_nano(metric) <= least and metric.mechanism.delta * 10**PICO <= caps.delta
+    delta = metric.mechanism.delta * 10**PICO_DECIMALS
+    return metric.most_nano <= least and delta <= caps.delta
 
 
 def most(metrics: Iterable[Metric], caps: Caps) -> Spending:
     """Return what *metrics* together can cost at most within *caps*."""
-    costs = [(report_nano(metric), metric.every) for metric in metrics if reports(metric, caps)]
+    costs = [(metric.most_nano, metric.every) for metric in metrics if reports(metric, caps)]
     weeks = (min(caps.metric_week, nano * _A_WEEK[every]) for nano, every in costs)
     week = min(caps.week, caps.lifetime, sum(weeks))
     days = (min(caps.metric_week, nano * _A_DAY[every]) for nano, every in costs)

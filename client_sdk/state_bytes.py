@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Final
 
 from .metric import Domain, Encoded, ItemDomain, KeyValueDomain
+from .permanent import ITEM_SIZE, encode_item
 
 MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
 
-ITEM_SIZE: Final = 4  # bytes; above the largest domain
 REACH: Final = 64  # bits that a sum may lie outside its range before it is cut off
 _DENOMINATOR: Final = 192  # bytes; the smallest float has 135
 _NUMERATOR: Final = _DENOMINATOR + (REACH + 24) // 8 + 1  # bytes, signed; domains end at 2^24 steps
@@ -40,7 +40,7 @@ def dump(domain: Domain, encoded: Encoded) -> bytes:
     if isinstance(encoded, Mapping):
         return b"".join(_pair(encoded.get(key)) for key in range(domain.size))
     if isinstance(domain, ItemDomain):
-        return int(encoded).to_bytes(ITEM_SIZE, "big")
+        return encode_item(int(encoded))
     number = bounded(Fraction(encoded))
     top = number.numerator.to_bytes(_NUMERATOR, "big", signed=True)
     return top + number.denominator.to_bytes(_DENOMINATOR, "big")

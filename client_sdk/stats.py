@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from enum import StrEnum
 
+from .debug_log import note
 from .errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
@@ -76,12 +77,25 @@ class Stats:
     def __init__(self) -> None:
         """Begin at zero."""
         self._counts: Counter[Reason] = Counter()
+        self._noted: set[Reason] = set()  # of which a developer was told
         self._lock = ReentrantLock()  # a signal handler may record while its thread counts
 
     def add(self, reason: Reason, count: int = 1) -> None:
         """Count *reason* another *count* times."""
         with self._lock:
             self._counts[reason] += count
+
+    def fail(self, error: Exception, count: int = 1, reason: Reason | None = None) -> None:
+        """Count what *error* stopped, under *reason* or that of its type.
+
+        The first one of each reason is told to the debug log.
+        """
+        reason = reason_of(error) if reason is None else reason
+        self.add(reason, count)
+        if reason not in self._noted:
+            self._noted.add(reason)  # before the log, whose handlers may record in their turn
+            if not note(reason, error):
+                self._noted.discard(reason)  # for those who listen later
 
     def counts(self) -> dict[str, int]:
         """Return the count of every reason, zeros included."""

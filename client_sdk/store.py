@@ -21,6 +21,7 @@ from .locks import Process, QuietLock, this_process
 from .registry import PathOrStr
 from .schema import FILE_NAME
 from .secret import Secret
+from .set_aside import remove_set_aside, set_aside_in
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,7 +42,8 @@ class Store:
     """A database in a folder, or in memory, opened at the first transaction.
 
     Threads take turns.  A forked child opens the file anew and leaves its parent's connection
-    alone; a store in memory is refused there, or both would spend the same budget.
+    alone; a store in memory is refused there, used before or not, or each process would spend the
+    same budget.
     """
 
     def __init__(self, folder: PathOrStr | None, max_size: int = MAX_SIZE) -> None:
@@ -55,6 +57,7 @@ class Store:
         self.secret = Secret(folder)
         self._lock = QuietLock()
         self._open: dict[Process, _Open] = {}
+        self._process = this_process()
         self._closed = False
         self._doubts = 0
 
@@ -66,11 +69,11 @@ class Store:
         Raises: StoreError: the database cannot be opened, read or written, or this thread is
                 in a transaction already; nothing happened.
         """
-        import sqlite3
-
         if self._lock.is_mine:  # an application's hook; waiting for itself would never end
             raise StoreError(f"{FILE_NAME}: a transaction of this thread is not over")
         with self._lock:
+            import sqlite3  # in here a fork waits for it, and copies no module half imported
+
             opened = None
             try:
                 opened = self._connection()
@@ -92,6 +95,18 @@ class Store:
             return bool(self._open)
         return os.path.exists(os.path.join(self._folder, FILE_NAME))
 
+    @property
+    def has_traces(self) -> bool:
+        """Whether there is anything that a denial takes away.  Raises OSError."""
+        if self.exists or self._folder is None:
+            return self.exists
+        return self.secret.exists or bool(set_aside_in(self._folder))
+
+    def remove_set_aside(self) -> None:
+        """Overwrite and remove the damaged files that were set aside.  Raises StoreError."""
+        if self._folder is not None:
+            remove_set_aside(self._folder)
+
     def take_doubts(self) -> int:
         """Return how often since the last call a ledger was found damaged, copied or put back."""
         doubts, self._doubts = self._doubts, 0
@@ -99,9 +114,9 @@ class Store:
 
     def scrub(self) -> None:
         """Overwrite what deleted rows left.  Raises StoreError if a reader still needs it."""
-        import sqlite3
-
         with self._lock:
+            import sqlite3
+
             try:
                 if not self._has_log():
                     return
@@ -134,15 +149,15 @@ class Store:
         process = this_process()
         opened = self._open.get(process)
         if self._folder is None:
-            if self._open and opened is None:
+            if process != self._process:  # also before the first value: each would spend the caps
                 raise StoreError("data_dir=None: a store in memory ends at a fork")
             return opened or self._open.setdefault(process, _Open(open_in_memory(), 0))
         if opened is None or opened.inode != self._inode():
             # a parent's connection stays referenced: closing it here would break the parent's locks
             self._let_go()
-            connection, doubted = open_on_disk(self._folder, self._max_size)
+            connection, inode, doubted = open_on_disk(self._folder, self._max_size)
             self._doubts += doubted
-            opened = self._open[process] = _Open(connection, self._inode())
+            opened = self._open[process] = _Open(connection, inode)
         return opened
 
     def _make_room(self, ballast: Ballast) -> None:
@@ -167,12 +182,16 @@ class Store:
             opened.connection.close()
 
     def _tell_witness(self, opened: _Open) -> None:
+        """Repeat the generation, if that is possible; the commit stands, so nothing is raised."""
+        import sqlite3
+
         if self._folder is None:
             return
-        generation = int(meta.get(opened.connection, "generation") or 0)
-        if generation != opened.generation:
-            witness.write(self._folder, generation)
-            opened.generation = generation
+        with suppress(sqlite3.Error, ValueError):  # the next transaction tells it
+            generation = int(meta.get(opened.connection, "generation") or 0)
+            if generation != opened.generation:
+                witness.write(self._folder, generation)
+                opened.generation = generation
 
 
 def _whole(connection: sqlite3.Connection) -> Iterator[Transaction]:

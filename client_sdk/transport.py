@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol
 
+from .answers import Outcome, outcome_of
+from .connections import Connections
 from .dataclass import dataclass, field, replace
 from .errors import InvalidParameterError, TransportError
 from .exchange import Exchange
 from .limits import MAX_ANSWER
+from .locks import QuietLock, fork_waits_first
 
 if TYPE_CHECKING:
     import requests
@@ -19,10 +23,17 @@ PATH: Final = "/v1/reports"
 USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
 TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
 MAX_EXCHANGE: Final = 60.0  # seconds for one upload in all, however long the caller would wait
+_GRACE: Final = 0.5  # seconds that a request has to end after it was cut; it takes a millisecond
+_LOADING: Final = 5.0  # seconds that a fork waits for the imports; from a cold disk they take one
 _PART: Final = 256  # bytes; an acknowledgement is shorter, and a read waits for all of its part
 JSON: Final = "application/json"
 MESSAGEPACK: Final = "application/msgpack"
 
+# all that a request imports, also inside requests: a host name is encoded by encodings.idna
+_NEEDED: Final = (
+    *("requests", "urllib3.exceptions", "http.cookiejar"),
+    *("email.utils", "encodings.idna"),
+)
 _KEY: Final = re.compile(r"[!-~]{1,512}", re.ASCII)
 
 
@@ -36,7 +47,11 @@ class Answer:
 
 
 class Transport(Protocol):
-    """Delivers uploads.  Called by one thread at a time."""
+    """Delivers uploads.  ``send`` is called by one thread at a time.
+
+    It may have a method ``hang_up()``: called after each pass and when the client is closed, by any
+    thread, it ends all connections at once; a later ``send`` makes new ones.
+    """
 
     def send(self, body: bytes, timeout: float) -> Answer:
         """Deliver *body* and return the answer.
@@ -69,6 +84,8 @@ class RequestsTransport:
     ) -> None:
         """Send to *endpoint*, the base URL of a collector, with *write_key*.
 
+        Args:   session: for adapters of your own; its idle connections are closed after each pass,
+                but a request that was given up runs on in it until the collector ends it.
         Raises: InvalidParameterError: not https (plain http only to this machine), or a key that
                 cannot be a header; neither is shown where it could hold a secret.
         """
@@ -79,6 +96,7 @@ class RequestsTransport:
         self._auth = _Bearer(write_key)
         self._given, self._content_type = session, content_type
         self._own: dict[int, requests.Session] = {}  # by process id: children share no connection
+        self._connections, self._loading = Connections(), QuietLock(_LOADING)
         self._last: Exchange[Answer] | None = None
 
     def send(self, body: bytes, timeout: float) -> Answer:
@@ -87,17 +105,28 @@ class RequestsTransport:
         Raises: TransportError: no status within *timeout* seconds, the search for the address
                 included, or an earlier request that was given up has not ended yet.
         """
-        if self._last is not None and self._last.running:
+        if self._last is not None and not self._last.ended_within(min(timeout, _GRACE)):
             raise TransportError("no answer: an earlier request still runs")
         limit = min(timeout, MAX_EXCHANGE)
+        self._connections.allow()
         self._last = Exchange(self._post(body, limit))
         answer = self._last.latest_within(limit)
+        if not self._last.ended_within(0.0):
+            self._connections.cut()  # or it would hold its thread as long as the peer likes
         if answer is None:
             raise TransportError("no answer: timeout")
         return answer
 
+    def hang_up(self) -> None:
+        """End all connections; one kept open would show the collector when the process ends."""
+        self._connections.cut()
+        session = self._given or self._own.get(os.getpid())
+        if session is not None:
+            session.close()
+
     def _post(self, body: bytes, limit: float) -> Generator[Answer, None, None]:
         """Yield the answer to *body* as soon as there is a status, and again as its body comes."""
+        self._load()
         import requests
 
         session = self._session()
@@ -120,13 +149,23 @@ class RequestsTransport:
             kind = type(error).__name__
             raise TransportError(f"no answer: {kind}") from None  # its request holds the key
         with response:
-            wait = _retry_after(response.headers.get("Retry-After"), response.headers.get("Date"))
-            answer, read = Answer(response.status_code, wait), bytearray()
+            answer, read = Answer(response.status_code, _wait_of(response)), bytearray()
             yield answer
             for part in _body(response):
                 read += part
                 yield answer
             yield replace(answer, body=bytes(read))
+
+    def _load(self) -> None:
+        """Import what a request needs, while no fork can take place.
+
+        In a child that was forked in the middle of an import, the module would stay locked.
+        """
+        with self._loading:
+            import_module("logging")  # on which the others depend, and which has a hook at forks
+            fork_waits_first()
+            for name in _NEEDED:
+                import_module(name)
 
     def _session(self) -> requests.Session:
         import requests
@@ -136,6 +175,8 @@ class RequestsTransport:
             session = self._own[os.getpid()] = requests.Session()
             # to this machine, a proxy of the environment would carry plain text off it
             session.trust_env = self._url.startswith("https:")
+            for scheme in ("https://", "http://"):
+                session.mount(scheme, self._connections.adapter())
         _refuse_cookies(session)
         return session
 
@@ -161,6 +202,13 @@ def _refuse_cookies(session: requests.Session) -> None:
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
 
+def _wait_of(response: requests.Response) -> float | None:
+    """Return for how long the collector wants to be left alone; a 202 asks for nothing."""
+    if outcome_of(response.status_code) is Outcome.ACCEPTED:
+        return None
+    return _retry_after(response.headers.get("Retry-After"), response.headers.get("Date"))
+
+
 def _retry_after(text: str | None, sent: str | None) -> float | None:
     """Return the seconds of a Retry-After header: a number, or a date after that of *sent*.
 
@@ -174,7 +222,7 @@ def _retry_after(text: str | None, sent: str | None) -> float | None:
         return float(text[:9])
     try:
         return (parsedate_to_datetime(text) - parsedate_to_datetime(sent or "")).total_seconds()
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - whatever a hostile date does to its parser
         return None
 
 

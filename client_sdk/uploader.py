@@ -77,6 +77,16 @@ class Uploader:
         """Make one pass now, unless an earlier failure must be waited for; else as ``run``."""
         self._make_pass(timeout, scheduled=False)
 
+    def hang_up(self) -> None:
+        """End all connections, and so a request of another thread.  Never raises."""
+        hang_up = getattr(self._transport, "hang_up", None)
+        if hang_up is None:
+            return
+        try:
+            hang_up()
+        except Exception as error:  # noqa: BLE001 - an application's own transport
+            self._stats.fail(error, reason=Reason.INTERNAL)
+
     @property
     def failing(self) -> bool:
         """Whether the last try must be repeated."""
@@ -98,6 +108,7 @@ class Uploader:
                     return
                 upload = self._settle(upload, answer, more=self._clock() < deadline)
         finally:
+            self.hang_up()
             self._pass.release()
 
     def _begin(self, *, scheduled: bool) -> Sealed | None:
@@ -128,19 +139,19 @@ class Uploader:
         return following
 
     def _next(self, tx: Transaction) -> Sealed | None:
-        if not self._consent.granted:
+        if not self._consent.may_send:
             return None
         return self._sealer.next_upload(tx, day_of(self._clock()))
 
     def _send(self, upload: Sealed, timeout: float) -> Answer | None:
         """Return the answer that settles *upload*, or None if it must be sent later."""
-        if timeout <= 0 or not self._consent.granted:  # again: sealing took time
+        if timeout <= 0 or not self._consent.may_send:  # again: sealing took time
             return None
         try:
             answer = self._transport.send(upload.body, timeout)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not be met in a loop
             lost = isinstance(error, TransportError)
-            self._stats.add(Reason.NETWORK if lost else Reason.INTERNAL)
+            self._stats.fail(error, reason=Reason.NETWORK if lost else Reason.INTERNAL)
             self._postpone(0.0)
             return None
         reason = _KEPT.get(outcome_of(answer.status))

@@ -1,14 +1,14 @@
-"""Forgetting: what a revoked consent or a purge takes away.  The charges stay."""
+"""Forgetting: what a revoked consent or a purge takes away.  What was spent stays."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from . import outbox
+from .change_history import forget_changes
 
 if TYPE_CHECKING:
-    from .secret import Secret
-    from .store import Transaction
+    from .store import Store, Transaction
 
 _FORGOTTEN: Final = ("windows", "memo", "sent")
 
@@ -19,14 +19,17 @@ def open_windows(tx: Transaction) -> int:
     return int(count)
 
 
-def wipe(tx: Transaction, secret: Secret) -> int:
-    """Delete all that waits, what was sent, the memo and the secret.
+def wipe(tx: Transaction, store: Store) -> int:
+    """Delete all that waits, what was sent, the memo, the secret and what was set aside.
 
     Returns: how many reports waited.
-    Raises:  StoreError: the secret cannot be removed; then nothing was deleted.
+    Raises:  StoreError: a file cannot be removed; then nothing was deleted from the database.
     """
     waited = outbox.wipe(tx)
+    forget_changes(tx)
     for table in _FORGOTTEN:
         tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
-    secret.delete(tx)  # last: should the commit fail, the memo's tags merely match nothing more
+    store.remove_set_aside()
+    # last: should the commit fail, the memo's tags merely match nothing more
+    store.secret.delete(tx)
     return waited

@@ -1,10 +1,13 @@
-"""Audit mechanisms from outside: draw reports of two values, and bound epsilon from below.
+"""Audit mechanisms from outside: draw reports of pairs of values, and bound epsilon from below.
 
 Whatever a mechanism is inside, an event that it makes a times likelier under one value than under
-another shows an epsilon of at least ln a.  The event is public and chosen before anything is drawn;
-the counts are turned into a bound that is wrong with probability ALPHA at most.
+another shows an epsilon of at least ln a.  The pairs are drawn at random, and with them the event
+is settled, before any report is drawn; the counts are turned into bounds that are wrong with
+probability ALPHA at most, all pairs of a mechanism together (Bonferroni).  Of a claim with a delta
+that part is taken off first.
 
-Source: Clopper, Pearson, Biometrika 1934: the limits of both probabilities, ALPHA / 2 each.
+Source: Clopper, Pearson, Biometrika 1934: the limits of both probabilities, half of the chance of
+    error each.
 """
 
 from __future__ import annotations
@@ -17,30 +20,52 @@ from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms import Mechanism
 from client_sdk.randomness import Randomness
 
-from .audit_cases import Case
+from .audit_cases import Case, cases_of
 from .binomial import lower_limit, upper_limit
 
 ALPHA: Final = 1e-9  # chance that an honest mechanism is called a liar
 DRAWS: Final = (
-    200_000  # reports a side; at epsilon 1, 4.4 % too much is then found 999 times in 1,000
+    200_000  # reports a side; at epsilon 1, 4.4 % too much of one pair is found 999 times in 1,000
 )
+LEAST_DRAWS: Final = 1_000  # reports a side; below, nothing can be said
+PAIRS: Final = 4  # that share the draws; 8 of 16 items are then looked at in every run
 LOOSE: Final = 6  # standard errors below the expected bound; a chance of 1e-9 if honest
 
 HOLDS: Final = "holds"
 LOOSE_VERDICT: Final = "shows less than claimed"  # needless noise, or a tamer event than the worst
+NOTHING: Final = "shows nothing"  # the event never tells the values apart, or too few draws
 FAILS: Final = "FAILS"
+_BY_WEIGHT: Final = (HOLDS, LOOSE_VERDICT, NOTHING, FAILS)  # one pair's verdict outweighs others'
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one pair of values showed.  Epsilons are in nats per report."""
+
+    pair: str
+    lower_bound: float
+    expected_bound: float
+    verdict: str
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found about one mechanism.  Epsilons are in nats per report."""
+    """What was found about one mechanism: its gravest trial, and all of them."""
 
     mechanism: str
     epsilon: float
-    lower_bound: float
-    expected_bound: float
     draws: int
-    verdict: str
+    trials: tuple[Trial, ...]
+
+    @property
+    def gravest(self) -> Trial:
+        """The trial that decides; among equals the one that shows most."""
+        return max(self.trials, key=lambda t: (_BY_WEIGHT.index(t.verdict), t.lower_bound))
+
+    @property
+    def verdict(self) -> str:
+        """What the gravest trial says."""
+        return self.gravest.verdict
 
     @property
     def passed(self) -> bool:
@@ -48,51 +73,72 @@ class Audit:
         return self.verdict != FAILS
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields, for JSON."""
-        return asdict(self)
+        """Return the fields and the gravest trial, for JSON."""
+        return {**asdict(self), **asdict(self.gravest)}
 
 
 def audit(
-    mechanism: Mechanism[Any], case: Case, randomness: Randomness, draws: int = DRAWS
+    mechanism: Mechanism[Any], randomness: Randomness, draws: int = DRAWS, pairs: int = PAIRS
 ) -> Audit:
-    """Draw *draws* reports of either value of *case* and compare what they show with the claim.
+    """Draw up to *pairs* pairs, then *draws* reports of either side, and compare with the claim.
 
-    Raises: InvalidParameterError: too few draws to say anything.
+    Raises: InvalidParameterError: too few draws to say anything, or no pair.
     """
-    if draws < 1_000:
-        raise InvalidParameterError("draws", draws, "must be at least 1000")
+    if draws < LEAST_DRAWS:
+        raise InvalidParameterError("draws", draws, f"must be at least {LEAST_DRAWS}")
+    if pairs < 1:
+        raise InvalidParameterError("pairs", pairs, "must be at least 1")
+    cases = cases_of(mechanism, randomness, pairs)
+    each, alpha = draws // len(cases), ALPHA / len(cases)
+    trials = tuple(_try(mechanism, case, randomness, each, alpha) for case in cases)
+    return Audit(mechanism.name, float(mechanism.epsilon), draws, trials)
+
+
+def _try(
+    mechanism: Mechanism[Any], case: Case, randomness: Randomness, draws: int, alpha: float
+) -> Trial:
+    """Draw *draws* reports of either value of *case* and judge what they show."""
     likely, unlikely = (
         sum(case.event(mechanism.randomize(value, randomness)) for _ in range(draws))
         for value in (case.likely, case.unlikely)
     )
-    claimed = float(mechanism.epsilon)
-    found = lower_bound(likely, unlikely, draws)
-    honest = min(draws, round(exp(claimed) * unlikely))
-    expected = lower_bound(honest, unlikely, draws)
+    claimed, delta = float(mechanism.epsilon), float(mechanism.delta)
+    honest = min(draws, round(exp(claimed) * unlikely + delta * draws))
+    found, expected, reach = (
+        lower_bound(hits, others, draws, alpha, delta)
+        for hits, others in ((likely, unlikely), (honest, unlikely), (draws, 0))
+    )
     if found > claimed:
         verdict = FAILS
+    elif expected <= 0 or claimed > reach:
+        verdict = NOTHING
     elif found < expected - LOOSE * _spread(honest, unlikely, draws):
         verdict = LOOSE_VERDICT
     else:
         verdict = HOLDS
-    return Audit(mechanism.name, claimed, found, expected, draws, verdict)
+    return Trial(case.pair, found, expected, verdict)
 
 
-def lower_bound(likely: int, unlikely: int, draws: int) -> float:
-    """Return the epsilon that the hits of both values show: 0 if they show none."""
-    least = lower_limit(likely, draws, ALPHA / 2)
-    most = upper_limit(unlikely, draws, ALPHA / 2)
+def lower_bound(
+    likely: int, unlikely: int, draws: int, alpha: float = ALPHA, delta: float = 0.0
+) -> float:
+    """Return the epsilon that the hits of both values show beside *delta*: 0 if they show none."""
+    least = lower_limit(likely, draws, alpha / 2) - delta
+    most = upper_limit(unlikely, draws, alpha / 2)
     return max(0.0, log(least / most)) if least > 0 else 0.0
 
 
 def table(audits: list[Audit]) -> str:
-    """Return one line a mechanism."""
-    lines = [f"{'mechanism':<20} {'claimed':>8} {'found >=':>9} {'expected':>9}  verdict"]
-    lines += [
-        f"{a.mechanism:<20} {a.epsilon:>8.4f} {a.lower_bound:>9.4f} {a.expected_bound:>9.4f}"
-        f"  {a.verdict}"
-        for a in audits
+    """Return one line a mechanism: its gravest trial, and the pairs that were drawn."""
+    lines = [
+        f"{'mechanism':<20} {'claimed':>8} {'found >=':>9} {'expected':>9}  {'verdict':<23}  pairs"
     ]
+    for one in audits:
+        trial, pairs = one.gravest, " ".join(trial.pair for trial in one.trials)
+        lines.append(
+            f"{one.mechanism:<20} {one.epsilon:>8.4f} {trial.lower_bound:>9.4f}"
+            f" {trial.expected_bound:>9.4f}  {trial.verdict:<23}  {pairs}"
+        )
     return "\n".join(lines)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.randomness import system_randomness
 
-from .audit import ALPHA, audit, table
-from .audit_cases import case_of
+from .audit import ALPHA, PAIRS, audit, table
 
 
 def mechanisms_of(wanted: Sequence[str], epsilon: str, domain_size: int) -> list[Mechanism[Any]]:
@@ -22,15 +21,17 @@ def mechanisms_of(wanted: Sequence[str], epsilon: str, domain_size: int) -> list
 
 
 def run(
-    mechanisms: Sequence[Mechanism[Any]], draws: int, as_json: bool, show: Callable[[str], object]
+    mechanisms: Sequence[Mechanism[Any]],
+    draws: int,
+    as_json: bool,
+    show: Callable[[str], object],
+    pairs: int = PAIRS,
 ) -> int:
     """Audit *mechanisms*, show what was found, and return the exit status: 1 if a claim fails.
 
-    Raises: InvalidParameterError: too few draws to say anything.
+    Raises: InvalidParameterError: too few draws to say anything, or no pair.
     """
-    audits = [
-        audit(mechanism, case_of(mechanism), system_randomness(), draws) for mechanism in mechanisms
-    ]
+    audits = [audit(mechanism, system_randomness(), draws, pairs) for mechanism in mechanisms]
     if as_json:
         show(json.dumps({"alpha": ALPHA, "audits": [a.as_dict() for a in audits]}))
     else:
@@ -41,4 +42,7 @@ def run(
 
 def closing(draws: int) -> str:
     """Return the last line: what the bounds rest on."""
-    return f"{draws:,} reports a side; an honest mechanism fails with probability {ALPHA:g}"
+    return (
+        f"{draws:,} reports a side, shared by the pairs;"
+        f" an honest mechanism fails with probability {ALPHA:g}"
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +36,14 @@ class Estimate:
     ci_high: float
 
 
+@runtime_checkable
+class AsksSamples(Protocol):
+    """A mechanism whose reports about an item come from a random sample of the devices."""
+
+    def share_variance(self, tally: Any, n: int, np: Any, /) -> tuple[Any, Any]:
+        """Return a and b of the variance a + b f(1-f) with which a share f is estimated."""
+
+
 def normal_quantile(alpha: float) -> float:
     """Return z so that a standard normal lies within ±z with probability 1 - *alpha*."""
     return NormalDist().inv_cdf(1 - alpha / 2)
@@ -48,10 +56,15 @@ def shares(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> list[
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
     debiased = mechanism.debias(tally, n, np)
-    if not is_pure(mechanism):
+    if is_pure(mechanism):
+        limits = score_limits(mechanism.channel, debiased.totals, n, alpha)
+        low, high = (limit / n for limit in limits)
+    elif isinstance(mechanism, AsksSamples):
+        law = mechanism.share_variance(tally, n, np)
+        low, high = sampled_limits(debiased.totals / n, *law, alpha)
+    else:
         return _estimates(debiased, 1 / n, 0.0, alpha)
-    low, high = score_limits(mechanism.channel, debiased.totals, n, alpha)
-    return _rows(debiased.totals / n, np.sqrt(debiased.variances) / n, low / n, high / n)
+    return _rows(debiased.totals / n, np.sqrt(debiased.variances) / n, low, high)
 
 
 def is_pure(mechanism: Mechanism[Any]) -> TypeGuard[FrequencyOracle | SetMechanism]:
@@ -73,6 +86,21 @@ def score_limits(channel: Channel, totals: Any, n: int, alpha: float) -> tuple[A
     shift = z * z * s / 2
     reach = z * np.sqrt(np.maximum(n * w + totals * s + shift * s / 2, 0))
     return totals + shift - reach, totals + shift + reach
+
+
+def sampled_limits(shares: Any, level: Any, bend: Any, alpha: float) -> tuple[Any, Any]:
+    """Return the limits of shares whose unbiased estimates are *shares*, any shape.
+
+    A share f is inside if the estimate lies within z standard errors of it, taken at f itself:
+    (t - f)^2 <= z^2 (level + bend f(1-f)), a quadratic again.
+
+    Source: Wilson, JASA 1927, as above; derived here for a sample of devices that answer.
+    """
+    z = normal_quantile(alpha)
+    scale = 1 + z * z * bend
+    middle = (shares + z * z * bend / 2) / scale
+    reach = np.sqrt(np.maximum(middle**2 - (shares**2 - z * z * level) / scale, 0))
+    return middle - reach, middle + reach
 
 
 def mean(

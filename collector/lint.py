@@ -43,7 +43,8 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
     elif Fraction(metric.most_nano, _NANO) > Fraction(DEFAULT_CAP_REPORT):
         yield (
             f"the second report of a value costs ε {metric.most_nano / _NANO:g}, above the default "
-            f"cap of {DEFAULT_CAP_REPORT} a report: devices send only the first"
+            f"cap of {DEFAULT_CAP_REPORT} a report: devices record not even the first unless the "
+            "application raises it"
         )
     reach = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, 1.0)
     if reach > _USELESS:

@@ -19,8 +19,8 @@ ThemeValue: TypeAlias = Literal[
 DIGESTS: Final = {
     "theme": "9a5d6d2ce2ea",
     "uses_plugins": "5ec7bb2336a9",
-    "startup_ms": "3b06897c8dc9",
-    "saves": "0d89fdaf9cff",
+    "startup_ms": "6d1cf69031cb",
+    "saves": "e65681fd55dc",
 }
 
 

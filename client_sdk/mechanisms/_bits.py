@@ -1,4 +1,4 @@
-"""Reports of one bit an item: their layout, and unary encodings, whose bits are noisy on their own.
+"""Reports of one bit an item: how they are laid out, checked and added up.
 
 Bit i, counted from the highest bit of the first byte, is item i.  The low bits of the last byte
 that belong to no item are 0.
@@ -50,6 +50,10 @@ class BitReports(FrequencyOracle):
         """Look at the last byte of every report of the column."""
         last = np.frombuffer(payloads, dtype=np.uint8)[self.payload_size - 1 :: self.payload_size]
         return (last & self._beyond) != 0
+
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """There is one reason."""
+        return {"bits_beyond_domain": len(invalid) // self.payload_size}
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items whose bit is 1."""

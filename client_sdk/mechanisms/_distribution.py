@@ -15,7 +15,7 @@ from functools import cached_property
 from ..errors import InvalidValueError
 from ..randomness import Randomness
 from ._base import Array, Numpy
-from ._exact import ln_ceil
+from ._exact import spent_by
 from ._numbers import CountedReports
 
 
@@ -52,7 +52,7 @@ class DistributionMechanism(CountedReports[Fraction]):
     @cached_property
     def spent(self) -> Fraction:
         """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return min(ln_ceil(self.likelihood_ratio), self.epsilon)
+        return spent_by(self.likelihood_ratio, self.epsilon)
 
     def channel_matrix(self, np: Numpy) -> Array:
         """Return Pr[symbol | bin] as floats, shape (symbols, bins); columns sum to 1."""
@@ -74,7 +74,8 @@ class DistributionMechanism(CountedReports[Fraction]):
         Raises: InvalidValueError: not a Fraction or int in [0, top]; nothing was drawn.
         """
         if type(value) not in (Fraction, int) or not 0 <= value <= self.top:
-            raise InvalidValueError(self.name, f"must be a position from 0 to {self.top}")
+            rule = f"must be a Fraction or int, a position from 0 to {self.top}"
+            raise InvalidValueError(self.name, rule)
         scaled = Fraction(value) * (self.bins - 1) / self.top
         below, rest = divmod(scaled.numerator, scaled.denominator)
         if rest and randomness.bernoulli_ratio(rest, scaled.denominator):
@@ -82,7 +83,7 @@ class DistributionMechanism(CountedReports[Fraction]):
         return below
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """One report a symbol."""
         return self.symbols
 

@@ -7,6 +7,7 @@ and every bound is widened by far more than their error.
 
 from __future__ import annotations
 
+import re
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Final
@@ -15,25 +16,30 @@ from ..errors import InvalidParameterError
 
 THRESHOLD_BITS: Final = 128  # bits of a probability; the loss of epsilon stays below 2**-40
 MAX_EPSILON: Final = 16  # nats per report; above it a single report is close to the truth
+LEAST_EPSILON: Final = Fraction(1, 10**9)  # nats per report; the ledger counts in this unit
 
 DIGITS: Final = 100  # decimal digits of the bounds
+_EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{DIGITS}}})?([eE][+-]?[0-9]{{1,3}})?")
 _SLACK: Final = Fraction(1, 10**90)  # relative; the error of a DIGITS-digit result is below 10**-97
 
 
 def parse_epsilon(epsilon: object) -> Fraction:
     """Return *epsilon*, given as decimal string, int, Decimal, Fraction or float, as a Fraction.
 
-    A float stands for the decimal that Python prints for it: 0.1 means one tenth.
-    Raises: InvalidParameterError: not a number, not in (0, MAX_EPSILON].
+    A float stands for the decimal that Python prints for it: 0.1 means one tenth.  A string has
+    ASCII digits only, without sign, space or underscore, and may end in an exponent.
+    Raises: InvalidParameterError: not a number, not in [LEAST_EPSILON, MAX_EPSILON].
     """
-    rule = f"must be a decimal above 0 and at most {MAX_EPSILON}"
+    rule = f"must be a decimal from 1e-9 to {MAX_EPSILON}"
     if isinstance(epsilon, bool) or not isinstance(epsilon, str | int | float | Decimal | Fraction):
+        raise InvalidParameterError("epsilon", epsilon, rule)
+    if isinstance(epsilon, str) and not _EPSILON.fullmatch(epsilon):
         raise InvalidParameterError("epsilon", epsilon, rule)
     try:
         exact = epsilon if isinstance(epsilon, Fraction) else _from_decimal(Decimal(str(epsilon)))
     except (InvalidOperation, ValueError):
         raise InvalidParameterError("epsilon", epsilon, rule) from None
-    if not 0 < exact <= MAX_EPSILON:
+    if not LEAST_EPSILON <= exact <= MAX_EPSILON:
         raise InvalidParameterError("epsilon", epsilon, rule)
     return exact
 
@@ -49,10 +55,28 @@ def exp_ceil(x: Fraction) -> Fraction:
 
 
 def ln_ceil(ratio: Fraction) -> Fraction:
-    """Return a rational at least ln(ratio), within 1e-80 of it; needs 1 <= ratio <= e^64."""
+    """Return a rational at least ln(ratio), within 2e-80 of it; needs 1 <= ratio <= e^64."""
     context = Context(prec=DIGITS)
     quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     return Fraction(context.ln(quotient)) + Fraction(1, 10**80)
+
+
+def require_ratio(ratio: Fraction, epsilon: Fraction) -> None:
+    """Refuse a channel whose likelihood *ratio* is above a rational just below e^*epsilon*.
+
+    Raises: InvalidParameterError: the channel says more than *epsilon* allows.
+    """
+    if ratio > exp_floor(epsilon):
+        raise InvalidParameterError("epsilon", epsilon, "must be at least what the channel spends")
+
+
+def spent_by(ratio: Fraction, epsilon: Fraction) -> Fraction:
+    """Return ln(ratio), rounded up but not above *epsilon*, which is a bound of it too.
+
+    Raises: InvalidParameterError: the channel says more than *epsilon* allows.
+    """
+    require_ratio(ratio, epsilon)
+    return min(ln_ceil(ratio), epsilon)
 
 
 def floor_to_grid(p: Fraction, bits: int = THRESHOLD_BITS) -> Fraction:

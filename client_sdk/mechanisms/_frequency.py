@@ -16,7 +16,8 @@ class ItemMechanism(Mechanism[int]):
     def require_item(self, value: int) -> None:
         """Raise InvalidValueError unless *value* is an item.  The error does not show the value."""
         if type(value) is not int or not 0 <= value < self.domain_size:
-            raise InvalidValueError(self.name, f"must be an item below {self.domain_size}")
+            rule = f"must be a Python int, an item below {self.domain_size}"
+            raise InvalidValueError(self.name, rule)
 
 
 class FrequencyOracle(SupportReports[int], ItemMechanism):

@@ -23,6 +23,7 @@ ROUNDS_LITTLE: Final = 64 * NOISE_UNIT  # σ = 8 steps: rounding adds at most 0.
 
 DIGITS: Final = 50  # decimal digits of a term
 LEAST: Final = Decimal("1e-40")  # of a term; a further one is left out
+NEAR: Final = 20  # the first step of the search is 2^-20 of where it begins
 SLACK: Final = Fraction(1, 10**30)  # relative
 
 
@@ -60,13 +61,7 @@ def best_noise(epsilon: Fraction, delta: Fraction, shift: int) -> int:
 
     Raises: InvalidParameterError: it takes more than MAX_NOISE.
     """
-    high = 1
-    while tail_loss(epsilon, shift, high) > delta:
-        high *= 2
-        if high > MAX_NOISE:
-            rule = "is too small: this delta needs noise of more than 4096 times the range"
-            raise InvalidParameterError("epsilon", epsilon, rule)
-    low = high // 2
+    low, high = _bracket(epsilon, delta, shift)
     while high - low > 1:
         middle = (low + high) // 2
         if tail_loss(epsilon, shift, middle) > delta:
@@ -74,6 +69,42 @@ def best_noise(epsilon: Fraction, delta: Fraction, shift: int) -> int:
         else:
             high = middle
     return high
+
+
+def _bracket(epsilon: Fraction, delta: Fraction, shift: int) -> tuple[int, int]:
+    """Return a noise that does not keep to δ, or 0, and a larger one that does."""
+    likely = _guess(float(epsilon), float(delta), shift)
+    # below a few steps the loss need not fall with noise: there the first power of two counts
+    low, high, step = 0, 1, 1
+    if likely >= ROUNDS_LITTLE:
+        step = 1 + (likely >> NEAR)
+        high = min(likely, MAX_NOISE)
+        low = high - step
+        while tail_loss(epsilon, shift, low) <= delta:
+            low, high, step = max(low - 2 * step, 1), low, 2 * step
+    while tail_loss(epsilon, shift, high) > delta:
+        if high == MAX_NOISE:
+            rule = "is too small: this delta needs noise of more than 4096 times the range"
+            raise InvalidParameterError("epsilon", epsilon, rule)
+        low, high, step = high, min(high + step, MAX_NOISE), 2 * step
+    return low, high
+
+
+def _guess(epsilon: float, delta: float, shift: int) -> int:
+    """Return about the least noise: that of the continuous Gaussian, where the search begins.
+
+    In doubles; the search ends at the same noise wherever it begins, as the loss falls with noise.
+    Source: Balle, Wang, ICML 2018, Theorem 8.
+    """
+    low, high = 1.0, 2.0 * MAX_NOISE
+    for _ in range(NEAR + 40):  # halvings of the ratio, to the last bit of a double
+        noise = math.sqrt(low * high)
+        sigma = math.sqrt(noise / NOISE_UNIT) / shift
+        ahead, behind = 1 / (2 * sigma) - epsilon * sigma, 1 / (2 * sigma) + epsilon * sigma
+        inside = math.erfc(-ahead / math.sqrt(2)) / 2
+        loss = inside - math.exp(epsilon) * math.erfc(behind / math.sqrt(2)) / 2
+        low, high = (noise, high) if loss > delta else (low, noise)
+    return round(high)
 
 
 def best_steps(epsilon: Fraction, delta: Fraction) -> int:

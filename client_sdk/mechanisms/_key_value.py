@@ -18,7 +18,7 @@ from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError, InvalidValueError
 from ..randomness import Randomness
 from ._base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Mechanism, Numpy
-from ._exact import THRESHOLD_BITS, ln_ceil
+from ._exact import THRESHOLD_BITS, require_ratio, spent_by
 from ._supports import Channel
 
 Pairs = Mapping[int, Fraction]  # key to position
@@ -60,18 +60,22 @@ class KeyValueMechanism(Mechanism[Pairs]):
         epsilon: EpsilonLike,
         domain_size: int,
         *,
-        pad: int = 1,
+        pad: int | None = None,
         top: int = 1,
         precision: int = THRESHOLD_BITS,
     ) -> None:
-        """Take *domain_size* keys, mappings of up to *pad* pairs, and positions up to *top*."""
+        """Take *domain_size* keys, mappings of up to *pad* pairs, and positions up to *top*.
+
+        By default there is a slot for every key, so that no mapping counts for less than it holds.
+        """
         self.prepare(epsilon, domain_size, precision)
-        if type(pad) is not int or not 1 <= pad <= domain_size:
+        slots = domain_size if pad is None else pad
+        if type(slots) is not int or not 1 <= slots <= domain_size:
             rule = f"must be from 1 to domain_size={domain_size}"
-            raise InvalidParameterError("pad", pad, rule)
+            raise InvalidParameterError("pad", slots, rule)
         if type(top) is not int or not 1 <= top < MAX_DOMAIN_SIZE:
             raise InvalidParameterError("top", top, f"must be from 1 to {MAX_DOMAIN_SIZE - 1}")
-        object.__setattr__(self, "pad", pad)
+        object.__setattr__(self, "pad", slots)
         object.__setattr__(self, "top", top)
         self.validate()
 
@@ -95,16 +99,18 @@ class KeyValueMechanism(Mechanism[Pairs]):
         """Return the cells of the tally that a valid payload adds 1 to."""
 
     def validate(self) -> None:
-        """Refuse a channel that does not tell keys, or signs, apart."""
+        """Refuse a channel that tells no keys, or signs, apart, or spends more than epsilon."""
         same, opposite, foreign = self.channel
-        if not (foreign > 0 and 0 < opposite < same < 1 and same + opposite > 2 * foreign):
+        apart = foreign > 0 and 0 < opposite < same and same + opposite > 2 * foreign
+        if not (apart and same + opposite <= 1):
             rule = f"gives no usable channel for domain_size={self.domain_size}"
             raise InvalidParameterError("epsilon", self.epsilon, rule)
+        require_ratio(self.likelihood_ratio, self.epsilon)
 
     @cached_property
     def spent(self) -> Fraction:
         """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return min(ln_ceil(self.likelihood_ratio), self.epsilon)
+        return spent_by(self.likelihood_ratio, self.epsilon)
 
     def draw_pair(self, value: Pairs, randomness: Randomness) -> tuple[int, bool]:
         """Return a sampled key and whether its sign is plus; keys from domain_size are dummies.

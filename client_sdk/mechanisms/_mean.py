@@ -35,7 +35,8 @@ class MeanMechanism(Mechanism[Fraction]):
     def require_position(self, value: Fraction) -> None:
         """Raise InvalidValueError unless *value* is a position.  The error does not show it."""
         if type(value) not in (Fraction, int) or not 0 <= value <= self.top:
-            raise InvalidValueError(self.name, f"must be a position from 0 to {self.top}")
+            rule = f"must be a Fraction or int, a position from 0 to {self.top}"
+            raise InvalidValueError(self.name, rule)
 
     def round_to_steps(self, value: Fraction, steps: int, randomness: Randomness) -> int:
         """Round *value* to one of 0 … *steps*, which span the range, and keep its expectation.

@@ -97,6 +97,10 @@ class Mixture(FrequencyOracle):
         """As *base*."""
         return self.base.suspects(payloads, np)
 
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """As *base*."""
+        return self.base.count_reasons(invalid, np)
+
     def supports(self, payload: bytes) -> Iterable[int]:
         """As *base*."""
         return self.base.supports(payload)

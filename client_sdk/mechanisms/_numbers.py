@@ -11,31 +11,35 @@ from ._base import Array, Mechanism, Numpy, Value, column, width_of
 
 
 class NumberReports(Mechanism[Value]):
-    """A mechanism whose payload is a number below ``reports``."""
+    """A mechanism whose payload is a number below ``payload_count``."""
 
     beyond: ClassVar[str] = "number_out_of_range"  # the reason to refuse a larger one
 
     @property
     @abstractmethod
-    def reports(self) -> int:
-        """How many different reports there are."""
+    def payload_count(self) -> int:
+        """How many different payloads there are."""
 
     @cached_property
     def payload_size(self) -> int:
         """1, 2, 4 or 8 bytes, the fewest that hold every report."""
-        return width_of(self.reports)
+        return width_of(self.payload_count)
 
     def reason(self, payload: bytes) -> str | None:
         """Refuse a number that no value gives."""
-        return None if int.from_bytes(payload, "big") < self.reports else self.beyond
+        return None if int.from_bytes(payload, "big") < self.payload_count else self.beyond
 
     def suspects(self, payloads: bytes, np: Numpy) -> Array:
         """Compare the whole column with the number of reports."""
-        return column(payloads, self.payload_size, np) >= self.reports
+        return column(payloads, self.payload_size, np) >= self.payload_count
+
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """There is one reason."""
+        return {self.beyond: len(invalid) // self.payload_size}
 
     def report_counts(self, payloads: bytes, np: Numpy) -> Array:
-        """Return how often each report occurs in the column, int64, shape (reports,)."""
-        return np.bincount(column(payloads, self.payload_size, np), minlength=self.reports)
+        """Return how often each report occurs in the column, int64, shape (payload_count,)."""
+        return np.bincount(column(payloads, self.payload_size, np), minlength=self.payload_count)
 
 
 class CountedReports(NumberReports[Value]):
@@ -44,7 +48,7 @@ class CountedReports(NumberReports[Value]):
     @property
     def tally_size(self) -> int:
         """One cell a report."""
-        return self.reports
+        return self.payload_count
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Count the reports of the whole column."""

@@ -72,8 +72,8 @@ class SumReports(NumberReports[Fraction], MeanMechanism):
         return (clamped + self.margin).to_bytes(self.payload_size, "big")
 
     @cached_property
-    def reports(self) -> int:
-        """How many different reports there are."""
+    def payload_count(self) -> int:
+        """How many different payloads there are."""
         return self.last + 2 * self.margin + 1
 
     def decode(self, payload: bytes) -> Fraction:

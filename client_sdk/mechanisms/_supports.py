@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from ..dataclass import dataclass
-from ..errors import InvalidTallyError
+from ..errors import InvalidParameterError, InvalidTallyError
 from ._base import Array, Debiased, Mechanism, Numpy, Value
-from ._exact import ln_ceil
+from ._exact import require_ratio, spent_by
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,12 @@ class Channel:
 
     p: Fraction
     q: Fraction
+
+    def __post_init__(self) -> None:
+        """Refuse what is no probability, here once rather than at every draw."""
+        for name, chance in (("p", self.p), ("q", self.q)):
+            if not 0 <= chance <= 1:
+                raise InvalidParameterError(name, chance, "must be a probability")
 
 
 class SupportReports(Mechanism[Value]):
@@ -43,15 +49,16 @@ class SupportReports(Mechanism[Value]):
         """Return the items that a valid payload supports."""
 
     def validate(self) -> None:
-        """Refuse a channel without 0 < q < p < 1."""
+        """Refuse a channel without 0 < q < p < 1, or one that spends more than epsilon."""
         channel = self.channel
         if not 0 < channel.q < channel.p < 1:
             raise self.no_channel()
+        require_ratio(self.likelihood_ratio, self.epsilon)
 
     @cached_property
     def spent(self) -> Fraction:
         """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return min(ln_ceil(self.likelihood_ratio), self.epsilon)
+        return spent_by(self.likelihood_ratio, self.epsilon)
 
     @property
     def tally_size(self) -> int:

@@ -8,14 +8,14 @@ from functools import cached_property
 
 from ..randomness import Randomness
 from ._base import Array, Debiased, Numpy
-from ._exact import ln_ceil
+from ._exact import require_ratio, spent_by
 from ._mean import MeanMechanism
+from ._moments import Moments
 from ._numbers import CountedReports
-from ._window import Moments
 
 
 class SymbolReports(CountedReports[Fraction], MeanMechanism):
-    """A mechanism over symbols 0 … reports - 1.  The tally counts the reports of each symbol."""
+    """A mechanism over symbols, numbered from 0.  The tally counts the reports of each symbol."""
 
     @property
     @abstractmethod
@@ -36,14 +36,15 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism):
         """Return the symbol for *value*.  Raises InvalidValueError before any draw."""
 
     def validate(self) -> None:
-        """Refuse a channel that does not tell one end of the range from the other."""
+        """Refuse a channel that tells nothing of the range, or spends more than epsilon."""
         if not self.likelihood_ratio > 1:
             raise self.no_channel()
+        require_ratio(self.likelihood_ratio, self.epsilon)
 
     @cached_property
     def spent(self) -> Fraction:
         """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return min(ln_ceil(self.likelihood_ratio), self.epsilon)
+        return spent_by(self.likelihood_ratio, self.epsilon)
 
     def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
         """Return the symbol for *value* as a fixed-width integer."""
@@ -65,7 +66,7 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism):
     @cached_property
     def _centred(self) -> tuple[float, ...]:
         """The positions of all symbols, counted from the middle of the range, as parts of it."""
-        return tuple(float(self.position(s) - Fraction(1, 2)) for s in range(self.reports))
+        return tuple(float(self.position(s) - Fraction(1, 2)) for s in range(self.payload_count))
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
         """Return the sum of positions and its variance, for a fixed population.

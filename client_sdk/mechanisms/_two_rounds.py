@@ -1,4 +1,8 @@
-"""Mechanisms of two rounds: a permanent response that a device keeps, and fresh noise on top."""
+"""Mechanisms of two rounds: a permanent response that a device keeps, and fresh noise on top.
+
+The SDK sends first reports only, by ``randomize``; ``respond`` is for devices that keep the
+permanent answer.
+"""
 
 from __future__ import annotations
 

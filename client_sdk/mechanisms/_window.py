@@ -12,69 +12,19 @@ So 1/2 + j'/(κ m) is an unbiased position, as a part of the range.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from math import sqrt
-from typing import Final, TypeVar
+from typing import Final
 
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._exact import exp_ceil, exp_floor
+from ._exact import exp_floor
+from ._moments import Moments
 from ._response import truth_chance
 
 MOST_OUTPUTS: Final = 256  # reports of one byte; more would gain less than 1e-4 of the error
 LEAST_STEPS: Final = 2  # inner steps of a window; one is Duchi's bit
-# Reports do not tell how far rounding to inner steps spreads, so intervals state the most it can.
-# At this weight that is at most 2.5 % of the variance up to ε = 5; at 0 it would be up to a third.
-BLUR: Final = 4
-
-
-@dataclass(frozen=True)
-class Moments:
-    """E[(y - 1/2)^2 | x] = constant + square ((x - 1/2)^2 + r) of a report y of position x.
-
-    Positions are parts of the range.  r = f (1-f) / steps^2 comes from rounding x to the inner
-    steps, f being the part of a step that is left over.  If square is 0, so is all of r.
-    """
-
-    constant: Fraction
-    square: Fraction
-    steps: int
-
-    @property
-    def rounding(self) -> Fraction:
-        """The largest r."""
-        return Fraction(1, 4 * self.steps**2) if self.square else Fraction(0)
-
-    def variance_of(self, x: Fraction) -> Fraction:
-        """Return Var[y | x] for a position *x* in [0, 1]."""
-        rest = x * self.steps % 1
-        apart = (x - Fraction(1, 2)) ** 2
-        rounding = rest * (1 - rest) / self.steps**2
-        return self.constant + self.square * (apart + rounding) - apart
-
-    @property
-    def worst_variance(self) -> Fraction:
-        """The largest Var[y | x] over all positions, for ``square`` of 0, or near 1 and above.
-
-        Between two steps square (u^2 + r), u = x - 1/2, is the chord of square u^2, so Var is
-        concave there.  Its peak is highest next to the ends if square >= 1, at the centre if not.
-        """
-        if not self.square:
-            return self.constant
-        return self.constant + max(_outer(self.square, self.steps), self.square * self.rounding)
-
-
-Real = TypeVar("Real", Fraction, float)
-
-
-def _outer(square: Real, steps: int) -> Real:
-    """Return the largest chord - u^2 between the last inner step before an end and that end."""
-    inner = 1 - type(square)(2) / steps  # twice the centred position of that step
-    peak = min(max(square * (1 + inner) / 2, inner), type(square)(1))  # twice that of the peak
-    return (square * ((1 + inner) * peak - inner) - peak * peak) / 4
 
 
 @dataclass(frozen=True)
@@ -84,6 +34,11 @@ class Window:
     steps: int
     width: int
     inside: Fraction
+
+    def __post_init__(self) -> None:
+        """Refuse what leaves nothing outside the window, or is no probability."""
+        if not 0 <= self.inside < 1:
+            raise InvalidParameterError("inside", self.inside, "must be from 0 to below 1")
 
     @property
     def outputs(self) -> int:
@@ -96,7 +51,7 @@ class Window:
         return self.inside * self.steps / ((1 - self.inside) * self.width)
 
     @cached_property
-    def kept(self) -> Fraction:
+    def slope(self) -> Fraction:
         """κ, the part of a position that is left in the mean report."""
         return self.inside - (1 - self.inside) * Fraction(self.width, self.steps)
 
@@ -109,18 +64,18 @@ class Window:
 
     def position(self, output: int) -> Fraction:
         """Return the unbiased position of *output*, as a part of the range."""
-        return Fraction(1, 2) + (2 * output + 1 - self.outputs) / (2 * self.kept * self.steps)
+        return Fraction(1, 2) + (2 * output + 1 - self.outputs) / (2 * self.slope * self.steps)
 
     @cached_property
     def moments(self) -> Moments:
         """The second moments of ``position``; with one step, (x - 1/2)^2 + r is always 1/4."""
-        kept, outputs = self.kept, self.outputs
-        within = kept * Fraction(self.width**2 - 1, 12)
+        slope, outputs = self.slope, self.outputs
+        within = slope * Fraction(self.width**2 - 1, 12)
         outside = (1 - self.inside) * Fraction(outputs * (outputs**2 - 1), 12 * self.steps)
-        constant = (within + outside) / (kept * self.steps) ** 2
+        constant = (within + outside) / (slope * self.steps) ** 2
         if self.steps == 1:
-            return Moments(constant + 1 / kept / 4, Fraction(0), 1)
-        return Moments(constant, 1 / kept, self.steps)
+            return Moments(constant + 1 / slope / 4, Fraction(0), 1)
+        return Moments(constant, 1 / slope, self.steps)
 
 
 def window_of(epsilon: Fraction, steps: int, width: int, precision: int) -> Window:
@@ -138,47 +93,3 @@ def require_window(steps: object, width: object, least: int, most: int) -> None:
     if type(width) is not int or not 1 <= width <= widest:
         rule = f"must be from 1 to {widest} for steps={steps}"
         raise InvalidParameterError("width", width, rule)
-
-
-def best_window(epsilon: Fraction, most: int) -> tuple[int, int]:
-    """Return steps and width of the smallest worst variance, with at most *most* outputs.
-
-    Any choice is private.  It is made in doubles, whose + - * / and sqrt are the same everywhere.
-    """
-    gain = _gain(epsilon)
-    return min(_candidates(gain, most), key=lambda pair: _rough(gain, *pair)[0])
-
-
-def best_mixed_window(epsilon: Fraction, most: int) -> tuple[int, int]:
-    """Return those of the smallest worst variance when mixed with one bit, or 1 and 1: the bit."""
-    gain = _gain(epsilon)
-    return min([(1, 1), *_candidates(gain, most)], key=lambda pair: _rough(gain, *pair)[1])
-
-
-def _gain(epsilon: Fraction) -> float:
-    """Return e^ε - 1, above 0, as the nearest double on every machine."""
-    exact = exp_ceil(epsilon) - 1
-    return exact.numerator / exact.denominator
-
-
-def _candidates(gain: float, most: int) -> Iterator[tuple[int, int]]:
-    """Yield windows near the best width for reals, m/e^(ε/2)."""
-    for steps in range(LEAST_STEPS, most):
-        nearest = int(steps / sqrt(1 + gain))
-        for width in (nearest, nearest + 1):
-            if width and steps + width <= most:
-                yield steps, width
-
-
-def _rough(gain: float, steps: int, width: int) -> tuple[float, float]:
-    """Return the worst variance alone and mixed, plus BLUR times the largest r."""
-    outputs, weight = steps + width, (1 + gain) * width + steps
-    kept = gain * width / weight
-    square_sum = kept * (width**2 - 1) / 12 + outputs * (outputs**2 - 1) / (12 * weight)
-    constant, rounding = square_sum / (kept * steps) ** 2, 1 / (4 * steps**2)
-    bit = ((gain + 2) / gain) ** 2 / 4
-    alone = constant + max(_outer(1 / kept, steps), rounding / kept)
-    if steps == 1:
-        return bit, bit
-    blur = BLUR * rounding
-    return alone + blur, kept * constant + rounding + (1 - kept) * bit + blur

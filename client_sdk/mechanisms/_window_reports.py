@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 
+from ._moments import Moments
 from ._symbols import SymbolReports
-from ._window import Moments, Window
+from ._window import Window
 
 
 class WindowReports(SymbolReports):
@@ -18,7 +19,7 @@ class WindowReports(SymbolReports):
         """The channel from steps to symbols."""
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """The outputs of the channel."""
         return self.window.outputs
 

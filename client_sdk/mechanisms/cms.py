@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Numpy
+from ._base import Array, Numpy, counted
 from ._response import flip_chance
 from ._sketch import Sketch
 from ._supports import Channel
@@ -83,6 +83,11 @@ class CMS(Sketch):
         rows, bits = self._split(payloads, np)
         return (rows >= self.rows) | ((bits[:, -1] & ((1 << self._padding) - 1)) != 0)
 
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """A wrong row is told before wrong bits."""
+        rows, _ = self._split(invalid, np)
+        return counted("row_out_of_range", rows >= self.rows, "bits_beyond_row")
+
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items whose cell is 1 in its row."""
         row = int.from_bytes(payload[:ROW_SIZE], "big")
@@ -94,6 +99,11 @@ class CMS(Sketch):
     def tally_size(self) -> int:
         """For each row its reports and the ones of each column."""
         return self.rows * (self.columns + 1)
+
+    @property
+    def fold_steps(self) -> int:
+        """Every column has a bit."""
+        return self.columns
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Add up the bits of the column by row, in chunks of bounded memory."""

@@ -12,7 +12,7 @@ A report is d pairs of an item, in rising order, and a bit: 2·item + bit, in 1 
 Derived: with s reports that drew item v, of which c say yes, the estimate (k/d)(c - s q)/(p - q) is
 unbiased.  For an item that nobody holds, a report gives it 0 unless it drew the item, hence a
 variance of (d/k)(k/d)^2 q(1-q)/(p-q)^2 = (k/d)·√e^ε/(√e^ε-1)^2 a report.  For a holder it is
- (k/d)·q(1-q)/(p-q)^2 + k/d - 1: whether it was drawn adds to the noise.
+(k/d)·q(1-q)/(p-q)^2 + k/d - 1: whether it was drawn adds to the noise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import ClassVar, Final
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Debiased, EpsilonLike, Numpy, column, width_of
+from ._base import Array, Debiased, EpsilonLike, Numpy, column, counted, width_of
 from ._exact import THRESHOLD_BITS
 from ._frequency import FrequencyOracle
 from ._response import flip_chance
@@ -122,6 +122,12 @@ class DBitFlip(FrequencyOracle):
         items = column(payloads, self._width, np).astype(np.int64).reshape(-1, self.sampled) >> 1
         return (items >= self.domain_size).any(axis=1) | (np.diff(items, axis=1) <= 0).any(axis=1)
 
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """A wrong item is told before a wrong order."""
+        items = column(invalid, self._width, np).reshape(-1, self.sampled) >> 1
+        beyond = (items >= self.domain_size).any(axis=1)
+        return counted("item_out_of_range", beyond, "items_not_rising")
+
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the drawn items whose bit is 1."""
         return [cell >> 1 for cell in self._cells(payload) if cell & 1]
@@ -130,6 +136,11 @@ class DBitFlip(FrequencyOracle):
     def tally_size(self) -> int:
         """Draws and ones of each item."""
         return 2 * self.domain_size
+
+    @property
+    def fold_steps(self) -> int:
+        """Every drawn item is counted."""
+        return self.sampled
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Count the draws and the ones of each item."""

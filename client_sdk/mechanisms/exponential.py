@@ -24,10 +24,13 @@ from typing import Final
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import Array, Debiased, Numpy
-from ._exact import ceil_to_grid, exp_floor, ln_ceil
+from ._exact import ceil_to_grid, exp_floor, require_ratio, spent_by
 from ._frequency import ItemMechanism
 from ._numbers import CountedReports
 
+# Reports added to every cell before its variance is stated.  A cell that few devices reach is often
+# empty by chance, and would then pass for certain: intervals covered 63 % where these cover 95 %.
+UNSEEN: Final = 0.5
 MAX_ITEMS: Final = 4096  # items; the table of weights takes 300 kB on the device
 
 
@@ -45,16 +48,22 @@ class Exponential(CountedReports[int], ItemMechanism):
             raise InvalidParameterError("domain_size", self.domain_size, rule)
         if not 0 < self.decay < 1:
             raise self.no_channel()
+        require_ratio(1 / self.decay, self.epsilon_step)
+
+    @cached_property
+    def epsilon_step(self) -> Fraction:
+        """What one step of the value may cost, in nats."""
+        return self.epsilon / (self.domain_size - 1)
 
     @cached_property
     def decay(self) -> Fraction:
         """a, the least ratio of the weights of neighbouring distances, rounded up to the grid."""
-        return ceil_to_grid(1 / exp_floor(self.epsilon / (self.domain_size - 1)), self.precision)
+        return ceil_to_grid(1 / exp_floor(self.epsilon_step), self.precision)
 
     @cached_property
     def spent(self) -> Fraction:
         """d - 1 steps of -ln a, rounded up; never above epsilon."""
-        return min((self.domain_size - 1) * ln_ceil(1 / self.decay), self.epsilon)
+        return (self.domain_size - 1) * spent_by(1 / self.decay, self.epsilon_step)
 
     @cached_property
     def reach_sums(self) -> Sequence[int]:
@@ -94,26 +103,26 @@ class Exponential(CountedReports[int], ItemMechanism):
         return [Fraction(weights[abs(item - value)], total) for item in range(self.domain_size)]
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """One report an item."""
         return self.domain_size
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
-        """Return unbiased counts, and unbiased estimates of their variances, cut off at 0.
+        """Return unbiased counts, and their variances with half a report added to every cell.
 
         Derived: with A the inverse of the channel matrix, totals are A t, and for a fixed
                  population their variances sum over reports o of A_jo^2 t_o, less the total of j.
                  A_jo is T_j times the inverse of a^|i-j|: (1 + a^2, at both ends 1) / (1 - a^2) on
-                 the diagonal, -a / (1 - a^2) beside it, 0 elsewhere.
+                 the diagonal, -a / (1 - a^2) beside it, 0 elsewhere.  No A_jo is between 0 and
+                 1, so that even without UNSEEN no variance is below 0.
         """
         counts = self.require_tally(tally, n, np)
         self.require_sum(counts, n)
         scale, own, other = (np.array(part) for part in zip(*self._inverse, strict=True))
-        wide = np.pad(counts.astype(float), 1)
-        near = wide[:-2] + wide[2:]
-        totals = scale * (own * counts + other * near)
-        variances = scale**2 * (own**2 * counts + other**2 * near) - totals
-        return Debiased(totals, np.maximum(variances, 0))
+        totals = scale * (own * counts + other * _neighbours(counts, np))
+        likely = counts + UNSEEN
+        squares = own**2 * likely + other**2 * _neighbours(likely, np)
+        return Debiased(totals, scale**2 * squares - totals)
 
     def predict(self, n: int) -> float:
         """Return the root mean square over items of the standard error of a share.
@@ -131,7 +140,7 @@ class Exponential(CountedReports[int], ItemMechanism):
     @cached_property
     def _inverse(self) -> list[tuple[float, float, float]]:
         """Of every row of A its factor T_j, and the entries on and beside the diagonal."""
-        d, rate = self.domain_size, float(self.epsilon / (self.domain_size - 1))
+        d, rate = self.domain_size, float(self.epsilon_step)
         a, square = math.exp(-rate), -math.expm1(-2 * rate)
         return [
             (self._sum_at(j), (1 if j in (0, d - 1) else 1 + a * a) / square, -a / square)
@@ -144,11 +153,17 @@ class Exponential(CountedReports[int], ItemMechanism):
 
     def _law_of_everybody(self) -> list[float]:
         """The chance of every report where all items are equally common, by running sums."""
-        a = math.exp(-self.epsilon / (self.domain_size - 1))
+        a = math.exp(-self.epsilon_step)
         shares = [1 / (self.domain_size * scale) for scale, _, _ in self._inverse]
         upward = list(accumulate(shares, lambda total, share: total * a + share))
         downward = list(accumulate(shares[::-1], lambda total, share: total * a + share))[::-1]
         return [u + v - share for u, v, share in zip(upward, downward, shares, strict=True)]
+
+
+def _neighbours(cells: Array, np: Numpy) -> Array:
+    """Return the sum of the cells on either side of each."""
+    wide = np.pad(cells, 1)
+    return wide[:-2] + wide[2:]
 
 
 MECHANISM: Final = Exponential

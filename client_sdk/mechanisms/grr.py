@@ -49,7 +49,7 @@ class GRR(CountedReports[int], FrequencyOracle):
         return told.to_bytes(self.payload_size, "big")
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """One report an item."""
         return self.domain_size
 

@@ -1,6 +1,8 @@
 """Hadamard response with one bit: a random row of the Hadamard matrix, and the item's sign there.
 
-Source: Acharya, Sun, Zhang, AISTATS 2019; one bit a report.
+Source: Acharya, Sun, *Communication Complexity in Locally Private Distribution Estimation and Heavy
+    Hitters*, ICML 2019: one bit of information a report, randomized response to the item's sign in
+    a row; their rows are dealt to the devices, here each draws its own and sends it along.
 Proof: the row is drawn without looking at the item; given the row, the sign is kept with
     probability p and flipped otherwise, so the ratio of any report is at most p/(1-p).  p is
     e^ε/(e^ε+1) rounded down to the grid, hence p/(1-p) <= e^ε.
@@ -51,7 +53,7 @@ class Hadamard(CountedReports[int], FrequencyOracle):
         return self.channel.p / (1 - self.channel.p)
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """A row and a sign."""
         return 2 * self.rows
 

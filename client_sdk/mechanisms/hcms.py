@@ -50,7 +50,7 @@ class HCMS(NumberReports[int], Sketch):
         return 1 / float(self.channel.p - self.channel.q) ** 2
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """A row, a coefficient and a sign."""
         return 2 * self.tally_size
 

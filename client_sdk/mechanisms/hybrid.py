@@ -22,15 +22,15 @@ from ..dataclass import dataclass
 from ..randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS, floor_to_grid
+from ._moments import Moments
 from ._symbols import SymbolReports
 from ._window import (
     MOST_OUTPUTS,
-    Moments,
     Window,
-    best_mixed_window,
     require_window,
     window_of,
 )
+from ._window_search import best_mixed_window
 
 COIN_BITS: Final = 64  # of the public coin, which costs no privacy
 BIT: Final = 2  # symbols of Duchi's bit, the last two
@@ -81,7 +81,7 @@ class Hybrid(SymbolReports):
         """The chance of the piecewise part: its κ, rounded down."""
         if not self.window:
             return Fraction(0)
-        return floor_to_grid(self.window.kept, min(COIN_BITS, self.precision))
+        return floor_to_grid(self.window.slope, min(COIN_BITS, self.precision))
 
     @cached_property
     def outputs(self) -> int:
@@ -89,7 +89,7 @@ class Hybrid(SymbolReports):
         return self.window.outputs if self.window else 0
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """Those of both parts."""
         return self.outputs + BIT
 

@@ -1,7 +1,7 @@
 """Longitudinal local hashing: OLH with a permanent seed and noisy bucket, and fresh noise on top.
 
 Source: Arcolezi, Pinzón, Palamidessi, Gambs, *Frequency Estimation of Evolving Data Under Local
-    Differential Privacy* (LOLOHA), EDBT 2023.  The second round is calibrated here (below).
+    Differential Privacy* (LOLOHA), EDBT 2023.  The second round is calibrated here.
 Proof: the seed is drawn without looking at the item.  Given it, the first round is GRR over g
     buckets with p₁ = e^ε∞/(e^ε∞+g-1) rounded down to the grid, so all reports of one bucket, being
     made from its one permanent answer, have a ratio of at most p₁/q₁ <= e^ε∞.  The second round is
@@ -9,8 +9,11 @@ Proof: the seed is drawn without looking at the item.  Given it, the first round
     with Q = q₂ + q₁D.  P/Q = e^ε at D = (e^ε-1) / (g(p₁-e^ε q₁) + e^ε-1), and p₂ = (1+(g-1)D)/g is
     rounded down, which lowers P/Q.
     A device has at most min(g, k) buckets, so its life costs at most min(g, k)·ε∞ for histories
-    whose buckets change at the same reports.  Between others there is no bound: that, and when,
-    the bucket changed shows after many reports.
+    whose buckets repeat an earlier one at the same reports, and the same earlier one.  Between
+    others there is no bound: that, and when, the bucket changed shows after many reports.
+
+The SDK sends first reports only, by ``randomize``; ``respond`` is for devices that keep the
+permanent answer.
 
 ``epsilon`` is that of one report; ε∞ is ``permanent_percent`` hundredths of it.  With p₂ solved for
 g buckets, and not for two, one report has exactly the channel of OLH.  So the best
@@ -28,12 +31,13 @@ from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import EpsilonLike
-from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, ln_ceil
+from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, spent_by
 from ._response import respond, truth_chance
 from ._two_rounds import TwoRounds
 from .olh import OLH, PRIME
 
 MOST_PERCENT: Final = 400  # of epsilon; ε∞ is then at most 64
+MAX_BUCKETS: Final = 256  # a device has a permanent answer for each
 _BUCKET_SIZE: Final = 2  # bytes of the key of a bucket's permanent answer; the seed's key is empty
 
 
@@ -43,6 +47,7 @@ class LOLOHA(TwoRounds, OLH):
 
     name: ClassVar[str] = "loloha"
     automatic: ClassVar[bool] = False  # for comparison: a single report is OLH's
+    most_buckets: ClassVar[int] = MAX_BUCKETS
 
     permanent_percent: int
 
@@ -79,7 +84,7 @@ class LOLOHA(TwoRounds, OLH):
     def spent_bucket(self) -> Fraction:
         """What all reports of one bucket cost, in nats: the first round as built."""
         p = self.first_truth
-        return min(ln_ceil(p * (self.buckets - 1) / (1 - p)), self.permanent_epsilon)
+        return spent_by(p * (self.buckets - 1) / (1 - p), self.permanent_epsilon)
 
     @property
     def spent_lifetime(self) -> Fraction:

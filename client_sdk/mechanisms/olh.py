@@ -5,9 +5,11 @@ Proof: the seed is drawn without looking at the item; given the seed, the report
     buckets, whose ratio is p/q' with q' = (1-p)/(g-1).  p is e^ε/(e^ε+g-1) rounded down to the
     grid.  So the report is ε-LDP for every seed: the hash decides accuracy only.
 
-The hash is ((a·x + b) mod P) mod g with P = 2^28 - 57 and seed a, b uniform below P.  For two items
+The hash is ((a·x + b) mod P) mod g with seed a, b uniform below the prime P.  For two items
 (a·x + b, a·y + b) mod P is uniform over all pairs, so the chance that they collide is known exactly
-(``collision``) and no bias is left.  The report is ((a·P + b)·g + bucket), at most 64 bits.
+(``collision``) and no bias is left.  The report is ((a·P + b)·g + bucket), at most 64 bits.  P is
+2^28 - 57 for up to 256 buckets and the largest prime that leaves room for more; P must be at
+least the number of items, so many items bound g from above.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cached_property
-from typing import Final
+from functools import cached_property, lru_cache
+from itertools import count
+from typing import ClassVar, Final
 
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError
@@ -29,7 +32,9 @@ from ._response import respond, truth_chance
 from ._supports import Channel
 
 PRIME: Final = (1 << 28) - 57  # two seeds and a bucket below 257 fill 64 bits
-MAX_BUCKETS: Final = 256  # beyond, a report would not fit 64 bits
+SMALL_PRIME: Final = (1 << 20) - 3  # leaves room for MAX_BUCKETS
+MAX_BUCKETS: Final = 1 << 24  # about e^16 + 1, the best of the largest epsilon
+_REPORTS: Final = 1 << 64  # different ones in 8 bytes
 _CHUNK: Final = 1 << 14  # reports hashed at once; their 64 KiB stay in the cache
 
 
@@ -39,6 +44,7 @@ class OLH(NumberReports[int], FrequencyOracle):
 
     name = "olh"
     beyond = "seed_out_of_range"
+    most_buckets: ClassVar[int] = MAX_BUCKETS
 
     buckets: int
     prime: int
@@ -49,20 +55,25 @@ class OLH(NumberReports[int], FrequencyOracle):
         domain_size: int,
         *,
         buckets: int | None = None,
-        prime: int = PRIME,
+        prime: int | None = None,
         precision: int = THRESHOLD_BITS,
     ) -> None:
         """Take g = *buckets*, or the integer of the smallest error; *prime* only in tests."""
         self.prepare(epsilon, domain_size, precision)
-        best = best_buckets(self.epsilon) if buckets is None else buckets
-        if type(best) is not int or not 2 <= best <= MAX_BUCKETS:
-            raise InvalidParameterError("buckets", best, f"must be from 2 to {MAX_BUCKETS}")
-        if type(prime) is not int or not 2 <= prime <= PRIME or not _is_prime(prime):
-            raise InvalidParameterError("prime", prime, f"must be a prime up to {PRIME}")
-        if domain_size > prime:
-            raise InvalidParameterError("domain_size", domain_size, f"must be at most {prime}")
+        most = min(self.most_buckets, room(domain_size))
+        best = best_buckets(self.epsilon, most) if buckets is None else buckets
+        if type(best) is not int or not 2 <= best <= most:
+            raise InvalidParameterError("buckets", best, f"must be from 2 to {most}")
+        field = best_prime(best) if prime is None else prime
+        if type(field) is not int or not 2 <= field <= PRIME or not _is_prime(field):
+            raise InvalidParameterError("prime", field, f"must be a prime up to {PRIME}")
+        if field**2 * best > _REPORTS:
+            rule = f"is too large for 64 bits with buckets={best}"
+            raise InvalidParameterError("prime", field, rule)
+        if domain_size > field:
+            raise InvalidParameterError("domain_size", domain_size, f"must be at most {field}")
         object.__setattr__(self, "buckets", best)
-        object.__setattr__(self, "prime", prime)
+        object.__setattr__(self, "prime", field)
         self.validate()
 
     @cached_property
@@ -89,8 +100,8 @@ class OLH(NumberReports[int], FrequencyOracle):
         return self.truth * (self.buckets - 1) / (1 - self.truth)
 
     @cached_property
-    def reports(self) -> int:
-        """How many different reports there are."""
+    def payload_count(self) -> int:
+        """How many different payloads there are."""
         return self.prime**2 * self.buckets
 
     def randomize(self, value: int, randomness: Randomness) -> bytes:
@@ -145,11 +156,33 @@ class OLH(NumberReports[int], FrequencyOracle):
         return cells
 
 
-def best_buckets(epsilon: Fraction) -> int:
-    """Return the integer g of the smallest (E+g-1)^2 / (g-1): E + 1 rounded down or up."""
+def best_buckets(epsilon: Fraction, most: int) -> int:
+    """Return the integer g of the smallest (E+g-1)^2 / (g-1), E + 1 rounded, or *most* if less."""
     odds = exp_floor(epsilon)
-    low = min(int(odds) + 1, MAX_BUCKETS - 1)
+    low = min(int(odds) + 1, most - 1)
     return min(low, low + 1, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
+
+
+def room(domain_size: int) -> int:
+    """Return the most buckets that leave 64 bits to seeds below a prime of *domain_size* or more.
+
+    A field of 2^20 will do for fewer items, so that it takes no search: that leaves 2^24 buckets.
+    """
+    least = SMALL_PRIME if domain_size <= SMALL_PRIME else _prime_from(domain_size, 1)
+    return _REPORTS // least**2
+
+
+@lru_cache(maxsize=64)
+def best_prime(buckets: int) -> int:
+    """Return the largest prime up to PRIME whose seeds fit 64 bits beside *buckets*."""
+    largest = math.isqrt(_REPORTS // buckets)
+    return PRIME if largest >= PRIME else _prime_from(largest, -1)
+
+
+@lru_cache(maxsize=64)
+def _prime_from(number: int, step: int) -> int:
+    """Return the first prime from *number* on in steps of *step*, 1 or -1."""
+    return next(n for n in count(number, step) if _is_prime(n))
 
 
 def _is_prime(number: int) -> bool:

@@ -3,7 +3,7 @@
 Source: Qin, Yang, Yu, Khalil, Xiao, Ren, *Heavy Hitter Estimation over Set-Valued Data with Local
     Differential Privacy*, CCS 2016 (padding and sampling); Wang, Li, Jha, *Locally Differentially
     Private Frequent Itemset Mining*, IEEE S&P 2018 (its privacy amplification with randomized
-    response).  Both probabilities are derived below, and enumerated by the tests.
+    response).  Both probabilities are derived here, and enumerated by the tests.
 Proof: a set has ℓ = ``pad`` slots.  One of them is drawn, and what it holds is reported: one of the
     items, each with chance 1/ℓ at most, or the dummy of an empty slot.
 
@@ -156,6 +156,12 @@ class PaddingSampling(SetMechanism):
         if self.unary:
             return self.encoder.suspects(payloads, np)
         return column(payloads, self.payload_size, np) >= self.symbols
+
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """There is one reason."""
+        if self.unary:
+            return self.encoder.count_reasons(invalid, np)
+        return {"symbol_out_of_range": len(invalid) // self.payload_size}
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items that it names; dummies are no items."""

@@ -1,8 +1,8 @@
 """PCKV-GRR: a sampled pair of key and sign, told truly or replaced by any other symbol.
 
 Source: Gu, Li, Cheng, Xiong, Cao, *PCKV: Locally Differentially Private Correlated Key-Value Data
-    Collection with Optimized Utility*, USENIX Security 2020 (PCKV-GRR). The constants are derived
-    below; unlike theirs, dummies have one sign
+    Collection with Optimized Utility*, USENIX Security 2020 (PCKV-GRR).  The constants are derived
+    here; unlike theirs, dummies have one sign.
 Proof: a symbol is (key, sign) or one of ℓ = ``pad`` dummies, k = 2d + ℓ in all.  The sampled symbol
     is told with P and any other with Q = (1-P)/(k-1).  A device samples a given symbol, also a
     given dummy, with a chance of at most 1/ℓ, since it has at least ℓ pairs with its dummies.  So a
@@ -36,7 +36,7 @@ class PCKVGRR(KeyValueMechanism):
 
     @property
     def symbols(self) -> int:
-        """How many different reports there are."""
+        """How many different payloads there are."""
         return 2 * self.domain_size + self.pad
 
     @cached_property
@@ -73,6 +73,10 @@ class PCKVGRR(KeyValueMechanism):
     def suspects(self, payloads: bytes, np: Numpy) -> Array:
         """Compare the whole column with the number of symbols."""
         return column(payloads, self.payload_size, np) >= self.symbols
+
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """There is one reason."""
+        return {"symbol_out_of_range": len(invalid) // self.payload_size}
 
     @property
     def most_supports(self) -> int:

@@ -2,7 +2,7 @@
 
 Source: Gu, Li, Cheng, Xiong, Cao, *PCKV: Locally Differentially Private Correlated Key-Value Data
     Collection with Optimized Utility*, USENIX Security 2020 (PCKV-UE; its optimum of a, b and p
-    under the composition ε = max{ε2, ε1 + ln(2/(1+e^-ε2))}: ε2 = ε, e^ε1 = (e^ε+1)/2)
+    under the composition ε = max{ε2, ε1 + ln(2/(1+e^-ε2))}: ε2 = ε, e^ε1 = (e^ε+1)/2).
 Proof: let the sampled key show its sign with ap, the other with a(1-p), nothing with 1-a, and any
     other key either sign with b/2, nothing with 1-b.  Relative to a report in which no key is
     sampled, a report is f times as likely, f being 2ap/b, 2a(1-p)/b or (1-a)/(1-b) by what the
@@ -21,7 +21,7 @@ from typing import Final
 
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, Numpy
+from ._base import Array, Numpy, counted
 from ._bits import CHUNK, MAX_ITEMS, column_sums
 from ._exact import ceil_to_grid, exp_floor, floor_to_grid
 from ._key_value import KeyChannel, KeyValueMechanism, Pairs
@@ -68,7 +68,7 @@ class PCKVUE(KeyValueMechanism):
         return max(by_sign, 2 * self.kept * (1 - self.shown) / self.shown)
 
     def randomize(self, value: Pairs, randomness: Randomness) -> bytes:
-        """Return the signs shown for *value*; every device draws the same number of coins."""
+        """Return the signs shown for *value*; a device that drew a dummy shows chance alone."""
         key, plus = self.draw_pair(value, randomness)
         size = self.domain_size
         shown = randomness.bernoulli_bits(self.shown, size)
@@ -105,6 +105,12 @@ class PCKVUE(KeyValueMechanism):
             both = bits[:, :size] & bits[:, size : 2 * size]
             found[start : start + step] = both.any(axis=1) | bits[:, 2 * size :].any(axis=1)
         return found
+
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """Bits of no key are told before a key with both signs."""
+        last = np.frombuffer(invalid, dtype=np.uint8)[self.payload_size - 1 :: self.payload_size]
+        beyond = (last & ((1 << self._padding) - 1)) != 0
+        return counted("bits_beyond_domain", beyond, "both_signs")
 
     @property
     def fold_steps(self) -> int:

@@ -87,7 +87,7 @@ class PGR(CountedReports[int], FrequencyOracle):
         return p * (self.points - c) / ((1 - p) * c)
 
     @property
-    def reports(self) -> int:
+    def payload_count(self) -> int:
         """One report a point."""
         return self.points
 

@@ -23,8 +23,9 @@ from ..dataclass import dataclass
 from ..randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS
-from ._window import LEAST_STEPS, MOST_OUTPUTS, Window, best_window, require_window, window_of
+from ._window import LEAST_STEPS, MOST_OUTPUTS, Window, require_window, window_of
 from ._window_reports import WindowReports
+from ._window_search import best_window
 
 
 @dataclass(frozen=True, init=False)

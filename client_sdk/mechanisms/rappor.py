@@ -1,12 +1,15 @@
 """RAPPOR: a Bloom filter of the item, noise that a device keeps, and fresh noise on top.
 
 Source: Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014: permanent (f) and instantaneous (p, q)
-    responses, cohorts, decoding by regression.  The bits of an item are this file's own (below).
+    responses, cohorts, decoding by regression.  The bits of an item are our own.
 Proof: the cohort is drawn without looking at the item.  Given it, a bit that is 1 is sent as 1 with
     q* = f(p+q)/2 + (1-f)q and one that is 0 with p* = f(p+q)/2 + (1-f)p, bits on their own.  The
     filters of two items differ in at most h bits each way, so the ratio of a report is at most
     (q*(1-p*) / (p*(1-q*)))^h, and that of all reports of one value, being made from its permanent
     bits, ((2-f)/f)^(2h).  The solved p is rounded up and q = 1-p, which lowers the ratio.
+
+The SDK sends first reports only, by ``randomize``; ``respond`` is for devices that keep the
+permanent bits.
 
 By default f and p = 1-q are solved for ``epsilon`` of one report and ε∞ of ``permanent_percent``
 hundredths of it: p* = 1/(e^(ε/2h)+1), f/2 = 1/(e^(ε∞/2h)+1).  A classical deployment is stated by
@@ -28,7 +31,7 @@ from typing import ClassVar, Final
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Debiased, EpsilonLike, Numpy
+from ._base import Array, Debiased, EpsilonLike, Numpy, counted
 from ._exact import THRESHOLD_BITS, ceil_to_grid, exp_floor, ln_ceil
 from ._frequency import FrequencyOracle
 from ._regression import regress
@@ -87,13 +90,6 @@ class RAPPOR(TwoRounds, FrequencyOracle):
                 raise InvalidParameterError(name, number, f"must be from {low} to {high}")
             object.__setattr__(self, name, number)
         self.validate()
-
-    def validate(self) -> None:
-        """Refuse rates that cost more than epsilon, or give no channel."""
-        super().validate()
-        if self.is_classical and ln_ceil(self.likelihood_ratio) > self.epsilon:
-            rule = "must be at least what f, p and q spend"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
 
     @property
     def is_classical(self) -> bool:
@@ -182,6 +178,11 @@ class RAPPOR(TwoRounds, FrequencyOracle):
         rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
         return (rows[:, 0] >= self.cohorts) | ((rows[:, -1] & ((1 << self._padding) - 1)) != 0)
 
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """A wrong cohort is told before wrong bits."""
+        cohorts = np.frombuffer(invalid, dtype=np.uint8)[:: self.payload_size]
+        return counted("cohort_out_of_range", cohorts >= self.cohorts, "bits_beyond_filter")
+
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items all of whose bits are 1."""
         sent = int.from_bytes(payload[1:], "big") >> self._padding
@@ -192,6 +193,11 @@ class RAPPOR(TwoRounds, FrequencyOracle):
     def tally_size(self) -> int:
         """For each cohort its reports and the ones of each bit."""
         return self.cohorts * (self.bits + 1)
+
+    @property
+    def fold_steps(self) -> int:
+        """Every bit of the filter is counted."""
+        return self.bits
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Count the ones of each bit, cohort by cohort."""

@@ -2,7 +2,7 @@
 
 Source: Li, Wang, Lopuhaä-Zwakenberg, Skoric, Li, *Estimating Numerical Distributions under Local
     Differential Privacy*, SIGMOD 2020: the square wave and the half-width b that maximises the
-    mutual information of value and report.  The discrete channel below is derived, not theirs.
+    mutual information of value and report.  The discrete channel is derived here, not theirs.
 Proof: bin i of ``bins`` reports one of bins + 2b symbols.  The 2b+1 symbols i … i+2b share the
     probability P, the bins-1 others share 1-P, whatever i, so a symbol has one of two chances and
     their ratio is P (bins-1) / ((1-P)(2b+1)).  P is (2b+1)e^ε/((2b+1)e^ε+bins-1) rounded down to
@@ -26,7 +26,7 @@ from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy
 from ._distribution import DistributionMechanism
-from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
+from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, require_ratio
 
 MAX_BINS: Final = 1024  # input bins; what the source's authors use
 USUAL_BINS: Final = 128  # input bins; more only widen intervals of the distribution, as their root
@@ -68,10 +68,11 @@ class SquareWave(DistributionMechanism):
         self.validate()
 
     def validate(self) -> None:
-        """Refuse a step so low that the grid cannot tell it from a flat law."""
+        """Refuse a step that the grid cannot tell from a flat law, or that spends too much."""
         if not 0 < self.far < self.near < 1:
             rule = f"gives no usable channel for domain_size={self.domain_size}"
             raise InvalidParameterError("epsilon", self.epsilon, rule)
+        require_ratio(self.likelihood_ratio, self.epsilon)
 
     @property
     def window(self) -> int:
@@ -84,7 +85,7 @@ class SquareWave(DistributionMechanism):
         return self.bins + 2 * self.reach
 
     @cached_property
-    def kept(self) -> Fraction:
+    def inside(self) -> Fraction:
         """P, the chance of a symbol near the bin, rounded down to the grid."""
         weight = self.window * exp_floor(self.epsilon)
         return floor_to_grid(weight / (weight + self.bins - 1), self.precision)
@@ -92,12 +93,12 @@ class SquareWave(DistributionMechanism):
     @cached_property
     def near(self) -> Fraction:
         """The chance of each symbol within b of the bin."""
-        return self.kept / self.window
+        return self.inside / self.window
 
     @cached_property
     def far(self) -> Fraction:
         """The chance of each other symbol."""
-        return (1 - self.kept) / (self.bins - 1)
+        return (1 - self.inside) / (self.bins - 1)
 
     @property
     def likelihood_ratio(self) -> Fraction:
@@ -112,7 +113,7 @@ class SquareWave(DistributionMechanism):
     def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
         """Return a symbol near the bin of *value* with P, else one of the others."""
         position = self.bin_of(value, randomness)
-        if randomness.bernoulli(self.kept):
+        if randomness.bernoulli(self.inside):
             symbol = position + randomness.uniform(self.window)
         else:
             other = randomness.uniform(self.bins - 1)

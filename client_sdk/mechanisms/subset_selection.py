@@ -21,7 +21,7 @@ from typing import Final
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, EpsilonLike, Numpy, column, width_of
+from ._base import Array, EpsilonLike, Numpy, column, counted, width_of
 from ._bits import BitReports
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ._subset import draw_subset
@@ -65,22 +65,22 @@ class SubsetSelection(BitReports):
         return cls(epsilon, domain_size, subset_size=size)
 
     @cached_property
-    def holding(self) -> Fraction:
+    def truth(self) -> Fraction:
         """The chance that the subset holds the true item."""
         return floor_to_grid(
-            _holding(self.subset_size, self.domain_size, exp_floor(self.epsilon)), self.precision
+            _truth_of(self.subset_size, self.domain_size, exp_floor(self.epsilon)), self.precision
         )
 
     @cached_property
     def channel(self) -> Channel:
         """Return the chances of the true item and of another to be in the subset."""
-        p, size = self.holding, self.subset_size
+        p, size = self.truth, self.subset_size
         return Channel(p, (p * (size - 1) + (1 - p) * size) / (self.domain_size - 1))
 
     @property
     def likelihood_ratio(self) -> Fraction:
         """P (k-ω) / ((1-P) ω)."""
-        p, size = self.holding, self.subset_size
+        p, size = self.truth, self.subset_size
         return p * (self.domain_size - size) / ((1 - p) * size)
 
     @property
@@ -90,7 +90,7 @@ class SubsetSelection(BitReports):
 
     @cached_property
     def subsets(self) -> int:
-        """How many different reports there are."""
+        """How many different payloads there are."""
         return math.comb(self.domain_size, self.subset_size)
 
     @cached_property
@@ -109,7 +109,7 @@ class SubsetSelection(BitReports):
         Its draws below k-ω, k-ω+1, … are the digits of one number below their product.
         """
         self.require_item(value)
-        holds = randomness.bernoulli(self.holding)
+        holds = randomness.bernoulli(self.truth)
         if self.is_long:
             return self._draw_long(value, holds, randomness)
         others = self.domain_size - 1
@@ -174,6 +174,13 @@ class SubsetSelection(BitReports):
             return super().suspects(payloads, np) | wrong
         return column(payloads, self.payload_size, np) >= self.subsets
 
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """Of bits, those of no item are told before a wrong number."""
+        if self.is_ranked:
+            return {"subset_out_of_range": len(invalid) // self.payload_size}
+        beyond = super().suspects(invalid, np)
+        return counted("bits_beyond_domain", beyond, "subset_of_wrong_size")
+
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items of its subset."""
         if not self.is_ranked:
@@ -219,12 +226,12 @@ def best_size(epsilon: Fraction, domain_size: int) -> int:
 
 
 def _mean_variance(size: int, k: int, odds: Fraction) -> Fraction:
-    p = _holding(size, k, odds)
+    p = _truth_of(size, k, odds)
     q = (p * (size - 1) + (1 - p) * size) / (k - 1)
     return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (k * (p - q))
 
 
-def _holding(size: int, k: int, odds: Fraction) -> Fraction:
+def _truth_of(size: int, k: int, odds: Fraction) -> Fraction:
     return size * odds / (size * odds + k - size)
 
 

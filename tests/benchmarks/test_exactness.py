@@ -13,7 +13,10 @@ from client_sdk.mechanisms.grr import GRR
 
 
 class _RoundedUp(GRR):
-    """Planted fault: p is one step of the grid too large."""
+    """Planted fault: p is one step of the grid too large, and nobody refuses it."""
+
+    def validate(self) -> None:
+        return None
 
     @cached_property
     def channel(self) -> Channel:

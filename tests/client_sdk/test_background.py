@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -190,4 +191,62 @@ def test_any_idle_time_lets_values_through(idle: float) -> None:
     queue.put(1)
 
     assert hands.enough.wait(PATIENCE)
+    queue.stop(PATIENCE)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # is meant
+def test_a_thread_that_died_is_begun_anew() -> None:
+    """Law: whatever killed it, the next value is handed on like any other."""
+    hands = Hands()
+    died = threading.Event()
+
+    def commit(group: list[int]) -> None:
+        if not died.is_set():
+            died.set()
+            raise SystemExit
+        hands.commit(group)
+
+    queue = queue_to(hands, commit)
+    queue.put(1)
+    first = queue._mine().thread
+    assert died.wait(PATIENCE)
+    assert first is not None
+    first.join(PATIENCE)
+
+    queue.put(2)
+
+    assert hands.enough.wait(PATIENCE)
+    assert hands.values == [2]
+    queue.stop(PATIENCE)
+
+
+class StoppedAtOnce(Background[int]):
+    """A queue that is told to stop before its thread looks for the first time."""
+
+    def _run(self, mine: Any) -> None:
+        mine.stopping = True
+        super()._run(mine)
+
+
+def test_a_thread_that_is_stopped_before_it_looks_hands_on_what_waits() -> None:
+    """Law: a process that ends just after its first value loses nothing."""
+    hands = Hands()
+    queue = StoppedAtOnce(hands.commit, lambda: 3600.0, hands.finished.set)
+
+    queue.put(7)
+
+    assert hands.finished.wait(PATIENCE)
+    assert hands.values == [7]
+
+
+def test_waking_says_whether_anybody_wakes() -> None:
+    """Law: without a thread, whoever needs something done does it himself."""
+    queue = queue_to(Hands())
+    size = threading.stack_size(1 << 46)  # bytes; no machine has room for it, so start() fails
+    try:
+        in_vain = queue.wake()
+    finally:
+        threading.stack_size(size)
+
+    assert (in_vain, queue.wake()) == (False, True)
     queue.stop(PATIENCE)

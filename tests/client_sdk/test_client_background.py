@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from client_sdk.background import QUEUE_SIZE
 from client_sdk.consent import Consent
 from client_sdk.errors import InvalidParameterError
 from client_sdk.randomness import ByteRandomness, system_randomness
+from client_sdk.recorder import ReportView
 from client_sdk.schema import FILE_NAME
 from tests.support.clock import FakeClock
 from tests.support.device import (
@@ -302,4 +304,59 @@ def test_a_manual_client_has_no_thread() -> None:
     client.record("dark_mode", True)
 
     assert (changed(client), threading.active_count()) == ({"recorded": 1}, before)
+    client.close()
+
+
+def leaving(report: ReportView) -> bool:
+    """A hook of an application that ends the program, or so it thinks."""
+    sys.exit(1)
+
+
+def test_a_hook_that_exits_drops_its_report_and_not_the_thread() -> None:
+    """Law: whatever a hook raises, the values after it are reported."""
+    names: list[str] = []
+
+    def hook(report: ReportView) -> bool:
+        names.append(report.metric)
+        return leaving(report) if report.metric == "m0" else True
+
+    client = make_client(mode="background", registry=many_metrics(2), on_report=hook)
+    client.record("m0", True)
+    client.record("m1", True)
+    background = client._engine._background
+    assert background is not None
+    assert background.stop(PATIENCE)
+
+    assert names == ["m0", "m1"]
+    assert (client.stats()["dropped"], client.stats()["recorded"]) == (1, 1)
+
+
+def test_what_ends_the_program_passes_through_a_hook_on_the_main_thread() -> None:
+    """Law: a signal that comes in the middle of a hook is not taken for a failure of the hook."""
+    client = make_client(on_report=leaving)
+
+    with pytest.raises(SystemExit):
+        client.record("dark_mode", True)
+
+    assert changed(client) == {}
+
+
+@pytest.mark.parametrize("mode", ["manual", "background"])
+@pytest.mark.parametrize(
+    ("timeout", "sent"),
+    [
+        *((None, 0), ("x", 0), (float("nan"), 0), (-1, 0)),
+        *((float("inf"), 1), (1e300, 1), (10**400, 1)),
+    ],
+)
+def test_a_flush_never_raises(mode: str, timeout: Any, sent: int) -> None:
+    """Law: what is no number of seconds is counted, and nothing is sent."""
+    transport = ScriptedTransport()
+    client = make_client(mode=mode, transport=transport)
+    client.record("dark_mode", True)
+
+    client.flush(timeout)
+
+    odd = timeout is None or timeout == "x" or timeout != timeout
+    assert (len(transport.sent), client.stats()["internal"]) == (sent, int(odd))
     client.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 from client_sdk.background import Background
 from client_sdk.client import Client
+from client_sdk.connections import Connections
 from client_sdk.locks import QuietLock, this_process
 from tests.support.clock import FakeClock
 from tests.support.device import make_client, many_metrics, rows
@@ -49,16 +51,20 @@ def in_child(action: Callable[[], bytes]) -> bytes:
 _DRAW = """
 import os, sqlite3, sys  # loaded once, not by each child
 from client_sdk.randomness import ByteRandomness
+from tests.support.clock import FakeClock
 from tests.support.device import make_client, metric_text, registry_of
-kind, children = sys.argv[1], int(sys.argv[2])
+kind, children, folder, clock = sys.argv[1], int(sys.argv[2]), sys.argv[3], FakeClock()
 buffer = iter([os.urandom(16) for _ in range(999)])
 planted = ByteRandomness(lambda count: next(buffer)[:count].ljust(count, b"."))
 client = make_client(
+    folder,
+    clock=clock,
     registry=registry_of(metric_text("wide", {wide!r})),
     randomness=planted if kind == "planted" else None,
     on_report=lambda report: os.write(1, report.payload.hex().encode() + b" "),
 )
 for _ in range(children):
+    clock.advance(days=7)  # each in a week of its own
     if os.fork() == 0:
         client.record("wide", "item 5")
         os._exit(0)
@@ -66,28 +72,28 @@ for _ in range(children):
 """
 
 
-def draws(kind: str, children: int) -> list[str]:
+def draws(kind: str, children: int, folder: Path) -> list[str]:
     """Return the payload that each of *children* draws for the same value with one client."""
-    command = [sys.executable, "-c", _DRAW.format(wide=WIDE), kind, str(children)]
+    command = [sys.executable, "-c", _DRAW.format(wide=WIDE), kind, str(children), str(folder)]
     return subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
 
 
-def test_no_two_of_200_forks_draw_the_same() -> None:
+def test_no_two_of_200_forks_draw_the_same(tmp_path: Path) -> None:
     """Law: noise comes from the system, at the time of use.
 
     Each report has 128 bits, each 1 with a chance of 0.38 at least: two are equal with a chance
     below 0.53^128, so any of the 19,900 pairs with one below 1e-30.
     """
-    drawn = draws("honest", 200)
+    drawn = draws("honest", 200, tmp_path)
 
     assert (len(drawn), len(set(drawn))) == (200, 200)
 
 
-def test_a_buffer_of_randomness_is_caught_by_two_forks() -> None:
+def test_a_buffer_of_randomness_is_caught_by_two_forks(tmp_path: Path) -> None:
     """Law: the test above sees the bug that it is there for: bytes fetched before the fork."""
-    drawn = draws("planted", 2)
+    drawn = draws("planted", 2, tmp_path)
 
     assert (len(drawn), len(set(drawn))) == (2, 1)
 
@@ -199,3 +205,81 @@ def test_every_fork_is_another_process() -> None:
     )
 
     assert (int(child_pid) != pid, int(child_depth)) == (True, depth + 1)
+
+
+_IMPORT = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from client_sdk.locks import ProcessLock
+from client_sdk.store import Store
+from client_sdk.transport import RequestsTransport
+kind, package, folder, patience = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])
+importing = threading.Event()
+class Slow:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name in ("requests.sessions", "sqlite3.dbapi2"):
+            importing.set()
+            time.sleep(0.3)
+sys.meta_path.insert(0, Slow)
+transport, store = RequestsTransport("http://127.0.0.1:9", "key"), Store(Path(folder))
+if kind == "planted":
+    transport._loading = ProcessLock()
+def work():
+    try:
+        if package == "requests":
+            transport.send(b"", 20.0)
+        else:
+            with store.transaction():
+                pass
+    except OSError:
+        pass
+threading.Thread(target=work, daemon=True).start()
+importing.wait(20)
+child = os.fork()
+if child == 0:
+    signal.setitimer(signal.ITIMER_REAL, patience)
+    __import__(package)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "package", "patience", "status"),
+    [
+        ("honest", "requests", PATIENCE, 0),
+        ("honest", "sqlite3", PATIENCE, 0),
+        ("planted", "requests", 1, signal.SIGALRM),
+    ],
+)
+def test_a_fork_waits_until_nothing_is_half_imported(
+    tmp_path: Path, kind: str, package: str, patience: float, status: int
+) -> None:
+    """Law: no child hangs at a module that a thread of its parent was just importing.
+
+    A lock that no fork waits for is the planted bug: its child must be seen to hang.
+    """
+    command = [sys.executable, "-c", _IMPORT, kind, package, str(tmp_path), str(patience)]
+
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    assert int(run.stdout) == status
+
+
+def test_a_forked_child_does_not_hang_up_for_its_parent() -> None:
+    """Law: the connections of a parent are its own, though a child has a copy of each."""
+    connections, (one, other) = Connections(), socket.socketpair()
+
+    def hang_up() -> bytes:
+        connections.cut()
+        return b"done"
+
+    with one, other:
+        connections.add(one)
+        told = in_child(hang_up)
+        one.sendall(b"still there")
+
+        assert (told, other.recv(99)) == (b"done", b"still there")
+        connections.cut()
+        assert other.recv(1) == b""

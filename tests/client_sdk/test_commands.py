@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME
 from client_sdk.show import MAX_SHOWN
 from client_sdk.testing import MemoryTransport
+from tests.support.device import CANARY, alter
 from tests.support.registries import HEAD, NUMBER, table
 
 ROOT = Path(__file__).parents[2]
@@ -213,6 +215,100 @@ def test_looking_changes_nothing_and_makes_no_database(
     """A folder in which nothing was recorded stays empty."""
     assert "nothing was recorded here" in run(command, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Return all files but the one in which processes share which part of the log they read."""
+    shared = f"{FILE_NAME}-shm"
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != shared}
+
+
+@pytest.mark.parametrize("command", ["status", "show"])
+def test_looking_into_a_copy_says_so_and_leaves_it_as_it_is(
+    command: str, folder: Path, tmp_path_factory: pytest.TempPathFactory, run: Run
+) -> None:
+    """A backup can be read; only the application takes away what a copy must not repeat."""
+    client_in(folder).close()
+    copy = tmp_path_factory.mktemp("backup") / "copy"
+    shutil.copytree(folder, copy)
+    before = files_in(copy)
+
+    shown = run(command, copy)
+
+    assert shown.count("this looks like a copy") == 1
+    assert "looks like a copy" not in run(command, folder)
+    assert files_in(copy) == before
+    if command == "show":
+        assert shown.count("what is sent:") == 4
+
+
+def test_looking_changes_no_file_of_an_application_that_runs_or_was_killed(
+    folder: Path, run: Run
+) -> None:
+    """The log counts, and stays."""
+    client = client_in(folder)
+    client.record("minutes", {"edit": 3})
+    before = files_in(folder)
+
+    status = run("status", folder)
+
+    after = files_in(folder)
+    client.close()
+    assert f"{FILE_NAME}-wal" in before
+    assert "waiting to be sent: 3 reports\n" in status
+    assert after == before
+
+
+@pytest.mark.parametrize("command", ["status", "show"])
+@pytest.mark.parametrize(
+    ("left", "said"), [(None, "is damaged, and cannot be shown"), (0, "is empty")]
+)
+def test_looking_at_damage_says_so_and_sets_nothing_aside(
+    command: str, left: int | None, said: str, folder: Path, run: Run
+) -> None:
+    """In words, on standard error."""
+    client_in(folder).close()
+    path = folder / FILE_NAME
+    path.write_bytes((b"\xa5" * 4096 + path.read_bytes()[4096:])[:left])
+    before = files_in(folder)
+
+    shown = run(command, folder, status=1)
+
+    assert said in shown.splitlines()[-1]
+    assert files_in(folder) == before
+
+
+@pytest.mark.parametrize("caps", ["junk", "[1]", '{"week": "x"}', "[" * 9_999, "null"])
+def test_caps_that_cannot_be_read_are_not_shown(caps: str, folder: Path, run: Run) -> None:
+    """What was spent is, all the same."""
+    alter(folder, f"UPDATE meta SET value = '{caps}' WHERE key = 'caps'")  # noqa: S608 - of this test
+
+    assert "spent in the last seven days: ε 5\n" in run("status", folder)
+
+
+def test_what_is_not_understood_ends_in_one_line_without_its_content(
+    folder: Path, run: Run
+) -> None:
+    """A traceback could show what the file holds."""
+    alter(folder, f"UPDATE sent SET epoch = '{CANARY}'")  # noqa: S608 - of this test
+
+    shown = run("show", folder, f"--registry={REGISTRY}", status=1)
+
+    assert "cannot be understood: TypeError" in shown
+    assert CANARY not in shown
+
+
+@pytest.mark.parametrize("command", ["off", "purge"])
+def test_what_was_set_aside_is_deleted_too(command: str, folder: Path, run: Run) -> None:
+    """A damaged file holds what waited; and so it is where the database is gone."""
+    (folder / f"{FILE_NAME}.damaged").write_bytes(b"what waited")
+    client_in(folder).close()
+    (folder / FILE_NAME).unlink()
+
+    run(command, folder, *["--yes"] * (command == "purge"))
+
+    left = {path.name for path in folder.iterdir()}
+    assert not left & {f"{FILE_NAME}.damaged", "secret"}
 
 
 def test_looking_twice_shows_the_same(folder: Path, run: Run) -> None:

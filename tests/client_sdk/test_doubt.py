@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from client_sdk.caps import Caps
-from client_sdk.database import DAMAGED
 from client_sdk.identity import identity_of
 from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME
 from client_sdk.secret import SECRET_FILE
+from client_sdk.set_aside import DAMAGED
 from client_sdk.witness import WITNESS_FILE
 from tests.support.clock import FakeClock
 from tests.support.device import (
@@ -103,6 +103,35 @@ def test_the_original_of_a_copy_goes_on(tmp_path: Path) -> None:
 
     assert counts == {"recorded": 4, "already_reported": 2}
     assert rows(tmp_path / "first", WAITING) == [(5, 1)]
+
+
+def test_a_copy_counts_no_time_that_passed_elsewhere(tmp_path: Path) -> None:
+    """How long the copy's machine has run is no measure of the time since the copy was made."""
+    used(tmp_path / "first", FakeClock())
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    elsewhere = FakeClock()
+    elsewhere.advance(days=400)
+
+    record_all(tmp_path / "copy", elsewhere)
+
+    days = rows(tmp_path / "copy", "SELECT DISTINCT day FROM charges")
+    assert days == rows(tmp_path / "first", "SELECT DISTINCT day FROM charges")
+
+
+def test_a_copy_does_not_tell_at_which_reports_a_value_was_new(tmp_path: Path) -> None:
+    """Its memo is dropped, so the rows of a repeated metric would be all that tells."""
+    clock = FakeClock()
+    for value in (True, False, False):
+        client = make_client(tmp_path / "first", registry=registry(1), clock=clock)
+        client.record("m0", value)
+        client.close()
+        clock.advance(days=1)
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    make_client(tmp_path / "copy", registry=registry(1), clock=clock).record("m0", True)
+
+    charged = rows(tmp_path / "copy", "SELECT nano FROM charges WHERE digest <> x'' ORDER BY epoch")
+
+    assert charged == [(0,), (0,), (2 * NANO,)]
 
 
 def check_copies(folder: Path, count: int) -> None:
@@ -193,9 +222,7 @@ def test_an_identity_tells_files_apart_and_stays(tmp_path: Path) -> None:
 def test_a_damaged_database_is_set_aside_and_the_next_begins_in_doubt(tmp_path: Path) -> None:
     clock = FakeClock()
     used(tmp_path, clock)
-    whole = bytearray((tmp_path / FILE_NAME).read_bytes())
-    whole[:1024] = b"\xa5" * 1024
-    (tmp_path / FILE_NAME).write_bytes(whole)
+    whole = damage(tmp_path)
 
     counts, sent = record_all(tmp_path, clock)
 
@@ -203,6 +230,56 @@ def test_a_damaged_database_is_set_aside_and_the_next_begins_in_doubt(tmp_path: 
     assert (tmp_path / (FILE_NAME + DAMAGED)).read_bytes() == whole
     clock.advance(days=7)
     assert record_all(tmp_path, clock)[0]["recorded"] == 6
+
+
+def damage(folder: Path) -> bytes:
+    """Overwrite the beginning of the database in *folder*; return what it is now."""
+    whole = bytearray((folder / FILE_NAME).read_bytes())
+    whole[:1024] = b"\xa5" * 1024
+    (folder / FILE_NAME).write_bytes(whole)
+    return bytes(whole)
+
+
+def test_the_secret_is_gone_before_a_damaged_database_is_set_aside(tmp_path: Path) -> None:
+    """Also before the first charge: with it, what is in the file's windows could be read."""
+    summing = registry_of(metric_text("m", 'type = "boolean"\naggregate = "any"'))
+    client = make_client(tmp_path, registry=summing)
+    client.record("m", True)
+    client.close()
+    secret = (tmp_path / SECRET_FILE).read_bytes()
+    damage(tmp_path)
+
+    client = make_client(tmp_path, registry=summing)
+    client.record("m", True)
+
+    client.close()
+    assert (tmp_path / (FILE_NAME + DAMAGED)).exists()
+    assert secret not in bytes_on_disk(tmp_path)
+    assert changed(client) == {"aggregated": 1, "window_opened": 1, "store": 1}
+
+
+@pytest.mark.parametrize("consent", ["denied", "granted"])
+def test_a_denial_takes_away_what_was_set_aside(tmp_path: Path, consent: str) -> None:
+    """What waited is in it, perturbed and true to the byte."""
+    clock = FakeClock()
+    used(tmp_path, clock)
+    damage(tmp_path)
+    record_all(tmp_path, clock)
+    (tmp_path / (FILE_NAME + DAMAGED + "-wal")).write_bytes(b"of somebody who looked")
+
+    make_client(tmp_path, clock=clock, consent=consent).close()
+
+    left = [path.name for path in tmp_path.iterdir() if DAMAGED in path.name]
+    assert len(left) == (0 if consent == "denied" else 2)
+
+
+def test_a_denial_takes_the_secret_away_where_the_database_is_gone(tmp_path: Path) -> None:
+    used(tmp_path, FakeClock())
+    (tmp_path / FILE_NAME).unlink()
+
+    make_client(tmp_path, consent="denied").close()
+
+    assert not (tmp_path / SECRET_FILE).exists()
 
 
 @pytest.mark.parametrize(
@@ -274,4 +351,3 @@ def test_the_witness_holds_a_number_and_nothing_else(tmp_path: Path) -> None:
     used(tmp_path, FakeClock())
 
     assert (tmp_path / WITNESS_FILE).read_bytes() == b"2".rjust(20, b"0")
-    assert b"dark" not in bytes_on_disk(tmp_path)

@@ -12,9 +12,10 @@ from client_sdk.errors import UnknownMetricError
 from client_sdk.explain import explain
 from client_sdk.notice import notice
 from client_sdk.registry import Registry
-from client_sdk.spending import epsilon, factor, most, report_nano, reports, sureness
+from client_sdk.spending import NANO, epsilon, factor, most, reports, sureness
 from tests.support.clock import FakeClock
-from tests.support.device import make_client, metric_text, registry_of
+from tests.support.device import changed, make_client, metric_text, registry_of
+from tests.support.registries import TWO_LAYER, file_with
 
 WIDE = Caps(report="100", metric_week="9999", week="9999", lifetime="9999")
 LENGTHS = ("1h", "1d", "7d", "once")
@@ -86,6 +87,24 @@ def test_a_metric_above_a_cap_never_reports() -> None:
     assert "asks nothing" in notice(registry, caps)
 
 
+@pytest.mark.parametrize("cap", ["report", "metric_week", "week", "lifetime"])
+def test_what_is_said_to_send_nothing_sends_nothing(cap: str) -> None:
+    """Law: a metric whose second report of a value is above a cap has no first one either."""
+    text = file_with(TWO_LAYER, epsilon='"0.5"', epsilon_permanent='"3"', every='"1d"')
+    registry, clock = Registry.from_text(text), FakeClock()
+    (metric,) = registry
+    assert metric.most_nano > 2 * NANO > metric.mechanism.spent_nano
+    client = make_client(registry=registry, caps=Caps(**{cap: "2"}), clock=clock)
+
+    for value in ("free", "free", "pro"):
+        client.record("m", value)
+        clock.advance(days=1)
+
+    assert "none is sent" in client.explain("m")
+    assert "asks nothing" in client.notice()
+    assert changed(client) == {"budget": 3}
+
+
 @pytest.mark.parametrize(
     ("nano", "text"),
     [(1, "0.01"), (10**9, "1"), (1_230_000_001, "1.24"), (10**12, "1,000"), (0, "0")],
@@ -152,7 +171,7 @@ def test_a_permanent_response_is_explained_as_one() -> None:
     assert metric.policy is not None
     assert metric.policy.leak in explain(metric, Caps())
     assert "cost at most ε 1 together" in explain(metric, Caps())
-    assert report_nano(metric) == metric.policy.nano_after(0)
+    assert metric.most_nano == metric.policy.nano_after(0)
 
 
 def test_a_notice_states_epsilon_a_day_in_plain_words() -> None:

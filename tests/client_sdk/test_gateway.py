@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -274,3 +276,34 @@ def test_an_upload_of_a_gateway_keeps_every_limit_of_the_collector(
         assert len(upload.body) <= bounds.body
         assert len(decode(upload.body, MSGPACK).columns) <= MAX_COLUMNS
         assert upload.reports <= bounds.upload_reports
+
+
+def failing() -> Iterator[Any]:
+    yield "a", "dark_mode", True
+    raise RuntimeError(CANARY)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("entries", [None, 5, [1, ("a",)], [None], object()])
+def test_what_is_no_list_of_values_is_counted(entries: Any, closed: bool) -> None:
+    """Law: nothing but the constructor and set_consent raises."""
+    gateway = make_gateway(None)
+    if closed:
+        gateway.close()
+
+    gateway.record_many(entries)
+    gateway.attend(entries)
+    gateway.upload(entries)
+    gateway.flush(entries)
+
+    assert sum(gateway.stats().values()) >= 1
+    assert gateway.stats()["recorded"] == 0
+
+
+def test_values_that_end_in_an_error_are_recorded_until_then() -> None:
+    """Law: the error of a caller's iterator is counted once."""
+    gateway = make_gateway(None)
+
+    gateway.record_many(failing())
+
+    assert (gateway.stats()["recorded"], gateway.stats()["internal"]) == (1, 1)

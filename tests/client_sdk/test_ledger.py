@@ -29,9 +29,10 @@ def charge(
     digest: bytes = DIGEST,
     delta: int = 0,
     device: bytes = b"",
+    dearest: int = 0,
 ) -> None:
     with store.transaction() as tx:
-        Ledger(caps).charge(tx, Charge(digest, epoch, nano, delta, device), day)
+        Ledger(caps).charge(tx, Charge(digest, epoch, nano, delta, device, dearest), day)
 
 
 def settle(store: Store, caps: Caps, day: int) -> None:
@@ -102,14 +103,29 @@ def test_a_second_charge_of_the_same_metric_and_epoch_is_refused() -> None:
     assert spent(store, 101).lifetime == NANO
 
 
-def test_what_costs_nothing_passes_a_cap_that_is_used_up() -> None:
-    """The repeat of a permanent response says nothing new, so no cap stops it."""
-    store, caps = Store(None), Caps(week="1")
-    charge(store, caps, nano=NANO, day=100)
+@pytest.mark.parametrize(
+    "caps", [Caps(report="0.5"), Caps(metric_week="1.5"), Caps(week="1.5"), Caps(lifetime="1.5")]
+)
+@pytest.mark.parametrize("nano", [0, NANO // 4, NANO])
+def test_whether_a_charge_is_refused_depends_on_the_dearest_that_it_could_be(
+    caps: Caps, nano: int
+) -> None:
+    """What this value costs would tell, by a refusal, whether it had been reported before."""
+    store = Store(None)
+    charge(store, Caps(), nano=3 * NANO // 4, day=100, dearest=NANO)
 
-    charge(store, caps, nano=0, day=100, epoch=1)
+    with pytest.raises(BudgetExhaustedError):
+        charge(store, caps, nano=nano, day=100, epoch=1, dearest=NANO)
 
-    assert spent(store, 100).week == NANO
+    assert spent(store, 100).week == 3 * NANO // 4
+
+
+def test_what_is_charged_is_not_the_dearest_that_it_could_have_been() -> None:
+    store = Store(None)
+
+    charge(store, Caps(), nano=NANO // 4, day=100, dearest=NANO)
+
+    assert spent(store, 100).week == NANO // 4
 
 
 def test_devices_of_a_gateway_have_budgets_of_their_own() -> None:
@@ -196,14 +212,12 @@ def test_no_order_of_charges_passes_a_cap(attempts: list[tuple[int, int, int, bo
     for epsilon, days, epoch, first in attempts:
         day, digest = day + days, DIGEST if first else OTHER
         week = [(cost, metric) for past, cost, metric in accepted if past > day - 7]
-        allowed = (digest, epoch) not in epochs and (
-            epsilon == 0
-            or (
-                epsilon <= 4
-                and sum(cost for cost, metric in week if metric == digest) + epsilon <= 6
-                and sum(cost for cost, _ in week) + epsilon <= 8
-                and sum(cost for _, cost, _ in accepted) + epsilon <= 20
-            )
+        allowed = (
+            (digest, epoch) not in epochs
+            and epsilon <= 4
+            and sum(cost for cost, metric in week if metric == digest) + epsilon <= 6
+            and sum(cost for cost, _ in week) + epsilon <= 8
+            and sum(cost for _, cost, _ in accepted) + epsilon <= 20
         )
         try:
             charge(store, caps, nano=epsilon * NANO, day=day, epoch=epoch, digest=digest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import sqlite3
 from itertools import product
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from client_sdk import memo
 from client_sdk.caps import Caps
 from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.dataclass import replace
+from client_sdk.errors import StoreError
 from client_sdk.ledger import Ledger
 from client_sdk.metric import Metric
 from client_sdk.outbox import Outbox
 from client_sdk.permanent import encode_item
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
+from client_sdk.schema import FILE_NAME
 from client_sdk.secret import SECRET_FILE
 from client_sdk.store import Store
 from tests.support.clock import FakeClock
@@ -125,23 +127,122 @@ def test_the_memo_remembers_no_more_than_that_a_value_came_twice(tmp_path: Path)
     assert rows(tmp_path, "SELECT reports FROM memo") == [(2,), (2,)]
 
 
-def test_the_database_without_the_secret_says_nothing_of_a_value(tmp_path: Path) -> None:
-    """Neither label nor item nor anything that a value gives without the secret is in the file."""
-    client = make_client(tmp_path, registry=Registry.from_text(file_with(PERMANENT)))
-    client.record("m", CANARY)
-    metric = metric_of(PERMANENT)
+DRAWN = {"tag", "payload", "id", "body", "sealed"}  # with the secret, or by chance
+OWN = {"identity", "next_upload", "checksum"}  # of the file, of chance, and of the other rows
 
-    held = bytes_on_disk(tmp_path)
 
-    client.close()
-    ((tag,),) = rows(tmp_path, "SELECT tag FROM memo")
-    guesses = [
-        hashlib.shake_256(metric.digest + b"charge" + encode_item(item)).digest(len(tag))
-        for item in range(3)
-    ]
-    assert CANARY.encode() not in held
-    assert tag not in guesses
-    assert changed(client)["recorded"] == 1
+def told_without_the_secret(folder: Path, values: list[str]) -> dict[str, list[object]]:
+    """Record *values* and return every cell of the database but what is drawn, of which the size.
+
+    What is drawn is checked, with the other bytes of all files, for what the values are called.
+    """
+    payloads_of(folder, PERMANENT, values)
+    held = bytes_on_disk(folder)
+    assert not any(value.encode() in held for value in values)
+    connection = sqlite3.connect(folder / FILE_NAME)
+    connection.row_factory = sqlite3.Row
+    cells: dict[str, list[object]] = {}
+    for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+        for row in connection.execute(f"SELECT * FROM {table}"):  # noqa: S608 - of the schema
+            if table == "meta" and row["key"] in OWN:
+                continue
+            for key in row.keys():  # noqa: SIM118 - a Row iterates over values
+                cell = len(row[key]) if key in DRAWN else row[key]
+                cells.setdefault(f"{table}.{key}", []).append(cell)
+    connection.close()
+    return {name: sorted(column, key=repr) for name, column in cells.items()}  # tags are an order
+
+
+def test_the_database_without_the_secret_is_the_same_for_histories_that_repeat_alike(
+    tmp_path: Path,
+) -> None:
+    """Only tags and payloads differ, and those depend on a secret that is not in it."""
+    first = told_without_the_secret(tmp_path / "a", [CANARY, CANARY, "plain", CANARY])
+    second = told_without_the_secret(tmp_path / "b", ["dark", "dark", CANARY, "dark"])
+
+    assert first == second
+    assert first["charges.nano"].count(0) == 2  # that they repeat shows, and is not secret
+    (tmp_path / "c").mkdir()
+    assert first != told_without_the_secret(tmp_path / "c", [CANARY] * 4)
+
+
+def test_no_tag_comes_back_under_another_secret(tmp_path: Path) -> None:
+    tags = set()
+    for name in "ab":
+        payloads_of(tmp_path / name, PERMANENT, ["dark", "plain"])
+        tags |= {tag for (tag,) in rows(tmp_path / name, "SELECT tag FROM memo")}
+
+    assert len(tags) == 4
+
+
+@pytest.mark.parametrize("fields", [PERMANENT, LAYERED], ids=["permanent", "two_layer"])
+def test_a_denial_leaves_what_was_spent_and_not_when_values_were_new(
+    tmp_path: Path, fields: dict[str, str]
+) -> None:
+    """The epochs stay, so none is reported twice; the sum is charged to the latest of them."""
+    registry = Registry.from_text(file_with(fields))
+    payloads_of(tmp_path, fields, ["dark", "dark", "plain", "dark", CANARY])
+    before = rows(tmp_path, "SELECT epoch, day FROM charges ORDER BY epoch")
+    charged = [nano for (nano,) in rows(tmp_path, NANOS)]
+
+    make_client(tmp_path, registry=registry, consent="denied").close()
+
+    assert rows(tmp_path, "SELECT epoch, day FROM charges ORDER BY epoch") == before
+    assert rows(tmp_path, NANOS) == [(0,)] * 4 + [(sum(charged),)]
+    again = make_client(tmp_path, registry=registry)
+    again.record("m", "dark")
+    again.close()
+    assert changed(again) == {"already_reported": 1}
+
+
+def test_after_a_denial_the_ledger_is_sound_and_append_only(tmp_path: Path) -> None:
+    """What was lifted to forget stands again, and the checksum still finds damage."""
+    payloads_of(tmp_path, PERMANENT, ["dark", "plain", "dark"])
+    make_client(tmp_path, consent="denied").close()
+
+    store = Store(tmp_path)
+    with pytest.raises(StoreError, match="append only"), store.transaction() as tx:
+        tx.execute("UPDATE charges SET nano = 0")
+
+    assert store.take_doubts() == 0
+    store.close()
+
+
+def test_a_denial_leaves_the_charges_of_fresh_metrics_as_they_are(tmp_path: Path) -> None:
+    """They tell nothing of any value, and moved together they would close the week."""
+    payloads_of(tmp_path, {**PERMANENT, "longitudinal": '"fresh"'}, ["dark"] * 3)
+    before = rows(tmp_path, "SELECT * FROM charges")
+
+    make_client(tmp_path, consent="denied").close()
+
+    assert rows(tmp_path, "SELECT * FROM charges") == before
+
+
+def counts_of(fields: dict[str, str], values: list[str], caps: Caps) -> list[int]:
+    """Record *values* on consecutive days; return how many reports there were after each."""
+    clock, counts = FakeClock(), []
+    with make_client(
+        registry=Registry.from_text(file_with(fields)), clock=clock, caps=caps
+    ) as client:
+        for value in values:
+            client.record("m", value)
+            counts.append(client.stats()["recorded"])
+            clock.advance(days=1)
+    return counts
+
+
+@pytest.mark.parametrize("fields", [PERMANENT, LAYERED], ids=["permanent", "two_layer"])
+def test_where_the_budget_ends_the_next_report_does_not_depend_on_its_value(
+    fields: dict[str, str],
+) -> None:
+    """A repeat that costs nothing is refused where a new value would be."""
+    metric = metric_of(fields)
+    caps = Caps(week=f"{metric.most_nano / 10**9 + 1.5:.9f}")
+    before = ["dark", "dark"]
+
+    told = {tuple(counts_of(fields, [*before, value], caps)) for value in ("dark", "plain", CANARY)}
+
+    assert len(told) == 1
 
 
 def test_tags_differ_by_secret_device_metric_and_value() -> None:

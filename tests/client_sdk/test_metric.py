@@ -179,9 +179,3 @@ def test_the_name_is_part_of_the_meaning() -> None:
 
 def test_equal_numbers_written_differently_mean_the_same() -> None:
     assert metric(NUMBER, min="0.0", max="10.50", step="5e-1").digest == metric(NUMBER).digest
-
-
-def test_a_metric_asks_for_shares_or_for_a_mean() -> None:
-    assert (metric(BOOLEAN).is_frequency, metric(BOOLEAN).is_mean) == (True, False)
-    assert (metric(SET).is_frequency, metric(SET).is_mean) == (True, False)
-    assert (metric(NUMBER).is_frequency, metric(NUMBER).is_mean) == (False, True)

@@ -17,6 +17,7 @@ from tests.support.device import ENDPOINT, KEY, changed, make_client, metric_tex
 from tests.support.device_transport import ScriptedTransport
 from tests.support.enumeration import Untouchable
 
+NOES = ("0", "off", "False", "no", "n", "f", "00", "none", "never", "disabled", "0.0", "2", "-")
 WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"
 
 
@@ -42,12 +43,8 @@ def opt_outs(
         ({"DO_NOT_TRACK": "1"}, Level.DO_NOT_TRACK),
         ({"DO_NOT_TRACK": "true"}, Level.DO_NOT_TRACK),
         ({"DO_NOT_TRACK": "please"}, Level.DO_NOT_TRACK),
-        ({"HEARSAY_TELEMETRY": "1"}, None),
-        ({"HEARSAY_TELEMETRY": ""}, None),
-        ({"HEARSAY_TELEMETRY": "0"}, Level.HEARSAY_TELEMETRY),
-        ({"HEARSAY_TELEMETRY": "off"}, Level.HEARSAY_TELEMETRY),
-        ({"HEARSAY_TELEMETRY": "False"}, Level.HEARSAY_TELEMETRY),
-        ({"HEARSAY_TELEMETRY": "no"}, Level.HEARSAY_TELEMETRY),
+        *(({"HEARSAY_TELEMETRY": yes}, None) for yes in ("", "1", "true", "Yes", " on ")),
+        *(({"HEARSAY_TELEMETRY": no}, Level.HEARSAY_TELEMETRY) for no in NOES),
         ({"HEARSAY_TELEMETRY": "1", "DO_NOT_TRACK": "1"}, Level.DO_NOT_TRACK),
         ({"HEARSAY_TELEMETRY": "0", "DO_NOT_TRACK": "0"}, Level.HEARSAY_TELEMETRY),
     ],
@@ -55,7 +52,7 @@ def opt_outs(
 def test_the_environment_is_read_as_people_write_it(
     environment: Mapping[str, str], level: Level | None
 ) -> None:
-    """Law: DO_NOT_TRACK says no unless it is empty, 0 or false; the other if it says so."""
+    """Law: DO_NOT_TRACK says no unless it is empty, 0 or false; the other unless it says yes."""
     assert opt_outs(None, environment).said_by() is level
 
 

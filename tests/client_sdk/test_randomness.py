@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from client_sdk.errors import EntropyError
+from client_sdk.errors import EntropyError, InvalidParameterError
 from client_sdk.randomness import ByteRandomness, Randomness, system_randomness
 from tests.support.enumeration import distribution
 
@@ -124,6 +124,13 @@ def test_bernoulli_bits_of_certain_bits_are_certain(p: Fraction) -> None:
     bits = [system_randomness().bernoulli_bits(p, 9) for _ in range(50)]
 
     assert set(bits) == {511 * p.numerator}
+
+
+@pytest.mark.parametrize("n", [0, -1, -3])
+def test_uniform_refuses_an_empty_range_without_showing_it(n: int) -> None:
+    """It would never return, or blame the byte source."""
+    with pytest.raises(InvalidParameterError, match=r"^n=\.\.\.: must be at least 1$"):
+        system_randomness().uniform(n)
 
 
 def _raise_oserror(count: int) -> bytes:

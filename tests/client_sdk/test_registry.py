@@ -71,6 +71,15 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
     [
         (BOOLEAN, "title", None, "metrics.m.title: must be a non-empty text"),
         (BOOLEAN, "question", '" "', "metrics.m.question: must be a non-empty text"),
+        (
+            BOOLEAN,
+            "title",
+            '"two\\nlines"',
+            "metrics.m.title: must be a non-empty text of printable",
+        ),
+        (BOOLEAN, "question", '"\\u001b[2J?"', "metrics.m.question: must be a non-empty text of"),
+        (BOOLEAN, "owner", '"\\u202eteam"', "metrics.m.owner: must be a non-empty text of print"),
+        (NUMBER, "unit", '"\\u2066s"', "metrics.m.unit: must be a non-empty text of printable"),
         (BOOLEAN, "owner", "7", "metrics.m.owner: must be a non-empty text"),
         (BOOLEAN, "type", '"bool"', "metrics.m.type: must be one of boolean, category"),
         (BOOLEAN, "type", None, "metrics.m.type: must be one of"),
@@ -176,6 +185,41 @@ def test_text_that_is_no_toml_is_refused() -> None:
     assert problems_of("schema = = 1")[0].startswith("registry: is not TOML: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a = " + "[" * 100_000, "registry: is not TOML: is too deep or long"),
+        ("a = " + "{a = " * 5_000, "registry: is not TOML: is too deep or long"),
+        ("schema = " + "9" * 5_000, "registry: is not TOML: is too deep or long"),
+        ("a = 1e99999999999999999999", "registry: is not TOML: is too deep or long"),
+        ("a" + ".a" * 20_000 + " = 1", "registry: must have no key of more than 32 parts"),
+        ("[a" + " . 'a'" * 20_000 + "]", "registry: must have no key of more than 32 parts"),
+        ("a = {b" + '."\\u0061"' * 20_000 + " = 1}", "registry: must have no key of more than 32"),
+        ("#" * 2_000_000, "registry: must have at most 1048576 characters"),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_text_that_would_fill_stack_memory_or_an_hour_is_refused(text: str, problem: str) -> None:
+    assert problems_of(text)[0].startswith(problem)
+
+
+def test_a_text_may_have_as_many_dots_as_it_likes() -> None:
+    question = "Why? " + "e.g. 1.3.6.1.4.1.311.21.20, " * 40
+
+    assert only(file_with(BOOLEAN, question=f'"{question}"')).question == question
+
+
+def test_a_file_without_end_is_refused() -> None:
+    with pytest.raises(RegistryError, match="must have at most"):
+        Registry.from_file("/dev/zero")
+
+
+def test_a_problem_does_not_write_to_the_terminal_what_the_file_has() -> None:
+    problems = problems_of('"a\\u001b[2Jb" = 1\n' + HEAD + table("m", BOOLEAN))
+
+    assert problems[0].startswith("registry.a?[2Jb: is not a known key")
+
+
 def test_a_metric_that_is_no_table_is_refused() -> None:
     text = 'schema = 1\napp = "notes"\n[metrics]\nplan = 3\n'
 
@@ -223,7 +267,7 @@ def test_parameters_that_are_the_best_anyway_keep_the_digest() -> None:
     ("mechanism", "parameters", "problem"),
     [
         ('"pgr"', "{ order = 4 }", "metrics.m: order=4: must be a prime up to 257"),
-        ('"olh"', "{ buckets = 1 }", "metrics.m: buckets=1: must be from 2 to 256"),
+        ('"olh"', "{ buckets = 1 }", "metrics.m: buckets=1: must be from 2 to 16777216"),
         ('"olh"', "{ order = 5 }", "metrics.m: order=5: is not a parameter of olh; known: buckets"),
         ('"auto"', "{ order = 5 }", "metrics.m: parameters=order: needs a mechanism named"),
         ('"grr"', "{ precision = 8 }", "metrics.m: precision=8: is not a parameter of grr"),

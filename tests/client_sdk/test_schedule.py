@@ -115,7 +115,7 @@ def test_a_restart_does_not_forget_a_retry_after() -> None:
     restarted(desk, transport).flush()
     early = len(transport.sent)
 
-    desk.clock.advance(seconds=1)
+    desk.clock.advance(seconds=DAY - MAX_RETRY_AFTER + 1)
     restarted(desk, transport).flush()
 
     assert (early, len(transport.sent)) == (1, 2)

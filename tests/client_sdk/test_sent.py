@@ -66,6 +66,6 @@ def test_a_wipe_forgets_what_was_sent() -> None:
     desk.flush()
 
     with desk.store.transaction() as tx:
-        wipe(tx, desk.store.secret)
+        wipe(tx, desk.store)
 
     assert recalled(desk) == []

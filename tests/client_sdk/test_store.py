@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.errors import EntropyError, StoreError
+from client_sdk.locks import this_process
 from client_sdk.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.secret import SECRET_FILE
 from client_sdk.store import Store
@@ -168,3 +169,18 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="data_dir="):
         insert(Store(tmp_path / "taken"))
+
+
+def test_a_witness_that_cannot_be_told_does_not_undo_a_commit(tmp_path: Path) -> None:
+    """The commit is on the disk: to call it failed would count its reports twice."""
+    store = Store(tmp_path)
+    insert(store)
+    connection = store._open[this_process()].connection
+    connection.execute("ALTER TABLE meta RENAME COLUMN value TO other")  # all reads of it fail
+    connection.execute("DROP TRIGGER charges_are_counted")
+
+    with store.transaction() as tx:
+        tx.execute("INSERT INTO charges VALUES (x'', x'01', 0, 1, 0, 0)")
+
+    assert rows(tmp_path, COUNT) == [(2,)]
+    store.close()

@@ -67,9 +67,12 @@ def test_a_forked_child_is_not_stopped_by_a_lock_of_its_parent(tmp_path: Path) -
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_store_in_memory_is_refused_in_a_forked_child() -> None:
+@pytest.mark.parametrize("used", [True, False])
+def test_a_store_in_memory_is_refused_in_a_forked_child(used: bool) -> None:
+    """Used before or not: else every child would spend the caps anew."""
     store = Store(None)
-    insert(store)
+    if used:
+        insert(store)
 
     outcome = _outcome_in_forked_child(store)
 

@@ -13,8 +13,9 @@ import requests
 from client_sdk.client import Client
 from client_sdk.errors import TransportError
 from client_sdk.limits import MAX_ANSWER
+from client_sdk.locks import this_process
 from client_sdk.transport import Answer, RequestsTransport
-from tests.support.device import CANARY, KEY, REGISTRY, changed
+from tests.support.device import CANARY, KEY, REGISTRY, changed, make_client
 
 BODY = b'{"v":1}'
 
@@ -27,6 +28,7 @@ class Collector:
     status: int = 202
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b"{}"
+    keep_alive: bool = False
     seen: list[tuple[str, Mapping[str, str], bytes]] = field(default_factory=list)
 
     def answer(self, request: http.server.BaseHTTPRequestHandler) -> None:
@@ -45,7 +47,9 @@ def collector() -> Iterator[Collector]:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # the name that http.server looks for
+            self.protocol_version = "HTTP/1.1" if state.keep_alive else "HTTP/1.0"
             state.answer(self)
+            self.close_connection = not state.keep_alive
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
@@ -125,6 +129,14 @@ def test_no_redirect_is_followed(collector: Collector) -> None:
             },
             None,
         ),
+        (
+            {
+                "Date": "Mon, 01 Jan 2020 00:00:00 GMT",
+                "Retry-After": "Mon, 01 Jan 2020 00:00:00 +99999999999999999",
+            },
+            None,
+        ),
+        ({"Date": "Mon, 01 Jan 2020 00:00:00 GMT", "Retry-After": "0 0 0 0:0 0"}, None),
     ],
 )
 def test_a_retry_after_is_read_in_both_of_its_forms(
@@ -133,6 +145,13 @@ def test_a_retry_after_is_read_in_both_of_its_forms(
     collector.status, collector.headers = 503, headers
 
     assert RequestsTransport(collector.url, KEY).send(BODY, 30.0).retry_after == seconds
+
+
+def test_an_acknowledgement_asks_for_no_wait(collector: Collector) -> None:
+    """Law: no header can turn an upload that arrived into one that must be sent again."""
+    collector.headers = {"Retry-After": "120"}
+
+    assert RequestsTransport(collector.url, KEY).send(BODY, 30.0) == Answer(202, None, b"{}")
 
 
 def test_only_the_beginning_of_a_long_answer_is_read(collector: Collector) -> None:
@@ -175,3 +194,61 @@ def test_a_value_reaches_the_wire_perturbed_and_its_acknowledgement_is_counted(
 
     assert changed(client) == {"recorded": 1, "uploaded": 1}
     assert [CANARY.encode() in body for _, _, body in collector.seen] == [False]
+
+
+def test_a_pass_ends_its_connection_and_the_next_one_makes_another(collector: Collector) -> None:
+    """Law: no connection that is kept open tells the collector when the application ends."""
+    transport = RequestsTransport(collector.url, KEY)
+    ended = []
+    for _ in range(2):
+        transport.send(BODY, 30.0)
+        (twin,) = transport._connections._sockets[this_process()]
+        transport.hang_up()
+        ended.append(twin.fileno() == -1)
+
+    assert (ended, len(collector.seen)) == ([True, True], 2)
+
+
+def test_the_uploads_of_one_pass_share_a_connection(collector: Collector) -> None:
+    """Law: a handshake is made once a pass, and not once an upload."""
+    collector.keep_alive = True
+    transport = RequestsTransport(collector.url, KEY)
+
+    for _ in range(3):
+        transport.send(BODY, 30.0)
+
+    assert len(transport._connections._sockets[this_process()]) == 1
+    transport.hang_up()
+
+
+def test_a_pass_of_a_client_leaves_no_connection(collector: Collector) -> None:
+    """Law: the uploader hangs up, whatever came of the pass."""
+    collector.keep_alive = True
+    transport = RequestsTransport(collector.url, KEY)
+    client = make_client(transport=transport)
+    client.record("dark_mode", True)
+
+    client.flush()
+
+    assert (len(collector.seen), transport._connections._sockets) == (1, {})
+    client.close()
+
+
+class HangsUpBadly:
+    """A transport of an application whose hanging up fails."""
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        return Answer(202)
+
+    def hang_up(self) -> None:
+        raise RuntimeError("broken")
+
+
+def test_a_transport_that_cannot_hang_up_is_counted() -> None:
+    """Law: nothing that a transport does reaches the application."""
+    client = make_client(transport=HangsUpBadly())
+    client.record("dark_mode", True)
+
+    client.close()
+
+    assert changed(client) == {"recorded": 1, "uploaded": 1, "internal": 2}

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import socketserver
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import count
 
 import pytest
+import requests
 
 from client_sdk.client import Client
+from client_sdk.connections import Connections
 from client_sdk.errors import TransportError
 from client_sdk.exchange import Exchange
 from client_sdk.transport import Answer, RequestsTransport
@@ -16,6 +21,9 @@ from tests.support.device import KEY, REGISTRY, changed
 
 STATUS = b"HTTP/1.1 202 Accepted\r\n"
 HEAD = STATUS + b"Content-Length: 1000\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+HANDSHAKE = b"\x16\x03\x03\x40\x00"  # the head of a record of 16 KiB
+PATIENCE = 20.0  # seconds; a machine this busy runs no tests
 DRIPS = 600  # bytes, one in a twentieth of a second: half a minute, if nobody gives up
 
 
@@ -24,8 +32,9 @@ class Dripping(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
 
-    def __init__(self, beginning: bytes) -> None:
-        self.beginning, self.stop, self.done = beginning, threading.Event(), threading.Event()
+    def __init__(self, beginning: bytes, drip: bytes = b"x", pause: float = 0.05) -> None:
+        self.beginning, self.drip, self.pause = beginning, drip, pause
+        self.stop, self.begun, self.done = (threading.Event() for _ in range(3))
         super().__init__(("127.0.0.1", 0), _Drip)
 
     @property
@@ -40,29 +49,40 @@ class _Drip(socketserver.BaseRequestHandler):
         self.request.recv(65_536)
         try:
             self.request.sendall(self.server.beginning)
-            for _ in range(DRIPS):
-                if self.server.stop.wait(0.05):
+            self.server.begun.set()
+            drips = count() if self.server.pause == 0 else range(DRIPS)
+            for _ in drips:
+                if self.server.stop.wait(self.server.pause):
                     return
-                self.request.sendall(b"x")
+                self.request.sendall(self.server.drip)
             self.server.done.set()
         except OSError:
             return  # they hung up
 
 
-@pytest.fixture(params=[b"", STATUS + b"X-Slow: ", HEAD], ids=["status", "headers", "body"])
-def dripping(request: pytest.FixtureRequest) -> Iterator[Dripping]:
-    with Dripping(request.param) as server:
+@contextmanager
+def serving(server: Dripping) -> Iterator[Dripping]:
+    """Run *server* until the block ends."""
+    with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
+        try:
+            yield server
+        finally:
+            server.stop.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(params=[b"", STATUS + b"X-Slow: ", HEAD], ids=["status", "headers", "body"])
+def dripping(request: pytest.FixtureRequest) -> Iterator[Dripping]:
+    with serving(Dripping(request.param)) as server:
         yield server
-        server.stop.set()
-        server.shutdown()
-        thread.join()
 
 
-def outcome(transport: RequestsTransport) -> Answer | str:
+def outcome(transport: RequestsTransport, timeout: float = 0.3) -> Answer | str:
     try:
-        return transport.send(b"{}", 0.3)
+        return transport.send(b"{}", timeout)
     except TransportError as error:
         return str(error)
 
@@ -87,18 +107,86 @@ def test_close_is_not_held_by_a_dripping_answer(dripping: Dripping) -> None:
     assert changed(client) == {"recorded": 1, reason: 1}
 
 
-def test_no_second_request_runs_beside_one_that_was_given_up() -> None:
-    with Dripping(STATUS + b"X-Slow: ") as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        transport = RequestsTransport(server.url, KEY)
+class Deaf(requests.adapters.HTTPAdapter):
+    """An adapter of an application, which no hanging up reaches."""
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        super().__init__()
+
+    def send(self, *arguments: object, **options: object) -> requests.Response:
+        self.stop.wait(30)
+        raise requests.ConnectionError
+
+
+def test_no_second_request_runs_beside_one_that_cannot_be_ended() -> None:
+    with requests.Session() as session:
+        session.mount("http://", adapter := Deaf())
+        transport = RequestsTransport("http://127.0.0.1:9", KEY, session)
 
         outcomes = [outcome(transport) for _ in range(2)]
 
-        server.stop.set()
-        server.shutdown()
-        thread.join()
+        adapter.stop.set()
     assert outcomes == ["no answer: timeout", "no answer: an earlier request still runs"]
+
+
+def test_whoever_is_given_up_is_cut_off(dripping: Dripping) -> None:
+    """Law: a peer that never ends holds neither the thread nor the next upload."""
+    transport = RequestsTransport(dripping.url, KEY)
+
+    outcome(transport)
+
+    assert transport._last is not None
+    assert transport._last.ended_within(PATIENCE)
+    assert not dripping.done.is_set()
+    assert outcome(transport) != "no answer: an earlier request still runs"
+
+
+def test_an_endless_continue_is_cut_off() -> None:
+    """Law: a flood of interim answers costs no processor time once it is given up."""
+    with serving(Dripping(CONTINUE, drip=CONTINUE * 1_000, pause=0.0)) as server:
+        transport = RequestsTransport(server.url, KEY)
+
+        said = outcome(transport)
+
+        assert transport._last is not None
+        assert (said, transport._last.ended_within(PATIENCE)) == ("no answer: timeout", True)
+
+
+def test_a_handshake_that_never_ends_is_cut_off() -> None:
+    """Law: a connection can be ended before there is any encryption to speak through."""
+    with serving(Dripping(HANDSHAKE)) as server:
+        transport = RequestsTransport(server.url.replace("http:", "https:"), KEY)
+
+        said = outcome(transport)
+
+        assert transport._last is not None
+        assert (said, transport._last.ended_within(PATIENCE)) == ("no answer: timeout", True)
+
+
+def test_hanging_up_ends_the_request_of_another_thread() -> None:
+    """Law: whoever closes need not wait for those who still wait."""
+    with serving(Dripping(b"")) as server:
+        transport, said = RequestsTransport(server.url, KEY), []
+        waiting = threading.Thread(target=lambda: said.append(outcome(transport, PATIENCE)))
+        waiting.start()
+        server.begun.wait(PATIENCE)
+
+        transport.hang_up()
+
+        waiting.join(PATIENCE)
+        assert (said, server.done.is_set()) == (["no answer: ConnectionError"], False)
+
+
+def test_a_connection_that_comes_too_late_is_cut_off() -> None:
+    """Law: what was given up while it looked for the address ends as soon as it is connected."""
+    connections, (one, other) = Connections(), socket.socketpair()
+    connections.cut()
+
+    with one, other:
+        connections.add(one)
+
+        assert other.recv(1) == b""
 
 
 def test_what_a_request_raises_reaches_whoever_waits() -> None:

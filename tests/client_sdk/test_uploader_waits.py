@@ -55,21 +55,51 @@ def test_nothing_is_sent_before_a_retry_after_is_over() -> None:
     desk.flush()
     early = len(transport.sent)
 
-    desk.clock.advance(seconds=2)
+    desk.clock.advance(seconds=50_000 // 4 + 1)
     desk.flush()
 
     assert (early, len(transport.sent)) == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [
+        (0, 0, FIRST_BACKOFF),
+        (1, 1, 1 + FIRST_BACKOFF),
+        (50_000, 50_000, 62_500),
+        (DAY, MAX_RETRY_AFTER, MAX_RETRY_AFTER * 5 // 4),
+        (1e300, MAX_RETRY_AFTER, MAX_RETRY_AFTER * 5 // 4),
+        (-1, 0, FIRST_BACKOFF),
+        (float("nan"), 0, FIRST_BACKOFF),
+    ],
+)
+def test_a_device_never_comes_back_to_the_second(asked: float, least: float, most: float) -> None:
+    """Law: a wait that tells devices apart is blurred by chance, by a quarter of it or more."""
+    waits = []
+    for largest in (False, True):
+        desk = Desk(ScriptedTransport([Answer(503, retry_after=asked)]), Extreme(largest=largest))
+        desk.put(1)
+        desk.flush()
+        waits.append(desk.uploader.wait(desk.clock()))
+
+    assert waits == [least, most]
+    assert most <= DAY
+
+
 def test_a_collector_cannot_silence_a_device_for_more_than_a_day() -> None:
-    transport = ScriptedTransport([Answer(429, retry_after=1e300)])
-    desk = Desk(transport)
+    """Law: however often it asks for however long, no wait is longer than a day."""
+    transport = ScriptedTransport([Answer(429, retry_after=1e300)] * 20)
+    desk = Desk(transport, Extreme(largest=True))
     desk.put(1)
     desk.flush()
 
-    tries = [tries_after(desk, transport, seconds) for seconds in (MAX_RETRY_AFTER - 1, 1)]
+    waits = []
+    for _ in range(15):
+        waits.append(desk.uploader.wait(desk.clock()))
+        tries_after(desk, transport, waits[-1])
 
-    assert tries == [1, 2]
+    assert max(waits) == DAY
+    assert min(waits) >= MAX_RETRY_AFTER
 
 
 def test_the_longest_wait_doubles_with_every_failure_up_to_its_ceiling() -> None:

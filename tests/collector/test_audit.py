@@ -21,13 +21,15 @@ from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.padding_sampling import PaddingSampling
 from client_sdk.mechanisms.pckv_grr import PCKVGRR
 from client_sdk.mechanisms.pckv_ue import PCKVUE
+from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.mechanisms.square_wave import SquareWave
 from client_sdk.randomness import Randomness, system_randomness
 from collector.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, lower_bound
-from collector.audit_cases import case_of
+from collector.audit_cases import cases_of
 from collector.auditing import run
 from collector.cli import main
 from tests.support.enumeration import Untouchable
+from tests.support.seeded import SeededRandomness
 
 DRAWS = 4_000  # a side; honest mechanisms only, so no power is needed
 
@@ -36,74 +38,118 @@ class _TenPercentMore(GRR):
     """Planted fault: the coin of 1.1 ε."""
 
     @cached_property
-    def channel(self) -> Channel:
-        return GRR(self.epsilon * Fraction(11, 10), self.domain_size).channel
+    def more(self) -> GRR:
+        return GRR(self.epsilon * Fraction(11, 10), self.domain_size)
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        return self.more.randomize(value, randomness)
 
 
 class _TwiceTheEpsilon(GRR):
     """Planted fault: the coin of 2 ε."""
 
     @cached_property
-    def channel(self) -> Channel:
-        return GRR(2 * self.epsilon, self.domain_size).channel
+    def twice(self) -> GRR:
+        return GRR(2 * self.epsilon, self.domain_size)
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        return self.twice.randomize(value, randomness)
 
 
 class _HalfTheNoise(DiscreteLaplace):
     """Planted fault: the scale of 2 ε."""
 
+    @cached_property
+    def noisy(self) -> DiscreteLaplace:
+        return DiscreteLaplace(2 * self.epsilon, self.domain_size)
+
     def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
-        noisy = DiscreteLaplace(2 * self.epsilon, self.domain_size)
-        position = int(noisy.decode(noisy.randomize(value, randomness)))
+        position = int(self.noisy.decode(self.noisy.randomize(value, randomness)))
         return (position + self.margin).to_bytes(self.payload_size, "big")
 
 
 class _TwiceTheDecay(Exponential):
     """Planted fault: the table of weights of 2 ε, beside the law of ε."""
 
+    @cached_property
+    def twice(self) -> Exponential:
+        return Exponential(2 * self.epsilon, self.domain_size)
+
     def randomize(self, value: int, randomness: Randomness) -> bytes:
-        return Exponential(2 * self.epsilon, self.domain_size).randomize(value, randomness)
+        return self.twice.randomize(value, randomness)
 
 
 class _TwiceTheStep(SquareWave):
     """Planted fault: the step of 2 ε over the window of ε."""
 
+    @cached_property
+    def higher(self) -> SquareWave:
+        return SquareWave(2 * self.epsilon, self.domain_size, reach=self.reach)
+
     def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
-        higher = SquareWave(2 * self.epsilon, self.domain_size, reach=self.reach)
-        return higher.randomize(value, randomness)
+        return self.higher.randomize(value, randomness)
 
 
 class _SetOfTwiceTheEpsilon(PaddingSampling):
     """Planted fault: the coin of 2 ε."""
 
     @cached_property
-    def told(self) -> Channel:
-        return PaddingSampling(2 * self.epsilon, self.domain_size, pad=self.pad).told
+    def twice(self) -> PaddingSampling:
+        own = {"pad": self.pad, "unary": self.unary}
+        return PaddingSampling(2 * self.epsilon, self.domain_size, **own)
+
+    def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
+        return self.twice.randomize(value, randomness)
 
 
 class _SetWithoutPadding(PaddingSampling):
     """Planted fault: one of the items is always drawn, by the coin that padding pays for."""
 
+    @cached_property
+    def narrow(self) -> PaddingSampling:
+        narrow = PaddingSampling(self.epsilon, self.domain_size, pad=1, unary=0)
+        object.__setattr__(narrow, "told", self.told)
+        return narrow
+
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
         filled = sorted(value) * self.pad
         drawn = frozenset({filled[randomness.uniform(len(filled))]})
-        narrow = PaddingSampling(self.epsilon, self.domain_size, pad=1, unary=0)
-        object.__setattr__(narrow, "told", self.told)
-        return narrow.randomize(drawn, randomness)
+        return self.narrow.randomize(drawn, randomness)
+
+
+class _AnswerOfTwiceTheEpsilon(SampledItem):
+    """Planted fault: the answer about the drawn item is told by the coin of 2 ε."""
+
+    @cached_property
+    def twice(self) -> SampledItem:
+        return SampledItem(2 * self.epsilon, self.domain_size)
+
+    def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
+        return self.twice.randomize(value, randomness)
 
 
 class _SignOfTwiceTheEpsilon(PCKVUE):
     """Planted fault: the sign is kept by the coin of 2 ε."""
 
     @cached_property
-    def kept(self) -> Fraction:
-        return PCKVUE(2 * self.epsilon, self.domain_size).kept
+    def wrong(self) -> PCKVUE:
+        wrong = PCKVUE(self.epsilon, self.domain_size, pad=self.pad, top=self.top)
+        object.__setattr__(wrong, "kept", PCKVUE(2 * self.epsilon, self.domain_size).kept)
+        return wrong
+
+    def randomize(self, value: Mapping[int, Fraction], randomness: Randomness) -> bytes:
+        return self.wrong.randomize(value, randomness)
 
 
 class _PairsWithoutPadding(PCKVGRR):
     """Planted fault: a held pair is always drawn, by the coin that padding pays for."""
 
+    @cached_property
+    def plain(self) -> PCKVGRR:
+        return PCKVGRR(self.epsilon, self.domain_size, pad=1, top=self.top)
+
     def draw_pair(self, value: Mapping[int, Fraction], randomness: Randomness) -> tuple[int, bool]:
-        return PCKVGRR(self.epsilon, self.domain_size, top=self.top).draw_pair(value, randomness)
+        return self.plain.draw_pair(value, randomness)
 
 
 class _HalfTheEpsilon(GRR):
@@ -115,7 +161,7 @@ class _HalfTheEpsilon(GRR):
 
 
 def audited(mechanism: Mechanism[Any], draws: int = DRAWS) -> str:
-    return audit(mechanism, case_of(mechanism), system_randomness(), draws).verdict
+    return audit(mechanism, system_randomness(), draws).verdict
 
 
 @pytest.mark.parametrize("name", names())
@@ -141,7 +187,8 @@ def test_laplace_noise_of_half_the_scale_is_found() -> None:
     "planted",
     [
         *(_SetOfTwiceTheEpsilon("1", 5), _SetWithoutPadding("1", 5)),
-        *(_SignOfTwiceTheEpsilon("1", 5), _PairsWithoutPadding("1", 5, pad=3)),
+        _AnswerOfTwiceTheEpsilon("1", 5),
+        *(_SignOfTwiceTheEpsilon("1", 5, pad=1), _PairsWithoutPadding("1", 5, pad=3)),
     ],
     ids=repr,
 )
@@ -158,15 +205,18 @@ def test_drawing_by_another_law_than_the_stated_one_is_found(planted: Mechanism[
 
 
 @pytest.mark.parametrize("name", ["exponential", "square_wave"])
-def test_the_event_of_a_stated_law_lies_in_the_half_nearer_to_the_likely_value(name: str) -> None:
+@pytest.mark.parametrize("seed", [b"0", b"1", b"2", b"3"])
+def test_the_event_of_a_stated_law_lies_in_the_half_nearer_to_the_likely_value(
+    name: str, seed: bytes
+) -> None:
     mechanism = load(name)("1", 16)
-    case = case_of(mechanism)
-    symbols = range(mechanism.tally_size)
+    (case,) = cases_of(mechanism, SeededRandomness(seed), 1)
+    middle = (mechanism.tally_size - 1) / 2
 
-    telling = [symbol for symbol in symbols if case.event(bytes([symbol]))]
+    telling = [symbol for symbol in range(mechanism.tally_size) if case.event(bytes([symbol]))]
 
     assert telling
-    assert max(telling) < len(symbols) / 2
+    assert all((symbol < middle) == (case.likely == 0) for symbol in telling)
 
 
 def test_noise_beyond_what_epsilon_needs_is_told() -> None:
@@ -176,10 +226,10 @@ def test_noise_beyond_what_epsilon_needs_is_told() -> None:
 @pytest.mark.parametrize("name", names())
 def test_every_family_has_an_event_that_its_two_values_tell_apart(name: str) -> None:
     mechanism = load(name)("8", 5)
-    case = case_of(mechanism)
+    (case,) = cases_of(mechanism, system_randomness(), 1)
 
     likely, unlikely = (
-        sum(case.event(mechanism.randomize(value, system_randomness())) for _ in range(300))
+        sum(case.event(mechanism.randomize(value, system_randomness())) for _ in range(1_000))
         for value in (case.likely, case.unlikely)
     )
 
@@ -199,11 +249,10 @@ def test_the_bound_closes_in_on_the_logarithm_of_the_ratio() -> None:
 
 
 def test_too_few_draws_are_refused_before_any() -> None:
-    mechanism = GRR("1", 2)
-    case = case_of(mechanism)
-
     with pytest.raises(InvalidParameterError, match="draws=999"):
-        audit(mechanism, case, Untouchable(), 999)
+        audit(GRR("1", 2), Untouchable(), 999)
+    with pytest.raises(InvalidParameterError, match="pairs=0"):
+        audit(GRR("1", 2), Untouchable(), 1_000, 0)
 
 
 @pytest.mark.parametrize(("planted", "status"), [(GRR, 0), (_TwiceTheEpsilon, 1)])
@@ -219,7 +268,7 @@ def test_a_mechanism_of_no_known_family_is_refused_by_name() -> None:
     stranger = cast("Mechanism[Any]", SimpleNamespace(name="stranger", domain_size=2))
 
     with pytest.raises(InvalidParameterError, match=r"^mechanism=stranger: has no event"):
-        case_of(stranger)
+        cases_of(stranger, SeededRandomness(b""), 1)
 
 
 def test_the_command_prints_one_json_document() -> None:

@@ -37,7 +37,7 @@ HOMES: Final = {
     "prometheus_client": ("collector.telemetry",),
     "pyarrow": ("collector.archive.rows",),
     "distributed": ("collector.archive.cluster",),
-    "requests": ("client_sdk.transport", "collector.demo"),
+    "requests": ("client_sdk.transport", "client_sdk.connections", "collector.demo"),
     "urllib3": ("client_sdk.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
     "collector.web": ("collector.web", "collector.cli"),

@@ -21,11 +21,12 @@ from client_sdk.mechanisms.dbitflip import DBitFlip
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.hcms import HCMS
 from client_sdk.mechanisms.rappor import RAPPOR
+from client_sdk.mechanisms.sampled_item import SampledItem
 
 from . import exponential_reference, key_value_reference, regression_reference
 from .distribution_reference import sum_and_variance
 from .formula import CONTEXT
-from .sampled_reference import of_cms, of_dbitflip, of_hcms
+from .sampled_reference import of_cms, of_dbitflip, of_hcms, of_sampled_item
 from .support_reference import of_supports
 
 
@@ -65,6 +66,8 @@ def estimates(
             return of_dbitflip(mechanism, tally, n, p, q)
         case RAPPOR():
             return regression_reference.counts_and_variances(mechanism, tally, p, q)
+        case SampledItem():
+            return of_sampled_item(tally, n, numbers["flip"])
     assert isinstance(mechanism, FrequencyOracle | SetMechanism)
     supports = [mechanism.supports(payload) for payload in payloads]
     return of_supports(mechanism.domain_size, supports, p, q)
@@ -87,7 +90,7 @@ def _variance_of_sum(
     centred = [CONTEXT.divide(y, Decimal(mechanism.top)) - Decimal("0.5") for y in reports]
     mean = CONTEXT.divide(sum(centred, Decimal(0)), Decimal(n))
     least = n * min(max(mean, Decimal("-0.5")), Decimal("0.5")) ** 2
-    if mechanism.reports == 2:
+    if mechanism.payload_count == 2:
         return (n * numbers["end"] - least) * mechanism.top**2
     square, steps = numbers["square"], mechanism.moments.steps
     constant = numbers["end"] - square / 4

@@ -12,7 +12,10 @@ from .linear_algebra import dot, inverse
 def counts_and_variances(
     decay: Decimal, domain_size: int, reports: Sequence[int]
 ) -> tuple[list[Decimal], list[Decimal]]:
-    """Return the unbiased count of every item and its variance, by Gauss-Jordan elimination."""
+    """Return the unbiased count of every item and its variance, by Gauss-Jordan elimination.
+
+    Variances count half a report more in every cell.
+    """
     items = range(domain_size)
     weights = [[decay ** abs(report - item) for item in items] for report in items]
     totals = [sum((row[item] for row in weights), Decimal(0)) for item in items]
@@ -20,6 +23,7 @@ def counts_and_variances(
     undone = inverse(matrix)
     counted = [reports.count(item) for item in items]
     counts = [dot(row, counted) for row in undone]
-    squares = [dot([a * a for a in row], counted) for row in undone]
-    variances = [max(s - c, Decimal(0)) for s, c in zip(squares, counts, strict=True)]
+    likely = [count + Decimal("0.5") for count in counted]
+    squares = [dot([a * a for a in row], likely) for row in undone]
+    variances = [s - c for s, c in zip(squares, counts, strict=True)]
     return counts, variances

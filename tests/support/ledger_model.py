@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -37,22 +38,22 @@ class LedgerModel:
         day = self._day(wall, ran)
         if any((name, past) == (metric.name, epoch) for name, past, _, _ in self.charges):
             return "already_reported"
-        nano = self._cost(metric, value)
+        dearest = max(self._cost(metric, seen) for seen in range(3))
         week = [(name, cost) for name, _, cost, past in self.charges if past > day - 7]
         own = sum(cost for name, cost in week if name == metric.name)
         total = sum(cost for _, _, cost, _ in self.charges)
         passes = (
-            nano > self.caps.report,
-            own + nano > self.caps.metric_week,
-            sum(cost for _, cost in week) + nano > self.caps.week,
-            total + nano > self.caps.lifetime,
+            dearest > self.caps.report,
+            own + dearest > self.caps.metric_week,
+            sum(cost for _, cost in week) + dearest > self.caps.week,
+            total + dearest > self.caps.lifetime,
         )
-        if nano and any(passes):
+        if any(passes):
             return "budget"
-        self.charges.append((metric.name, epoch, nano, day))
+        seen = self.reports.get((metric.name, value), 0)
+        self.charges.append((metric.name, epoch, self._cost(metric, seen), day))
         if metric.longitudinal != "fresh":
-            key = (metric.name, value)
-            self.reports[key] = self.reports.get(key, 0) + 1
+            self.reports[metric.name, value] = seen + 1
         self.waiting.append(Waiting(int(wall // DAY)))
         return "recorded"
 
@@ -68,13 +69,23 @@ class LedgerModel:
         return 0
 
     def revoke(self) -> None:
-        """Forget all but the charges."""
+        """Forget all but what each metric has cost: of repeated ones, as if at the last report."""
+        costs = {(name, nano) for name, _, nano, _ in self.charges}
+        named = Counter(name for name, _ in costs)
+        for name in {name for name, _ in self.reports} | {n for n in named if named[n] > 1}:
+            own = [charge for charge in self.charges if charge[0] == name]
+            last = max(own, key=lambda charge: (charge[3], charge[1]))
+            total = sum(nano for _, _, nano, _ in own)
+            self.charges = [
+                charge if charge[0] != name else (*charge[:2], total * (charge is last), charge[3])
+                for charge in self.charges
+            ]
         self.waiting, self.reports = [], {}
 
-    def _cost(self, metric: Metric, value: str) -> int:
+    def _cost(self, metric: Metric, seen: int) -> int:
+        """Return what a report of a value costs that had *seen* before."""
         if metric.policy is None:
             return metric.mechanism.spent_nano
-        seen = self.reports.get((metric.name, value), 0)
         spent = (Fraction(0), metric.policy.spent_after(1), metric.policy.spent_after(2))
         before, after = spent[min(seen, 2)], spent[min(seen + 1, 2)]
         return math.ceil(after * 10**9) - math.ceil(before * 10**9)

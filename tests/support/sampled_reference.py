@@ -1,4 +1,4 @@
-"""Estimates of sketches and of dBitFlip from their tallies, as derived in their files."""
+"""Estimates of sketches and of sampled items from their tallies, as derived in their files."""
 
 from __future__ import annotations
 
@@ -50,6 +50,23 @@ def of_dbitflip(
     noise = CONTEXT.divide(n * spread * q * (1 - q), (p - q) ** 2)
     held = (min(max(count, Decimal(0)), Decimal(n)) for count in counts)
     return counts, [noise + (spread - 1) * h for h in held]
+
+
+def of_sampled_item(tally: Sequence[int], n: int, flip: Decimal) -> Columns:
+    """Return counts and variances from noes and yeses, in turn, of each item."""
+    noise = CONTEXT.divide(flip * (1 - flip), (1 - 2 * flip) ** 2)
+    counts, variances = [], []
+    for noes, yeses in zip(tally[::2], tally[1::2], strict=True):
+        if not (drawn := Decimal(noes + yeses)):
+            counts.append(CONTEXT.divide(Decimal(n), Decimal(2)))
+            variances.append(n**2 * (noise + 1))
+            continue
+        share = CONTEXT.divide(CONTEXT.divide(Decimal(yeses), drawn) - flip, 1 - 2 * flip)
+        held = min(max(share, Decimal(0)), Decimal(1))
+        sampling = held * (1 - held) * (1 - CONTEXT.divide(drawn, Decimal(n)))
+        counts.append(n * share)
+        variances.append(CONTEXT.divide(n**2 * (noise + sampling), drawn))
+    return counts, variances
 
 
 def _of_cells(sketch: Sketch, cells: list[list[Decimal]], n: int, noise: Decimal) -> Columns:

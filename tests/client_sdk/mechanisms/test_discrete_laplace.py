@@ -88,12 +88,12 @@ def test_a_run_taken_as_one_choice_has_the_law_of_its_tosses(n: int, d: int) -> 
 def test_an_extreme_report_is_clamped_forty_scales_beyond_the_range() -> None:
     mechanism = DiscreteLaplace("0.5", 11)
 
-    lowest, highest = bytes([0, 0]), (mechanism.reports - 1).to_bytes(2, "big")
+    lowest, highest = bytes([0, 0]), (mechanism.payload_count - 1).to_bytes(2, "big")
 
     assert mechanism.margin == 20 * TAIL
     assert mechanism.decode(lowest) == -20 * TAIL
     assert mechanism.decode(highest) == 10 + 20 * TAIL
-    assert mechanism.reason(mechanism.reports.to_bytes(2, "big")) == "number_out_of_range"
+    assert mechanism.reason(mechanism.payload_count.to_bytes(2, "big")) == "number_out_of_range"
 
 
 def test_a_position_between_two_grid_points_goes_to_either_in_proportion() -> None:

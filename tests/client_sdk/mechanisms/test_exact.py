@@ -6,13 +6,16 @@ from fractions import Fraction
 
 import pytest
 
+from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms._exact import (
+    LEAST_EPSILON,
     ceil_to_grid,
     exp_ceil,
     exp_floor,
     floor_to_grid,
     ln_ceil,
     parse_epsilon,
+    spent_by,
 )
 from tests.support.enumeration import exp_below
 
@@ -46,6 +49,34 @@ def test_the_grid_rounds_to_the_neighbours_of_a_probability(p: Fraction) -> None
     assert low <= p <= high
     assert high - low == (0 if p * 256 % 1 == 0 else Fraction(1, 256))
     assert (low * 256).denominator == (high * 256).denominator == 1
+
+
+@pytest.mark.parametrize(
+    "epsilon", ["1_0", " 1 ", "1 ", "\n1", "１", "٣", "+1", ".5", "1.", "1e", "e1", "1e0000"]
+)
+def test_parse_epsilon_refuses_what_a_registry_would_not_take(epsilon: str) -> None:
+    """Only ASCII digits, one point and an exponent are read, as other languages read them too."""
+    with pytest.raises(InvalidParameterError):
+        parse_epsilon(epsilon)
+
+
+def test_parse_epsilon_ends_at_the_unit_of_the_ledger() -> None:
+    """An epsilon below 1e-9 would be charged more than it is."""
+    assert parse_epsilon("1e-9") == parse_epsilon("0.000000001") == LEAST_EPSILON
+    for epsilon in ("9e-10", "1e-90", "0.0000000009", Fraction(1, 10**10)):
+        with pytest.raises(InvalidParameterError):
+            parse_epsilon(epsilon)
+
+
+def test_a_ratio_above_e_to_the_epsilon_is_refused_and_never_cut_to_it() -> None:
+    """What is spent is a bound of the channel, or there is no number."""
+    epsilon, limit = Fraction(1), exp_floor(Fraction(1))
+
+    assert spent_by(limit, epsilon) == epsilon
+    assert spent_by(Fraction(2), epsilon) < epsilon
+    for ratio in (exp_ceil(epsilon), limit * (1 + Fraction(1, 10**100)), Fraction(100)):
+        with pytest.raises(InvalidParameterError, match="at least what the channel spends"):
+            spent_by(ratio, epsilon)
 
 
 def test_parse_epsilon_reads_the_decimal_and_not_the_double() -> None:

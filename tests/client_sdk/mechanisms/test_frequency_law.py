@@ -57,16 +57,6 @@ def test_the_channel_is_the_enumerated_probability_of_support(small: Small) -> N
         assert support_probabilities(oracle, law) == expected
 
 
-@every_oracle
-def test_expected_debiased_counts_are_the_truth_exactly(small: Small) -> None:
-    oracle = oracle_of(small)
-    p, q = oracle.channel.p, oracle.channel.q
-
-    for value, law in enumerate(laws(small)):
-        counts = [(s - q) / (p - q) for s in support_probabilities(oracle, law)]
-        assert counts == [item == value for item in range(oracle.domain_size)]
-
-
 @every_oracle_class
 @pytest.mark.parametrize("value", range(3))
 def test_a_column_that_follows_the_law_exactly_is_debiased_to_the_truth(

@@ -59,7 +59,7 @@ def expected_tally(mechanism: KeyValueMechanism, parts: list[tuple[Law, int]]) -
 @every_name
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_likelihood_ratio_over_all_mappings_is_reached_exactly(name: str, epsilon: str) -> None:
-    mechanism = made(name, epsilon, 2)
+    mechanism = made(name, epsilon, 2, pad=1)
 
     ratio = largest_ratio(laws(Small(name, mechanism, Fraction(0))))
 
@@ -189,7 +189,7 @@ def test_reports_drawn_from_the_system_give_back_the_holders(name: str) -> None:
 
 
 def test_sampling_pays_for_itself_in_pckv_grr() -> None:
-    plain, padded = made("pckv_grr", "1", 8), made("pckv_grr", "1", 8, pad=8)
+    plain, padded = made("pckv_grr", "1", 8, pad=1), made("pckv_grr", "1", 8)
     odds = [m.channel.same / m.channel.foreign for m in (plain, padded)]
 
     assert odds[1] - 1 == pytest.approx(float(8 * (odds[0] - 1)))

@@ -9,6 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from benchmarks.accuracy import optimum
+from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms.olh import OLH, PRIME
 from tests.support.seeded import SeededRandomness
 
@@ -31,9 +33,31 @@ def test_the_collision_chance_of_the_shipped_prime_is_close_to_that_of_a_random_
     assert 0 < mechanism.collision - Fraction(1, mechanism.buckets) < Fraction(1, 10**14)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "buckets"), [("5", 149), ("6", 404), ("8", 2982), ("10", 22027)]
+)
+def test_the_buckets_follow_e_to_the_epsilon_and_leave_64_bits_to_the_seed(
+    epsilon: str, buckets: int
+) -> None:
+    """Capped at 256, the error at ε = 8 would be 3.5 times the optimum."""
+    mechanism = OLH(epsilon, 200_000)
+
+    assert mechanism.buckets == buckets
+    assert (mechanism.prime == PRIME) == (buckets <= 256)
+    assert mechanism.predict(1) ** 2 < 1.06 * optimum(float(epsilon), 200_000)
+    assert OLH("8", 200_000, buckets=256).predict(1) ** 2 > 3 * optimum(8, 200_000)
+
+
+def test_a_prime_whose_seeds_leave_no_room_for_the_buckets_is_refused() -> None:
+    """A report is 8 bytes at most."""
+    with pytest.raises(InvalidParameterError, match=r"^prime=.*too large for 64 bits"):
+        OLH("1", 10, buckets=257, prime=PRIME)
+
+
 @pytest.mark.parametrize("reports", [9, 10, 11, 20_000])
-def test_few_and_many_reports_are_tallied_as_their_supports(reports: int) -> None:
-    mechanism = OLH("1.5", 10)
+@pytest.mark.parametrize("epsilon", ["1.5", "9", "16"])
+def test_few_and_many_reports_are_tallied_as_their_supports(epsilon: str, reports: int) -> None:
+    mechanism = OLH(epsilon, 10)
     randomness = SeededRandomness(b"hash")
     rows = [mechanism.randomize(i % 10, randomness) for i in range(reports)]
     supported = Counter(item for row in rows for item in mechanism.supports(row))
@@ -44,12 +68,16 @@ def test_few_and_many_reports_are_tallied_as_their_supports(reports: int) -> Non
     assert tally.tolist() == [supported[item] for item in range(10)]
 
 
-def test_the_largest_report_of_the_most_buckets_fits_eight_bytes() -> None:
-    mechanism = OLH("16", PRIME // 16)
+@pytest.mark.parametrize("domain_size", [2, 10_000, PRIME // 16])
+@pytest.mark.parametrize("epsilon", ["5", "8", "16"])
+def test_the_largest_report_of_the_best_buckets_fits_eight_bytes(
+    epsilon: str, domain_size: int
+) -> None:
+    mechanism = OLH(epsilon, domain_size)
 
-    last = (mechanism.reports - 1).to_bytes(8, "big")
+    last = (mechanism.payload_count - 1).to_bytes(8, "big")
 
-    assert mechanism.buckets == 256
     assert mechanism.payload_size == 8
+    assert mechanism.prime >= domain_size
     assert mechanism.reason(last) is None
     assert mechanism.reason(b"\xff" * 8) == "seed_out_of_range"

@@ -146,7 +146,10 @@ class _NothingDrawn(PaddingSampling):
 
 
 class _AlmostTold(PaddingSampling):
-    """Planted fault: the drawn symbol is told 2^-100 too often."""
+    """Planted fault: the drawn symbol is told 2^-100 too often, and nobody refuses it."""
+
+    def validate(self) -> None:
+        return None
 
     @property
     def told(self) -> Channel:

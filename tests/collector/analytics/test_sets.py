@@ -22,11 +22,11 @@ def metric(**changes: str) -> Metric:
     return next(iter(Registry.from_text(file_with(SET, **changes))))
 
 
-def test_auto_takes_a_mechanism_of_sets_with_a_slot_for_every_item() -> None:
+def test_auto_takes_a_mechanism_of_sets_that_cuts_none() -> None:
     found = metric()
 
     assert isinstance(found.mechanism, SetMechanism)
-    assert found.mechanism_name == "padding_sampling"
+    assert found.mechanism_name == "sampled_item"
     assert found.mechanism.most == found.domain.size == 3
 
 
@@ -64,5 +64,5 @@ def test_an_answer_has_a_row_per_item_and_intervals_that_hold_the_shares(
 def test_the_plan_of_a_set_compares_mechanisms_of_sets_only() -> None:
     lines = list(compare_mechanisms(metric(), payload_bytes=8))
 
-    assert [line for line in lines if "padding_sampling: error" in line and "auto takes it" in line]
+    assert [line for line in lines if "sampled_item: error" in line and "auto takes it" in line]
     assert not [line for line in lines if "grr" in line or "duchi" in line]

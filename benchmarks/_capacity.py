@@ -1,0 +1,252 @@
+"""The capacity model: what a fleet needs, from what an upload, an id and a counter cost.  Pure.
+
+All sizes are bytes, all times microseconds of processor, unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from math import ceil
+from typing import Final
+
+from redis.crc import key_slot
+
+from collector.lateness import LAST_DAYS
+from collector.pressure import ALARM_MEMORY
+from collector.storage.redis import SEEN_DAYS
+
+GIB: Final = 1 << 30
+DAY_S: Final = 86_400
+SLOTS: Final = 16_384  # of a cluster
+BUCKET: Final = 8  # bytes: one pointer of a hash table
+COUNTER: Final = 8  # bytes
+HEADER: Final = 6  # bytes of a string, its end included
+BUSY: Final = 0.7  # share of a core that is planned for
+IDS_A_SET: Final = 1_000_000  # most ids of one shard and day: a set is deleted in one go
+SERVERS: Final = {
+    "768 MB, as in `docker-compose.yml`": 768 << 20,
+    "8 GiB": 8 << 30,
+    "32 GiB": 32 << 30,
+}
+NODE_GIB: Final = 32  # maxmemory of one server; its machine has twice that
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured.  The names are those of the table in docs/scale.md."""
+
+    id: float
+    waiting: float
+    window: float
+    tally: float
+    web: float
+    append: float
+    fold: float
+    worker: float
+    wire_in: float
+    wire_out: float
+    store_in: float
+    store_out: float
+    log: float
+    forget: float
+
+
+UNITS: Final = {
+    "id": "bytes: an upload id in its set, beside the set's buckets",
+    "waiting": "bytes: an upload of three reports that waits to be folded",
+    "window": "bytes: the index of one metric and epoch, on one shard",
+    "tally": "bytes: a tally, beside its counters",
+    "web": "µs of a web process, an upload",
+    "append": "µs of the store, an upload accepted",
+    "fold": "µs of the store, an upload claimed and folded",
+    "worker": "µs of a worker, an upload",
+    "wire_in": "bytes from a device, headers included, without TLS",
+    "wire_out": "bytes to it",
+    "store_in": "bytes into the store, an upload accepted and folded",
+    "store_out": "bytes out of it",
+    "log": "bytes of append-only file, an upload accepted and folded",
+    "forget": "µs of the store: to delete an id",
+}
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Who reports what, and for how long it is kept."""
+
+    name: str
+    devices: int
+    uploads: float = 1.0  # of a device a day, of up to three reports
+    metrics: int = 3  # each asked daily
+    counters: int = 101  # of a tally: 100 items and the number of reports
+    segments: int = 5  # combinations of declared values
+    epochs: int = 400  # days whose tallies are kept
+    peak: float = 10.0  # busiest minute over the mean: the return of a fleet after an outage
+    outage_h: float = 1.0  # hours without a worker that the streams must hold
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fleet needs."""
+
+    shards: int
+    primaries: int
+    ids: float
+    tallies: float
+    backlog: float
+    fullest: float  # bytes in use of the server with most shards
+    rate: float  # uploads a second, mean
+    web: float  # cores, at the peak
+    workers: float
+    store: float  # cores of all servers together
+    wire: float  # bytes a second into the web processes, at the peak
+    log: float  # bytes of append-only file a day
+    pause: float  # milliseconds to delete a set of ids
+
+
+def bucket_bytes(ids: int) -> int:
+    """Return the bytes of the hash tables of a set of *ids*.
+
+    The table has a power of two of buckets.  The one before it stays until as many steps as it
+    has buckets were taken; an append takes two.
+    """
+    size = 1 << max(2, (ids - 1).bit_length())
+    moving = size // 2 if ids < size * 3 // 4 else 0
+    return BUCKET * (size + moving)
+
+
+def id_bytes(costs: Costs, ids: int) -> float:
+    """Return the bytes of a set of *ids*."""
+    return costs.id * ids + bucket_bytes(ids)
+
+
+def counter_bytes(counters: int) -> int:
+    """Return the most bytes that the counters of a tally take.
+
+    A string that a later fold made longer has twice the room it needs, until the server is started
+    again; and the allocator has four sizes from one power of two to the next.
+    """
+    needed = 2 * COUNTER * counters + HEADER
+    step = 1 << max(4, (needed - 1).bit_length() - 3)
+    return ceil(needed / step) * step
+
+
+def tally_bytes(costs: Costs, windows: int, segments: int, counters: int) -> float:
+    """Return the bytes of *windows* of so many tallies of so many counters, on one shard."""
+    return windows * (costs.window + segments * (costs.tally + counter_bytes(counters)))
+
+
+def fullest_share(shards: int, primaries: int) -> float:
+    """Return the share of the shards on the primary with most, the slots being cut evenly."""
+    places = Counter(key_slot(b"{%d}" % shard) * primaries // SLOTS for shard in range(shards))
+    return max(places.values()) / shards
+
+
+def shards_for(uploads_a_day: float) -> int:
+    """Return how many shards keep a day's set of ids small: a power of two, at least 4."""
+    return 1 << max(2, (ceil(uploads_a_day / IDS_A_SET) - 1).bit_length())
+
+
+def memory(costs: Costs, fleet: Fleet, shards: int) -> tuple[float, float, float]:
+    """Return the bytes of ids, of tallies and of what waits, over all servers."""
+    a_day = fleet.devices * fleet.uploads
+    ids = SEEN_DAYS * shards * id_bytes(costs, ceil(a_day / shards))
+    windows = fleet.metrics * fleet.epochs
+    tallies = len(LAST_DAYS) * fleet.segments
+    kept = shards * tally_bytes(costs, windows, tallies, fleet.counters)
+    return ids, kept, a_day / 24 * fleet.outage_h * costs.waiting
+
+
+def plan(costs: Costs, fleet: Fleet, node: float = NODE_GIB * GIB) -> Plan:
+    """Return what *fleet* needs on servers of *node* bytes of ``maxmemory``.
+
+    Raises: ValueError: not even a server a shard is enough.
+    """
+    a_day = fleet.devices * fleet.uploads
+    shards = shards_for(a_day)
+    ids, tallies, backlog = memory(costs, fleet, shards)
+    total = ids + tallies + backlog
+    counts = range(1, shards + 1)
+    fitting = (n for n in counts if total * fullest_share(shards, n) <= ALARM_MEMORY * node)
+    primaries = next(fitting, 0)
+    if not primaries:
+        raise ValueError(f"node={node:.0f}: must be larger for this fleet")
+    rate = a_day / DAY_S
+    busiest = rate * fleet.peak / 1e6 / BUSY
+    return Plan(
+        shards,
+        primaries,
+        ids,
+        tallies,
+        backlog,
+        total * fullest_share(shards, primaries),
+        rate,
+        busiest * costs.web,
+        busiest * costs.worker,
+        busiest * (costs.append + costs.fold),
+        rate * fleet.peak * costs.wire_in,
+        a_day * costs.log,
+        costs.forget * a_day / shards / 1e3,
+    )
+
+
+def most_uploads(costs: Costs, node: float) -> int:
+    """Return how many uploads a day one server of *node* bytes of ``maxmemory`` carries."""
+    few, many = 0, ceil(node)
+    while many - few > 1:
+        middle = (few + many) // 2
+        needed = sum(memory(costs, Fleet("", middle), shards_for(middle)))
+        few, many = (middle, many) if needed <= ALARM_MEMORY * node else (few, middle)
+    return few
+
+
+FLEETS: Final = (
+    Fleet("1 M devices", 1_000_000),
+    Fleet("100 M devices", 100_000_000),
+    Fleet("100 M devices, an upload a report", 100_000_000, 3.0),
+)
+
+
+def costs_table(costs: Costs) -> Iterator[str]:
+    """Yield the table of what was measured."""
+    yield "| cost | measured | what |"
+    yield "|---|---|---|"
+    for field in fields(Costs):
+        yield f"| {field.name} | {getattr(costs, field.name):,.1f} | {UNITS[field.name]} |"
+
+
+def plan_table(costs: Costs) -> Iterator[str]:
+    """Yield what each fleet needs, a column each."""
+    plans = [plan(costs, fleet) for fleet in FLEETS]
+    rows = {
+        "uploads a second, mean": [f"{p.rate:,.0f}" for p in plans],
+        f"uploads a second, peak of {FLEETS[0].peak:.0f} ×": [
+            f"{p.rate * f.peak:,.0f}" for p, f in zip(plans, FLEETS, strict=True)
+        ],
+        "`HEARSAY_SHARDS`": [str(p.shards) for p in plans],
+        f"ids of {SEEN_DAYS} days, GiB": [f"{p.ids / GIB:,.1f}" for p in plans],
+        "tallies of 400 days, GiB": [f"{p.tallies / GIB:,.1f}" for p in plans],
+        "an hour without workers, GiB": [f"{p.backlog / GIB:,.2f}" for p in plans],
+        f"servers of {NODE_GIB} GiB `maxmemory`": [str(p.primaries) for p in plans],
+        "the same with a replica each": [str(2 * p.primaries) for p in plans],
+        "in use on the fullest, GiB": [f"{p.fullest / GIB:,.1f}" for p in plans],
+        "store, cores at the peak": [f"{p.store:.2f}" for p in plans],
+        "web processes, cores at the peak": [f"{p.web:.2f}" for p in plans],
+        "workers, cores at the peak": [f"{p.workers:.2f}" for p in plans],
+        "from devices at the peak, MB/s": [f"{p.wire / 1e6:,.1f}" for p in plans],
+        "append-only file, GB a day": [f"{p.log / 1e9:,.1f}" for p in plans],
+        "deleting a day of ids of a shard, ms": [f"{p.pause:,.0f}" for p in plans],
+    }
+    yield f"| | {' | '.join(fleet.name for fleet in FLEETS)} |"
+    yield "|---" * (1 + len(plans)) + "|"
+    for what, cells in rows.items():
+        yield f"| {what} | {' | '.join(cells)} |"
+
+
+def servers_table(costs: Costs) -> Iterator[str]:
+    """Yield how many uploads a day single servers carry."""
+    yield "| `maxmemory` of a single server | million uploads a day |"
+    yield "|---|---|"
+    for name, size in SERVERS.items():
+        yield f"| {name} | {most_uploads(costs, size) / 1e6:.1f} |"

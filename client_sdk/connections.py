@@ -1,0 +1,97 @@
+"""The connections of a transport, which another thread can cut.
+
+A timeout bounds a single read, so a peer that always says a little more is listened to for ever.
+Nothing ends such a read but its socket.  Therefore a duplicate of every socket is kept: shutting
+that down ends the connection for its reader too, in the middle of a TLS handshake as well.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from .locks import Process, this_process
+
+if TYPE_CHECKING:
+    import socket
+
+    from requests.adapters import HTTPAdapter
+
+
+class Connections:
+    """The connections made since ``allow``.  Thread-safe; a forked child leaves its parent's be."""
+
+    def __init__(self) -> None:
+        """Begin without any; they may be made."""
+        self._sockets: dict[Process, list[socket.socket]] = {}
+        self._cut = False
+        # no part of the cycle through its adapters, so the sockets are still whole by then
+        weakref.finalize(self, _shut, self._sockets).atexit = False
+
+    def allow(self) -> None:
+        """Let connections be made again after ``cut``."""
+        self._cut = False
+
+    def add(self, connected: socket.socket) -> None:
+        """Keep a duplicate of *connected*, which is shut down at once if all are to be cut."""
+        import socket
+
+        twin = socket.fromfd(connected.fileno(), connected.family, connected.type)
+        self._sockets.setdefault(this_process(), []).append(twin)
+        if self._cut:  # whoever cut may have looked before this one was added
+            self.cut()
+
+    def cut(self) -> None:
+        """End all connections, whoever reads from them, and those that are being made."""
+        self._cut = True
+        _shut(self._sockets)
+
+    def adapter(self) -> HTTPAdapter:
+        """Return an adapter for a session of requests, whose connections are added here."""
+        from requests.adapters import HTTPAdapter
+
+        connections = self
+
+        class Adapter(HTTPAdapter):
+            """Makes pools of connections that can be cut, to proxies too."""
+
+            def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+                super().init_poolmanager(*arguments, **options)
+                connections._watch(self.poolmanager)
+
+            def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+                known = proxy in self.proxy_manager
+                manager = super().proxy_manager_for(proxy, **options)
+                if not known:
+                    connections._watch(manager)
+                return manager
+
+        return Adapter()
+
+    def _watch(self, manager: Any) -> None:
+        """Let every connection of a pool manager of urllib3, whatever its kind, be added here."""
+        pools = manager.pool_classes_by_scheme
+        manager.pool_classes_by_scheme = {scheme: self._watched(pools[scheme]) for scheme in pools}
+
+    def _watched(self, pool: Any) -> type:
+        connection, add = pool.ConnectionCls, self.add
+
+        def new_conn(self: Any) -> Any:
+            connected = connection._new_conn(self)
+            add(connected)
+            return connected
+
+        watched = type(connection.__name__, (connection,), {"_new_conn": new_conn})
+        return type(pool.__name__, (pool,), {"ConnectionCls": watched})
+
+
+def _shut(sockets: dict[Process, list[socket.socket]]) -> None:
+    """Shut down what is this process's, and close its copies of what is its parent's."""
+    import socket
+
+    for process in list(sockets):
+        for twin in sockets.pop(process, ()):
+            with suppress(OSError), twin:  # the peer may have ended it already
+                if process == this_process():
+                    twin.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,31 @@
+"""Where an application's data folder is, settled once.
+
+A ledger that moved when the application changes its working folder would begin anew there, and a
+user's no would be looked for where nobody said it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from .errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from .registry import PathOrStr
+
+
+def absolute(data_dir: PathOrStr | None) -> str | None:
+    """Return *data_dir* from the root on, with ``~`` as the user's home; None stays None.
+
+    Raises: InvalidParameterError: no path, or an empty one, which would be any folder.
+    """
+    if data_dir is None:
+        return None
+    try:
+        given = os.fspath(data_dir)
+        if isinstance(given, str) and given and "\0" not in given:
+            return os.path.abspath(os.path.expanduser(given))
+    except (TypeError, OSError):  # of a working folder that was removed
+        pass
+    raise InvalidParameterError("data_dir", data_dir, "must be the path of a folder, or None")

@@ -1,0 +1,44 @@
+"""What failed, for developers: a line of the logger "hearsay" at level DEBUG.
+
+It says which kind of error came from where, and never its text, which may hold what was recorded.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Final
+
+LOGGER: Final = "hearsay"
+
+
+def note(reason: str, error: BaseException) -> bool:
+    """Log that *error* was counted under *reason*; return whether anybody listens."""
+    logging = sys.modules.get("logging")
+    if logging is None:  # then nobody listens, and its import takes milliseconds
+        return False
+    logger = logging.getLogger(LOGGER)
+    if not logger.isEnabledFor(logging.DEBUG):
+        return False
+    with suppress(Exception):  # of an application's own handler
+        logger.debug("%s: %s at %s", reason, _kind(error), _place(error))
+    return True
+
+
+def _kind(error: BaseException) -> str:
+    """Return the type of *error*, and of what caused it."""
+    kind, cause = type(error).__name__, error.__cause__
+    if cause is None:
+        return kind
+    code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "errno", None)
+    return f"{kind} from {type(cause).__name__}" + ("" if code is None else f" {code}")
+
+
+def _place(error: BaseException) -> str:
+    """Return the module and line that raised *error*."""
+    trace = error.__traceback__
+    if trace is None:
+        return "an unknown place"
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"

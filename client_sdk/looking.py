@@ -1,0 +1,72 @@
+"""Reading the device database without changing a thing, in whatever state it is.
+
+``Store`` takes care of what it opens: it sets damage aside, and wipes a copy.  Who only looks, and
+perhaps at a backup, must not do either; so the file is opened read-only here, and its state is put
+in words instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from . import meta, witness
+from .database import means_damage
+from .errors import StoreError
+from .identity import identity_of
+from .schema import FILE_NAME, is_sound, require_known
+
+if TYPE_CHECKING:
+    from .store import Transaction
+
+IS_COPY: Final = (
+    "this looks like a copy, or a file that was put back: when the application runs here, what"
+    " waits and the secret are deleted, and the rest of the week counts as spent"
+)
+_IS_DAMAGED: Final = (
+    f"{FILE_NAME}: is damaged, and cannot be shown; when the application runs, it sets the file"
+    " aside, begins a new one, and reports nothing for a week"
+)
+
+
+@contextmanager
+def looking(folder: str) -> Iterator[tuple[Transaction, list[str]]]:
+    """Lend the database in *folder* to be read, and what is to be said of its state.
+
+    Raises: StoreError: it is damaged, of another version, or cannot be read.
+    """
+    import sqlite3
+
+    path = os.path.abspath(os.path.join(folder, FILE_NAME))
+    if os.path.getsize(path) == 0:
+        raise StoreError(f"{FILE_NAME}: is empty")
+    try:
+        with closing(sqlite3.connect(_address(path), uri=True, isolation_level=None)) as tx:
+            tx.execute("BEGIN")
+            require_known(tx)
+            if not is_sound(tx):
+                raise StoreError(_IS_DAMAGED)
+            yield tx, _state(tx, folder)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        if means_damage(error):
+            raise StoreError(_IS_DAMAGED) from error
+        raise StoreError(f"{FILE_NAME}: cannot be read: {error}") from error
+
+
+def _address(path: str) -> str:
+    """Return what tells SQLite not to write: not even a log beside the file, unless there is one.
+
+    With a log the application is running, or was killed, and what it holds counts.
+    """
+    log = f"{path}-wal"
+    logged = os.path.exists(log) and os.path.getsize(log) > 0
+    return f"{Path(path).as_uri()}?{'mode=ro' if logged else 'immutable=1'}"
+
+
+def _state(tx: Transaction, folder: str) -> list[str]:
+    known, generation = meta.get(tx, "identity"), meta.get(tx, "generation")
+    moved = known is not None and known != identity_of(os.path.join(folder, FILE_NAME))
+    return [IS_COPY] if moved or witness.read(folder) > int(generation or 0) else []

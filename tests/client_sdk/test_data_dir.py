@@ -1,0 +1,109 @@
+"""The data folder is settled when a client is made: ledger, caps and a user's no stay with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_sdk.client import Client
+from client_sdk.data_dir import absolute
+from client_sdk.errors import InvalidParameterError
+from client_sdk.gateway import Gateway
+from client_sdk.opt_out import USER_FILE, OptOuts, set_user_opt_out
+from tests.support.device import ENDPOINT, KEY, REGISTRY, make_client
+from tests.support.device_transport import ScriptedTransport
+
+HERE = "data/telemetry"
+
+
+@pytest.fixture
+def two_folders(tmp_path: Path) -> tuple[Path, Path]:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    return first, second
+
+
+def test_a_change_of_folder_moves_no_ledger(two_folders: tuple[Path, Path]) -> None:
+    """Law: what was spent counts wherever the application goes."""
+    with chdir(two_folders[0]):
+        client = make_client(Path(HERE))
+        client.record("dark_mode", True)
+
+        with chdir(two_folders[1]):
+            client.record("dark_mode", True)
+            client.close()
+
+    counts = client.stats()
+    assert (counts["recorded"], counts["already_reported"]) == (1, 1)
+    assert list(two_folders[1].iterdir()) == []
+
+
+def test_a_change_of_folder_hides_no_opt_out(two_folders: tuple[Path, Path]) -> None:
+    """Law: the user's no is looked for where the user can say it."""
+    with chdir(two_folders[0]):
+        client = Client(
+            *(ENDPOINT, KEY, REGISTRY),
+            consent="granted",
+            data_dir=HERE,
+            mode="manual",
+            transport=ScriptedTransport(),
+        )
+    set_user_opt_out(two_folders[0] / HERE, off=True)
+
+    with chdir(two_folders[1]):
+        said = client.consent
+
+    client.close()
+    assert (said, USER_FILE in os.listdir(two_folders[0] / HERE)) == ("denied", True)
+
+
+def test_a_change_of_folder_moves_no_ledger_of_a_gateway(two_folders: tuple[Path, Path]) -> None:
+    """Law: neither the ledgers nor the names of devices begin anew."""
+    with chdir(two_folders[0]):
+        gateway = Gateway(
+            *(ENDPOINT, KEY, REGISTRY),
+            consent="granted",
+            data_dir=HERE,
+            transport=ScriptedTransport(),
+        )
+        gateway.record("a", "dark_mode", True)
+
+        with chdir(two_folders[1]):
+            gateway.record("a", "dark_mode", True)
+            gateway.close()
+
+    counts = gateway.stats()
+    assert (counts["recorded"], counts["already_reported"]) == (1, 1)
+    assert list(two_folders[1].iterdir()) == []
+
+
+@pytest.mark.parametrize("data_dir", ["", b"bytes", 5, "a\0b", object()])
+@pytest.mark.parametrize("make", [Client, Gateway])
+def test_what_is_no_path_is_refused(make: Callable[..., Any], data_dir: object) -> None:
+    """Law: an empty name would mean whatever folder the application is in."""
+    with pytest.raises(InvalidParameterError, match=r"^data_dir="):
+        make(ENDPOINT, KEY, REGISTRY, consent="granted", data_dir=data_dir)
+
+
+def test_a_tilde_is_the_home_of_the_user() -> None:
+    """Law: no folder is ever called by that sign."""
+    assert absolute("~/app") == os.path.join(os.path.expanduser("~"), "app")
+
+
+def test_no_folder_stays_none() -> None:
+    """Law: None is memory."""
+    assert absolute(None) is None
+
+
+def test_a_given_opt_out_place_is_left_alone(tmp_path: Path) -> None:
+    """Law: who names the places himself is obeyed."""
+    set_user_opt_out(tmp_path, off=True)
+    client = make_client(opt_outs=OptOuts(tmp_path, {}, tmp_path / "none.toml"))
+
+    assert client.consent == "denied"
