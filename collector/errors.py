@@ -8,6 +8,7 @@ CollectorError
 │   └── RefusedByStoreError               the store answers with an error of its own, such as NOPERM
 ├── StorageFullError (OSError)            the store takes no more writes; nothing was changed
 ├── UnsafeStoreError (RuntimeError)       the store could lose acknowledged uploads; lists why
+├── ForgottenUploadError                  the store would not remember its id; nothing was stored
 ├── TallyOverflowError (OverflowError)    a counter would leave its range; nothing was changed
 ├── ClassEndedError                       the day of a fold is over; nothing was changed
 ├── DamagedTallyError (ValueError)        a stored tally is not what folds leave behind
@@ -37,6 +38,8 @@ from collections.abc import Sequence
 
 class CollectorError(Exception):
     """Root of the errors of collector."""
+
+    is_told = False  # whether operators know already, so that no request logs it once more
 
 
 class ConfigError(CollectorError, ValueError):
@@ -80,6 +83,10 @@ class UnsafeStoreError(CollectorError, RuntimeError):
         """Keep all *reasons*, each ``setting=value: rule``, so that a server is mended at once."""
         self.reasons = tuple(reasons)
         super().__init__("; ".join(self.reasons))
+
+
+class ForgottenUploadError(CollectorError):
+    """By the store's clock the upload's id is forgotten already, so some clock is wrong."""
 
 
 class TallyOverflowError(CollectorError, OverflowError):
@@ -152,7 +159,9 @@ class TooFastError(CollectorError):
 
 
 class OverloadedError(CollectorError):
-    """The store is too full, too far behind or away; nothing was stored.  Told to operators."""
+    """The collector is too far behind, or too busy; nothing was stored."""
+
+    is_told = True
 
 
 class SlowBodyError(CollectorError):

@@ -18,7 +18,12 @@ from client_sdk.report import Column
 
 from .catalog import Catalog
 from .entry import Accepted
-from .errors import ExpiredUploadError, FutureUploadError
+from .errors import (
+    BodyTooLargeError,
+    ExpiredUploadError,
+    FutureUploadError,
+    MalformedUploadError,
+)
 from .segments import is_declared, segment_text
 from .storage import Cell
 from .tally import check_column
@@ -31,6 +36,10 @@ EPOCH_TOO_OLD = "epoch_too_old"
 EPOCH_IN_FUTURE = "epoch_in_future"
 PAYLOAD_SIZE = "payload_size"
 EMPTY_COLUMN = "empty_column"
+
+# Of one upload under a write key.  A device puts at most 200 into one (MAX_UPLOAD_REPORTS); the key
+# is public, and 64 KiB would have room for 49,000 reports of one byte.
+MAX_DEVICE_REPORTS: Final = 500
 
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
@@ -53,6 +62,19 @@ class Verdict:
     accepted: tuple[Accepted, ...]
     reports: int  # how many reports the accepted columns hold
     rejected: tuple[Rejection, ...]
+
+
+def require_of_device(upload: Upload, verdict: Verdict) -> None:
+    """Return if *upload*, judged *verdict*, is of a size and form that a device sends.
+
+    Raises: MalformedUploadError: two columns are of one metric and epoch.
+            BodyTooLargeError: it holds more reports than a device ever sends at once.
+    """
+    if len({column[:2] for column in upload.columns}) < len(upload.columns):
+        raise MalformedUploadError("columns: must each be of another metric or epoch")
+    reports = verdict.reports + sum(one.count for one in verdict.rejected)
+    if reports > MAX_DEVICE_REPORTS:
+        raise BodyTooLargeError(f"must hold at most {MAX_DEVICE_REPORTS} reports under a write key")
 
 
 def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:

@@ -66,7 +66,7 @@ def revoke(wanted: str, store: CredentialStore) -> Credential:
     for digest, record in store.records().items():
         if id_of(digest) == wanted:
             credential = replace(_readable(record), revoked=True)
-            store.put(digest, credential.to_json())
+            store.replace(digest, credential.to_json())
             return credential
     raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
 

@@ -43,6 +43,7 @@ class WriteGrant:
     key: bytes  # the digest: for limits of rate, and for `Keyring.count`
     catalog: Catalog  # the metrics it may report to; any other is unknown
     counted: bool  # whether it has a quota
+    is_public: bool  # whether it ships inside applications, so that anybody may use it
 
 
 class Keyring:
@@ -90,8 +91,9 @@ class Keyring:
             used = self._usage.of(digest, day_of(self._clock()))
             if used >= credential.quota:
                 raise QuotaExhaustedError("the key has sent all that it may send today")
-        limit = MAX_GATEWAY_BODY if credential.kind == GATEWAY else MAX_DEVICE_BODY
-        return WriteGrant(limit, digest, self.view(credential), counted)
+        is_public = credential.kind != GATEWAY
+        limit = MAX_DEVICE_BODY if is_public else MAX_GATEWAY_BODY
+        return WriteGrant(limit, digest, self.view(credential), counted, is_public)
 
     def count(self, grant: WriteGrant, reports: int) -> None:
         """Count *reports* against the quota of the key of *grant*, if it has one."""

@@ -1,4 +1,5 @@
-"""When to take no more: a full or far behind store (503), and a key that sends too fast (429).
+"""When to take no more: the store is full, behind, unsafe or in another time (503), a key sends too
+fast (429).
 
 The store's state is read once a second by a thread that does nothing else, never by a request; so
 while the store is away, an upload is refused at once, and no request waits for a time-out.
@@ -12,7 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from .errors import CollectorError, OverloadedError, TooFastError
+from .errors import (
+    CollectorError,
+    OverloadedError,
+    StorageFullError,
+    StorageUnavailableError,
+    TooFastError,
+    UnsafeStoreError,
+)
+from .lateness import MARGIN
+from .storage import Health
 
 ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which an operator is told
 SHED_MEMORY: Final = 0.85  # share from which no upload is taken; the worker needs the rest
@@ -20,17 +30,19 @@ POLL_S: Final = 1.0  # seconds
 BURST_S: Final = 2.0  # seconds of its rate that a key may send at once
 COST_UNIT: Final = 64 * 1024  # bytes that cost as much as one upload more
 
+_UNKNOWN: Final = Health()
+
 _log = logging.getLogger("hearsay.pressure")
 
 
 class Gauge(Protocol):
-    """The two numbers of a store that say how full it is.  Raises CollectorError."""
+    """What a store says of how full and how safe it is.  Raises CollectorError."""
 
     def backlog(self) -> int:
         """Return the number of entries that wait to be folded."""
 
-    def memory(self) -> float | None:
-        """Return the share of its memory limit that the fullest server uses; None without one."""
+    def health(self) -> Health:
+        """Return how the servers are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,8 @@ class Load:
     """The store's state at one moment."""
 
     backlog: int = 0  # entries
-    memory: float | None = None  # share of the limit
+    health: Health = _UNKNOWN
+    skew: float = 0.0  # seconds between our clock and the server's that is furthest from it
     failure: str | None = None  # why the store did not tell
 
 
@@ -46,13 +59,19 @@ class Pressure:
     """Decides from the last known load, and from what each key has sent.  Any thread may ask."""
 
     def __init__(
-        self, gauge: Gauge, max_backlog: int, key_rate: int, monotonic: Callable[[], float]
+        self,
+        gauge: Gauge,
+        max_backlog: int,
+        key_rate: int,
+        monotonic: Callable[[], float],
+        clock: Callable[[], float],
     ) -> None:
         """Take no more from *max_backlog* entries on.
 
         Args: key_rate: uploads a second that this process takes of one key.
+              clock: Unix time in seconds.
         """
-        self._gauge, self._max_backlog = gauge, max_backlog
+        self._gauge, self._max_backlog, self._clock = gauge, max_backlog, clock
         self._buckets = TokenBuckets(key_rate, monotonic)
         self.load = Load()
 
@@ -60,28 +79,53 @@ class Pressure:
         """Read the store's state, and tell an operator if it calls for one.  Never raises."""
         was = self.load
         try:
-            self.load = Load(self._gauge.backlog(), self._gauge.memory())
+            backlog, health = self._gauge.backlog(), self._gauge.health()
+            now = self._clock()
+            skew = max((abs(time - now) for time in health.times), default=0.0)
+            self.load = Load(backlog, health, skew)
         except CollectorError as error:
             self.load = Load(failure=str(error))
-        if (told := self._complaint(self.load)) and told != self._complaint(was):
+        told = self._refusal(self.load)
+        if told and type(told) is not type(self._refusal(was)):
             _log.error("no uploads are taken: %s", told)
-        if (self.load.memory or 0) >= ALARM_MEMORY > (was.memory or 0):
-            _log.warning("store: memory is used to %.0f %%", 100 * (self.load.memory or 0))
+        memory = self.load.health.memory or 0.0
+        if memory >= ALARM_MEMORY > (was.health.memory or 0.0):
+            _log.warning("store: memory is used to %.0f %%", 100 * memory)
 
     def require_room(self) -> None:
-        """Return if an upload may be taken.  Raises OverloadedError."""
-        complaint = self._complaint(self.load)
-        if complaint is not None:
-            raise OverloadedError(complaint)
+        """Return if an upload may be taken.
 
-    def _complaint(self, load: Load) -> str | None:
+        Raises: StorageUnavailableError, UnsafeStoreError, StorageFullError, OverloadedError.
+        """
+        refusal = self._refusal(self.load)
+        if refusal is not None:
+            refusal.is_told = True  # by poll
+            raise refusal
+
+    def require_safe(self) -> None:
+        """Return if the store keeps what it takes, as far as was last known.
+
+        Raises: UnsafeStoreError.
+        """
+        refusal = self._refusal(self.load)
+        if isinstance(refusal, UnsafeStoreError):
+            refusal.is_told = True
+            raise refusal
+
+    def _refusal(self, load: Load) -> CollectorError | None:
         """Return why no uploads are taken under *load*, or None."""
+        health = load.health
         if load.failure is not None:
-            return load.failure
-        if load.memory is not None and load.memory >= SHED_MEMORY:
-            return f"store.memory: must be used to less than {SHED_MEMORY:.0%}"
+            return StorageUnavailableError(load.failure)
+        if health.faults:
+            return UnsafeStoreError(health.faults)
+        if load.skew > MARGIN:
+            rule = f"must be at most {MARGIN} off this machine's clock"
+            return UnsafeStoreError([f"store.clock={load.skew:.0f} seconds: {rule}"])
+        if health.memory is not None and health.memory >= SHED_MEMORY:
+            return StorageFullError(f"store.memory: must be used to less than {SHED_MEMORY:.0%}")
         if load.backlog >= self._max_backlog:
-            return f"store.backlog: must be below {self._max_backlog} entries"
+            return OverloadedError(f"store.backlog: must be below {self._max_backlog} entries")
         return None
 
     def charge(self, key: bytes, size: int) -> None:

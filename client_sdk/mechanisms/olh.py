@@ -34,6 +34,7 @@ from ._supports import Channel
 PRIME: Final = (1 << 28) - 57  # two seeds and a bucket below 257 fill 64 bits
 SMALL_PRIME: Final = (1 << 20) - 3  # leaves room for MAX_BUCKETS
 MAX_BUCKETS: Final = 1 << 24  # about e^16 + 1, the best of the largest epsilon
+FEW_BUCKETS: Final = 256  # allowed for any domain; beyond as many as items, GRR itself errs less
 _REPORTS: Final = 1 << 64  # different ones in 8 bytes
 _CHUNK: Final = 1 << 14  # reports hashed at once; their 64 KiB stay in the cache
 
@@ -60,7 +61,7 @@ class OLH(NumberReports[int], FrequencyOracle):
     ) -> None:
         """Take g = *buckets*, or the integer of the smallest error; *prime* only in tests."""
         self.prepare(epsilon, domain_size, precision)
-        most = min(self.most_buckets, room(domain_size))
+        most = min(self.most_buckets, room(domain_size), max(FEW_BUCKETS, domain_size))
         best = best_buckets(self.epsilon, most) if buckets is None else buckets
         if type(best) is not int or not 2 <= best <= most:
             raise InvalidParameterError("buckets", best, f"must be from 2 to {most}")

@@ -13,7 +13,10 @@ from .root import explained, main
 @main.command()
 @click.argument("urls", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--file", "as_file", is_flag=True, help="Print an ACL file, not commands for a running server."
+    "--file",
+    "as_file",
+    is_flag=True,
+    help="Print an ACL file; without it, commands, which a server forgets at a restart.",
 )
 @explained
 def acl(urls: Path, as_file: bool) -> None:

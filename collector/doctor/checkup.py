@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Final
 
+from client_sdk.epoch import day_of
 from client_sdk.registry import Registry
 
 from ..catalog import Catalog
@@ -19,13 +21,14 @@ from ..lint import warnings
 from ..storage.activity import open_activity
 from ..storage.connect import open_connection
 from ..storage.credentials import CredentialStore, open_credentials
-from ..storage.diagnosis import diagnose
+from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys
 from ..telemetry.activity import alive_among
 from .examine import examine
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import State
 
+PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
 _SECRET = {"redis_url", "query_url"}  # settings that may hold a password
 
 
@@ -36,19 +39,26 @@ def check_deployment(config: Config) -> list[Finding]:
     try:
         servers = diagnosis.servers()
         shards, profile = diagnosis.recorded()
+        store = open_credentials(config)
+        now = time.time()
         state = State(
             servers=servers,
             shards=diagnosis.shards(),
             recorded_shards=shards,
             recorded_profile=profile,
-            credentials=_credentials(config, open_credentials(config)),
+            credentials=_credentials(config, store),
             alive=_alive(config),
             metrics=tuple(catalog),
-            now=time.time(),
+            used=_used(store, now),
+            stuck=_stuck(diagnosis),
+            now=now,
         )
     except StorageUnavailableError as error:
         why = "uploads are answered 503 until it does; devices keep them and send again"
-        step = "look whether the server runs, and at REDIS_URL, user and password"
+        step = (
+            "look whether the server runs, in its own folder, and at REDIS_URL, user and password;"
+            " of an empty store where there was one: docs/operate.md#store-down"
+        )
         return [Finding(FAULT, "store", str(error), why, step)]
     return [Finding(GOOD, "store", f"{len(servers)} servers answer"), *examine(config, state)]
 
@@ -113,6 +123,26 @@ def _alive(config: Config) -> Mapping[str, int] | None:
         return alive_among(open_activity(config), time.time())
     except RefusedByStoreError:
         return None
+
+
+def _used(store: CredentialStore, now: float) -> Mapping[bytes, int]:
+    """Return what keys with a quota have sent today; nothing if it may not be read."""
+    try:
+        return store.share_usage(day_of(now), "", {})
+    except RefusedByStoreError:
+        return {}
+
+
+def _stuck(diagnosis: Diagnosis) -> int:
+    """Return how many entries are delivered in the shards whose oldest one is not done in time."""
+    first = diagnosis.held()
+    if not any(held and held.entries for held in first):
+        return 0
+    time.sleep(PAUSE_S)
+    pairs = zip(first, diagnosis.held(), strict=True)
+    return sum(
+        now.entries for then, now in pairs if then and now and now.oldest == then.oldest != ""
+    )
 
 
 def _credentials(config: Config, store: CredentialStore) -> dict[bytes, Credential] | None:

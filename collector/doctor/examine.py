@@ -15,8 +15,8 @@ Check: TypeAlias = Callable[[Config, State], Iterator[Finding]]
 CHECKS: Final[tuple[Check, ...]] = (
     *(servers.profile, servers.library, servers.shards, servers.memory, servers.log),
     *(servers.capacity, servers.clock),
-    *(uploads.workers, uploads.conservation, uploads.quarantine, uploads.lateness),
-    *(expiry.keys, expiry.expiring_tokens, expiry.registry),
+    *(uploads.workers, uploads.stuck, uploads.conservation, uploads.quarantine, uploads.lateness),
+    *(expiry.keys, expiry.expiring_tokens, expiry.quotas, expiry.registry),
 )
 
 

@@ -42,6 +42,17 @@ def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
             yield Finding(WARNING, "keys", what, "who uses it will be refused", step)
 
 
+def quotas(config: Config, state: State) -> Iterator[Finding]:
+    """Look for keys that have sent all they may send today."""
+    today = day_of(state.now)
+    for digest, one in (state.credentials or {}).items():
+        if one.quota is not None and one.is_good(today) and state.used.get(digest, 0) >= one.quota:
+            what = f"{one.kind} {id_of(digest)} has sent its {one.quota} reports of today"
+            why = "its uploads are answered 429 until 0:00 UTC; a public key may be abused"
+            step = "replace the key if it is, or else make one with a larger quota"
+            yield Finding(WARNING, "keys", what, why, step)
+
+
 def registry(config: Config, state: State) -> Iterator[Finding]:
     """Look for metrics that have expired or soon will."""
     now = state.now / DAY

@@ -24,7 +24,9 @@ def profile(config: Config, state: State) -> Iterator[Finding]:
     found = [
         fault
         for server in state.servers
-        for fault in unsafe(server.info, server.appendfsync or appendfsync, config.profile)
+        for fault in unsafe(
+            server.info, server.appendfsync or appendfsync, config.profile, server.replays
+        )
     ]
     for fault in dict.fromkeys(found):
         why = f"profile {config.profile} promises what this setting breaks"
@@ -62,7 +64,8 @@ def shards(config: Config, state: State) -> Iterator[Finding]:
     told = state.recorded_shards
     if told is None:
         why = "the store has not been prepared under this prefix"
-        yield Finding(FAULT, "shards", "none are recorded", why, INIT)
+        step = f"{INIT}; but if there was a store before, do not: docs/operate.md#store-down"
+        yield Finding(FAULT, "shards", "none are recorded", why, step)
     elif told != config.shards:
         what = f"HEARSAY_SHARDS is {config.shards}, the store has {told}"
         why = "uploads would be remembered in another place, and could be counted twice"

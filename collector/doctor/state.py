@@ -25,4 +25,6 @@ class State:
     credentials: dict[bytes, Credential] | None  # by digest, those of the environment too
     alive: Mapping[str, int] | None  # processes by role
     metrics: Sequence[Metric]
+    used: Mapping[bytes, int]  # reports of today, by the digest of a key with a quota
+    stuck: int  # entries that were delivered and of which the oldest of a shard is not done
     now: float  # Unix time

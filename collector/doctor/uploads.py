@@ -33,6 +33,15 @@ def workers(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(WARNING, "workers", what, why, step)
 
 
+def stuck(config: Config, state: State) -> Iterator[Finding]:
+    """Look for entries that workers are given and never fold."""
+    if state.stuck and (state.alive or {}).get(WORKER):
+        what = f"{state.stuck} uploads were given to workers, and the oldest are not folded"
+        why = "workers leave what belongs to a metric that is in no registry of theirs"
+        step = "look for that in a worker's log, and give it the registry: docs/operate.md#backlog"
+        yield Finding(WARNING, "workers", what, why, step)
+
+
 def conservation(config: Config, state: State) -> Iterator[Finding]:
     """Hold the counts against the lengths of the streams."""
     known = [shard.counters for shard in state.shards if shard.counters]

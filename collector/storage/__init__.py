@@ -82,6 +82,17 @@ class Counters:
         return abs(self.pending.uploads - self.stream) + abs(self.quarantined.uploads - self.aside)
 
 
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the servers are now; what none of them tells is empty or None."""
+
+    memory: float | None = None  # share of its memory limit that the fullest server uses
+    faults: tuple[
+        str, ...
+    ] = ()  # why a server could lose what it takes, each ``setting=value: rule``
+    times: tuple[float, ...] = ()  # Unix time of each server that tells it
+
+
 # Of each cell, (index, delta): index 0, first, counts reports, index i + 1 is cell i of the tally.
 Increments: TypeAlias = Mapping[Cell, Sequence[tuple[int, int]]]
 # Of each cell one packed vector a shard that holds any: big-endian int64, n first.
@@ -179,8 +190,8 @@ class Storage(Protocol):
     def backlog(self) -> int:
         """Return the number of entries appended but neither folded nor quarantined."""
 
-    def memory(self) -> float | None:
-        """Return the share of its memory limit that the fullest server uses; None without one."""
+    def health(self) -> Health:
+        """Return how the servers are: full, safe, in time."""
 
     def quarantined(self) -> int:
         """Return the number of entries set aside."""

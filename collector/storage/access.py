@@ -32,7 +32,7 @@ _CLUSTER: Final = "+cluster|slots +asking +readonly"
 _RULES: Final[Mapping[str, str]] = {
     INIT: (
         "~{p}:* +@read +@write +@stream -@dangerous -@scripting -@pubsub -@blocking"
-        " +fcall +fcall_ro +function|load +function|list +config|get +time +scan"
+        " +fcall +fcall_ro +function|load +function|list +config|get +acl|dryrun +time +scan"
         " -swapdb -move -copy -migrate -restore -sort -sort_ro -flushall -flushdb -keys"
     ),
     INGEST: (
@@ -80,7 +80,9 @@ def acl_lines(prefix: str, passwords: Mapping[str, str]) -> Iterator[str]:
         digest = hashlib.sha256(password.encode()).hexdigest()
         first, *rest = rules(user, prefix)
         yield " ".join(["user", name_of(user, prefix), first, f"#{digest}", *rest])
-    yield "user default reset"  # nobody without a name; last, since it may be who runs these lines
+    # Off, so nobody logs in as it; with rights, since Redis 7.0 replays its append-only file as
+    # this user: without them it forgets at a restart whatever a function wrote.
+    yield "user default reset off ~* &* +@all"  # last, since it may be who runs these lines
 
 
 def name_of(user: str, prefix: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from client_sdk.epoch import DAY
 
 from ..config import Config
+from ..errors import NotPreparedError
 from .connect import open_connection
 from .connection import Connection, Part
 from .keys import Keys
@@ -28,6 +29,9 @@ class CredentialStore(Protocol):
 
     def put(self, digest: bytes, record: str) -> None:
         """Store the *record* of one credential, in place of an older one."""
+
+    def replace(self, digest: bytes, record: str) -> None:
+        """Store the *record* in place of one that is there; a full store does so, too."""
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         """Say what *process* counted of each digest on epoch *day*; return the sums of all."""
@@ -52,6 +56,14 @@ class RedisCredentials:
     def put(self, digest: bytes, record: str) -> None:
         """Write one field of the hash."""
         self._connection.call("HSET", self._credentials, digest.hex(), record)
+
+    def replace(self, digest: bytes, record: str) -> None:
+        """Write one field of the hash by a function that needs no room."""
+        function = "FCALL", "hearsay_replace", 1, self._credentials
+        try:
+            self._connection.call(*function, digest.hex(), record)
+        except NotPreparedError:  # keys may be made and revoked before hearsay init has run
+            self.put(digest, record)
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         """Write our own sums, which a repeated command cannot add twice, and read all."""

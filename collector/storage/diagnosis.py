@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ..config import Config
 from ..errors import NotPreparedError, RefusedByStoreError
@@ -15,7 +15,10 @@ from .connect import open_connection
 from .connection import Connection
 from .inspection import counted
 from .keys import Keys
+from .preparation import GROUP
+from .replay import may_replay
 from .replies import parse_info
+from .safety import faults
 
 T = TypeVar("T")
 
@@ -31,6 +34,7 @@ class Server:
     appendfsync: str | None
     library: int | None  # version of the function library; 0 without one
     ahead: float | None  # seconds that its clock is before ours
+    replays: bool | None = None  # whether a restart may replay the append-only file
 
     @property
     def memory(self) -> int:
@@ -52,6 +56,11 @@ class Server:
         """Whether the append-only file could last be written and rewritten."""
         return all(self.info.get(name, "ok") == "ok" for name in _LOG_FIELDS)
 
+    def keeps_what_it_takes(self, profile: str) -> bool:
+        """Return whether its file is sound and, as far as it tells, its settings fit *profile*."""
+        told = self.appendfsync or "always"  # who may not read it relies on hearsay init
+        return self.log_is_sound and not (self.info and faults(self.info, told, profile))
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -59,6 +68,13 @@ class Shard:
 
     counters: Counters | None
     has_group: bool | None  # None if it may not be asked
+
+
+class Held(NamedTuple):
+    """The entries of a shard that were delivered to a worker and not folded yet."""
+
+    entries: int
+    oldest: str  # its id; "" if there is none
 
 
 class Diagnosis:
@@ -80,6 +96,14 @@ class Diagnosis:
         profile = self._allowed(partial(self._get, self._keys.checked_profile))
         return int(shards) if shards else None, profile
 
+    def held(self) -> list[Held | None]:
+        """Return what was delivered and is in no fold, of each shard; None if it may not be asked.
+
+        Asked twice, with a pause, it tells what no worker gets done.
+        """
+        streams = (self._keys.stream(shard) for shard in range(self._keys.shards))
+        return [self._allowed(partial(self._held, stream)) for stream in streams]
+
     def shards(self) -> list[Shard]:
         """Return the state of each shard."""
         counters = self._allowed(lambda: counted(self._connection, self._keys))
@@ -91,7 +115,8 @@ class Diagnosis:
     def _server(self, node: Connection) -> Server:
         info = self._allowed(lambda: parse_info(node.call("INFO"))) or {}
         appendfsync = self._allowed(lambda: _setting(node, "appendfsync"))
-        return Server(info, appendfsync, self._library(node), self._ahead(node, info))
+        replays = may_replay(node, self._keys)
+        return Server(info, appendfsync, self._library(node), self._ahead(node, info), replays)
 
     def _library(self, node: Connection) -> int | None:
         try:
@@ -115,6 +140,10 @@ class Diagnosis:
         stream = self._keys.stream(shard)
         groups = self._allowed(lambda: self._groups(stream))
         return Shard(counters, None if groups is None else bool(groups))
+
+    def _held(self, stream: str) -> Held:
+        count, first, *_ = self._call("XPENDING", stream, GROUP)
+        return Held(int(count), first.decode() if first else "")
 
     def _groups(self, stream: str) -> Sequence[Any]:
         if not self._call("EXISTS", stream):

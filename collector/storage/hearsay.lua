@@ -3,7 +3,7 @@
 -- first write, because a script is not rolled back.  All keys of one call share one hash tag.
 -- Loaded again with REPLACE by every version: a step whose meaning changes gets another name.
 
-local VERSION = 2
+local VERSION = 3
 local GROUP = 'workers'
 -- Of the increments or ids in one command: how many (Lua can unpack some 8,000 values, an increment
 -- is four); and of increments, how far apart (in counters of 8 bytes: what is read to check them).
@@ -52,6 +52,10 @@ local function append(keys, args)
     -- WAIT confirms what its own connection wrote, and all before it: so the repeat must write.
     if args[5] == '1' then redis.call('EXPIREAT', keys[1], args[4]) end
     return 0
+  end
+  -- An id that is forgotten at once could be counted twice: some clock is days off.
+  if tonumber(args[4]) <= tonumber(redis.call('TIME')[1]) then
+    return redis.error_reply('HEARSAYFORGOTTEN the day on which the id is forgotten is over')
   end
   if not countable(keys[3]) then return uncountable() end
   -- An explicit id: the default one would keep the time of arrival at rest.
@@ -282,6 +286,13 @@ local function sweep(keys, args)
   return forgotten
 end
 
+-- keys: credentials.  args: digest, record.  Replaces a record, and adds none: it needs no room.
+local function replace(keys, args)
+  if redis.call('HEXISTS', keys[1], args[1]) == 0 then return 0 end
+  redis.call('HSET', keys[1], args[1], args[2])
+  return 1
+end
+
 -- keys: stream, quarantine stream, counters.  Lengths and counts of one moment.
 local function counted(keys)
   local lengths = { redis.call('XLEN', keys[1]), redis.call('XLEN', keys[2]) }
@@ -309,6 +320,7 @@ register('quarantine_counted', quarantine, 'allow-oom')
 register('requeue', requeue, 'allow-oom')
 register('drop', drop, 'allow-oom')
 register('restore', restore)
+register('replace', replace, 'allow-oom')
 register('retire', retire, 'allow-oom')
 register('sweep', sweep, 'allow-oom')
 register('counted', counted, 'no-writes')

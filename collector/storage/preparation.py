@@ -11,11 +11,12 @@ from ..config import HA, STRICT
 from ..errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
 from .connection import Connection
 from .keys import Keys
+from .replay import may_replay
 from .replies import parse_info
 from .safety import faults
 
 GROUP: Final = "workers"  # as in hearsay.lua
-LIBRARY_VERSION: Final = 2  # as in hearsay.lua
+LIBRARY_VERSION: Final = 3  # as in hearsay.lua
 _SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
 
@@ -27,7 +28,13 @@ def prepare(connection: Connection, keys: Keys, profile: str) -> None:
     nodes = connection.nodes()
     settings = [_settings(node) for node in nodes]
     checked = _checked(connection, keys, profile, [told for _, told in settings])
-    found = [fault for info, told in settings for fault in faults(info, told or checked, profile)]
+    found = [
+        fault
+        for node, (info, told) in zip(nodes, settings, strict=True)
+        for fault in faults(
+            info, told or checked, profile, may_replay(node, keys) if info else None
+        )
+    ]
     if found:
         raise UnsafeStoreError(list(dict.fromkeys(found)))
     for node in nodes:

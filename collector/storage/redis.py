@@ -12,13 +12,14 @@ from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
 from ..config import HA, STANDARD
 from ..errors import TallyOverflowError
-from . import ALONE_FROM, MAX_CLAIM, Cell, Claimed, Counters, Increments, Sealed, Tallies
+from . import ALONE_FROM, MAX_CLAIM, Cell, Claimed, Counters, Health, Increments, Sealed, Tallies
 from .archive import classes_of
 from .connection import Command, Connection, Part
 from .inspection import counted
 from .keys import Keys, cell_of, member_of
 from .preparation import GROUP, prepare
 from .replies import parse_claimed, parse_info
+from .safety import faults
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
@@ -27,6 +28,9 @@ MAX_DELTA: Final = (
     1 << 62
 )  # what one fold adds to a cell stays below; so do the counters themselves
 _SCAN_COUNT: Final = 500  # keys looked at a round trip
+_AT_START: Final = "always"  # appendfsync is not in INFO, and was checked before the first upload
+_TIME: Final = "server_time_usec"  # of INFO
+_MICRO: Final = 1_000_000  # of a second
 
 _log = logging.getLogger("hearsay.storage")
 
@@ -154,10 +158,13 @@ class RedisStorage:
         """Sum the lengths of the streams."""
         return self._total_length(self._keys.stream)
 
-    def memory(self) -> float | None:
-        """Ask every server that holds keys."""
-        shares = [_memory(parse_info(node.call("INFO"))) for node in self._connection.nodes()]
-        return max((share for share in shares if share is not None), default=None)
+    def health(self) -> Health:
+        """Ask every server that holds keys, with one command each."""
+        told = [parse_info(node.call("INFO")) for node in self._connection.nodes()]
+        shares = [share for share in map(_memory, told) if share is not None]
+        unsafe = (fault for info in told for fault in faults(info, _AT_START, self._profile))
+        times = [int(info[_TIME]) / _MICRO for info in told if _TIME in info]
+        return Health(max(shares, default=None), tuple(dict.fromkeys(unsafe)), tuple(times))
 
     def quarantined(self) -> int:
         """Sum the lengths of the quarantine streams."""

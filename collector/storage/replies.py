@@ -11,6 +11,7 @@ from redis import exceptions
 from ..errors import (
     ClassEndedError,
     CollectorError,
+    ForgottenUploadError,
     NotPreparedError,
     RefusedByStoreError,
     StorageFullError,
@@ -37,6 +38,7 @@ _TEXTS: Final[Mapping[str, tuple[type[CollectorError], str]]] = {
     "MISCONF": (StorageFullError, "cannot write its log to disk"),
     "NOGROUP": (NotPreparedError, "lacks its consumer groups; run hearsay init"),
     "HEARSAYOVERFLOW": (TallyOverflowError, "a counter would leave its range"),
+    "HEARSAYFORGOTTEN": (ForgottenUploadError, "the upload is forgotten already; a clock is wrong"),
     "HEARSAYCLASS": (ClassEndedError, "a class of lateness has ended"),
     **dict.fromkeys(
         ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"),

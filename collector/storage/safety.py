@@ -13,11 +13,17 @@ OLDEST_VALKEY: Final = (7, 2)  # its first release
 UNKNOWN: Final = "?"  # a setting that the server does not tell
 
 
-def faults(info: Mapping[str, str], appendfsync: str | None, profile: str) -> list[str]:
+def faults(
+    info: Mapping[str, str],
+    appendfsync: str | None,
+    profile: str,
+    replays: bool | None = None,
+) -> list[str]:
     """Return why a server is not fit for *profile*, each as ``setting=value: rule``.
 
     Args: info: fields of INFO; empty for a stand-in that has none, fit for ``volatile`` only.
           appendfsync: that setting, or None if it may not be read.
+          replays: whether a restart may replay the append-only file; None if that is not told.
     """
     if not info:
         wanted = f"must be told by the server for profile {profile}"
@@ -31,6 +37,9 @@ def faults(info: Mapping[str, str], appendfsync: str | None, profile: str) -> li
         told = appendfsync or UNKNOWN
         rule = f"must be always for profile {profile}; who may not read it needs hearsay init to"
         found.append(f"appendfsync={told}: {rule}")
+    if profile != VOLATILE and replays is False:
+        rule = "must have all rights, and be off: a restart forgets what this user may not replay"
+        found.append(f"user default=without rights: {rule}")
     return [fault for fault in found if fault]
 
 

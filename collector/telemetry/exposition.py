@@ -116,8 +116,9 @@ def _of_servers(snapshot: Snapshot) -> Iterator[Metric]:
     yield of("memory_bytes", "Memory in use.", {i: s.memory for i, s in servers.items()})
     limits = {i: s.memory_limit for i, s in servers.items()}
     yield of("memory_limit_bytes", "Memory limit; 0 for none.", limits)
-    sound = {i: float(s.log_is_sound) for i, s in servers.items()}
-    yield of("log_sound", "1 if the append-only file could last be written, else 0.", sound)
+    sound = {i: float(s.keeps_what_it_takes(snapshot.profile)) for i, s in servers.items()}
+    text = "1 if settings and append-only file keep what the profile promises, else 0."
+    yield of("log_sound", text, sound)
     text = "Seconds that the server's clock is ahead of this process's."
     yield of("clock_ahead_seconds", text, {i: s.ahead for i, s in servers.items()})
     text = "Version of the function library."

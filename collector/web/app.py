@@ -53,7 +53,7 @@ def create_app(
     activity = Activity(WEB, sources.activity, clock)
     tallies = storage or connect_reader(config)
     storage = storage or connect(config)
-    pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic)
+    pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
     hot = HotRoute(keyring, pressure, clock, activity)
     snapshot = partial(
         take,

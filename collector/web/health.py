@@ -27,6 +27,7 @@ def is_alive() -> ResponseReturnValue:
 @documented(Operation(Ready, problems=(503,)))
 def is_ready() -> ResponseReturnValue:
     """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
+    services().pressure.require_safe()
     storage = services().storage
     storage.ping()
     return {"status": "ok", "backlog": storage.backlog()}

@@ -15,7 +15,7 @@ from client_sdk.limits import MAX_INFLATION
 
 from ..entry import encode
 from ..errors import UnsupportedTypeError
-from ..intake import Verdict, judge
+from ..intake import Verdict, judge, require_of_device
 from ..keyring import Keyring, WriteGrant
 from ..pressure import Pressure
 from ..storage import Sealed
@@ -70,7 +70,7 @@ class HotRoute:
         """Decide by its headers whether the body of an upload is worth reading.
 
         Raises: UnauthorizedError, QuotaExhaustedError, TooFastError, OverloadedError,
-            StorageUnavailableError, BodyTooLargeError.
+            StorageUnavailableError, StorageFullError, UnsafeStoreError, BodyTooLargeError.
             UnsupportedTypeError: another type, or another encoding.
         """
         self._pressure.require_room()
@@ -99,6 +99,8 @@ class HotRoute:
             body = inflate(body, limit * MAX_INFLATION)
         upload = decode(body, admitted.media_type)
         verdict = judge(upload, admitted.grant.catalog, day_of(self._clock()))
+        if admitted.grant.is_public:
+            require_of_device(upload, verdict)
         if not verdict.accepted:
             return Judged(None, verdict)
         entry = encode(verdict.accepted)

@@ -20,6 +20,7 @@ from ..errors import (
     DamagedTallyError,
     ExpiredUploadError,
     ForbiddenError,
+    ForgottenUploadError,
     FutureUploadError,
     MalformedUploadError,
     OverloadedError,
@@ -30,6 +31,7 @@ from ..errors import (
     StorageUnavailableError,
     TooFastError,
     UnauthorizedError,
+    UnsafeStoreError,
     UnsupportedTypeError,
 )
 from ..telemetry.activity import REFUSED
@@ -59,6 +61,8 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (OverloadedError, 503, "overloaded", "The collector takes no more now; send again later"),
     (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; send again"),
     (StorageFullError, 503, "store-full", "The store takes no more reports now; send again later"),
+    (UnsafeStoreError, 503, "store-unsafe", "The store could lose reports now; send again later"),
+    (ForgottenUploadError, 503, "store-clock", "The store's clock is wrong; send again later"),
 )
 
 
@@ -104,7 +108,7 @@ def document_of(error: Exception) -> Document:
         if isinstance(error, kind):
             if status < 500:
                 return document(status, slug, title, str(error))
-            if not isinstance(error, OverloadedError):  # told once, and not by each upload
+            if not getattr(error, "is_told", False):  # told once, and not by each upload
                 log.error("%s: %s", slug, error)  # not in the answer: it names the store
             return document(status, slug, title, _SEND_AGAIN if status == 503 else _OPERATOR)
     kind_of = "collector" if isinstance(error, CollectorError) else "internal"

@@ -267,7 +267,7 @@ def test_parameters_that_are_the_best_anyway_keep_the_digest() -> None:
     ("mechanism", "parameters", "problem"),
     [
         ('"pgr"', "{ order = 4 }", "metrics.m: order=4: must be a prime up to 257"),
-        ('"olh"', "{ buckets = 1 }", "metrics.m: buckets=1: must be from 2 to 16777216"),
+        ('"olh"', "{ buckets = 1 }", "metrics.m: buckets=1: must be from 2 to 256"),
         ('"olh"', "{ order = 5 }", "metrics.m: order=5: is not a parameter of olh; known: buckets"),
         ('"auto"', "{ order = 5 }", "metrics.m: parameters=order: needs a mechanism named"),
         ('"grr"', "{ precision = 8 }", "metrics.m: precision=8: is not a parameter of grr"),

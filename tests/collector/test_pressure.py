@@ -6,12 +6,21 @@ import logging
 
 import pytest
 
-from collector.errors import OverloadedError, StorageUnavailableError, TooFastError
+from collector.errors import (
+    CollectorError,
+    OverloadedError,
+    StorageFullError,
+    StorageUnavailableError,
+    TooFastError,
+    UnsafeStoreError,
+)
+from collector.lateness import MARGIN
 from collector.pressure import ALARM_MEMORY, BURST_S, COST_UNIT, SHED_MEMORY, Pressure
 from tests.support.clock import FakeClock
 from tests.support.memory_storage import MemoryStorage
 
 RATE = 10
+NOW = 1_700_000_000.0
 KEY, OTHER = b"k" * 32, b"o" * 32
 
 
@@ -27,7 +36,7 @@ def storage() -> MemoryStorage:
 
 @pytest.fixture
 def pressure(storage: MemoryStorage, clock: FakeClock) -> Pressure:
-    return Pressure(storage, max_backlog=2, key_rate=RATE, monotonic=clock)
+    return Pressure(storage, max_backlog=2, key_rate=RATE, monotonic=clock, clock=lambda: NOW)
 
 
 def fill(storage: MemoryStorage, entries: int) -> None:
@@ -58,7 +67,7 @@ def test_a_store_that_uses_most_of_its_memory_takes_no_more(
     if open_:
         pressure.require_room()
     else:
-        with pytest.raises(OverloadedError):
+        with pytest.raises(StorageFullError):
             pressure.require_room()
 
 
@@ -84,8 +93,51 @@ def test_while_the_store_is_away_uploads_are_refused_without_asking_it(
     pressure.poll()
     storage.failure = AssertionError("was asked")
 
-    with pytest.raises(OverloadedError):
+    with pytest.raises(StorageUnavailableError):
         pressure.require_room()
+
+
+@pytest.mark.parametrize(
+    ("faults", "ahead", "safe"),
+    [
+        ((), 0.0, True),
+        (("aof_enabled=0: must be 1",), 0.0, False),
+        ((), float(MARGIN), True),
+        ((), MARGIN + 1.0, False),
+        ((), -MARGIN - 1.0, False),
+    ],
+)
+def test_a_store_that_is_unsafe_or_in_another_time_takes_no_more(
+    pressure: Pressure,
+    storage: MemoryStorage,
+    faults: tuple[str, ...],
+    ahead: float,
+    safe: bool,
+) -> None:
+    """It may have been started again with other settings while this process ran on."""
+    storage.faults, storage.times = faults, (NOW, NOW + ahead)
+    pressure.poll()
+
+    for require in (pressure.require_room, pressure.require_safe):
+        if safe:
+            require()
+        else:
+            with pytest.raises(UnsafeStoreError):
+                require()
+
+
+def test_what_an_operator_was_told_by_a_poll_is_marked_so(
+    pressure: Pressure, storage: MemoryStorage
+) -> None:
+    """Or each of a million refused uploads would log it again."""
+    storage.faults = ("aof_enabled=0: must be 1",)
+    pressure.poll()
+
+    with pytest.raises(CollectorError) as caught:
+        pressure.require_room()
+
+    assert caught.value.is_told
+    assert not UnsafeStoreError([]).is_told
 
 
 def test_a_state_is_told_once_and_not_by_each_poll(

@@ -110,12 +110,17 @@ class GuardedSite:
 
 
 @contextmanager
-def guarded_store(folder: Path) -> Iterator[GuardedSite]:
-    """Run the store with the options of docker-compose.yml, but for where its files are."""
+def guarded_store(folder: Path, default: str | None = None) -> Iterator[GuardedSite]:
+    """Run the store with the options of docker-compose.yml, but for where its files are.
+
+    Args: default: the line of the default user, if not the one that Hearsay writes.
+    """
     socket = folder / "store.sock"
     site = GuardedSite(folder, f"unix://{socket}?db=0")
     users = folder / "users_acl"
     lines = [*acl_lines("hearsay", site.passwords), "user watcher reset on nopass +acl|log"]
+    if default:
+        lines = [default if line.startswith("user default ") else line for line in lines]
     users.write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = [str(users) if "/secrets/" in word else word for word in _COMMAND[1:]]
     here = ["--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]

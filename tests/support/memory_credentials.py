@@ -29,6 +29,11 @@ class MemoryCredentials:
         self._fail(self.refusal)
         self.stored[digest] = record.encode()
 
+    def replace(self, digest: bytes, record: str) -> None:
+        self._fail()
+        if digest in self.stored:
+            self.stored[digest] = record.encode()
+
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         self._fail(self.refusal)
         self.usage |= {(day, digest, process): count for digest, count in used.items()}

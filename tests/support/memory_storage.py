@@ -13,6 +13,7 @@ from collector.storage import (
     Claimed,
     Count,
     Counters,
+    Health,
     Increments,
     Sealed,
     Tallies,
@@ -30,6 +31,8 @@ class MemoryStorage:
     def __init__(self) -> None:
         self.failure: Exception | None = None
         self.memory_share: float | None = None
+        self.faults: tuple[str, ...] = ()
+        self.times: tuple[float, ...] = ()
         self.clock = 0
         self.seen: set[tuple[int, bytes]] = set()
         self.entries: dict[str, bytes] = {}
@@ -134,9 +137,9 @@ class MemoryStorage:
         self.ping()
         return len(self.entries)
 
-    def memory(self) -> float | None:
+    def health(self) -> Health:
         self.ping()
-        return self.memory_share
+        return Health(self.memory_share, self.faults, self.times)
 
     def quarantined(self) -> int:
         return len(self.aside)

@@ -51,7 +51,7 @@ def test_the_buckets_follow_e_to_the_epsilon_and_leave_64_bits_to_the_seed(
 def test_a_prime_whose_seeds_leave_no_room_for_the_buckets_is_refused() -> None:
     """A report is 8 bytes at most."""
     with pytest.raises(InvalidParameterError, match=r"^prime=.*too large for 64 bits"):
-        OLH("1", 10, buckets=257, prime=PRIME)
+        OLH("1", 1_000, buckets=257, prime=PRIME)
 
 
 @pytest.mark.parametrize("reports", [9, 10, 11, 20_000])

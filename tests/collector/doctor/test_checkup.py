@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -10,10 +11,15 @@ from typing import TypeAlias
 import pytest
 from click.testing import CliRunner, Result
 
+from client_sdk.epoch import day_of
 from collector.cli import main
 from collector.embedded import EmbeddedStore
+from collector.storage.activity import RedisActivity, Told
 from collector.storage.connect import open_storage
+from collector.storage.connection import Connection
+from collector.telemetry.activity import WORKER
 from tests.support.servers import needs_real, own_keys
+from tests.support.stored import DAY
 from tests.support.uploads import READ_TOKEN, WRITE_KEY, registry_text
 
 NOBODY_THERE = "redis://127.0.0.1:1/0"
@@ -109,3 +115,31 @@ def test_the_doctor_of_a_real_store_sees_what_it_lacks_and_then_that_it_has_it(
     assert (after.exit_code, strict.exit_code) == (0, 1)
     assert "warning  workers: none lives\n" in after.output
     assert "good     conservation: all 0 accepted uploads are accounted for\n" in after.output
+
+
+@pytest.mark.real
+@needs_real
+def test_the_doctor_sees_uploads_that_workers_hold_and_do_not_fold(
+    run: Run, real_store: EmbeddedStore
+) -> None:
+    """As one leaves them whose registry lacks their metric; what waits for a worker is no such."""
+    keys = own_keys(1)
+    settings = {
+        "REDIS_URL": real_store.url,
+        "HEARSAY_PREFIX": keys.prefix,
+        "HEARSAY_SHARDS": "1",
+    }
+    run("init", **settings)
+    connection = Connection.open(real_store.url)
+    store = open_storage(real_store.url, keys.prefix, 1, "standard")
+    sign = Told(WORKER, "0a", {}, int(time.time()))
+    RedisActivity(connection, keys.prefix).tell(day_of(time.time()), sign)
+    store.append(bytes(16), DAY, b"entry", 1)
+
+    waiting = run("doctor", **settings)
+    store.claim(0, "one", 9, 0)
+    held = run("doctor", **settings)
+    store.destroy()
+
+    assert "are not folded" not in waiting.output
+    assert "warning  workers: 1 uploads were given to workers" in held.output

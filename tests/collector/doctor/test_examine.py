@@ -38,6 +38,10 @@ SERVER: Final = Server(INFO, "always", LIBRARY_VERSION, 0.01)
 SHARD: Final = Shard(Counters(Count(9, 90), Count(9, 90), Count(), Count(), 0, 0, 0), True)
 BACKLOG: Final = Shard(Counters(Count(9, 90), Count(4, 40), Count(), Count(), 0, 5, 0), True)
 TODAY: Final = day_of(NOON)
+LIMITED: Final = {
+    b"\x01" * 32: Credential(WRITE, quota=9),
+    b"\x02" * 32: Credential(ADMIN, expires=TODAY + 60),
+}
 CREDENTIALS: Final = {
     b"\x01" * 32: Credential(WRITE),
     b"\x02" * 32: Credential(ADMIN, expires=TODAY + 60),
@@ -50,6 +54,8 @@ STATE: Final = State(
     credentials=CREDENTIALS,
     alive={WEB: 1, WORKER: 1},
     metrics=tuple(Registry.from_text(registry_text())),
+    used={},
+    stuck=0,
     now=NOON,
 )
 
@@ -102,6 +108,9 @@ def test_a_healthy_deployment_has_nothing_but_good_findings(config: Config) -> N
     ("state", "level", "check"),
     [
         (server(aof_enabled="0"), FAULT, "profile"),
+        (replace(STATE, servers=[replace(SERVER, replays=False)]), FAULT, "profile"),
+        (replace(STATE, stuck=1), WARNING, "workers"),
+        (replace(STATE, credentials=LIMITED, used={b"\x01" * 32: 9}), WARNING, "keys"),
         (server(maxmemory_policy="allkeys-lru"), FAULT, "profile"),
         (server(library=0), FAULT, "library"),
         (server(library=LIBRARY_VERSION - 1), FAULT, "library"),
@@ -206,3 +215,14 @@ def test_the_worst_level_is_that_of_the_worst_finding(level: str) -> None:
 
     assert worst(Finding(one, "x", "y") for one in below) == level
     assert worst([]) == GOOD
+
+
+def test_a_quota_that_is_not_used_up_and_a_worker_that_holds_its_claim_are_no_findings(
+    config: Config,
+) -> None:
+    """The controls: below the quota, and held entries while no worker lives to be wrong."""
+    below = replace(STATE, credentials=LIMITED, used={b"\x01" * 32: 8})
+    unread = replace(STATE, alive=None, stuck=5)
+
+    assert ill(config, below) == []
+    assert [what for what in ill(config, unread) if what[0] == WARNING] == []

@@ -6,6 +6,7 @@ import secrets
 
 import pytest
 
+from collector.errors import ForgottenUploadError
 from collector.storage import Sealed
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
@@ -48,6 +49,16 @@ def test_append_forgets_ids_at_the_end_of_a_day_whenever_they_came(
     }
 
     assert ends == {(DAY + SEEN_DAYS) * 86_400}
+
+
+def test_append_refuses_an_id_that_would_be_forgotten_at_once(store: RedisStorage) -> None:
+    """A clock is days off: accepted, the upload would be counted again by each repeat."""
+    for _ in range(2):
+        with pytest.raises(ForgottenUploadError):
+            store.append(b"a" * 16, 20_000 - SEEN_DAYS, b"entry", 1)
+
+    assert claim_all(store) == []
+    assert [one.accepted.uploads for one in store.counters()] == [0] * store.shards
 
 
 def test_append_keeps_no_time_of_arrival(store: RedisStorage, server: Connection) -> None:

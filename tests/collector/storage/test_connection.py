@@ -45,7 +45,7 @@ def test_a_server_that_is_away_is_told_as_such_without_the_secret(nobody: str) -
     store = RedisStorage(Connection.open(nobody), own_keys(), VOLATILE)
 
     with pytest.raises(StorageUnavailableError) as caught:
-        store.append(b"a" * 16, 20_000, CANARY, 1)
+        store.append(b"a" * 16, 30_000, CANARY, 1)
 
     assert "secret" not in str(caught.value)
     assert "canary" not in str(caught.value)
@@ -55,7 +55,7 @@ def test_a_command_without_an_answer_is_repeated_a_bounded_number_of_times() -> 
     with scripted_server(answer=None) as server:
         store = RedisStorage(Connection.open(server.url), own_keys(), VOLATILE)
         with pytest.raises(StorageUnavailableError):
-            store.append(b"a" * 16, 20_000, b"entry", 1)
+            store.append(b"a" * 16, 30_000, b"entry", 1)
 
     assert len(server.commands) == 1 + RETRIES
     assert server.commands[0] == server.commands[-1]
@@ -87,7 +87,7 @@ def test_a_store_that_was_not_prepared_says_what_to_run(keys: Keys) -> None:
     store = RedisStorage(fake_connection(), keys, VOLATILE)
 
     with pytest.raises(NotPreparedError, match="hearsay init"):
-        store.append(b"a" * 16, 20_000, b"entry", 1)
+        store.append(b"a" * 16, 30_000, b"entry", 1)
     with pytest.raises(NotPreparedError, match="hearsay init"):
         store.claim(0, "one", 1, 0)
 
@@ -117,13 +117,13 @@ def test_each_answer_of_the_server_has_its_error(answer: str, kind: type[Collect
 def test_an_error_in_a_batch_is_raised_without_the_payload(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
-    server.call("SET", keys.seen(0, 20_000), "not a set")
+    server.call("SET", keys.seen(0, 30_000), "not a set")
 
     with pytest.raises(StorageUnavailableError) as caught:
         store.append_many(
             [
-                Sealed(bytes(16), 20_000, CANARY, 1),
-                Sealed(bytes(7) + b"\1" * 9, 20_000, CANARY, 1),
+                Sealed(bytes(16), 30_000, CANARY, 1),
+                Sealed(bytes(7) + b"\1" * 9, 30_000, CANARY, 1),
             ]
         )
 
@@ -150,12 +150,12 @@ def test_full_memory_stops_the_intake_and_never_the_worker(own_server: EmbeddedS
     connection = Connection.open(own_server.url)
     store = RedisStorage(connection, Keys("full", 1), STANDARD)
     store.prepare()
-    store.append(bytes(16), 20_000, b"entry", 1)
-    store.append(b"\1" * 16, 20_000, b"poison", 1)
+    store.append(bytes(16), 30_000, b"entry", 1)
+    store.append(b"\1" * 16, 30_000, b"poison", 1)
     connection.call("CONFIG", "SET", "maxmemory", "1")
 
     with pytest.raises(StorageFullError):
-        store.append(b"\2" * 16, 20_000, b"entry", 1)
+        store.append(b"\2" * 16, 30_000, b"entry", 1)
     entry, poison = store.claim(0, "one", 10, 0)
     folded = store.fold(0, [entry.id], {CELL: [(0, 1)]})
     moved = store.quarantine(0, poison.id, "why")
@@ -164,5 +164,5 @@ def test_full_memory_stops_the_intake_and_never_the_worker(own_server: EmbeddedS
     assert (folded, moved) == ((), True)
     assert store.backlog() == 0
     connection.call("CONFIG", "SET", "maxmemory", "0")
-    assert store.append(b"\2" * 16, 20_000, b"entry", 1)
+    assert store.append(b"\2" * 16, 30_000, b"entry", 1)
     connection.close()

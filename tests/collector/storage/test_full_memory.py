@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from collector.config import STANDARD
 from collector.errors import StorageFullError
 from collector.storage.connect import open_storage
+from collector.storage.credentials import RedisCredentials
 from collector.storage.redis import RedisStorage
 from tests.support.cluster import Node, running
 from tests.support.fold_model import CELL
@@ -53,3 +55,34 @@ def test_a_store_that_was_never_prepared_cannot_be_while_memory_is_full(node: No
 
     with pytest.raises(StorageFullError):
         storage_at(node).prepare()
+
+
+def test_a_key_is_revoked_while_memory_is_full_and_none_is_made(node: Node) -> None:
+    """A stolen key must not be good until there is room again."""
+    storage_at(node).prepare()
+    store = RedisCredentials(node.connection, "full")
+    store.put(b"k" * 32, "good")
+    fill(node)
+
+    store.replace(b"k" * 32, "revoked")
+    store.replace(b"n" * 32, "good")
+
+    assert store.records() == {b"k" * 32: b"revoked"}
+    with pytest.raises(StorageFullError):
+        store.put(b"n" * 32, "good")
+
+
+def test_servers_that_change_their_settings_say_so_when_they_are_next_asked(node: Node) -> None:
+    """A store that is started again with other settings is taken for the same by its clients."""
+    storage = storage_at(node)
+    before = storage.health()
+    node.connection.call("CONFIG", "SET", "appendonly", "no", "maxmemory-policy", "allkeys-lru")
+
+    after = storage.health()
+
+    assert before.faults == ()
+    assert [fault.partition("=")[0] for fault in after.faults] == [
+        "maxmemory_policy",
+        "aof_enabled",
+    ]
+    assert abs(after.times[0] - time.time()) < 60

@@ -111,7 +111,7 @@ def test_prepare_without_the_right_to_load_uses_what_was_loaded(
 
     user.prepare()
 
-    assert user.append(b"a" * 16, 20_000, b"entry", 1)
+    assert user.append(b"a" * 16, 30_000, b"entry", 1)
 
 
 @pytest.mark.parametrize("server_kind", [REAL])

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from collector.config import STRICT, VOLATILE
 from collector.storage import Count, Counters
 from collector.storage.diagnosis import Server
 from collector.telemetry.activity import (
@@ -133,6 +134,33 @@ def test_what_a_server_tells_is_told_and_what_it_does_not_tell_is_left_out() -> 
     assert told["hearsay_store_clock_ahead_seconds{server=0}"] == -0.25
     assert "hearsay_store_clock_ahead_seconds{server=1}" not in told
     assert "hearsay_store_library_version{server=1}" not in told
+
+
+@pytest.mark.parametrize(
+    ("changed", "profile", "sound"),
+    [
+        ({}, STRICT, 1),
+        ({"aof_enabled": "0"}, STRICT, 0),
+        ({"maxmemory_policy": "allkeys-lru"}, STRICT, 0),
+        ({"aof_last_write_status": "err"}, STRICT, 0),
+        ({"aof_enabled": "0"}, VOLATILE, 1),
+    ],
+)
+def test_a_store_whose_settings_would_lose_what_it_takes_is_not_sound(
+    changed: dict[str, str], profile: str, sound: int
+) -> None:
+    """A server that was started again with others answers as before."""
+    good = {
+        "redis_version": "7.0.15",
+        "role": "master",
+        "maxmemory_policy": "noeviction",
+        "aof_enabled": "1",
+    }
+    told = Server({**good, **changed}, None, None, None)
+
+    found = samples(replace(SNAPSHOT, servers=[told], profile=profile))
+
+    assert found["hearsay_store_log_sound{server=0}"] == sound
 
 
 def test_a_store_that_is_away_is_told_of_and_nothing_is_made_up() -> None:

@@ -211,6 +211,9 @@ def test_while_the_store_is_away_an_upload_is_refused_at_once(
     [found] = answers(app, Request(headers=bearer(WRITE_KEY) | JSON))
 
     assert found is not None
-    assert (found.status, json.loads(found.body)["type"]) == (503, "urn:hearsay:problem:overloaded")
+    assert (found.status, json.loads(found.body)["type"]) == (
+        503,
+        "urn:hearsay:problem:store-unavailable",
+    )
     assert 30 <= int(found.headers["retry-after"]) < 300
     assert b"away" not in found.body

@@ -8,12 +8,14 @@ from flask.testing import FlaskClient
 from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.report import Column
 from collector.entry import Accepted, decode
+from collector.intake import MAX_DEVICE_REPORTS
 from collector.storage import Cell
 from tests.support.memory_storage import MemoryStorage
 from tests.support.posting import post, problem_of
 from tests.support.uploads import (
     GATEWAY_KEY,
     TODAY,
+    WRITE_KEY,
     as_json,
     as_msgpack,
     registry,
@@ -141,3 +143,37 @@ def test_a_content_type_may_have_parameters(client: FlaskClient) -> None:
 
 def test_a_gateway_may_send_what_a_device_may(client: FlaskClient) -> None:
     assert post(client, as_json(upload([COLUMN])), key=GATEWAY_KEY).status_code == 202
+
+
+PAGE = registry().metric("page")
+DEVICE_ROOM = [MAX_DEVICE_REPORTS, MAX_DEVICE_REPORTS + 1]
+
+
+@pytest.mark.parametrize("invalid", [b"\0", b"\7"])
+@pytest.mark.parametrize(
+    ("key", "reports", "status"),
+    [*zip([WRITE_KEY] * 2, DEVICE_ROOM, [202, 413], strict=True), (GATEWAY_KEY, 501, 202)],
+)
+def test_a_public_key_carries_as_many_reports_as_devices_send_at_once(
+    client: FlaskClient, storage: MemoryStorage, key: str, reports: int, status: int, invalid: bytes
+) -> None:
+    """Or one who took the key out of an application could outvote a fleet by a few requests."""
+    columns = [Column(THEME.digest, WEEK, invalid + b"\0" * (reports - 1))]
+
+    answer = post(client, as_json(upload(columns)), key=key)
+
+    assert answer.status_code == status
+    assert len(storage.entries) == (status == 202)
+
+
+@pytest.mark.parametrize(("key", "status"), [(WRITE_KEY, 400), (GATEWAY_KEY, 202)])
+def test_a_public_key_reports_once_a_metric_and_epoch(
+    client: FlaskClient, storage: MemoryStorage, key: str, status: int
+) -> None:
+    """A device puts them into one column, so that nothing tells them apart."""
+    columns = [Column(PAGE.digest, TODAY, b"\0"), COLUMN, Column(PAGE.digest, TODAY, b"\1")]
+
+    answer = post(client, as_json(upload(columns)), key=key)
+
+    assert answer.status_code == status
+    assert len(storage.entries) == (status == 202)
