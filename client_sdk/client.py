@@ -12,10 +12,12 @@ from .caps import Caps
 from .consent import Consent, ConsentSwitch
 from .data_dir import absolute
 from .dry_run import Withheld
-from .engine import Engine, Mode, Parts
+from .engine import Engine
 from .ledger import Ledger
+from .mode import Mode
 from .opt_out import Level, OptOuts
 from .outbox import Outbox
+from .parts import Parts, registry_for
 from .randomness import Randomness, system_randomness
 from .recorder import OnReport, Recorder
 from .registry import PathOrStr, Registry
@@ -87,9 +89,7 @@ class Client:
         Raises: InvalidParameterError, RegistryError.
         """
         data_dir = absolute(data_dir)
-        chosen = registry if isinstance(registry, Registry) else Registry.from_file(registry)
-        segment = {} if segment is None else segment
-        chosen.require_segment(segment)
+        chosen, segment = registry_for(registry, segment)
         self._registry, self._caps, self._stats = chosen, caps, Stats()
         self._history = _history(on_report) if remember else None
         self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))

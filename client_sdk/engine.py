@@ -1,4 +1,4 @@
-"""The parts of a client, and the order in which they act.  Nothing here raises into the app."""
+"""The order in which the parts of a client act.  Nothing here raises into the app."""
 
 from __future__ import annotations
 
@@ -8,55 +8,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .background import Background
-from .consent import Consent, ConsentSwitch
-from .dataclass import dataclass
+from .consent import Consent
 from .denial import Denial
 from .epoch import HOUR
-from .errors import EntropyError, InvalidParameterError, StoreError
+from .errors import EntropyError, StoreError
+from .mode import Mode
 from .opt_out import Level
-from .recorder import Pending, Recorder
-from .stats import Reason, Stats
-from .store import Store
-from .uploader import Uploader
-
-if TYPE_CHECKING:
-    from .history import History
+from .parts import Parts
+from .recorder import Pending
+from .stats import Reason
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
 _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
 _RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
-
-
-class Mode(StrEnum):
-    """Who writes values down and sends reports."""
-
-    BACKGROUND = "background"  # a thread, on a schedule
-    MANUAL = "manual"  # the caller of record and flush; there is no thread
-
-    @classmethod
-    def of(cls, mode: Mode | str) -> Mode:
-        """Return *mode* as a Mode.  Raises InvalidParameterError."""
-        if not isinstance(mode, str) or mode not in tuple(cls):
-            raise InvalidParameterError("mode", mode, f"must be one of {', '.join(cls)}")
-        return cls(mode)
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What an engine drives, made by the client."""
-
-    recorder: Recorder
-    uploader: Uploader
-    store: Store
-    stats: Stats
-    switch: ConsentSwitch
-    history: History | None
-    clock: Callable[[], float]
-    durable: bool  # whether what waits outlives the process
 
 
 class Engine:

@@ -14,11 +14,13 @@ from .consent import Consent, ConsentSwitch
 from .data_dir import absolute
 from .dataclass import replace
 from .device_keys import DeviceKeys
-from .engine import Engine, Mode, Parts
+from .engine import Engine
 from .ledger import Ledger
 from .limits import MAX_GATEWAY_DATABASE
+from .mode import Mode
 from .opt_out import OptOuts
 from .outbox import Outbox
+from .parts import Parts, registry_for
 from .randomness import Randomness, system_randomness
 from .recorder import Pending, Recorder
 from .registry import PathOrStr, Registry
@@ -76,9 +78,7 @@ class Gateway:
         Raises: InvalidParameterError, RegistryError.
         """
         data_dir = absolute(data_dir)
-        chosen = registry if isinstance(registry, Registry) else Registry.from_file(registry)
-        segment = {} if segment is None else segment
-        chosen.require_segment(segment)
+        chosen, segment = registry_for(registry, segment)
         self._clock, self._stats, self._closed = clock, Stats(), False
         self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))
         sender = transport or RequestsTransport(endpoint, gateway_key, content_type=MESSAGEPACK)

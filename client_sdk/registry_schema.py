@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import date
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+from . import registry_fields as fields
 from .epoch import EVERY
 from .errors import HearsayError, RegistryError
-from .limits import (
-    DEFAULT_MIN_REPORTS,
-    MAX_EPSILON_DIGITS,
-    MAX_EXPONENT,
-    MAX_LABEL,
-    MAX_NAME,
-    MIN_REPORTS_FLOOR,
-)
+from .limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from .longitudinal import Longitudinal, TwoLayer
 from .longitudinal_choice import LONGITUDINAL, choose_policy
 from .mechanism_choice import FAMILIES, choose
@@ -34,6 +26,7 @@ from .metric import (
     NumberDomain,
     fixed_parameters,
 )
+from .registry_fields import Problems
 from .registry_text import load
 
 SCHEMA: Final = 1
@@ -60,19 +53,6 @@ KEYS: Final = {  # by the heading of docs/registry.md that explains them
     "Keys of the file": _TOP_KEYS,
     "Keys of a metric": _COMMON_KEYS.union(*_DOMAIN_KEYS.values()),
 }
-_NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
-_EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{MAX_EPSILON_DIGITS}}})?", re.ASCII)
-
-
-class _Problems:
-    """Collects ``place: rule`` lines while a file is read."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def add(self, place: str, rule: str) -> None:
-        shown = "".join(each if each.isprintable() else "?" for each in place)
-        self.lines.append(f"{shown}: {rule}")
 
 
 def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
@@ -81,11 +61,11 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
     Raises: RegistryError: with every problem found.
     """
     table = load(text)
-    problems = _Problems()
-    _refuse_unknown("registry", table, _TOP_KEYS, problems)
+    problems = Problems()
+    fields.refuse_unknown("registry", table, _TOP_KEYS, problems)
     if type(table.get("schema")) is not int or table["schema"] != SCHEMA:
         problems.add("schema", f"must be {SCHEMA}")
-    app = _name("app", table.get("app"), problems)
+    app = fields.name("app", table.get("app"), problems)
     segments = _segments(table.get("segments", {}), problems)
     entries = table.get("metrics")
     if not isinstance(entries, dict) or not entries:
@@ -101,28 +81,31 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
 
 
 def _metric(
-    name: str, entry: object, segments: Mapping[str, tuple[str, ...]], problems: _Problems
+    name: str, entry: object, segments: Mapping[str, tuple[str, ...]], problems: Problems
 ) -> Metric | None:
     place = f"metrics.{name}"
     before = len(problems.lines)
-    _name(place, name, problems)
+    fields.name(place, name, problems)
     if not isinstance(entry, dict):
         problems.add(place, "must be a table")
         return None
-    kind = _one_of(place, "type", entry, TYPES, problems)
+    kind = fields.one_of(place, "type", entry, TYPES, problems)
     if kind is None:
         return None
-    _refuse_unknown(place, entry, _COMMON_KEYS | _DOMAIN_KEYS[kind], problems)
+    fields.refuse_unknown(place, entry, _COMMON_KEYS | _DOMAIN_KEYS[kind], problems)
     title, question, owner = (
-        _text(f"{place}.{key}", entry.get(key), problems) for key in ("title", "question", "owner")
+        fields.text(f"{place}.{key}", entry.get(key), problems)
+        for key in ("title", "question", "owner")
     )
-    epsilon = _epsilon(f"{place}.epsilon", entry.get("epsilon"), problems)
-    every = _one_of(place, "every", entry, EVERY, problems)
+    epsilon = fields.epsilon(f"{place}.epsilon", entry.get("epsilon"), problems)
+    every = fields.one_of(place, "every", entry, EVERY, problems)
     longitudinal = _longitudinal(place, kind, entry, epsilon, problems)
     dimensions = _dimensions(f"{place}.segments", entry.get("segments", []), segments, problems)
-    expected = _integer(f"{place}.expected_devices", entry.get("expected_devices"), 1, problems)
+    expected = fields.integer(
+        f"{place}.expected_devices", entry.get("expected_devices"), 1, problems
+    )
     least = entry.get("min_reports", DEFAULT_MIN_REPORTS)
-    least = _integer(f"{place}.min_reports", least, MIN_REPORTS_FLOOR, problems)
+    least = fields.integer(f"{place}.min_reports", least, MIN_REPORTS_FLOOR, problems)
     expires = entry.get("expires")
     if type(expires) is not date:
         problems.add(f"{place}.expires", "must be a date such as 2027-12-31")
@@ -156,24 +139,26 @@ def _metric(
 
 
 def _longitudinal(
-    place: str, kind: str, entry: Mapping[str, Any], epsilon: str, problems: _Problems
+    place: str, kind: str, entry: Mapping[str, Any], epsilon: str, problems: Problems
 ) -> str | None:
     """Return the policy's name, having checked what only it allows."""
-    name = _one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
+    name = fields.one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
     if name not in (None, "fresh") and kind not in ITEM_TYPES:
         problems.add(f"{place}.longitudinal", f"must be fresh for a {kind}")
     if name != TwoLayer.name:
         if "epsilon_permanent" in entry:
             problems.add(f"{place}.epsilon_permanent", f"is for longitudinal={TwoLayer.name} only")
     else:
-        of_value = _epsilon(f"{place}.epsilon_permanent", entry.get("epsilon_permanent"), problems)
+        of_value = fields.epsilon(
+            f"{place}.epsilon_permanent", entry.get("epsilon_permanent"), problems
+        )
         if "epsilon_permanent" in entry and Fraction(of_value) <= Fraction(epsilon):
             problems.add(f"{place}.epsilon_permanent", "must be above epsilon, that of a report")
     return name
 
 
 def _aggregation(
-    place: str, entry: Mapping[str, Any], every: object, domain: Domain | None, problems: _Problems
+    place: str, entry: Mapping[str, Any], every: object, domain: Domain | None, problems: Problems
 ) -> Encoded | None:
     """Check ``aggregate`` and ``otherwise``, and return the latter as its metric encodes it."""
     if domain is None or not {"aggregate", "otherwise"} & entry.keys():
@@ -185,23 +170,23 @@ def _aggregation(
     return None if found else otherwise_of(entry, domain)
 
 
-def _parameters(place: str, entry: object, problems: _Problems) -> dict[str, int]:
+def _parameters(place: str, entry: object, problems: Problems) -> dict[str, int]:
     if isinstance(entry, dict) and all(type(number) is int for number in entry.values()):
         return entry
     problems.add(place, "must be a table of integers, such as { order = 5 }")
     return {}
 
 
-def _domain(place: str, kind: str, entry: Mapping[str, Any], problems: _Problems) -> Domain | None:
+def _domain(place: str, kind: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
     if kind == "boolean":
         return ItemDomain(BOOLEAN_LABELS, boolean=True)
     if kind == KEY_VALUE:
         return _key_values(place, entry, problems)
     if kind not in NUMBER_TYPES:
-        labels = _labels(f"{place}.values", entry.get("values"), problems)
+        labels = fields.labels(f"{place}.values", entry.get("values"), problems)
         return ItemDomain(labels, several=kind in SET_TYPES) if labels else None
     low, high, unit = _range(place, entry, problems)
-    step = _decimal(f"{place}.step", entry.get("step"), problems)
+    step = fields.decimal(f"{place}.step", entry.get("step"), problems)
     if low is None or high is None or step is None:
         return None
     if step <= 0 or low >= high or (high - low) % step:
@@ -215,12 +200,12 @@ def _domain(place: str, kind: str, entry: Mapping[str, Any], problems: _Problems
     return NumberDomain(low, high, step, unit)
 
 
-def _key_values(place: str, entry: Mapping[str, Any], problems: _Problems) -> KeyValueDomain | None:
-    labels = _labels(f"{place}.values", entry.get("values"), problems)
+def _key_values(place: str, entry: Mapping[str, Any], problems: Problems) -> KeyValueDomain | None:
+    labels = fields.labels(f"{place}.values", entry.get("values"), problems)
     if any(MEAN_OF + label in labels for label in labels):
         problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
     low, high, unit = _range(place, entry, problems)
-    most = _integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
+    most = fields.integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
     if labels and most > len(labels):
         problems.add(f"{place}.most", f"must be at most the number of values, {len(labels)}")
     if low is None or high is None or not labels:
@@ -232,18 +217,20 @@ def _key_values(place: str, entry: Mapping[str, Any], problems: _Problems) -> Ke
 
 
 def _range(
-    place: str, entry: Mapping[str, Any], problems: _Problems
+    place: str, entry: Mapping[str, Any], problems: Problems
 ) -> tuple[Fraction | None, Fraction | None, str]:
-    low, high = (_decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max"))
-    return low, high, _text(f"{place}.unit", entry.get("unit"), problems)
+    low, high = (
+        fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
+    )
+    return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
 
 
-def _segments(entry: object, problems: _Problems) -> dict[str, tuple[str, ...]]:
+def _segments(entry: object, problems: Problems) -> dict[str, tuple[str, ...]]:
     if not isinstance(entry, dict):
         problems.add("segments", "must be a table of dimension = [values]")
         return {}
     return {
-        _name(f"segments.{dimension}", dimension, problems): _labels(
+        fields.name(f"segments.{dimension}", dimension, problems): fields.labels(
             f"segments.{dimension}", values, problems
         )
         for dimension, values in entry.items()
@@ -251,7 +238,7 @@ def _segments(entry: object, problems: _Problems) -> dict[str, tuple[str, ...]]:
 
 
 def _dimensions(
-    place: str, entry: object, segments: Mapping[str, tuple[str, ...]], problems: _Problems
+    place: str, entry: object, segments: Mapping[str, tuple[str, ...]], problems: Problems
 ) -> dict[str, tuple[str, ...]]:
     if not isinstance(entry, list) or any(
         dimension not in segments for dimension in map(str, entry)
@@ -259,76 +246,3 @@ def _dimensions(
         problems.add(place, "must be a list of dimensions declared under [segments]")
         return {}
     return {dimension: segments[dimension] for dimension in sorted(set(map(str, entry)))}
-
-
-def _labels(place: str, entry: object, problems: _Problems) -> tuple[str, ...]:
-    rule = (
-        f"must be a list of at least 2 different printable texts of at most {MAX_LABEL} characters"
-    )
-    if not isinstance(entry, list) or len(entry) < 2:
-        problems.add(place, rule)
-        return ()
-    good = [label for label in entry if isinstance(label, str) and 0 < len(label) <= MAX_LABEL]
-    if (
-        len(good) != len(entry)
-        or len(set(good)) != len(good)
-        or not all(map(str.isprintable, good))
-    ):
-        problems.add(place, rule)
-        return ()
-    return tuple(good)
-
-
-def _refuse_unknown(
-    place: str, entry: Mapping[str, Any], known: set[str], problems: _Problems
-) -> None:
-    for key in sorted(set(entry) - known):
-        problems.add(f"{place}.{key}", f"is not a known key; known: {', '.join(sorted(known))}")
-
-
-def _name(place: str, entry: object, problems: _Problems) -> str:
-    if not isinstance(entry, str) or not _NAME.fullmatch(entry):
-        problems.add(place, f"a name must be 1 to {MAX_NAME} of a-z, 0-9, _ and .")
-    return str(entry)
-
-
-def _text(place: str, entry: object, problems: _Problems) -> str:
-    # not printable: line ends, escapes of a terminal, and what turns the direction of writing
-    if not isinstance(entry, str) or not entry.strip() or not entry.isprintable():
-        problems.add(place, "must be a non-empty text of printable characters")
-    return str(entry)
-
-
-def _integer(place: str, entry: object, least: int, problems: _Problems) -> int:
-    if type(entry) is not int or entry < least:
-        problems.add(place, f"must be an integer of at least {least}")
-        return least
-    return entry
-
-
-def _one_of(
-    place: str, key: str, entry: Mapping[str, Any], allowed: tuple[str, ...], problems: _Problems
-) -> str | None:
-    value = entry.get(key)
-    if isinstance(value, str) and value in allowed:
-        return value
-    problems.add(f"{place}.{key}", f"must be one of {', '.join(allowed)}")
-    return None
-
-
-def _epsilon(place: str, entry: object, problems: _Problems) -> str:
-    if not isinstance(entry, str) or not _EPSILON.fullmatch(entry):
-        rule = f'must be a decimal in quotes, such as "1.0", at most {MAX_EPSILON_DIGITS} decimals'
-        problems.add(place, rule)
-        return "1"
-    return entry
-
-
-def _decimal(place: str, entry: object, problems: _Problems) -> Fraction | None:
-    # TOML knows nan and inf, and 1e999999999, which as a fraction would fill the memory
-    if isinstance(entry, Decimal) and entry.is_finite() and abs(entry.adjusted()) <= MAX_EXPONENT:
-        return Fraction(entry)
-    if isinstance(entry, int) and not isinstance(entry, bool):
-        return Fraction(entry)
-    problems.add(place, "must be a finite number")
-    return None

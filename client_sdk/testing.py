@@ -15,8 +15,8 @@ from typing import Final
 from .caps import Caps
 from .client import DEFAULT_CAPS, Client
 from .consent import Consent
-from .engine import Mode
 from .epoch import DAY
+from .mode import Mode
 from .opt_out import NoOptOuts
 from .registry import PathOrStr, Registry
 from .report import Report, from_base64url

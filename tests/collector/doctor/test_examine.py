@@ -134,7 +134,7 @@ def test_a_healthy_deployment_has_nothing_but_good_findings(config: Config) -> N
         (shards(ONE_ASIDE), WARNING, "quarantine"),
         (shards(counts(late_reports=9)), NOTE, "lateness"),
         (replace(STATE, credentials=None), NOTE, "keys"),
-        (replace(STATE, credentials={b"2": Credential(ADMIN)}), FAULT, "keys"),
+        (replace(STATE, credentials={b"2": Credential(ADMIN)}), WARNING, "keys"),
         (replace(STATE, credentials={b"1": Credential(WRITE)}), NOTE, "keys"),
         (
             replace(

@@ -1,0 +1,108 @@
+"""The fields of ``metrics.toml``: each is read, or a problem is added and a stand-in returned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from .limits import MAX_EPSILON_DIGITS, MAX_EXPONENT, MAX_LABEL, MAX_NAME
+
+_NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
+_EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{MAX_EPSILON_DIGITS}}})?", re.ASCII)
+
+
+class Problems:
+    """Collects ``place: rule`` lines while a file is read."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.lines: list[str] = []
+
+    def add(self, place: str, rule: str) -> None:
+        """Add one; a key may hold anything, so what cannot be printed is not."""
+        shown = "".join(each if each.isprintable() else "?" for each in place)
+        self.lines.append(f"{shown}: {rule}")
+
+
+def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
+    """Return a list of at least two different texts; empty if it is none."""
+    rule = (
+        f"must be a list of at least 2 different printable texts of at most {MAX_LABEL} characters"
+    )
+    if not isinstance(entry, list) or len(entry) < 2:
+        problems.add(place, rule)
+        return ()
+    good = [label for label in entry if isinstance(label, str) and 0 < len(label) <= MAX_LABEL]
+    if (
+        len(good) != len(entry)
+        or len(set(good)) != len(good)
+        or not all(map(str.isprintable, good))
+    ):
+        problems.add(place, rule)
+        return ()
+    return tuple(good)
+
+
+def refuse_unknown(
+    place: str, entry: Mapping[str, Any], known: set[str], problems: Problems
+) -> None:
+    """Add a problem for each key of *entry* that is not *known*."""
+    for key in sorted(set(entry) - known):
+        problems.add(f"{place}.{key}", f"is not a known key; known: {', '.join(sorted(known))}")
+
+
+def name(place: str, entry: object, problems: Problems) -> str:
+    """Return a name as it may stand on the wire and in keys."""
+    if not isinstance(entry, str) or not _NAME.fullmatch(entry):
+        problems.add(place, f"a name must be 1 to {MAX_NAME} of a-z, 0-9, _ and .")
+    return str(entry)
+
+
+def text(place: str, entry: object, problems: Problems) -> str:
+    """Return a text that is safe to print."""
+    # not printable: line ends, escapes of a terminal, and what turns the direction of writing
+    if not isinstance(entry, str) or not entry.strip() or not entry.isprintable():
+        problems.add(place, "must be a non-empty text of printable characters")
+    return str(entry)
+
+
+def integer(place: str, entry: object, least: int, problems: Problems) -> int:
+    """Return an integer of at least *least*."""
+    if type(entry) is not int or entry < least:
+        problems.add(place, f"must be an integer of at least {least}")
+        return least
+    return entry
+
+
+def one_of(
+    place: str, key: str, entry: Mapping[str, Any], allowed: tuple[str, ...], problems: Problems
+) -> str | None:
+    """Return which of *allowed* stands under *key*; None if another."""
+    value = entry.get(key)
+    if isinstance(value, str) and value in allowed:
+        return value
+    problems.add(f"{place}.{key}", f"must be one of {', '.join(allowed)}")
+    return None
+
+
+def epsilon(place: str, entry: object, problems: Problems) -> str:
+    """Return a decimal of epsilon, in nats; "1" if it is none."""
+    if not isinstance(entry, str) or not _EPSILON.fullmatch(entry):
+        rule = f'must be a decimal in quotes, such as "1.0", at most {MAX_EPSILON_DIGITS} decimals'
+        problems.add(place, rule)
+        return "1"
+    return entry
+
+
+def decimal(place: str, entry: object, problems: Problems) -> Fraction | None:
+    """Return a finite number, exactly; None if it is none."""
+    # TOML knows nan and inf, and 1e999999999, which as a fraction would fill the memory
+    if isinstance(entry, Decimal) and entry.is_finite() and abs(entry.adjusted()) <= MAX_EXPONENT:
+        return Fraction(entry)
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        return Fraction(entry)
+    problems.add(place, "must be a finite number")
+    return None
