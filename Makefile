@@ -13,7 +13,7 @@ SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
 STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks secrets clean
+.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks secrets clean always
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
@@ -98,13 +98,15 @@ $(SDKS)/.installed: benchmarks/sdk_requirements.txt | setup
 
 secrets: $(SECRETS) secrets/users_acl
 
+always:
+
 # A container runs as another user than you, so the files are readable and the folder is not:
 # on this machine only you get past the folder, and a container sees just the files it is handed.
 define keep
 	@mkdir -p secrets && chmod 700 secrets
 	@$(1) > $@.new
-	@chmod 444 $@.new && mv $@.new $@
-	@echo "made $@"
+	@if cmp -s $@.new $@; then rm -f $@.new; \
+		else chmod 444 $@.new && mv -f $@.new $@ && echo "made $@"; fi
 endef
 
 $(SECRETS):
@@ -114,8 +116,9 @@ $(SECRETS):
 $(STORE_URLS): secrets/%_url:
 	$(call keep,python3 -I -c 'import secrets as s; print(f"redis://hearsay-$*:{s.token_urlsafe(32)}@store:6379/0")')
 
-# The users of the store, with digests of these passwords; needs nothing but Python 3.11.
-secrets/users_acl: $(STORE_URLS) collector/storage/access.py
+# The users of the store, with digests of these passwords; needs nothing but Python 3.11.  Looked at
+# every time: a release may bring other rights, and its files may be older than this one.
+secrets/users_acl: $(STORE_URLS) always
 	$(call keep,$(or $(wildcard $(BIN)/python),python3) -m collector.storage.access secrets)
 
 clean:

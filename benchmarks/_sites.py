@@ -20,6 +20,7 @@ from client_sdk.registry import Registry
 from client_sdk.report import Column, seal_binary, seal_padded
 from collector.children import free_port
 from collector.embedded import PATH, WHEEL, launch
+from tests.support.processes import descendants
 
 WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (f"{n}-key-of-a-benchmark" for n in ("write", "gate", "read"))
 NO_ID: Final = bytes(16)
@@ -49,7 +50,7 @@ class Site:
 
     def cpu(self) -> float:
         """Return the seconds of processor that the web processes have had."""
-        return sum(_cpu(pid) for pid in _tree(self.process.pid))
+        return sum(_cpu(pid) for pid in {self.process.pid, *descendants(self.process.pid)})
 
 
 def registry_text(metrics: dict[str, tuple[str, int]]) -> str:
@@ -155,14 +156,6 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
             time.sleep(0.1)
         else:
             return
-
-
-def _tree(pid: int) -> list[int]:
-    found = [pid]
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += _tree(int(child))
-    return found
 
 
 def _cpu(pid: int) -> float:

@@ -22,11 +22,11 @@ from collector.archive.folder import Folder
 from collector.config import STANDARD
 from collector.embedded import PATH, WHEEL, launch
 from collector.entry import Accepted, encode
-from collector.storage import Cell, Sealed
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, Sealed
 from collector.worker import Worker
 
 METRIC: Final = b"\x01" * 6

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
+from client_sdk.domains import NumberDomain
 from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, SetMechanism, load, names
 from client_sdk.mechanisms._gaussian import NOISE_UNIT
@@ -21,7 +22,6 @@ from client_sdk.mechanisms._sums import SumReports
 from client_sdk.mechanisms._symbols import SymbolReports
 from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.metric import NumberDomain
 from collector.estimate import is_pure, mean, score_limits
 from tests.support.enumeration import distribution
 

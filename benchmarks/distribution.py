@@ -21,6 +21,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.square_wave import SquareWave
 from collector.analytics.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
+from collector.analytics.simplex import simplex_l2
 from collector.distribution import cumulative, histogram, quantile_positions
 
 DATA: Final = Path(__file__).parent.parent / "collector" / "demo_data" / "age_income.csv"
@@ -91,15 +92,8 @@ def binned(held: Any, bins: int, epsilon: str, generator: np.random.Generator) -
     oracle = OUE(epsilon, bins)
     p, q = float(oracle.channel.p), float(oracle.channel.q)
     supports = generator.binomial(counts, p) + generator.binomial(n - counts, q)
-    shares = norm_sub(oracle.debias(supports, n, np).totals / n)
+    shares = simplex_l2(oracle.debias(supports, n, np).totals / n)
     return shares[of_year] / np.bincount(of_year)[of_year]
-
-
-def norm_sub(shares: Any) -> Any:
-    """Return *shares* less a constant, cut off at 0, so that they sum to 1."""
-    ordered = np.sort(shares)[::-1]
-    shifts = (np.cumsum(ordered) - 1) / np.arange(1, shares.size + 1)
-    return np.maximum(shares - shifts[np.flatnonzero(ordered > shifts)[-1]], 0)
 
 
 def curvature(held: Any) -> float:

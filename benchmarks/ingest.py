@@ -24,8 +24,8 @@ from collector.catalog import Catalog
 from collector.embedded import PATH, WHEEL, launch
 from collector.entry import Accepted, encode
 from collector.intake import judge
-from collector.storage import Cell, Sealed
 from collector.storage.connect import open_storage
+from collector.storage.values import Cell, Sealed
 from collector.wire import JSON, MSGPACK, decode
 from collector.worker import Worker
 

@@ -20,9 +20,9 @@ from collector.catalog import Catalog
 from collector.embedded import PATH, WHEEL, launch
 from collector.entry import encode
 from collector.intake import judge
-from collector.storage import Cell, Sealed
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, Sealed
 from collector.wire import JSON, decode
 from collector.worker import Worker
 

@@ -14,25 +14,28 @@ from inspect import getdoc
 from typing import Final
 
 from client_sdk.mechanism_choice import AUTO, Family, choose, fitting_names
-from client_sdk.mechanisms import KeyValueMechanism, SetMechanism, load, names
+from client_sdk.mechanisms import KeyValueMechanism, SetMechanism, TextMechanism, load, names
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 FAMILIES: Final[dict[Family, str]] = {
     True: "items",
     SetMechanism: "sets",
     KeyValueMechanism: "key-values",
+    TextMechanism: "strings",
     False: "numbers",
 }
 UNITS: Final[dict[Family, str]] = {
     True: "items",
     SetMechanism: "items of sets",
     KeyValueMechanism: "keys, one held",
+    TextMechanism: "bytes",
     False: "grid points",
 }
 SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
     True: (4, 16, 128, 1024, 8192),
     SetMechanism: (16,),
     KeyValueMechanism: (16,),
+    TextMechanism: (16,),
     False: (101,),
 }
 SHOWN: Final = 100  # items or grid points of the columns of costs, at epsilon 1

@@ -28,9 +28,9 @@ from benchmarks._load import Plan, send
 from client_sdk.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.entry import Accepted, encode
-from collector.storage import Cell, Sealed
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.replies import parse_info
+from collector.storage.values import Cell, Sealed
 from collector.worker import Worker
 
 SMALL, FACTOR = 15_000, 5  # uploads of the small store; how many times as many the larger has

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 from .dataclass import dataclass
-from .metric import Domain, Encoded, Metric, NumberDomain
+from .domains import Domain, Encoded, NumberDomain
+from .metric import Metric
 from .permanent import ITEM_SIZE, encode_item
 from .state_bytes import REACH, bounded, dump, load, size_of
 

@@ -6,11 +6,10 @@ from math import ceil
 from typing import Final
 
 from .caps import Caps
-from .metric import ItemDomain, Metric, NumberDomain
+from .metric import Metric
 from .plain_words import odds, why_deniable
 from .spending import NANO, epsilon, most, reports, sureness
 
-_SHOWN: Final = 8  # labels; a screen has room for them
 _OFTEN: Final = {
     "1h": "at most once an hour",
     "1d": "at most once a day",
@@ -25,7 +24,7 @@ def explain(metric: Metric, caps: Caps) -> str:
     plural = "byte" if mechanism.payload_size == 1 else "bytes"
     lines = [
         f"{metric.title} ({metric.name})",
-        f"What is asked: {metric.question} {_domain(metric)}",
+        f"What is asked: {metric.question} The answer is {metric.domain.form}.",
         f"What is sent: {_OFTEN[metric.every]}, {mechanism.payload_size} {plural} made from"
         f" {_source(metric)} and from chance by {metric.mechanism_name}, with the date of the"
         f" period{_segments(metric)} and nothing that names you or this device.",
@@ -70,15 +69,3 @@ def _source(metric: Metric) -> str:
 
 def _segments(metric: Metric) -> str:
     return "".join(f", your {dimension}" for dimension in sorted(metric.segments))
-
-
-def _domain(metric: Metric) -> str:
-    domain = metric.domain
-    if isinstance(domain, NumberDomain):
-        low, high = float(domain.minimum), float(domain.maximum)
-        return f"The answer is a number from {low:g} to {high:g} {domain.unit}."
-    if isinstance(domain, ItemDomain):
-        rest = domain.size - _SHOWN
-        shown = ", ".join(domain.labels[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
-        return f"The answer is {'any of' if domain.several else 'one of'}: {shown}."
-    return f"The answer is a {metric.type.replace('_', ' ')}."

@@ -9,7 +9,6 @@ from typing import Final
 
 from .dataclass import dataclass
 from .locks import Process, this_process
-from .metric import in_words
 from .recorder import OnReport, Pending, ReportView
 
 MAX_HISTORY: Final = 100  # reports; a page of a privacy screen
@@ -52,7 +51,7 @@ class History:
             self._mine().extend(
                 Told(
                     *(view.metric, view.epoch),
-                    in_words(pending.metric.domain, pending.encoded),
+                    pending.metric.domain.in_words(pending.encoded),
                     view.payload,
                 )
                 for view in seen

@@ -19,6 +19,7 @@ from .mechanisms import (
     MeanMechanism,
     Mechanism,
     SetMechanism,
+    TextMechanism,
     load,
     names,
 )
@@ -39,6 +40,7 @@ Family: TypeAlias = bool | type[Mechanism[Any]]
 FAMILIES: Final[dict[str, Family]] = {  # by type; others are items or numbers
     "set": SetMechanism,
     "key_value": KeyValueMechanism,
+    "string": TextMechanism,
 }
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
+from .domains import ItemDomain, KeyValueDomain, NumberDomain
 from .mechanisms import MeanMechanism, Mechanism
 from .mechanisms._key_value import KeyValueMechanism
 from .mechanisms._supports import SupportReports
-from .metric import ItemDomain, KeyValueDomain, Metric, NumberDomain
+from .metric import Metric
 
 _SHOWN: Final = 4  # labels; more would not be read
 
@@ -24,7 +25,7 @@ def what_was_sent(metric: Metric, payload: bytes) -> str:
     if len(payload) != mechanism.payload_size or mechanism.reason(payload) is not None:
         return f"the bytes {payload.hex()}, which mean nothing here"
     if isinstance(mechanism, SupportReports) and isinstance(domain, ItemDomain):
-        return _items(list(mechanism.supports(payload)), domain.labels)
+        return _items(list(mechanism.supports(payload)), domain)
     if isinstance(mechanism, KeyValueMechanism) and isinstance(domain, KeyValueDomain):
         return _pairs(mechanism.supports(payload), domain)
     if isinstance(mechanism, MeanMechanism) and isinstance(domain, NumberDomain):
@@ -66,11 +67,11 @@ def _chances(metric: Metric) -> str:
     )
 
 
-def _items(items: Sequence[int], labels: Sequence[str]) -> str:
+def _items(items: Sequence[int], domain: ItemDomain) -> str:
     if not items:
-        return f"none of the {len(labels)} answers"
-    named = _listed([labels[item] for item in items])
-    return named if len(items) == 1 else f"{len(items)} of {len(labels)} answers: {named}"
+        return f"none of the {domain.size} answers"
+    named = _joined([f'"{domain.told(item)}"' for item in items])
+    return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
 
 
 def _pairs(supports: Iterable[int], domain: KeyValueDomain) -> str:
@@ -82,10 +83,6 @@ def _pairs(supports: Iterable[int], domain: KeyValueDomain) -> str:
         for cell in supports
     ]
     return _joined(found) if found else f"none of the {len(keys)} keys"
-
-
-def _listed(labels: Sequence[str]) -> str:
-    return _joined([f'"{label}"' for label in labels])
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from . import memo, trusted_clock
 from .consent import ConsentSwitch
 from .dataclass import dataclass, field
+from .domains import Encoded
 from .epoch import day_of, day_of_date, epoch_of, epoch_start
 from .errors import (
     AlreadyReportedError,
@@ -23,7 +24,7 @@ from .errors import (
 )
 from .ledger import Charge, Ledger
 from .longitudinal import Longitudinal
-from .metric import Encoded, Metric
+from .metric import Metric
 from .outbox import Outbox
 from .permanent import encode_item, permanent_randomness
 from .randomness import Randomness

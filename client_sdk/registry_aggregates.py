@@ -7,9 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from .domains import Domain, Encoded, ItemDomain, KeyValueDomain, NumberDomain
 from .epoch import ONCE
 from .errors import InvalidValueError
-from .metric import AGGREGATES, Domain, Encoded, ItemDomain, KeyValueDomain, NumberDomain
+from .metric import AGGREGATES
 from .state_bytes import MAX_STATE, size_of
 
 
@@ -46,6 +47,8 @@ def _fitting(domain: Domain) -> list[str]:
         own |= {"sum", "max"}
     elif isinstance(domain, ItemDomain) and not domain.several:
         own.add("any" if domain.boolean else "most_common")
+        if domain.largest is not None:
+            own.add("max")
     return [name for name in AGGREGATES if name in own]
 
 

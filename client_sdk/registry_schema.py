@@ -8,33 +8,20 @@ from fractions import Fraction
 from typing import Any, Final
 
 from . import registry_fields as fields
+from .domains import Domain, Encoded, fixed_parameters
 from .epoch import EVERY
 from .errors import HearsayError, RegistryError
 from .limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from .longitudinal import Longitudinal, TwoLayer
 from .longitudinal_choice import LONGITUDINAL, choose_policy
 from .mechanism_choice import FAMILIES, choose
-from .mechanisms._base import MAX_DOMAIN_SIZE
-from .metric import (
-    BOOLEAN_LABELS,
-    MEAN_OF,
-    Domain,
-    Encoded,
-    ItemDomain,
-    KeyValueDomain,
-    Metric,
-    NumberDomain,
-    fixed_parameters,
-)
+from .metric import Metric
+from .registry_domains import KINDS
 from .registry_fields import Problems
 from .registry_text import load
 
 SCHEMA: Final = 1
-ITEM_TYPES: Final = ("boolean", "category")
-NUMBER_TYPES: Final = ("number", "count", "duration")
-SET_TYPES: Final = ("set",)
-KEY_VALUE: Final = "key_value"
-TYPES: Final = (*ITEM_TYPES, *SET_TYPES, *NUMBER_TYPES, KEY_VALUE)
+TYPES: Final = tuple(KINDS)
 
 _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
 _COMMON_KEYS: Final = {
@@ -42,16 +29,9 @@ _COMMON_KEYS: Final = {
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
     *("aggregate", "otherwise"),
 }
-_DOMAIN_KEYS: Final = {
-    "boolean": set[str](),
-    "category": {"values"},
-    "set": {"values"},
-    **{kind: {"min", "max", "step", "unit"} for kind in NUMBER_TYPES},
-    KEY_VALUE: {"values", "min", "max", "unit", "most"},
-}
 KEYS: Final = {  # by the heading of docs/registry.md that explains them
     "Keys of the file": _TOP_KEYS,
-    "Keys of a metric": _COMMON_KEYS.union(*_DOMAIN_KEYS.values()),
+    "Keys of a metric": _COMMON_KEYS.union(*(kind.keys for kind in KINDS.values())),
 }
 
 
@@ -92,7 +72,7 @@ def _metric(
     kind = fields.one_of(place, "type", entry, TYPES, problems)
     if kind is None:
         return None
-    fields.refuse_unknown(place, entry, _COMMON_KEYS | _DOMAIN_KEYS[kind], problems)
+    fields.refuse_unknown(place, entry, _COMMON_KEYS | KINDS[kind].keys, problems)
     title, question, owner = (
         fields.text(f"{place}.{key}", entry.get(key), problems)
         for key in ("title", "question", "owner")
@@ -110,7 +90,7 @@ def _metric(
     if type(expires) is not date:
         problems.add(f"{place}.expires", "must be a date such as 2027-12-31")
         expires = date.min
-    domain = _domain(place, kind, entry, problems)
+    domain = KINDS[kind].read(place, entry, problems)
     wanted = entry.get("mechanism", "auto")
     if not isinstance(wanted, str):
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
@@ -121,7 +101,7 @@ def _metric(
     policy: Longitudinal | None = None
     try:
         if longitudinal == "fresh":
-            family = FAMILIES.get(kind, kind in ITEM_TYPES)
+            family = FAMILIES.get(kind, KINDS[kind].items)
             fixed = fixed_parameters(domain)
             chosen, mechanism = choose(wanted, family, epsilon, domain.size, parameters, fixed)
         else:
@@ -143,7 +123,7 @@ def _longitudinal(
 ) -> str | None:
     """Return the policy's name, having checked what only it allows."""
     name = fields.one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
-    if name not in (None, "fresh") and kind not in ITEM_TYPES:
+    if name not in (None, "fresh") and not KINDS[kind].items:
         problems.add(f"{place}.longitudinal", f"must be fresh for a {kind}")
     if name != TwoLayer.name:
         if "epsilon_permanent" in entry:
@@ -175,54 +155,6 @@ def _parameters(place: str, entry: object, problems: Problems) -> dict[str, int]
         return entry
     problems.add(place, "must be a table of integers, such as { order = 5 }")
     return {}
-
-
-def _domain(place: str, kind: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    if kind == "boolean":
-        return ItemDomain(BOOLEAN_LABELS, boolean=True)
-    if kind == KEY_VALUE:
-        return _key_values(place, entry, problems)
-    if kind not in NUMBER_TYPES:
-        labels = fields.labels(f"{place}.values", entry.get("values"), problems)
-        return ItemDomain(labels, several=kind in SET_TYPES) if labels else None
-    low, high, unit = _range(place, entry, problems)
-    step = fields.decimal(f"{place}.step", entry.get("step"), problems)
-    if low is None or high is None or step is None:
-        return None
-    if step <= 0 or low >= high or (high - low) % step:
-        problems.add(
-            f"{place}.step", "must be positive and divide max - min, which must be positive"
-        )
-        return None
-    if (high - low) / step >= MAX_DOMAIN_SIZE:
-        problems.add(f"{place}.step", f"must leave fewer than {MAX_DOMAIN_SIZE} grid points")
-        return None
-    return NumberDomain(low, high, step, unit)
-
-
-def _key_values(place: str, entry: Mapping[str, Any], problems: Problems) -> KeyValueDomain | None:
-    labels = fields.labels(f"{place}.values", entry.get("values"), problems)
-    if any(MEAN_OF + label in labels for label in labels):
-        problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
-    low, high, unit = _range(place, entry, problems)
-    most = fields.integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
-    if labels and most > len(labels):
-        problems.add(f"{place}.most", f"must be at most the number of values, {len(labels)}")
-    if low is None or high is None or not labels:
-        return None
-    if low >= high:
-        problems.add(f"{place}.max", "must be above min")
-        return None
-    return KeyValueDomain(ItemDomain(labels), NumberDomain(low, high, high - low, unit), most)
-
-
-def _range(
-    place: str, entry: Mapping[str, Any], problems: Problems
-) -> tuple[Fraction | None, Fraction | None, str]:
-    low, high = (
-        fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
-    )
-    return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
 
 
 def _segments(entry: object, problems: Problems) -> dict[str, tuple[str, ...]]:

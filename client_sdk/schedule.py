@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 UPLOAD_EVERY: Final = 4 * HOUR  # seconds on average; few enough wake-ups for a battery
 FIRST_BACKOFF: Final = 30  # seconds; the ceiling after one failure, doubled by each further one
+# The same for passes of the schedule, after two failures: then it is no blip, and a fleet that
+# waits for its collector must not return within a minute.
+FIRST_SPREAD: Final = 2 * HOUR  # seconds
 MAX_BACKOFF: Final = 6 * HOUR  # seconds; a collector that returns is found the same day
 MAX_RETRY_AFTER: Final = 18 * HOUR  # seconds; what is added by chance makes it a day at most
 
@@ -75,12 +78,16 @@ class Schedule:
         """Wait *retry_after* and a random part of a time that grows with each failure.
 
         Devices that came back to the second could be told apart by what each was asked to wait.
+        The next pass of the schedule may be later than the next that an application asks for.
         """
-        self._failures += 1
         asked = min(retry_after, MAX_RETRY_AFTER) if retry_after > 0 else 0.0
-        ceiling = min(MAX_BACKOFF, FIRST_BACKOFF << min(self._failures - 1, 16))
+        ceiling = _doubled(FIRST_BACKOFF, self._failures)
         wait = asked + self._chance(max(ceiling, int(asked) // _SHARE))
         self._next = self._not_before = now + wait
+        if self._failures:
+            spread = self._chance(_doubled(FIRST_SPREAD, self._failures - 1))
+            self._next = max(self._next, now + spread)
+        self._failures += 1
         self._save(tx)
 
     def _chance(self, ceiling: int) -> float:
@@ -90,6 +97,10 @@ class Schedule:
         values = (self._next, self._not_before, self._failures)
         for key, value in zip(_KEYS, values, strict=True):
             meta.put(tx, key, value)
+
+
+def _doubled(first: int, times: int) -> int:
+    return min(MAX_BACKOFF, first << min(times, 16))
 
 
 def _number(value: object) -> float:

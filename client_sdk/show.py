@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from . import outbox, sent
 from .epoch import ONCE, epoch_label
-from .metric import in_words
 from .plain_words import what_was_sent, why_deniable
 from .randomness import system_randomness
 from .registry import Registry
@@ -73,7 +72,7 @@ def _window_lines(
         if registry is not None and value is not None:
             metric = registry.by_digest[digest]
             yield f"    what is asked: {metric.question}"
-            yield f"    what is true so far: {in_words(metric.domain, value)}"
+            yield f"    what is true so far: {metric.domain.in_words(value)}"
 
 
 def _waiting(tx: Transaction) -> Iterator[Report]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
-from .metric import Domain, Encoded, ItemDomain, KeyValueDomain
+from .domains import Domain, Encoded, ItemDomain, KeyValueDomain
 from .permanent import ITEM_SIZE, encode_item
 
 MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers

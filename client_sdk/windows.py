@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .aggregates import Last, aggregate_of
+from .domains import Encoded
 from .epoch import day_of, day_of_date, epoch_of, epoch_start
 from .limits import MAX_REPORT_AGE
-from .metric import Encoded, Metric
+from .metric import Metric
 from .randomness import Randomness
 from .registry import Registry
 from .secret import Secret

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms import (
@@ -15,7 +15,10 @@ from client_sdk.mechanisms import (
     MeanMechanism,
     Mechanism,
     SetMechanism,
+    TextMechanism,
 )
+
+_STRINGS: Final = 1 << 16  # of two bytes
 
 
 class Case(NamedTuple):
@@ -46,7 +49,8 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
     """Draw up to *most* pairs, no value in two of them, for the family of *mechanism*.
 
     Items: the report supports one and not the other.  Sets: the same of sets of one item, so that
-    padding is under attack too.  Key-values: the one pair is at one end and not at the other.
+    padding is under attack too.  Strings: the report supports the cell of one and not that of the
+    other.  Key-values: the one pair is at one end and not at the other.
     Numbers: the noisy position is as far as one end of the range or beyond; only the two ends, in
     either order, since only they show all of epsilon.  Mechanisms that state their law: the symbol
     is one of those that the law says tell one end from the other best; for distributions and
@@ -61,6 +65,9 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
     if isinstance(mechanism, KeyValueMechanism):
         keys = _distinct(min(most, size), size, dice)
         return [_of_key(mechanism, key, bool(dice.uniform(2))) for key in keys]
+    if isinstance(mechanism, TextMechanism):
+        drawn = _distinct(2 * most, _STRINGS, dice)
+        return [_of_texts(mechanism, *pair) for pair in zip(drawn[::2], drawn[1::2], strict=True)]
     up = bool(dice.uniform(2))
     if isinstance(mechanism, MeanMechanism):
         return [_of_ends(mechanism, up)]
@@ -95,6 +102,16 @@ def _of_key(mechanism: KeyValueMechanism, key: int, up: bool) -> Case:
     wanted, other = cells if up else cells[::-1]
     pair = f"{key}:max>min" if up else f"{key}:min>max"
     return Case(likely, unlikely, _supports_only(mechanism, wanted, other), pair)
+
+
+def _of_texts(mechanism: TextMechanism, likely: int, unlikely: int) -> Case:
+    """Return the case of two strings of two bytes each, which are printed as digits."""
+    wanted, other = (number.to_bytes(2, "big") for number in (likely, unlikely))
+
+    def tells(payload: bytes) -> bool:
+        return mechanism.agrees(payload, wanted) and not mechanism.agrees(payload, other)
+
+    return Case(wanted, other, tells, f"{wanted.hex()}>{other.hex()}")
 
 
 def _of_ends(mechanism: MeanMechanism, up: bool) -> Case:

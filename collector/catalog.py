@@ -56,6 +56,16 @@ class Catalog:
         except KeyError:
             raise UnknownMetricError(name, tuple(self.by_name)) from None
 
+    def definitions(self, metric: Metric) -> tuple[Metric, ...]:
+        """Return what *metric* was defined as, in any registry of its name: itself first.
+
+        Its segments are those of ``by_digest``.  Only definitions with the same kind of domain
+        are of one question; a name that was given to another one stands apart.
+        """
+        same = (registry.metrics.get(metric.name) for registry in self.registries)
+        found = {one.digest: self.by_digest[one.digest] for one in (metric, *filter(None, same))}
+        return tuple(one for one in found.values() if one.type == metric.type)
+
     def only(self, covers: Callable[[str, str], bool]) -> Catalog:
         """Return a catalog of the metrics for which *covers* (app, name) holds, and of no other."""
         return Catalog(

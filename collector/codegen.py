@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from decimal import Decimal
-from fractions import Fraction
 from typing import Final
 
-from client_sdk.metric import ItemDomain, KeyValueDomain, Metric, NumberDomain
+from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 
 from .handle_names import Group, group, words
+from .handle_types import label_type, left_open, pair_type, typing_names, value_type
 from .planning import privacy
 
 _WIDTH: Final = 88  # columns; the default of the formatters ruff and black
@@ -72,21 +71,20 @@ def module_of(registry: Registry) -> str:
 
 def _definitions(registry: Registry) -> Iterator[str]:
     """Yield what stands before the classes: imports, types of items, digests."""
-    labelled = [metric for metric in registry if _labels(metric)]
-    types = " ".join(map(_value, registry))
+    types = " ".join(map(value_type, registry))
     yield _HEAD.format(
         app=registry.app,
         mapping="from collections.abc import Mapping\n" if "Mapping[" in types else "",
-        typing="Final, Literal, TypeAlias" if labelled else "Final",
+        typing=typing_names(registry),
         items="Items, " if "Items[" in types else "",
     )
-    for metric in labelled:
-        yield f"{_alias(metric)}: TypeAlias = Literal[\n"
-        yield from (f"    {literal(label)},\n" for label in _labels(metric))
-        yield "]\n\n"
+    for metric in registry:
+        yield from label_type(metric)
     yield "DIGESTS: Final = {\n"
     yield from (f'    "{metric.name}": "{metric.digest.hex()}",\n' for metric in registry)
     yield "}\n"
+    for metric in registry:
+        yield from pair_type(metric)
 
 
 def _classes(registry: Registry, root: Group) -> Iterator[str]:
@@ -106,7 +104,7 @@ def _group(name: str, below: Group) -> Iterator[str]:
 
 
 def _handle(name: str, metric: Metric) -> Iterator[str]:
-    yield from _property(name, f"Handle[{_value(metric)}]")
+    yield from _property(name, f"Handle[{value_type(metric)}]")
     yield f'        """{_indented(metric.title)}\n\n'
     yield f"        {_indented(metric.question)}\n\n"
     yield f"        {_indented(_facts(metric))}\n"
@@ -135,53 +133,13 @@ def _class(below: Group) -> str:
     return f"{words(below.path)}Metrics"
 
 
-def _alias(metric: Metric) -> str:
-    return f"{words(metric.name.split('.'))}Value"
-
-
-def _labels(metric: Metric) -> tuple[str, ...]:
-    """Return the labels that a value is made of; none for a boolean or a number."""
-    domain = metric.domain
-    if isinstance(domain, KeyValueDomain):
-        return domain.keys.labels
-    return domain.labels if isinstance(domain, ItemDomain) and not domain.boolean else ()
-
-
-def _value(metric: Metric) -> str:
-    """Return the type of a value."""
-    domain = metric.domain
-    if isinstance(domain, NumberDomain):
-        return "float"
-    if isinstance(domain, KeyValueDomain):
-        return f"Mapping[{_alias(metric)}, float]"
-    if domain.boolean:
-        return "bool"
-    return f"Items[{_alias(metric)}]" if domain.several else _alias(metric)
-
-
-def literal(text: str) -> str:
-    """Return *text*, of printable characters, as a string in the quotes that need fewer escapes."""
-    quote = "'" if text.count('"') > text.count("'") else '"'
-    escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
-    return f"{quote}{escaped}{quote}"
-
-
 def _facts(metric: Metric) -> str:
     domain = metric.domain
     often = "" if metric.every == "once" else f" every {metric.every}"
     facts = f"Reported at most once{often}, at {privacy(metric)} a report, until {metric.expires}."
     if metric.aggregation is not None:
         facts = f"The values of a period make one report: {metric.aggregation}. {facts}"
-    if isinstance(domain, ItemDomain):
-        return facts
-    numbers = domain.numbers if isinstance(domain, KeyValueDomain) else domain
-    low, high = map(_plain, (numbers.minimum, numbers.maximum))
-    return f"From {low} to {high} {numbers.unit}; what lies beyond counts as the end. {facts}"
-
-
-def _plain(number: Fraction) -> str:
-    """Return *number* as a decimal without exponent."""
-    return format(Decimal(number.numerator) / number.denominator, "f")
+    return f"{left_open(domain)}{facts}"
 
 
 def _indented(text: str) -> str:

@@ -129,12 +129,17 @@ class _Site:
         answer = self._session.get(f"{self.url}/v1/metrics/{metric}/estimate", timeout=10)
         answer.raise_for_status()
         body = answer.json()
-        shown = ("item", "value", "ci_low", "ci_high", "std_error")
+        shown = ("value", "ci_low", "ci_high", "std_error")
         rows = [
-            {"true": truth[row["item"]], **{name: row[name] for name in shown}}
+            {
+                "item": (item := row["dimensions"]["item"]),
+                "true": truth[item],
+                **{name: row[name] for name in shown},
+            }
             for row in body["rows"]
         ]
-        return {"rows": rows, "n": body["meta"]["n"], "unit": body["meta"]["unit"]}
+        (basis,) = body["meta"]["metrics"]
+        return {"rows": rows, "n": basis["n"], "unit": basis["unit"]}
 
     def wait_until(self, done: Callable[[], bool], seconds: float, children: Children) -> None:
         """Return when *done()*; raise if a child died or *seconds* passed."""

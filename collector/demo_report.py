@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from .charts.bars import number
+from .charts.number import number
 
 
 def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
@@ -29,11 +29,12 @@ def print_table(document: Mapping[str, Any], out: TextIO) -> None:
 
 def _line(row: Mapping[str, Any], unit: str) -> str:
     if row["value"] is None:
-        return f"  {row['item']:12} {number(row['true'], unit):>12}   not enough reports"
-    interval = f"{number(row['ci_low'], unit)} … {number(row['ci_high'], unit)}"
+        return f"  {row['item']:12} {number(row['true'], unit, 0):>12}   not enough reports"
+    names = ("true", "value", "ci_low", "ci_high")
+    half_width = (row["ci_high"] - row["ci_low"]) / 2
+    true, value, low, high = (number(row[name], unit, half_width) for name in names)
     verdict = "yes" if _covers(row) else "NO"
-    true, value = number(row["true"], unit), number(row["value"], unit)
-    return f"  {row['item']:12} {true:>12} {value:>12}   {interval:27} {verdict}"
+    return f"  {row['item']:12} {true:>12} {value:>12}   {f'{low} … {high}':27} {verdict}"
 
 
 def _covers(row: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 from client_sdk.limits import DIGEST_SIZE
 
 from .errors import CorruptEntryError
-from .storage import Cell
+from .storage.values import Cell
 
 ENTRY_VERSION: Final = 1
 _CRC_SIZE: Final = 4  # bytes

@@ -71,6 +71,11 @@ class RefusedByStoreError(StorageUnavailableError):
         self.code = code
         super().__init__(f"store: answers {code}")
 
+    @property
+    def lacks_right(self) -> bool:
+        """Whether our user of the store may not do what was asked, whatever it was asked for."""
+        return self.code == "NOPERM"
+
 
 class StorageFullError(CollectorError, OSError):
     """The store refuses writes: out of memory, or it cannot write its log."""
@@ -130,7 +135,20 @@ class UnsupportedTypeError(RequestError):
 
 
 class QueryError(RequestError):
-    """A query parameter cannot be used.  Reads ``name: rule``."""
+    """A question cannot be answered as it is asked.  Reads ``place: rule``.
+
+    The place is a parameter of the address, or a path in the document: ``filters.0.1``.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where in the question the fault is, without what stands there."""
+        return str(self).partition(":")[0].partition("=")[0]
+
+    @property
+    def rule(self) -> str:
+        """What would work."""
+        return str(self).partition(": ")[2]
 
 
 class UnauthorizedError(CollectorError, PermissionError):

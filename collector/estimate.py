@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
+from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import (
     Channel,
     Debiased,
@@ -23,7 +24,6 @@ from client_sdk.mechanisms import (
     Mechanism,
     SetMechanism,
 )
-from client_sdk.metric import NumberDomain
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,24 @@ def is_pure(mechanism: Mechanism[Any]) -> TypeGuard[FrequencyOracle | SetMechani
 def score_limits(channel: Channel, totals: Any, n: int, alpha: float) -> tuple[Any, Any]:
     """Return the limits of counts whose unbiased estimates are *totals*, any shape.
 
+    A count c has the variance n w + c s, linear in c: see ``linear_limits``.
+    """
+    p, q = float(channel.p), float(channel.q)
+    w, s = q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
+    return linear_limits(totals, n * w, s, alpha)
+
+
+def linear_limits(totals: Any, level: Any, slope: Any, alpha: float) -> tuple[Any, Any]:
+    """Return the limits of counts c with unbiased estimates *totals* of variance level + slope c.
+
     A count c is inside if the estimate lies within z standard errors of c, taken at c itself:
-    (t - c)^2 <= z^2 Var(c), with Var(c) = n w + c s linear in c, so the limits solve a quadratic.
+    (t - c)^2 <= z^2 (level + slope c), so the limits solve a quadratic.
 
     Source: Wilson, JASA 1927: the score interval; derived here for supports with p and q.
     """
-    p, q = float(channel.p), float(channel.q)
     z = normal_quantile(alpha)
-    w, s = q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
-    shift = z * z * s / 2
-    reach = z * np.sqrt(np.maximum(n * w + totals * s + shift * s / 2, 0))
+    shift = z * z * slope / 2
+    reach = z * np.sqrt(np.maximum(level + totals * slope + shift * slope / 2, 0))
     return totals + shift - reach, totals + shift + reach
 
 

@@ -14,7 +14,8 @@ from client_sdk.metric import Metric
 
 from .entry import decode
 from .errors import CorruptEntryError
-from .storage import Counters, Inspection, Kept, Stored
+from .storage.protocols import Inspection
+from .storage.values import Counters, Kept, Stored
 from .tally import fault_of, reports_of
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from client_sdk.errors import RegistryError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.structured_domains import PairDomain
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,17 @@ def words(parts: Iterable[str]) -> str:
 
 def _unfit(registry: Registry) -> Iterator[str]:
     """Yield the names that have a part which is a keyword, private, or no identifier."""
-    for name in registry.metrics:
-        for part in name.split("."):
-            if not part.isidentifier() or keyword.iskeyword(part) or part.startswith("_"):
-                yield f"metrics.{name}: {part!r} cannot be a public name in Python"
+    for metric in registry:
+        for part in metric.name.split("."):
+            if not _is_public(part):
+                yield f"metrics.{metric.name}: {part!r} cannot be a public name in Python"
+        for part in metric.domain.names if isinstance(metric.domain, PairDomain) else ():
+            if not _is_public(part):
+                yield f"metrics.{metric.name}.parts: {part!r} cannot be a public name in Python"
+
+
+def _is_public(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
 
 
 def _alike(registry: Registry) -> Iterator[str]:

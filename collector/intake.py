@@ -25,7 +25,7 @@ from .errors import (
     MalformedUploadError,
 )
 from .segments import is_declared, segment_text
-from .storage import Cell
+from .storage.values import Cell
 from .tally import check_column
 from .wire import Upload
 

@@ -14,6 +14,7 @@ from client_sdk.registry import Registry
 
 from .estimate import expected_half_width
 from .planning import error_unit
+from .precision import half_width, in_words, still_needed, wished
 
 _ALPHA: Final = 0.05
 _NANO: Final = 10**9
@@ -46,10 +47,23 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
             f"cap of {DEFAULT_CAP_REPORT} a report: devices record not even the first unless the "
             "application raises it"
         )
+    yield from _of_need(metric)
     reach = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, 1.0)
     if reach > _USELESS:
         what = f"±{100 * reach:.0f} {error_unit(metric)}"
         yield f"{metric.expected_devices} devices give only {what}"
+
+
+def _of_need(metric: Metric) -> Iterator[str]:
+    """Warn if the expected devices cannot give the half-width that is declared as needed."""
+    devices, wish = metric.expected_devices, wished(metric)
+    reach = half_width(metric.mechanism, devices)
+    if metric.need is None or reach <= wish:
+        return
+    more = still_needed(metric, devices)
+    takes = "no number of devices does" if more is None else f"it takes {more:,} more"
+    given = f"{devices} devices give {in_words(metric, reach)}"
+    yield f"{given}, not the {in_words(metric, wish)} of its need: {takes}"
 
 
 def _per_week(metric: Metric) -> Fraction:

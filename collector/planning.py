@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain, fixed_parameters
 from client_sdk.longitudinal_choice import policy_candidates
 from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, contenders
 from client_sdk.mechanisms import KeyValueMechanism
-from client_sdk.metric import ItemDomain, KeyValueDomain, Metric, NumberDomain, fixed_parameters
+from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 
 from .estimate import expected_half_width, normal_quantile

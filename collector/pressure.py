@@ -22,7 +22,7 @@ from .errors import (
     UnsafeStoreError,
 )
 from .lateness import MARGIN
-from .storage import Health
+from .storage.values import Health
 
 ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which an operator is told
 SHED_MEMORY: Final = 0.85  # share from which no upload is taken; the worker needs the rest
@@ -165,7 +165,7 @@ class Watch:
     """A thread that does something once a second until it is stopped."""
 
     def __init__(self, *actions: Callable[[], None]) -> None:
-        """Do *actions*, in order; they must not raise."""
+        """Do *actions*, in order."""
         self._actions = actions
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -185,4 +185,7 @@ class Watch:
 
     def _act(self) -> None:
         for action in self._actions:
-            action()
+            try:
+                action()
+            except Exception:  # noqa: BLE001  # a dead thread would leave an old view for ever
+                _log.exception("a look at the store has failed")

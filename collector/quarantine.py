@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from .errors import RequestError
-from .storage import Inspection, Stored
+from .storage.protocols import Inspection
+from .storage.values import Stored
 
 ALL: Final = "all"
 

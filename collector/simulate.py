@@ -17,7 +17,7 @@ from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.transport import Transport
 
-from .analytics import label_truth
+from .analytics.answer import label_truth
 
 T = TypeVar("T")
 Person: TypeAlias = Mapping[str, object]  # metric name to true value

@@ -13,13 +13,13 @@ from client_sdk.mechanisms import Checked, Mechanism
 
 from .entry import Accepted
 from .errors import CorruptEntryError, TallyOverflowError
-from .storage import Cell
+from .storage.values import Cell
 
 Mechanisms: TypeAlias = Mapping[bytes, Mechanism[Any]]  # by metric digest
 Vector: TypeAlias = NDArray[np.int64]
 
 COUNTER_SIZE: Final = 8  # bytes; big-endian int64
-_BLOCK: Final = 1 << 21  # counters summed at once: 16 MiB
+_BLOCK: Final = 1 << 16  # counters summed at once: 512 KiB stay in a processor's cache
 _LARGEST: Final = (1 << 63) - 1
 
 
@@ -69,7 +69,8 @@ def merge(vectors: Sequence[bytes], tally_size: int) -> tuple[int, Vector]:
             TallyOverflowError: the sum may not fit int64.
     """
     width = tally_size + 1
-    if any(len(vector) > width * COUNTER_SIZE or len(vector) % COUNTER_SIZE for vector in vectors):
+    sizes = set(map(len, vectors))
+    if any(size > width * COUNTER_SIZE or size % COUNTER_SIZE for size in sizes):
         raise InvalidTallyError(f"vector: must be at most {width} counters of {COUNTER_SIZE} bytes")
     total = np.zeros(width, dtype=np.int64)
     bound = 0
@@ -138,5 +139,7 @@ def reports_of(vector: bytes) -> int:
 
 def _unpack(vectors: Sequence[bytes], width: int) -> Vector:
     """Return *vectors*, zero-padded, as int64 of shape (len(vectors), width)."""
-    packed = b"".join(vector.ljust(width * COUNTER_SIZE, b"\0") for vector in vectors)
+    packed = b"".join(vectors)
+    if len(packed) < len(vectors) * width * COUNTER_SIZE:
+        packed = b"".join(vector.ljust(width * COUNTER_SIZE, b"\0") for vector in vectors)
     return np.frombuffer(packed, dtype=">i8").reshape(-1, width).astype(np.int64)

@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from .entry import Accepted, decode
@@ -23,7 +23,8 @@ from .errors import (
     StorageUnavailableError,
 )
 from .lateness import class_of
-from .storage import ALONE_FROM, MAX_CLAIM, Cell, Claimed, Increments, Storage
+from .storage.protocols import ALONE_FROM, MAX_CLAIM, Storage
+from .storage.values import Cell, Claimed, Increments
 from .tally import Mechanisms, tally_entries
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried
@@ -129,7 +130,11 @@ class Worker:
         batch = self._decode(shard, claimed)
         try:
             return self._fold(shard, batch)
-        except (*_POISON, RefusedByStoreError):  # one entry's counters may be what is refused
+        except (*_POISON, RefusedByStoreError) as error:
+            if isinstance(error, RefusedByStoreError) and error.lacks_right:
+                self._storage.spare(shard, self._consumer, [one.claimed.id for one in batch])
+                raise
+            # One entry's counters may be what is refused.
             return sum(self._fold_alone(shard, one) for one in batch)
 
     def _decode(self, shard: int, claimed: Sequence[Claimed]) -> list[_Decoded]:
@@ -177,7 +182,7 @@ class Worker:
         endings = []
         for cell, pairs in tallied.items():
             lateness, ending = class_of(self._every[cell.metric], cell.epoch, now)
-            increments[replace(cell, lateness=lateness)] = pairs
+            increments[cell._replace(lateness=lateness)] = pairs
             if ending is not None:
                 endings.append(ending)
         return increments, min(endings, default=None)

@@ -19,6 +19,8 @@ from collector.storage.access import INGEST, INIT, QUERY, USERS, WORKER, acl_lin
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+SECOND = (ROOT / "examples" / "compose-archive.yml").read_text(encoding="utf-8")
+ARCHIVE: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["services"]
 OURS = ("init", "web", "worker")
 # By service, the variable that names an address of the store, and the user it should log in as.
 LOGINS = {
@@ -222,6 +224,32 @@ def test_make_secrets_makes_every_secret_and_no_command_shows_one(tmp_path: Path
     )
 
 
+def test_make_secrets_keeps_what_is_there_and_makes_the_users_anew_when_one_has_changed(
+    tmp_path: Path,
+) -> None:
+    """Law: whatever the dates of the files say, the store's users are those of this release."""
+    for name in ("Makefile", "collector", "client_sdk"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    folder = tmp_path / "secrets"
+
+    def made() -> list[str]:
+        command = ["make", "--silent", "-C", str(tmp_path), "secrets"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    first = made()
+    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = made()
+    unchanged = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "users_acl").chmod(0o600)
+    (folder / "users_acl").write_text("user of an older release\n", encoding="utf-8")
+    mended = made()
+
+    assert len(first) == 2 * len(kept)
+    assert (again, unchanged) == ([], kept)
+    assert mended == ["made", "secrets/users_acl"]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept
+
+
 def test_keys_and_tokens_come_from_files_and_only_to_the_web_process(tmp_path: Path) -> None:
     config = Config.from_env(environment("web", tmp_path))
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -261,3 +289,46 @@ def test_our_services_run_one_image_that_is_built_once() -> None:
     assert built == {"web": {"context": ".", "dockerfile": "collector/Dockerfile"}}
     assert len({SERVICES[name]["image"] for name in OURS}) == 1
     assert all(SERVICES[name]["command"][0] == "hearsay" for name in OURS)
+
+
+def test_the_service_that_archives_is_as_confined_as_the_others() -> None:
+    """Law: the second file opens nothing but a folder of its own."""
+    archive, worker = ARCHIVE["archive"], SERVICES["worker"]
+    confined = ("restart", "user", "read_only", "cap_drop", "security_opt", "pids_limit", "tmpfs")
+
+    assert [archive[name] for name in confined] == [worker[name] for name in confined]
+    assert archive["volumes"] == [*worker["volumes"], "./archive:/archive"]
+    assert {"mem_limit", "cpus"} <= set(archive)
+    assert not {"ports", "cap_add", "privileged", "network_mode"} & set(archive)
+    assert archive["depends_on"] == worker["depends_on"]
+
+
+def test_the_service_that_archives_has_settings_that_work_and_one_secret(tmp_path: Path) -> None:
+    archive = ARCHIVE["archive"]
+    values = archive["environment"] | {"HEARSAY_REGISTRY": str(ROOT / "examples/metrics.toml")}
+    address = tmp_path / "init_url"
+    address.write_text("redis://u:a-password@store:6379/0\n", encoding="utf-8")
+
+    config = Config.from_env(values | {"REDIS_URL_FILE": str(address)})
+
+    assert values["REDIS_URL_FILE"] == f"/run/secrets/{archive['secrets'][0]}"
+    assert archive["secrets"] == ["init_url"]
+    assert config.profile == STRICT
+    assert config.archive == archive["volumes"][-1].split(":")[1]
+
+
+def test_the_worker_of_an_archive_keeps_what_it_folds_and_gets_nothing_else() -> None:
+    """Law: a worker that lacks the setting would fold past the archive."""
+    folder = ARCHIVE["archive"]["environment"]["HEARSAY_ARCHIVE"]
+
+    assert set(ARCHIVE) == {"worker", "archive"}
+    assert ARCHIVE["worker"] == {"environment": {"HEARSAY_ARCHIVE": folder}}
+
+
+def test_the_image_that_archives_is_built_from_the_file_that_names_what_it_needs() -> None:
+    build = ARCHIVE["archive"]["build"]
+    dockerfile = (ROOT / build["dockerfile"]).read_text(encoding="utf-8")
+
+    assert (ROOT / build["args"]["REQUIREMENTS"]).is_file()
+    assert "ARG REQUIREMENTS=collector/requirements.txt\n" in dockerfile
+    assert ARCHIVE["archive"]["image"] != SERVICES["worker"]["image"]

@@ -81,8 +81,8 @@ def test_the_curl_commands_of_the_readme_print_what_the_readme_shows(site: Site)
     assert first == json.loads(accepted)
     assert again == {**json.loads(accepted), "duplicate": True}
     assert list(answer["meta"]) == list(json.loads(shown)["meta"])
-    assert [row["item"] for row in answer["rows"]] == [
-        row["item"] for row in json.loads(shown)["rows"]
+    assert [row["dimensions"] for row in answer["rows"]] == [
+        row["dimensions"] for row in json.loads(shown)["rows"]
     ]
     assert [row["value"] for row in answer["rows"]] == [None] * len(answer["rows"])
     assert all("not enough reports" in row["reason"] for row in answer["rows"])

@@ -30,12 +30,13 @@ DATA: dict[str, list[str]] = PROJECT["tool"]["setuptools"]["package-data"]
 IMAGE_ONLY = (
     "collector/Dockerfile",
     "collector/requirements.txt",
+    "collector/requirements-archive.txt",
 )  # build the image, not the wheel
 APACHE_2_0 = (
     "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the text
 )
 HOLDER = "Copyright 2026 Hearsay contributors"
-MAX_DEVICE_PART = 210_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/costs.md
+MAX_DEVICE_PART = 235_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/costs.md
 SECRETS = ("write_key", "gateway_key", "read_token", "admin_token", "ingest_url", "users_acl")
 
 
@@ -54,9 +55,9 @@ def shipped_files(package: str) -> list[str]:
     ]
 
 
-def pins() -> dict[str, Version]:
-    """Return the version that the image installs of each distribution."""
-    found = re.findall(r"^([a-z0-9-]+)==(\S+)", page("collector/requirements.txt"), re.MULTILINE)
+def pins(name: str = "collector/requirements.txt") -> dict[str, Version]:
+    """Return the version that the image installs of each distribution in the file *name*."""
+    found = re.findall(r"^([a-z0-9-]+)==(\S+)", page(name), re.MULTILINE)
     return {name: Version(version) for name, version in found}
 
 
@@ -138,10 +139,21 @@ def test_the_image_installs_every_dependency_of_the_collector_as_pyproject_wants
     assert [str(one) for one in wanted if pins()[one.name] not in one.specifier] == []
 
 
-def test_every_pin_of_the_image_has_its_hashes() -> None:
-    entries = re.split(r"^(?=[a-z])", page("collector/requirements.txt"), flags=re.MULTILINE)[1:]
+def test_the_image_that_archives_has_all_of_the_other_and_what_an_archive_needs() -> None:
+    """Law: it differs by what the extra adds, not by versions."""
+    more = pins("collector/requirements-archive.txt")
+    extra = map(Requirement, PROJECT["project"]["optional-dependencies"]["archive"])
 
-    assert len(entries) == len(pins())
+    assert pins().items() <= more.items()
+    wanted = [one for one in extra if one.name != "hearsay"]
+    assert [str(one) for one in wanted if more[one.name] not in one.specifier] == []
+
+
+@pytest.mark.parametrize("name", [one for one in IMAGE_ONLY if one.endswith(".txt")])
+def test_every_pin_of_the_image_has_its_hashes(name: str) -> None:
+    entries = re.split(r"^(?=[a-z])", page(name), flags=re.MULTILINE)[1:]
+
+    assert len(entries) == len(pins(name))
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
 
 

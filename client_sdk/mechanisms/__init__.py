@@ -23,6 +23,7 @@ from ._key_value import KeyValueMechanism as KeyValueMechanism
 from ._mean import MeanMechanism as MeanMechanism
 from ._sets import SetMechanism as SetMechanism
 from ._supports import Channel as Channel
+from ._text import TextMechanism as TextMechanism
 
 
 @cache  # reading a folder takes longer than building most mechanisms

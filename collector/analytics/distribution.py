@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import Metric, NumberDomain
+from client_sdk.metric import Metric
 
 from ..distribution import quantile_positions
 from ..estimate import Estimate
@@ -33,7 +34,7 @@ def quantile_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict
         return {}
     found = quantiles(mechanism, tally, n, tuple(QUANTILES.values()), alpha)
     return {
-        item: _in_unit(estimate, domain) for item, estimate in zip(QUANTILES, found, strict=True)
+        item: in_unit(estimate, domain) for item, estimate in zip(QUANTILES, found, strict=True)
     }
 
 
@@ -54,7 +55,7 @@ def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, fl
     return dict(zip(QUANTILES, numbers.tolist(), strict=True))
 
 
-def _in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
+def in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
     """Return *estimate*, in grid steps from the lowest, in the unit of *domain*."""
     step, low, high = float(domain.step), float(domain.minimum), float(domain.maximum)
     return Estimate(

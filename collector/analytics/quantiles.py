@@ -43,8 +43,9 @@ class LinearCDF:
 
     ``weights`` of the symbols, shape (thresholds, symbols), and of the bins as they are met on
     average, ``response``, shape (thresholds, bins).  ``noise`` is the variance of one report from
-    each bin, the same shape, and ``bias`` the most that F is off by, shape (thresholds,).
-    ``shares``, shape (bins, symbols), are the weights of the shares of the bins.
+    each bin, the same shape, and ``bias`` the most that F is off by, shape (thresholds,): the norm
+    of the row of ``missed``, which has a column a bend.  ``shares``, shape (bins, symbols), are
+    the weights of the shares of the bins.
     """
 
     weights: Any
@@ -52,6 +53,7 @@ class LinearCDF:
     noise: Any
     bias: Any
     shares: Any
+    missed: Any
 
 
 def linear_cdf(mechanism: DistributionMechanism, n: int) -> LinearCDF:
@@ -66,7 +68,8 @@ def linear_cdf(mechanism: DistributionMechanism, n: int) -> LinearCDF:
     weights = _thresholds(shares)
     response = mechanism.gather(weights, np)
     noise = mechanism.gather(weights**2, np) - response**2
-    return LinearCDF(weights, response, noise, np.linalg.norm(missed, axis=1), shares)
+    bias = np.linalg.norm(missed, axis=1)
+    return LinearCDF(weights, response, noise, bias, shares, missed)
 
 
 def quantiles(

@@ -14,7 +14,7 @@ from client_sdk.epoch import DAY
 from client_sdk.metric import Metric
 
 from ..lateness import ends, first_day
-from ..storage import Archiving, Cell
+from ..storage.values import Archiving, Cell
 from ..tally import reports_of
 from .tallies import Place
 

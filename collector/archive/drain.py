@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from ..entry import decode
 from ..errors import ArchiveError, CorruptEntryError
-from ..storage import ArchiveQueue, Cell, Folded
+from ..storage.protocols import ArchiveQueue
+from ..storage.values import Cell, Folded
 from ..tally import Mechanisms, sorted_payloads
 from .folder import Folder
 from .rows import encode_rows
@@ -82,7 +82,7 @@ def _columns(batch: Sequence[Folded], mechanisms: Mechanisms) -> Mapping[Cell, b
                 lateness = fold.classes.get((cell.metric, cell.epoch))
                 if lateness is None:
                     raise CorruptEntryError("archive: a fold in the store lacks a class")
-                parts.setdefault(replace(cell, lateness=lateness), []).append(column.payloads)
+                parts.setdefault(cell._replace(lateness=lateness), []).append(column.payloads)
     return {cell: _joined(cell, pieces, mechanisms) for cell, pieces in parts.items()}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from client_sdk.metric import Metric
 
 from ..errors import ArchiveError
-from ..storage import ArchiveQueue, Inspection
+from ..storage.protocols import ArchiveQueue, Inspection
 from ..tally import Mechanisms, pairs_of
 from .compare import Difference, differences, scope_of
 from .folder import Folder

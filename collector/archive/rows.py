@@ -14,7 +14,7 @@ from client_sdk.limits import DIGEST_SIZE
 
 from ..entry import Accepted
 from ..errors import ArchiveError
-from ..storage import Cell
+from ..storage.values import Cell
 
 _COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
     ("metric", pa.binary(DIGEST_SIZE)),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ..entry import Accepted
 from ..errors import ArchiveError, CorruptEntryError
-from ..storage import Cell
+from ..storage.values import Cell
 from ..tally import Mechanisms, sum_vectors, tally_entries, vector_of
 from .rows import read_rows
 

@@ -1,3 +1,7 @@
 """Charts as SVG text.  Pure: rows in, markup out; the same in pages, notebooks and docs."""
 
 from .bars import bars as bars
+from .frame import Face as Face
+from .kinds import chart_of as chart_of
+from .table import csv_of as csv_of
+from .table import table_of as table_of

@@ -1,72 +1,141 @@
-"""Horizontal bars with whiskers: one value with its interval per row."""
+"""Horizontal bars with whiskers, sorted: one value with its interval per row.
+
+Rows that cannot be told from zero are one line with their count, since to rank them would claim
+what the noise does not allow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
-from xml.sax.saxutils import escape
 
-from ..analytics import Row
+from ..analytics.rows import SHARE, Row
+from .axes import FOOT, bottom_axis
+from .columns import Columns
+from .frame import DEFAULT, Face, Note, Picture, finish, nothing, subtitle_of
+from .labels import label_of, unit_words
+from .marks import lying_whisker, mark, rectangle, stroke
+from .noise import noise_of
+from .number import number, numbers_of, reading
+from .scale import Linear, span
+from .svg import Element
 
-WIDTH: Final = 640  # user units
-ROW: Final = 24  # user units a row
-LABEL: Final = 150  # user units left of the axis
-VALUE: Final = 130  # user units right of the plot, for the number
-_MARGIN: Final = 8
+ROW: Final = 26  # user units
+_THICK: Final = 14  # user units
+_FEWEST_FOLDED: Final = 2  # folding a single row would save nothing
 
 
-def bars(rows: Sequence[Row], title: str, unit: str) -> str:
-    """Return an SVG of *rows*; a row without a number shows its reason instead of a bar.
+def bars(rows: Sequence[Row], title: str, face: Face = DEFAULT, ranked: bool = True) -> str:
+    """Return an SVG of *rows*, greatest first if *ranked*, in their order if not.
 
-    Args: unit: "share" is shown as percent; anything else as it is.
+    A row without a number shows its reason instead of a bar.
     """
-    height = ROW * len(rows) + 2 * _MARGIN
-    scale = _Scale(rows)
-    drawn = "".join(_row(row, i, scale, unit) for i, row in enumerate(rows))
-    axis = f'<line class="axis" x1="{LABEL}" x2="{LABEL}" y1="0" y2="{height}"/>'
-    label = escape(title, {'"': "&quot;"})
-    return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}">'
-        f"<title>{escape(title)}</title>{drawn}{axis}</svg>"
+    return finish(bars_picture(rows, title, face, ranked), face)
+
+
+def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = True) -> Picture:
+    """Return the bars of *rows*, which share a unit."""
+    if not rows:
+        return nothing(title, rows, face)
+    lines = _lines(rows, face.most_rows, ranked)
+    shown = [line.row for line in lines if line.row]
+    unit = rows[0].unit
+    columns = Columns.of(shown, [label_of(row) for row in shown], face, unit)
+    found = [numbers for row in shown if (numbers := numbers_of(row))]
+    ends = [0.0, *(end for numbers in found for end in (numbers.low, numbers.high))]
+    ticks, scale = columns.scale(*span(ends))
+    foot = ROW * len(lines) + 6
+    noise = noise_of(rows) if unit == SHARE else None
+    body = list(_noise_band(noise, scale, foot)) if noise else []
+    body += bottom_axis(ticks, scale, unit, 0, foot)
+    for i, line in enumerate(lines):
+        body += _drawn(line, 3 + ROW * i + ROW / 2, scale, columns)
+    return Picture(
+        title,
+        subtitle_of(rows, unit_words(unit)),
+        _described(rows),
+        tuple(body),
+        foot + FOOT,
+        tuple(_notes(noise, shown)),
     )
 
 
-def number(value: float, unit: str) -> str:
-    """Return *value* as people read it: percent for shares."""
-    return f"{100 * value:.2f} %" if unit == "share" else f"{value:.2f} {unit}"
+@dataclass(frozen=True)
+class _Line:
+    """One line of the chart: a row, or words about several."""
+
+    row: Row | None
+    words: str = ""
+    brief: str = ""
 
 
-class _Scale:
-    """Maps values to user units; zero is always in view."""
+def _lines(rows: Sequence[Row], most: int, ranked: bool) -> list[_Line]:
+    numbered = [row for row in rows if numbers_of(row)]
+    sure = [row for row in numbered if row.unit != SHARE or (row.ci_low or 0.0) > 0]
+    folded = len(numbered) - len(sure)
+    if not ranked or not sure or folded < _FEWEST_FOLDED:
+        sure, folded = numbered, 0
+    if ranked:
+        sure = sorted(sure, key=lambda row: (-(row.value or 0.0), label_of(row)))
+    lines = [_Line(row) for row in sure[:most]]
+    if len(sure) > most:
+        lines.append(_Line(None, f"and {len(sure) - most:,} more, smaller"))
+    if folded:
+        highest = max(row.ci_high or 0.0 for row in numbered if row not in sure)
+        upper = number(highest, SHARE, highest / 3)
+        words = f"{folded:,} more, not distinguishable from 0 (each up to about {upper})"
+        lines.append(_Line(None, words, f"{folded:,} more within the noise"))
+    return lines + list(_without_numbers(rows, most))
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        ends = [end for row in rows for end in (row.ci_low, row.ci_high) if end is not None]
-        self.low = min([0.0, *ends])
-        self.high = max([0.0, *ends]) or 1.0
 
-    def x(self, value: float) -> float:
-        plot = WIDTH - LABEL - VALUE
-        return round(LABEL + plot * (value - self.low) / (self.high - self.low), 2)
+def _without_numbers(rows: Sequence[Row], most: int) -> Iterator[_Line]:
+    """Yield the rows without a number, as one line a reason where they are many."""
+    empty = [row for row in rows if numbers_of(row) is None]
+    if len(empty) <= min(most, 4):
+        yield from map(_Line, empty)
+        return
+    by_reason = sorted(empty, key=reading)
+    for reason, same in groupby(by_reason, key=reading):
+        yield _Line(None, f"{len(list(same)):,} without a number: {reason}")
 
 
-def _row(row: Row, index: int, scale: _Scale, unit: str) -> str:
-    middle = _MARGIN + index * ROW + ROW / 2
-    label = (
-        f'<text class="label" x="{LABEL - 8}" y="{middle}" text-anchor="end">'
-        f"{escape(row.item)}</text>"
-    )
-    if row.value is None or row.ci_low is None or row.ci_high is None:
-        reason = escape(row.reason or "")
-        return f'{label}<text class="reason" x="{LABEL + 8}" y="{middle}">{reason}</text>'
-    zero, end = scale.x(0.0), scale.x(row.value)
-    low, high = scale.x(row.ci_low), scale.x(row.ci_high)
-    text = f"{number(row.value, unit)} ± {number((row.ci_high - row.ci_low) / 2, unit)}"
-    return (
-        f"{label}"
-        f'<rect class="bar" x="{min(zero, end)}" y="{middle - 8}"'
-        f' width="{abs(end - zero):.2f}" height="16"/>'
-        f'<line class="whisker" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
-        f'<line class="whisker" x1="{low}" x2="{low}" y1="{middle - 5}" y2="{middle + 5}"/>'
-        f'<line class="whisker" x1="{high}" x2="{high}" y1="{middle - 5}" y2="{middle + 5}"/>'
-        f'<text class="number" x="{WIDTH - VALUE + 8}" y="{middle}">{escape(text)}</text>'
-    )
+def _noise_band(half_width: float, scale: Linear, foot: float) -> Iterator[Element]:
+    left, right = scale.within(-half_width), scale.within(half_width)
+    yield rectangle(left, 0, right - left, foot, "noise")
+
+
+def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[Element]:
+    row = line.row
+    if row is None:
+        yield columns.words(line.words, y, line.brief)
+        return
+    yield columns.name(label_of(row), y)
+    found = numbers_of(row)
+    if found is None:
+        yield mark(row, label_of(row), columns.words(reading(row), y))
+        return
+    zero, end = scale.within(0.0), scale.at(found.value)
+    thick = rectangle(min(zero, end), y - _THICK / 2, abs(end - zero), _THICK, "bar")
+    tip = stroke(end, y - _THICK / 2, end, y + _THICK / 2, "end")
+    halo, whisker = lying_whisker(row, scale, y)
+    yield mark(row, label_of(row), thick, halo, tip, whisker)
+    yield from columns.numbers(row, y)
+
+
+def _notes(noise: float | None, shown: Sequence[Row]) -> Iterator[Note]:
+    if noise:
+        yield Note("what noise alone could show", "noise")
+    if any(row.is_open for row in shown):
+        yield Note("so far: the period is still running")
+    if any(row.value is not None and row.unit == SHARE and row.value < 0 for row in shown):
+        yield Note("estimates are unbiased, so one of a share near 0 may lie below it")
+
+
+def _described(rows: Sequence[Row]) -> str:
+    numbered = sorted((row for row in rows if numbers_of(row)), key=lambda row: -(row.value or 0.0))
+    if not numbered:
+        return f"Bar chart of {len(rows)} rows, none with a number."
+    first = "; ".join(f"{label_of(row)}: {reading(row)}" for row in numbered[:3])
+    return f"Bar chart of {len(rows)} rows. Greatest: {first}."

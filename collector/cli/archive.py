@@ -18,7 +18,7 @@ from client_sdk.epoch import day_of, day_of_date
 from client_sdk.registry import Registry
 
 from ..config import HA, STANDARD, Config
-from ..errors import ConfigError, StorageUnavailableError
+from ..errors import ConfigError, StorageFullError, StorageUnavailableError
 from .root import explained, main
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def archive(context: click.Context, every: int | None) -> None:
 
 
 def _archive_on(config: Config, every: int) -> None:
-    """Archive again and again until stopped; a store that is away is tried again."""
+    """Archive again and again until stopped; a store that is away or full is tried again."""
     from ..stopping import on_stop
 
     stop = threading.Event()
@@ -78,7 +78,7 @@ def _archive_on(config: Config, every: int) -> None:
     while not stop.is_set():
         try:
             _archive_once(config)
-        except StorageUnavailableError as error:
+        except (StorageUnavailableError, StorageFullError) as error:
             click.echo(f"{error}; trying again in {every} s", err=True)
         stop.wait(every)
 

@@ -50,6 +50,16 @@ def plan(path: str, max_payload: int) -> None:
 
 @registry.command()
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
+def budget(path: str) -> None:
+    """Tell what a device is charged at most: ε of a report, a week, a year and for life."""
+    from ..budget import budget_lines
+
+    for line in budget_lines(_load(path)):
+        click.echo(line)
+
+
+@registry.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, writable=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -19,10 +19,11 @@ from ..credentials import REPORT, Credential, parse
 from ..errors import CredentialError, RefusedByStoreError, StorageUnavailableError
 from ..lint import warnings
 from ..storage.activity import open_activity
-from ..storage.connect import open_connection
+from ..storage.connect import archive_queue, open_connection
 from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys
+from ..storage.values import Archiving
 from ..telemetry.activity import alive_among
 from .examine import examine
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
@@ -50,6 +51,7 @@ def check_deployment(config: Config) -> list[Finding]:
             alive=_alive(config),
             metrics=tuple(catalog),
             used=_used(store, now),
+            archiving=_archiving(config),
             stuck=_stuck(diagnosis),
             now=now,
         )
@@ -131,6 +133,14 @@ def _used(store: CredentialStore, now: float) -> Mapping[bytes, int]:
         return store.share_usage(day_of(now), "", {})
     except RefusedByStoreError:
         return {}
+
+
+def _archiving(config: Config) -> Sequence[Archiving]:
+    """Return how far the archive of each shard has got; nothing if it may not be read."""
+    try:
+        return archive_queue(config).archiving()
+    except RefusedByStoreError:
+        return ()
 
 
 def _stuck(diagnosis: Diagnosis) -> int:

@@ -16,6 +16,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *(servers.profile, servers.library, servers.shards, servers.memory, servers.log),
     *(servers.capacity, servers.clock),
     *(uploads.workers, uploads.stuck, uploads.conservation, uploads.quarantine, uploads.lateness),
+    uploads.archive,
     *(expiry.keys, expiry.expiring_tokens, expiry.quotas, expiry.registry),
 )
 

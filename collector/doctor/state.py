@@ -10,6 +10,7 @@ from client_sdk.metric import Metric
 
 from ..credentials import Credential
 from ..storage.diagnosis import Server, Shard
+from ..storage.values import Archiving
 
 INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings
 
@@ -26,5 +27,6 @@ class State:
     alive: Mapping[str, int] | None  # processes by role
     metrics: Sequence[Metric]
     used: Mapping[bytes, int]  # reports of today, by the digest of a key with a quota
+    archiving: Sequence[Archiving]  # of each shard
     stuck: int  # entries that were delivered and of which the oldest of a shard is not done
     now: float  # Unix time

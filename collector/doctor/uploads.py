@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from client_sdk.epoch import day_of
+
 from ..config import Config
 from ..telemetry.activity import WORKER
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import INIT, State
 
 LATE_NOTE: Final = 0.1  # share of late reports that is worth a look
+OLD_FOLD: Final = 2  # days since the day of a fold: then it has waited for one at least
 
 
 def workers(config: Config, state: State) -> Iterator[Finding]:
@@ -62,6 +65,21 @@ def quarantine(config: Config, state: State) -> Iterator[Finding]:
         why = "they could not be folded, and are in no answer"
         step = "run hearsay quarantine list, then retry or drop"
         yield Finding(WARNING, "quarantine", f"{aside} uploads are set aside", why, step)
+
+
+def archive(config: Config, state: State) -> Iterator[Finding]:
+    """Look for folds that nobody writes to the archive."""
+    days = [one.oldest_day for one in state.archiving if one.oldest_day is not None]
+    if not days:
+        return
+    age = day_of(state.now) - min(days)
+    what = f"{sum(one.waiting for one in state.archiving)} folds wait to be written"
+    if age < OLD_FOLD:
+        yield Finding(GOOD, "archive", what)
+        return
+    why = "they fill the store's memory until uploads are refused"
+    step = "run hearsay archive, and see why it did not: docs/operate.md#archive"
+    yield Finding(WARNING, "archive", f"{what}, the oldest for {age} days", why, step)
 
 
 def lateness(config: Config, state: State) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ _RULES: Final[Mapping[str, str]] = {
         " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:activity:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
         " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
+        " (+xlen %R~{p}:{*}:archive)"
     ),
     WORKER: (
         "~{p}:{*}:stream ~{p}:{*}:quarantine ~{p}:{*}:counters ~{p}:{*}:tally:* ~{p}:{*}:cells:*"

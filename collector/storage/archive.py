@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Any, Final
 
 from ..errors import CorruptEntryError, TallyOverflowError
-from . import Archiving, Cell, Folded
 from .connection import Connection
 from .keys import Keys, member_of
 from .replies import field
+from .values import Archiving, Cell, Folded
 
 _DAY: Final = b"d"  # the field that holds the day of the fold
 _CLASSES: Final = b"c"  # the one that holds the classes of its cells
@@ -39,9 +39,11 @@ class RedisArchiveQueue:
 
     def bind(self, name: str, fresh: bool) -> bool:
         """Compare with the recorded name, and record it if there is none."""
-        if fresh:
+        recorded = self._call("GET", self._keys.archive_name)
+        if recorded is None and fresh:  # else no write: a full store must be drained
             self._call("SET", self._keys.archive_name, name, "NX")
-        return bool(self._call("GET", self._keys.archive_name) == name.encode())
+            recorded = self._call("GET", self._keys.archive_name)
+        return bool(recorded == name.encode())
 
     def last(self, shard: int) -> int:
         """Look at the end of the stream."""

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ..config import Config
 from ..errors import NotPreparedError, RefusedByStoreError
-from . import Counters
 from .connect import open_connection
 from .connection import Connection
 from .inspection import counted
@@ -19,6 +18,7 @@ from .preparation import GROUP
 from .replay import may_replay
 from .replies import parse_info
 from .safety import faults
+from .values import Counters
 
 T = TypeVar("T")
 
@@ -103,6 +103,12 @@ class Diagnosis:
         """
         streams = (self._keys.stream(shard) for shard in range(self._keys.shards))
         return [self._allowed(partial(self._held, stream)) for stream in streams]
+
+    def unarchived(self) -> int | None:
+        """Return how many folds wait to be archived; None if that may not be asked."""
+        names = (self._keys.archive(shard) for shard in range(self._keys.shards))
+        asks = [("XLEN", name) for name in names]
+        return self._allowed(lambda: sum(map(int, self._connection.call_many(asks))))
 
     def shards(self) -> list[Shard]:
         """Return the state of each shard."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from . import Counters, Kept, Stored
 from .connection import Connection, Part
 from .keys import Keys, cell_of, member_of
 from .replies import ENTRY, REASON, REPORTS, field, parse_counters
+from .values import Counters, Kept, Stored
 
 _PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most
 _SCAN_COUNT: Final = 500  # keys looked at a round trip

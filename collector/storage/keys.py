@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..errors import ConfigError
-from . import Cell
+from .values import Cell
 
 _PREFIX = re.compile(
     r"[A-Za-z0-9_.-]{1,64}"
@@ -79,8 +79,11 @@ class Keys:
 
     def tally(self, shard: int, cell: Cell) -> str:
         """The packed counters of one cell."""
-        place = f"{cell.metric.hex()}:{cell.epoch}:{member_of(cell)}"
-        return f"{self.prefix}:{{{shard}}}:tally:{place}"
+        return self.tallies(shard, cell.metric, cell.epoch) + member_of(cell)
+
+    def tallies(self, shard: int, metric: bytes, epoch: int) -> str:
+        """What the keys of all tallies of a metric and epoch begin with; the member follows."""
+        return f"{self.prefix}:{{{shard}}}:tally:{metric.hex()}:{epoch}:"
 
     def cells(self, shard: int, metric: bytes, epoch: int) -> str:
         """The set of classes and segments that have a tally."""

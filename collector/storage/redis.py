@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Final
 
 from client_sdk.epoch import DAY
@@ -12,14 +13,15 @@ from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
 from ..config import HA, STANDARD
 from ..errors import TallyOverflowError
-from . import ALONE_FROM, MAX_CLAIM, Cell, Claimed, Counters, Health, Increments, Sealed, Tallies
 from .archive import classes_of
 from .connection import Command, Connection, Part
 from .inspection import counted
 from .keys import Keys, cell_of, member_of
 from .preparation import GROUP, prepare
+from .protocols import ALONE_FROM, MAX_CLAIM
 from .replies import parse_claimed, parse_info
 from .safety import faults
+from .values import Cell, Claimed, Counters, Health, Increments, Sealed, Tallies
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
@@ -122,19 +124,14 @@ class RedisStorage:
 
     def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
         """Read the index sets of all shards, then the vectors, one MGET a shard."""
-        wanted = self._stored_cells(metric, list(epochs), latest)
-        replies = self._call_many(
-            [
-                ("MGET", *(self._keys.tally(shard, cell) for cell in cells))
-                for shard, cells in wanted
-            ]
-        )
-        found: Tallies = {}
-        for (_, cells), vectors in zip(wanted, replies, strict=True):
-            for cell, vector in zip(cells, vectors, strict=True):
+        found, wanted = self._indexed(metric, list(epochs), latest)
+        asked = [shard for shard in wanted if shard]
+        replies = self._call_many([("MGET", *map(itemgetter(0), shard)) for shard in asked])
+        for shard, vectors in zip(asked, replies, strict=True):
+            for (_, of_cell), vector in zip(shard, vectors, strict=True):
                 if vector is not None:
-                    found.setdefault(cell, []).append(vector)
-        return found
+                    of_cell.append(vector)
+        return {cell: vectors for cell, vectors in found.items() if vectors}
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         """Move an entry to the shard's quarantine stream."""
@@ -202,19 +199,32 @@ class RedisStorage:
         commands = [("FCALL", function, 1, stream, *arguments) for stream in streams]
         return [int(reply) for reply in self._call_many(commands, replicas)]
 
-    def _stored_cells(
+    def _indexed(
         self, metric: bytes, epochs: Sequence[int], latest: int | None
-    ) -> list[tuple[int, list[Cell]]]:
-        """Return the cells that each shard has a tally of; shards without any are left out."""
-        places = [(shard, epoch) for shard in range(self.shards) for epoch in epochs]
-        replies = self._call_many([("SMEMBERS", self._keys.cells(s, metric, e)) for s, e in places])
-        cells: dict[int, list[Cell]] = {}
-        for (shard, epoch), members in zip(places, replies, strict=True):
+    ) -> tuple[Tallies, list[list[tuple[bytes, list[bytes]]]]]:
+        """Return the cells that have a tally, and of each shard its keys with where they belong."""
+        shards = range(self.shards)
+        places = [(epoch, shard) for epoch in epochs for shard in shards]
+        replies = self._call_many([("SMEMBERS", self._keys.cells(s, metric, e)) for e, s in places])
+        found: Tallies = {}
+        wanted: list[list[tuple[bytes, list[bytes]]]] = [[] for _ in shards]
+        named: dict[bytes, Cell] = {}  # the same members come back in every epoch
+        here: dict[bytes, list[bytes]] = {}  # of one epoch
+        for (epoch, shard), members in zip(places, replies, strict=True):
+            if not shard:
+                here = {}
+            head = self._keys.tallies(shard, metric, epoch).encode()
             for member in members:
-                cell = cell_of(metric, epoch, member.decode())
-                if latest is None or cell.lateness <= latest:
-                    cells.setdefault(shard, []).append(cell)
-        return list(cells.items())
+                of_cell = here.get(member)
+                if of_cell is None:
+                    like = named.get(member) or cell_of(metric, epoch, member.decode())
+                    named[member] = like
+                    if latest is not None and like.lateness > latest:
+                        continue
+                    cell = Cell(metric, epoch, like.segment, like.lateness)
+                    of_cell = here[member] = found[cell] = []
+                wanted[shard].append((head + member, of_cell))
+        return found, wanted
 
     def _total_length(self, key: Callable[[int], str]) -> int:
         lengths = self._call_many([("XLEN", key(shard)) for shard in range(self.shards)])

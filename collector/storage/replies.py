@@ -18,7 +18,7 @@ from ..errors import (
     StorageUnavailableError,
     TallyOverflowError,
 )
-from . import Claimed, Count, Counters
+from .values import Claimed, Count, Counters
 
 ENTRY: Final = b"e"  # the field of a stream entry that holds its bytes
 REPORTS: Final = b"n"  # the one that holds the number of its reports

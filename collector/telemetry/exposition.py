@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from client_sdk import __version__
 
-from ..storage import Count
+from ..storage.values import Count
 from .activity import DUPLICATES, FOLD_BOUNDS, FOLD_US, FOLDS, REFUSED, REJECTED, Totals
 from .process import usage
 from .snapshot import Snapshot
@@ -54,6 +54,8 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         yield from _of_counts(snapshot)
         yield from _of_activity(snapshot.totals)
         yield from _of_servers(snapshot)
+        text = "Folds that wait to be written to the archive."
+        yield _optional("hearsay_unarchived_folds", text, snapshot.unarchived)
 
 
 def _of_counts(snapshot: Snapshot) -> Iterator[Metric]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from ..storage import MAX_CLAIM, Claimed, Increments, Storage
+from ..storage.protocols import MAX_CLAIM, Storage
+from ..storage.values import Claimed, Increments
 
 
 def observe(

@@ -11,10 +11,11 @@ from client_sdk.metric import Metric
 
 from ..credentials import parse
 from ..errors import CollectorError, CredentialError
-from ..storage import Counters
 from ..storage.credentials import CredentialStore
 from ..storage.diagnosis import Server
+from ..storage.values import Counters
 from .activity import Activity, Totals
+from .sources import Sources
 
 _log = logging.getLogger("hearsay.telemetry")
 
@@ -26,6 +27,7 @@ class Snapshot:
     store_is_up: bool
     shards: Sequence[Counters]  # empty if the store is away
     servers: Sequence[Server]
+    unarchived: int | None  # folds that wait for the archive; None if that is not told
     totals: Totals
     expired_metrics: int  # by their registry, today
     next_metric_expiry: int | None  # Unix time; None if none is to come
@@ -36,7 +38,7 @@ class Snapshot:
 
 def take(
     count: Callable[[], Sequence[Counters]],
-    servers: Callable[[], Sequence[Server]],
+    sources: Sources,
     activity: Activity,
     credentials: CredentialStore,
     metrics: Iterable[Metric],
@@ -45,7 +47,7 @@ def take(
 ) -> Snapshot:
     """Return the state now; a store that is away is part of it.
 
-    Args: count: returns what became of the uploads of each shard.  servers: what each server tells.
+    Args: count: returns what became of the uploads of each shard.
     """
     now = clock()
     today = day_of(now)
@@ -57,7 +59,8 @@ def take(
         return Snapshot(
             True,
             count(),
-            servers(),
+            sources.servers(),
+            sources.unarchived(),
             activity.totals(),
             expired,
             metric_expiry,
@@ -69,7 +72,7 @@ def take(
         _log.error("the state of the store cannot be told: %s", error)
         nothing = Totals({}, {})
         return Snapshot(
-            False, (), (), nothing, expired, metric_expiry, None, activity.process, profile
+            False, (), (), None, nothing, expired, metric_expiry, None, activity.process, profile
         )
 
 

@@ -15,16 +15,18 @@ class Sources(NamedTuple):
 
     activity: ActivityStore
     servers: Callable[[], Sequence[Server]]
+    unarchived: Callable[[], int | None]  # folds that wait for the archive; None: may not be asked
 
     @classmethod
     def of(cls, config: Config) -> Sources:
         """Return those of *config*'s store.  Nothing is sent before their first use."""
-        return cls(open_activity(config), diagnose(config).servers)
+        asked = diagnose(config)
+        return cls(open_activity(config), asked.servers, asked.unarchived)
 
     @classmethod
     def alone(cls) -> Sources:
         """Return those of one process with a store of its own."""
-        return cls(Unshared(), list)
+        return cls(Unshared(), list, lambda: None)
 
 
 class Unshared:

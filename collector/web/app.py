@@ -15,9 +15,10 @@ from ..catalog import Catalog
 from ..config import Config
 from ..keyring import Keyring
 from ..pressure import Pressure
-from ..storage import Storage
+from ..query.cache import Cache
 from ..storage.connect import connect, connect_reader
 from ..storage.credentials import CredentialStore, open_credentials
+from ..storage.protocols import Storage
 from ..telemetry.activity import WEB, Activity
 from ..telemetry.snapshot import take
 from ..telemetry.sources import Sources
@@ -58,7 +59,7 @@ def create_app(
     snapshot = partial(
         take,
         storage.counters,
-        sources.servers,
+        sources,
         activity,
         credentials,
         catalog,
@@ -66,7 +67,17 @@ def create_app(
         config.profile,
     )
     Services(
-        config, catalog, storage, tallies, keyring, clock, pressure, hot, activity, snapshot
+        config,
+        catalog,
+        storage,
+        tallies,
+        keyring,
+        clock,
+        pressure,
+        hot,
+        activity,
+        snapshot,
+        Cache(),
     ).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
     for module in (ingest, query, health, metrics, pages, openapi):

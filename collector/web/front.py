@@ -34,7 +34,7 @@ LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside 
 MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
 BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
 LARGE_BODY_S: Final = 60.0  # and a gateway's: 8 MiB at 140 kB/s
-_SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
+SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
 _HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
 _ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
 _FLASK_BODY: Final = MAX_DEVICE_BODY  # bytes; no route under Flask but the upload's has a body
@@ -45,8 +45,13 @@ _log = logging.getLogger("hearsay.web")
 class Front:
     """One process's application, by the server's own protocol (RSGI)."""
 
-    def __init__(self, app: Flask) -> None:
-        """Serve *app*, and its uploads without it."""
+    def __init__(self, app: Flask, body_s: float = BODY_S, sweep_s: float = SWEEP_S) -> None:
+        """Serve *app*, and its uploads without it.
+
+        Args: body_s: seconds in which a device's body must have come.  sweep_s: seconds between
+              two looks for those that have not.
+        """
+        self._body_s, self._sweep_s = body_s, sweep_s
         self._app, self._shared = app, services_of(app)
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
@@ -97,17 +102,17 @@ class Front:
             None if length is None else int(length),  # digits: the server has checked it
         )
         # A store that is slow to tell of keys must not hold up everybody.
-        admitted = (
-            self._hot.admit(head)
-            if self._keyring.is_fresh
-            else await self._loop.run_in_executor(self._flask, self._hot.admit, head)
-        )
+        if self._keyring.is_fresh:
+            admitted = self._hot.admit(head)
+        else:
+            self._shared.pressure.require_room()  # all threads may wait for a store that is away
+            admitted = await self._loop.run_in_executor(self._flask, self._hot.admit, head)
         limit = admitted.grant.limit
         size = limit if length is None or admitted.compressed else head.length or 0
         if size > MAX_DEVICE_BODY or admitted.compressed:  # 500 bytes may be 260,000 payloads
             judged = await self._judge_large(admitted, head, protocol, size)
         else:
-            body = await self._read(protocol, head.length, limit, BODY_S)
+            body = await self._read(protocol, head.length, limit, self._body_s)
             judged = (
                 self._hot.judge(admitted, body)
                 if len(body) <= INLINE_BODY
@@ -124,7 +129,7 @@ class Front:
             raise OverloadedError("large uploads: as many are on their way as fit in memory")
         self._large_size += size
         try:
-            patience = LARGE_BODY_S if size > MAX_DEVICE_BODY else BODY_S
+            patience = LARGE_BODY_S if size > MAX_DEVICE_BODY else self._body_s
             body = await self._read(protocol, head.length, admitted.grant.limit, patience)
             return await self._loop.run_in_executor(self._large, self._hot.judge, admitted, body)
         finally:
@@ -160,7 +165,7 @@ class Front:
         for task in [task for task, until in self._reading.items() if until < now]:
             self._late.add(task)
             task.cancel()
-        self._loop.call_later(_SWEEP_S, self._sweep)
+        self._loop.call_later(self._sweep_s, self._sweep)
 
     async def _ask_flask(self, scope: Any, protocol: Any) -> None:
         if self._in_flask >= THREADS + WAITING:
@@ -169,7 +174,7 @@ class Front:
         try:
             body = b""
             if scope.method not in ("GET", "HEAD"):
-                body = await self._read(protocol, None, _FLASK_BODY, BODY_S)
+                body = await self._read(protocol, None, _FLASK_BODY, self._body_s)
             environ = environ_of(scope, body)
             answer = await self._loop.run_in_executor(
                 self._flask, call, self._app.wsgi_app, environ

@@ -14,12 +14,13 @@ from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeAlias
 
 from ..errors import CollectorError, RefusedByStoreError, StorageUnavailableError
-from ..storage import Sealed, Storage
+from ..storage.protocols import Storage
+from ..storage.values import Sealed
 
 MAX_GROUP: Final = 256  # uploads a round trip
 MAX_GROUP_SIZE: Final = 8 * 1024 * 1024  # bytes a round trip; an upload may be larger, alone
 
-_Outcome: TypeAlias = bool | CollectorError
+_Outcome: TypeAlias = bool | Exception
 
 
 class _Waiting(NamedTuple):
@@ -71,18 +72,24 @@ class Groups:
 
     def _run(self) -> None:
         while group := self._groups.get():
-            outcomes = store(self._storage, [one.sealed for one in group])
+            outcomes = self._store([one.sealed for one in group])
             try:
                 self._loop.call_soon_threadsafe(self._settle, group, outcomes)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 return
+
+    def _store(self, group: Sequence[Sealed]) -> Sequence[_Outcome]:
+        try:
+            return store(self._storage, group)
+        except Exception as error:  # noqa: BLE001  # a dead thread would let everybody wait for ever
+            return [error] * len(group)
 
     def _settle(self, group: Sequence[_Waiting], outcomes: Sequence[_Outcome]) -> None:
         self._send()  # first, so that the store works while the answers are written
         for (_, future), outcome in zip(group, outcomes, strict=True):
             if future.done():  # who asked has gone
                 continue
-            if isinstance(outcome, CollectorError):
+            if isinstance(outcome, Exception):
                 future.set_exception(outcome)
             else:
                 future.set_result(outcome)

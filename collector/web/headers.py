@@ -15,4 +15,5 @@ EVERY_ANSWER: Final = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
 )
 CACHE: Final = "Cache-Control"
+REVALIDATE: Final = "private, no-cache"  # kept, but not used before the collector was asked
 NO_STORE: Final = "no-store"  # unless a page says otherwise

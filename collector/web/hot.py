@@ -18,7 +18,7 @@ from ..errors import UnsupportedTypeError
 from ..intake import Verdict, judge, require_of_device
 from ..keyring import Keyring, WriteGrant
 from ..pressure import Pressure
-from ..storage import Sealed
+from ..storage.values import Sealed
 from ..telemetry.activity import Activity
 from ..wire import JSON, MSGPACK, decode
 from .bodies import inflate, require_size

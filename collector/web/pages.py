@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
@@ -11,11 +11,11 @@ from markupsafe import Markup
 
 from client_sdk.metric import Metric
 
-from ..analytics import Answer
-from ..charts import bars
+from ..analytics.rows import Row, units_of
+from ..charts import Face, bars
 from ..credentials import VIEW
 from ..errors import DamagedTallyError, RefusedByStoreError
-from ..query import ask, reply
+from ..query import Query, plan, run
 from .auth import scope, visible
 from .operations import Operation, documented
 from .services import services
@@ -30,21 +30,22 @@ log = logging.getLogger("hearsay.web")
 def overview() -> ResponseReturnValue:
     """Show the last thirty days of every metric."""
     shared = services()
-    cards = []
+    cards: list[dict[str, object]] = []
     for metric in visible():
-        question = ask(metric, {}, shared.clock())
-        card: dict[str, object] = {"metric": metric, "question": question}
+        made = plan(Query(metrics=[metric.name]), visible(), shared.clock())
+        card: dict[str, object] = {"metric": metric}
         try:
-            answer, n, _ = reply(question, shared.tallies)
-            card |= {"answer": answer, "n": n, "charts": list(_charts(metric, answer))}
+            reply = run(made, shared.tallies)
+            card |= {"reply": reply, "charts": list(_charts(metric, reply.rows, len(cards)))}
         except (DamagedTallyError, RefusedByStoreError) as error:  # the others still have answers
             log.error("metric=%s: cannot be answered: %s", metric.name, error)
         cards.append(card)
     return render_template("overview.html", cards=cards)
 
 
-def _charts(metric: Metric, answer: Answer) -> Iterator[Markup]:
+def _charts(metric: Metric, rows: Sequence[Row], card: int) -> Iterator[Markup]:
     """Yield one chart a unit, since bars of different units share no scale."""
-    for unit in dict.fromkeys(row.unit for row in answer.rows):
-        rows = [row for row in answer.rows if row.unit == unit]
-        yield Markup(bars(rows, metric.title, unit))  # noqa: S704  # bars escapes
+    for i, unit in enumerate(units_of(rows)):
+        some = [row for row in rows if row.unit == unit]
+        face = Face(prefix=f"chart-{card}-{i}", heading=False)
+        yield Markup(bars(some, metric.title, face))  # noqa: S704  # bars escapes

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from flask import Flask
+from flask import Flask, has_request_context, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
@@ -80,14 +81,21 @@ def register(app: Flask) -> None:
     app.register_error_handler(Exception, _answer)
 
 
-def document(status: int, slug: str, title: str, detail: str) -> Document:
-    """Return a problem document of type ``urn:hearsay:problem:<slug>``."""
-    text = {
+def document(
+    status: int, slug: str, title: str, detail: str, faults: Sequence[Mapping[str, str]] = ()
+) -> Document:
+    """Return a problem document of type ``urn:hearsay:problem:<slug>``.
+
+    Args: faults: what is wrong with which part of the question.
+    """
+    text: dict[str, object] = {
         "type": f"urn:hearsay:problem:{slug}",
         "title": title,
         "status": status,
         "detail": detail,
     }
+    if faults:
+        text["errors"] = list(faults)
     headers = [("Content-Type", CONTENT_TYPE)]
     if status in (429, 503):
         delay = _RETRY_LEAST + secrets.randbelow(_RETRY_MOST - _RETRY_LEAST)
@@ -107,13 +115,24 @@ def document_of(error: Exception) -> Document:
     for kind, status, slug, title in _STATUS:
         if isinstance(error, kind):
             if status < 500:
-                return document(status, slug, title, str(error))
+                return document(status, slug, title, str(error), _faults(error))
             if not getattr(error, "is_told", False):  # told once, and not by each upload
                 log.error("%s: %s", slug, error)  # not in the answer: it names the store
             return document(status, slug, title, _SEND_AGAIN if status == 503 else _OPERATOR)
     kind_of = "collector" if isinstance(error, CollectorError) else "internal"
     log.error("%s error: %s", kind_of, type(error).__name__, exc_info=error)
     return document(500, "internal", "The collector failed", "The failure is in its log.")
+
+
+def _faults(error: Exception) -> list[dict[str, str]]:
+    """Return where in the question the fault is, with a JSON Pointer of RFC 6901 if it is one."""
+    if not isinstance(error, QueryError):
+        return []
+    if has_request_context() and request.method == "POST":
+        steps = () if error.place == "body" else error.place.split(".")
+        pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+        return [{"pointer": pointer, "detail": error.rule}]
+    return [{"parameter": error.place, "detail": error.rule}]
 
 
 def _answer(error: Exception) -> ResponseReturnValue:

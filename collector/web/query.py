@@ -1,26 +1,33 @@
-"""GET /v1/metrics and GET /v1/metrics/<name>/estimate: what can be asked, and the answer."""
+"""What can be asked, and the answers: /v1/metrics, /v1/metrics/<name>/estimate, /v1/query."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Final
 
-from flask import Blueprint, request
+from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
-from client_sdk.metric import Domain, ItemDomain, KeyValueDomain, Metric
+from client_sdk.metric import Metric
 
 from ..credentials import ASK, VIEW
-from ..errors import QueryError
+from ..errors import QueryError, UnsupportedTypeError
 from ..lateness import LAST_VERSION
-from ..query import LEAST_ALPHA, MOST_ALPHA, Question, ask, reply
-from .answers import Estimate, Metrics
+from ..query import Query, plan, question, read, run
+from ..query.cache import key_of
+from ..query.parameters import PARAMETERS, SEGMENT
+from ..query.request import LEAST_ALPHA, MOST_ALPHA
+from . import bodies
+from .answers import Answer, Metrics
 from .auth import scope, visible
-from .operations import Operation, documented, in_path, in_query
+from .domain_form import domain_form
+from .formats import FORMS, form_of
+from .headers import CACHE, REVALIDATE
+from .operations import JSON, Operation, documented, in_path, in_query
 from .services import services
 
 blueprint = Blueprint("query", __name__)
 
+MOST_BYTES: Final = 64 * 1024  # of a question
 _DATE: Final = {"type": "string", "format": "date"}
 _PARAMETERS: Final = (
     in_path("name", "^[a-z0-9_.]+$", "The name of a metric."),
@@ -52,6 +59,15 @@ _PARAMETERS: Final = (
 )
 
 
+_FORMAT: Final = in_query(
+    "format", {"enum": [form.name for form in FORMS]}, "The form of the answer; see Accept."
+)
+_LINK: Final = (
+    {**in_query("q", {"type": "string"}, "The question, in JSON."), "required": True},
+    _FORMAT,
+)
+
+
 @blueprint.get("/v1/metrics")
 @scope(VIEW)
 @documented(Operation(Metrics))
@@ -62,31 +78,65 @@ def list_metrics() -> ResponseReturnValue:
 
 @blueprint.get("/v1/metrics/<name>/estimate")
 @scope(ASK)
-@documented(Operation(Estimate, parameters=_PARAMETERS, problems=(400, 404, 500)))
+@documented(Operation(Answer, parameters=(*_PARAMETERS, _FORMAT), problems=(400, 404, 500)))
 def estimate(name: str) -> ResponseReturnValue:
     """Answer a metric's question: from, to (dates), alpha, version, segment.<dimension>."""
     shared = services()
     metric = visible().metric(name)
-    known = ("from", "to", "alpha", "version")
     for parameter, values in request.args.lists():
-        if parameter not in known and not parameter.startswith("segment."):
-            raise QueryError(f"parameter: known are {', '.join(known)}, segment.<dimension>")
+        if parameter not in (*PARAMETERS, "format") and not parameter.startswith(SEGMENT):
+            raise QueryError(f"parameter: known are {', '.join(PARAMETERS)}, segment.<dimension>")
         if len(values) > 1:
-            dimension = parameter.removeprefix("segment.")
-            is_ours = parameter in known or dimension in metric.segments
+            dimension = parameter.removeprefix(SEGMENT)
+            is_ours = parameter in PARAMETERS or dimension in metric.segments
             named = parameter if is_ours else "segment.<dimension>"
             raise QueryError(f"{named}: must be given once")
-    question = ask(metric, request.args.to_dict(), shared.clock())
-    answer, n, late_share = reply(question, shared.tallies)
-    return {
-        "meta": {
-            **_meta(question, n),
-            "late_share": late_share,
-            "unit": answer.unit,
-            "expected_half_width": answer.expected_half_width,
-        },
-        "rows": [asdict(row) for row in answer.rows],
-    }
+    return _answer(question(metric, request.args.to_dict(), shared.clock()))
+
+
+@blueprint.post("/v1/query")
+@scope(ASK)
+@documented(Operation(Answer, takes={JSON: Query}, problems=(400, 404, 413, 415, 500)))
+def ask() -> ResponseReturnValue:
+    """Answer one question: metrics, a verb, a window, dimensions, filters, and how to show it."""
+    if request.mimetype != JSON:
+        raise UnsupportedTypeError(f"the body must be {JSON}")
+    return _answer(read(bodies.read(request.stream, MOST_BYTES)))
+
+
+@blueprint.get("/v1/query")
+@scope(ASK)
+@documented(Operation(Answer, parameters=_LINK, problems=(400, 404, 500)))
+def ask_by_link() -> ResponseReturnValue:
+    """Answer the question in parameter ``q``: that of POST /v1/query, as a link."""
+    for parameter, values in request.args.lists():
+        if parameter not in ("q", "format"):
+            raise QueryError("parameter: known are q, format")
+        if len(values) > 1:
+            raise QueryError(f"{parameter}: must be given once")
+    return _answer(read(request.args.get("q", "").encode()))
+
+
+def _answer(query: Query) -> ResponseReturnValue:
+    """Answer from the cache where the answer cannot change; then the browser may keep it, too."""
+    shared = services()
+    form = form_of(request.args, request.accept_mimetypes)
+    made = plan(query, visible(), shared.clock())
+    key = key_of(made, form.name)
+    tag = key.hex() if key else None
+    if tag and tag in request.if_none_match:
+        response = Response(status=304)
+    else:
+        body = shared.answers.get(key)
+        if body is None:
+            body = form.body(run(made, shared.tallies))
+            shared.answers.put(key, body)
+        response = Response(body, content_type=form.media_type)
+    response.headers["Vary"] = "Accept, Authorization, Cookie"
+    if tag:
+        response.set_etag(tag)
+        response.headers[CACHE] = REVALIDATE
+    return response
 
 
 def describe(metric: Metric) -> dict[str, object]:
@@ -96,7 +146,7 @@ def describe(metric: Metric) -> dict[str, object]:
         "title": metric.title,
         "question": metric.question,
         "type": metric.type,
-        **_values(metric.domain),
+        **domain_form(metric.domain),
         "digest": metric.digest.hex(),
         "epsilon_per_report": float(metric.mechanism.spent),
         "delta_per_report": float(metric.mechanism.delta),
@@ -108,40 +158,4 @@ def describe(metric: Metric) -> dict[str, object]:
         "min_reports": metric.min_reports,
         "expected_devices": metric.expected_devices,
         "expires": metric.expires.isoformat(),
-    }
-
-
-def _values(domain: Domain) -> dict[str, object]:
-    """Return the values of a metric, by the keys of a registry."""
-    if isinstance(domain, ItemDomain):
-        return {"values": domain.labels}
-    if isinstance(domain, KeyValueDomain):
-        numbers = _values(domain.numbers)
-        del numbers["step"]
-        return {**_values(domain.keys), **numbers, "most": domain.most}
-    return {
-        "min": float(domain.minimum),
-        "max": float(domain.maximum),
-        "step": float(domain.step),
-        "unit": domain.unit,
-    }
-
-
-def _meta(question: Question, n: int) -> dict[str, object]:
-    metric = question.metric
-    first, last = question.window
-    return {
-        "metric": metric.name,
-        "question": metric.question,
-        "n": n,
-        "window": {"from": first, "to": last, "epochs": len(question.epochs)},
-        "window_open": question.is_open,
-        "version": question.version,
-        "segment": question.segment,
-        "alpha": question.alpha,
-        "intervals": "pointwise",
-        "epsilon_per_report": float(metric.mechanism.spent),
-        "delta_per_report": float(metric.mechanism.delta),
-        "mechanism": metric.mechanism_name,
-        "digest": metric.digest.hex(),
     }

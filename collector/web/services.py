@@ -12,7 +12,8 @@ from ..catalog import Catalog
 from ..config import Config
 from ..keyring import Keyring
 from ..pressure import Pressure
-from ..storage import Storage
+from ..query.cache import Cache
+from ..storage.protocols import Storage
 from ..telemetry.activity import Activity
 from ..telemetry.snapshot import Snapshot
 from .hot import HotRoute
@@ -34,6 +35,7 @@ class Services:
     hot: HotRoute
     activity: Activity  # what this process counts
     snapshot: Callable[[], Snapshot]  # the state of the deployment
+    answers: Cache  # those that cannot change any more
 
     def attach(self, app: Flask) -> None:
         """Let the routes of *app* find these services."""

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.aggregates import KEPT, Last, aggregate_of
+from client_sdk.domains import Domain, Encoded
 from client_sdk.errors import InvalidValueError
-from client_sdk.metric import Domain, Encoded, Metric
+from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from client_sdk.state_bytes import dump, load, size_of
 from tests.support.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with

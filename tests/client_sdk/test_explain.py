@@ -15,7 +15,7 @@ from client_sdk.registry import Registry
 from client_sdk.spending import NANO, epsilon, factor, most, reports, sureness
 from tests.support.clock import FakeClock
 from tests.support.device import changed, make_client, metric_text, registry_of
-from tests.support.registries import TWO_LAYER, file_with
+from tests.support.registries import LOCATION, TWO_LAYER, file_with
 
 WIDE = Caps(report="100", metric_week="9999", week="9999", lifetime="9999")
 LENGTHS = ("1h", "1d", "7d", "once")
@@ -219,3 +219,13 @@ def test_an_aggregate_is_explained() -> None:
     said = explain(registry.metric("used"), WIDE)
 
     assert "made from all answers of a period (whether any was true, or else false) and" in said
+
+
+def test_a_place_is_asked_for_in_words_that_say_how_exact_it_is() -> None:
+    """Law: who is asked where they are reads how large the areas are, before any report."""
+    (metric,) = Registry.from_text(file_with(LOCATION))
+
+    said = explain(metric, WIDE)
+
+    assert f"What is asked: {metric.question} The answer is a place, as one of 8 areas," in said
+    assert "each about 770 km wide and 110 km high" in said

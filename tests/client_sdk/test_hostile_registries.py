@@ -14,7 +14,19 @@ from client_sdk.errors import RegistryError
 from client_sdk.registry import Registry
 from tests.support.clock import FakeClock
 from tests.support.device import changed, make_client, rows
-from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, TWO_LAYER, table
+from tests.support.registries import (
+    BOOLEAN,
+    CATEGORY,
+    FUNNEL,
+    HEAD,
+    LOCATION,
+    NUMBER,
+    PAIR,
+    RETENTION,
+    SET,
+    TWO_LAYER,
+    table,
+)
 
 CAPS: Final = Caps(report="1", metric_week="2", week="4", lifetime="6", delta="0.000001")
 NANO: Final = 10**9
@@ -22,18 +34,24 @@ DAYS: Final = 12
 
 _GREEDY: Final = ("0.01", "0.5", "0.999999999", "1", "1.000000001", "2", "4", "16")
 _SENSELESS: Final = ("100", "1e309", "nan", "-1", "∞", "0", "١", "1_0", "", "16.1", "0.0000000001")
-_KINDS: Final = (BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER)
+_KINDS: Final = (
+    *(BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER),
+    *(LOCATION, PAIR, FUNNEL, RETENTION),
+)
 _ODD: Final = {
     "every": ('"1h"', '"1d"', '"7d"', '"once"', '"1s"', "1"),
     "longitudinal": ('"fresh"', '"permanent"', '"two_layer"', '"never"'),
     "mechanism": ('"auto"', '"grr"', '"discrete_gaussian"', '"rappor"', '"none"', "[]"),
     "epsilon_permanent": ('"2"', '"16"', '"0.1"', '"nan"', None),
     "values": ('["a"]', "[]", '["a", "b"]', '["free", "pro", "team"]', "4294967296", None),
-    "max": ("1e309", "nan", "2", "-1", "2147483648"),
+    "cells": ("[64, 64]", "[2, 1]", "[1_000_000, 1_000_000]", "[]"),
+    "parts": ('{ a = ["free", "a"], b = ["a", "x"] }', "{}", "[[], []]"),
+    "periods": ('["a", "free"]', '["a"]', "8"),
+    "max": ("[1e309, 1]", "[180, 90]", "1e309", "nan", "2", "-1", "2147483648"),
     "step": ("0", "-1", "0.5", "1e-400"),
     "expires": ("2099-12-31", "0001-01-01", '"soon"'),
 }
-VALUES: Final = (True, "free", 1, ["a"], {"a": 1}, "a")
+VALUES: Final = (True, "free", 1, ["a"], {"a": 1}, "a", (8, 47), {"a": "a", "b": "x"}, None)
 
 
 def hostile(chance: random.Random) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.device import ENDPOINT, KEY, metric_text
+from tests.support.registries import CATEGORY, KEY_VALUE, PAIR, file_with
 
 NEVER_ON_A_DEVICE = {"flask", "msgspec", "numpy", "redis"}
 ONLY_WHEN_NEEDED = {"requests", "sqlite3", "ssl", "urllib3"}
@@ -48,6 +49,25 @@ def test_an_import_without_a_name_loads_nothing_else() -> None:
     added = modules_after("import client_sdk") - modules_after("")
 
     assert added <= {"__future__", "client_sdk"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "loaded"),
+    [
+        (CATEGORY, set()),
+        (KEY_VALUE, set()),
+        (PAIR, {"client_sdk.registry_structures", "client_sdk.structured_domains"}),
+    ],
+)
+def test_joint_values_are_paid_for_by_registries_that_have_them(
+    fields: dict[str, str], loaded: set[str]
+) -> None:
+    """Who asks for items and numbers loads no more than before there was anything else."""
+    text = file_with(fields)
+
+    modules = modules_after(f"import client_sdk; client_sdk.Registry.from_text({text!r})")
+
+    assert {module for module in modules if "struct" in module and "sdk" in module} == loaded
 
 
 @pytest.mark.parametrize(

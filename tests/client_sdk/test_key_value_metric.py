@@ -10,10 +10,11 @@ from typing import Any, cast
 
 import pytest
 
+from client_sdk.domains import ItemDomain, KeyValueDomain, fixed_parameters
 from client_sdk.errors import InvalidValueError, RegistryError
 from client_sdk.mechanism_choice import AUTO, candidates, choose
 from client_sdk.mechanisms import KeyValueMechanism
-from client_sdk.metric import ItemDomain, KeyValueDomain, Metric, fixed_parameters
+from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from tests.support.device import make_client
 from tests.support.enumeration import Untouchable

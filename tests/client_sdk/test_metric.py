@@ -10,15 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client_sdk.domains import (
+    BOOLEAN_LABELS,
+    BooleanDomain,
+    ItemDomain,
+    NumberDomain,
+    SetDomain,
+)
 from client_sdk.errors import InvalidValueError
-from client_sdk.metric import ItemDomain, Metric, NumberDomain
+from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
 
 GRID = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "degrees")
 PLANS = ItemDomain(("free", "pro", "1"))
-SWITCH = ItemDomain(("false", "true"), boolean=True)
-PETS = ItemDomain(("cat", "dog", "1"), several=True)
+SWITCH = BooleanDomain(BOOLEAN_LABELS)
+PETS = SetDomain(("cat", "dog", "1"))
 
 
 def metric(fields: dict[str, str], **changes: str | None) -> Metric:

@@ -12,7 +12,15 @@ from client_sdk.metric import Metric
 from client_sdk.plain_words import odds, what_was_sent, why_deniable
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
-from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, file_with
+from tests.support.registries import (
+    BOOLEAN,
+    CATEGORY,
+    LOCATION,
+    NUMBER,
+    PAIR,
+    SET,
+    file_with,
+)
 
 KEY_VALUE = {**NUMBER, "type": '"key_value"', "values": '["a", "b", "c"]'}
 del KEY_VALUE["step"]
@@ -65,6 +73,16 @@ def test_a_report_of_several_items_names_them_and_one_of_none_says_so() -> None:
 
     assert what_was_sent(metric, b"\0") == "none of the 8 answers"
     assert what_was_sent(metric, b"\xff") == '8 of 8 answers: "v0", "v1", "v2", "v3" and 4 more'
+
+
+def test_items_of_joint_values_are_told_as_people_say_them() -> None:
+    """A report about a place names places: a row and a column would mean nothing to anybody."""
+    place, pair = metric_of(LOCATION, mechanism='"grr"'), metric_of(PAIR, mechanism='"oue"')
+
+    assert what_was_sent(place, b"\5") == '"from 0° to 10° east, 46.5° to 47.5° north"'
+    assert what_was_sent(pair, b"\x84") == (
+        '2 of 6 answers: "sex: female, income: low", "sex: male, income: high"'
+    )
 
 
 def test_a_noisy_number_is_shown_in_its_unit() -> None:

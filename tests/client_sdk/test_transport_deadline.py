@@ -18,6 +18,7 @@ from client_sdk.errors import TransportError
 from client_sdk.exchange import Exchange
 from client_sdk.transport import Answer, RequestsTransport
 from tests.support.device import KEY, REGISTRY, changed
+from tests.support.loopback import LoopbackServer, running
 
 STATUS = b"HTTP/1.1 202 Accepted\r\n"
 HEAD = STATUS + b"Content-Length: 1000\r\n\r\n"
@@ -27,19 +28,17 @@ PATIENCE = 20.0  # seconds; a machine this busy runs no tests
 DRIPS = 600  # bytes, one in a twentieth of a second: half a minute, if nobody gives up
 
 
-class Dripping(socketserver.ThreadingTCPServer):
+class Dripping(LoopbackServer):
     """Says a beginning at once and then one byte now and then, until it is told to stop."""
-
-    daemon_threads = True
 
     def __init__(self, beginning: bytes, drip: bytes = b"x", pause: float = 0.05) -> None:
         self.beginning, self.drip, self.pause = beginning, drip, pause
         self.stop, self.begun, self.done = (threading.Event() for _ in range(3))
-        super().__init__(("127.0.0.1", 0), _Drip)
+        super().__init__(_Drip)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
 
 class _Drip(socketserver.BaseRequestHandler):
@@ -63,15 +62,11 @@ class _Drip(socketserver.BaseRequestHandler):
 @contextmanager
 def serving(server: Dripping) -> Iterator[Dripping]:
     """Run *server* until the block ends."""
-    with server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with running(server):
         try:
             yield server
         finally:
             server.stop.set()
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture(params=[b"", STATUS + b"X-Slow: ", HEAD], ids=["status", "headers", "body"])

@@ -12,7 +12,8 @@ import requests
 from client_sdk.errors import TransportError
 from client_sdk.transport import RequestsTransport
 from tests.support.device import KEY
-from tests.support.tls import TRUSTED, Proxy, TlsCollector, serving
+from tests.support.loopback import running
+from tests.support.tls import TRUSTED, Proxy, TlsCollector
 
 BODY = b'{"v":1}'
 
@@ -39,7 +40,7 @@ def send(server: TlsCollector, *, trusting: bool) -> int | str:
 def test_a_server_that_proves_its_name_is_spoken_to() -> None:
     """Control: the certificate that differs from the refused ones only in being right."""
     server = TlsCollector("good")
-    with serving(server):
+    with running(server):
         status = send(server, trusting=True)
 
     assert status == 202
@@ -50,7 +51,7 @@ def test_a_server_that_proves_its_name_is_spoken_to() -> None:
 def test_a_server_that_does_not_hears_nothing(certificate: str) -> None:
     """Law: not a byte of the request, neither key nor body, goes to a server with that flaw."""
     server = TlsCollector(certificate)
-    with serving(server):
+    with running(server):
         status = send(server, trusting=True)
 
     assert (status, server.received) == ("no answer: SSLError", b"")
@@ -59,7 +60,7 @@ def test_a_server_that_does_not_hears_nothing(certificate: str) -> None:
 def test_an_unknown_authority_is_not_believed() -> None:
     """Law: without being told, a device trusts only the authorities of its system."""
     server = TlsCollector("good")
-    with serving(server):
+    with running(server):
         status = send(server, trusting=False)
 
     assert (status, server.received) == ("no answer: SSLError", b"")
@@ -73,7 +74,7 @@ def test_a_proxy_of_the_environment_carries_an_upload_and_learns_nothing() -> No
         "HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}",
         "REQUESTS_CA_BUNDLE": str(TRUSTED),
     }
-    with serving(server), serving(proxy):
+    with running(server), running(proxy):
         done = subprocess.run(
             [sys.executable, "-c", CHILD, f"https://localhost:{server.port}"],
             env=environment,

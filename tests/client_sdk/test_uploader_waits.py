@@ -6,7 +6,7 @@ import pytest
 
 from client_sdk.epoch import DAY
 from client_sdk.errors import TransportError
-from client_sdk.schedule import FIRST_BACKOFF, MAX_BACKOFF, MAX_RETRY_AFTER
+from client_sdk.schedule import FIRST_BACKOFF, FIRST_SPREAD, MAX_BACKOFF, MAX_RETRY_AFTER
 from client_sdk.transport import Answer
 from tests.support.device_desk import Desk
 from tests.support.device_transport import ScriptedTransport
@@ -116,6 +116,23 @@ def test_the_longest_wait_doubles_with_every_failure_up_to_its_ceiling() -> None
 
     assert tries == [(i + 1, i + 2) for i in range(15)]
     assert ceilings[-1] == MAX_BACKOFF
+
+
+def test_from_two_failures_on_the_schedule_spreads_over_hours_and_the_application_need_not() -> (
+    None
+):
+    """Law: a fleet without a collector comes back over hours; who asks for a try gets one soon."""
+    transport = ScriptedTransport([LOST] * 6)
+    desk = Desk(transport, Extreme(largest=True))
+    desk.put(1)
+
+    waits = []
+    for failures in range(1, 6):
+        assert tries_after(desk, transport, FIRST_BACKOFF * 2 ** max(0, failures - 2)) == failures
+        waits.append(desk.uploader.wait(desk.clock()))
+
+    hours = [FIRST_SPREAD, 2 * FIRST_SPREAD, MAX_BACKOFF, MAX_BACKOFF]
+    assert waits == [FIRST_BACKOFF, *hours]
 
 
 def test_the_shortest_wait_is_none_so_that_devices_spread_out() -> None:

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from click.testing import CliRunner
@@ -18,8 +18,21 @@ from click.testing import CliRunner
 from client_sdk.errors import RegistryError
 from client_sdk.registry import Registry
 from collector.cli import main
-from collector.codegen import LAID_OUT_NAME, literal, module_of
-from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
+from collector.codegen import LAID_OUT_NAME, module_of
+from collector.handle_types import literal
+from tests.support.registries import (
+    BOOLEAN,
+    CATEGORY,
+    FUNNEL,
+    HEAD,
+    LOCATION,
+    NUMBER,
+    PAIR,
+    RETENTION,
+    SET,
+    file_with,
+    table,
+)
 
 ROOT = Path(__file__).parents[2]
 MADE = {
@@ -37,6 +50,7 @@ ODD_LABELS = [
     "{}",
     "\\'",
 ]
+ODD_PARTS = {"a" * 64: ["it's", 'say "hi"'], "type": ["x" * 100, "ε"]}
 LONG = "a" * LAID_OUT_NAME
 KEY_VALUE = {**NUMBER, "type": '"key_value"', "values": '["a", "b"]', "mechanism": '"auto"'}
 del KEY_VALUE["step"]
@@ -70,6 +84,10 @@ def odd_registry() -> Registry:
         b=table("b", CATEGORY, values=json.dumps(ODD_LABELS), title='"A \\"quote\\""'),
         c=table("ui.side.width", NUMBER, title=json.dumps("long words " * 30), question=HOSTILE),
         d=table("ui.side.shown", BOOLEAN, every='"once"', title=HOSTILE),
+        f=table("f" * LAID_OUT_NAME, FUNNEL),
+        g=table("g" * LAID_OUT_NAME, LOCATION),
+        h=table("h" * LAID_OUT_NAME, PAIR, parts=json.dumps(ODD_PARTS).replace(": ", " = ")),
+        i=table("i" * LAID_OUT_NAME, RETENTION),
     )
 
 
@@ -106,6 +124,34 @@ def test_the_modules_of_the_repository_are_made_from_their_registries(
 def test_the_types_hold_the_labels_as_registered() -> None:
     """A label is the same text in the module, whatever quotes and backslashes it has."""
     assert get_args(built(odd_registry())["BValue"]) == tuple(ODD_LABELS)
+
+
+def test_the_type_of_a_pair_holds_its_parts_as_registered() -> None:
+    """Names and labels are the same texts, whatever quotes a label has."""
+    made = built(registry_of(h=table("h", PAIR, parts=json.dumps(ODD_PARTS).replace(": ", " = "))))
+
+    types = get_type_hints(made["HValue"], made)
+
+    assert {name: list(get_args(labels)) for name, labels in types.items()} == ODD_PARTS
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            LOCATION,
+            "Longitude from -10 to 30 and latitude from 45.5 to 47.5, in this order; what lies"
+            " beyond counts as the nearest cell.",
+        ),
+        (FUNNEL, "The furthest step that was reached; None if none was."),
+        (RETENTION, "The periods with activity."),
+    ],
+)
+def test_a_handle_says_what_its_type_leaves_open(fields: dict[str, str], said: str) -> None:
+    """A tuple of two numbers does not tell which is the longitude."""
+    shown = " ".join(built(registry_of(a=table("a", fields)))["Metrics"].a.__doc__.split())
+
+    assert said in shown
 
 
 @pytest.mark.parametrize("text", ODD_LABELS)
@@ -167,6 +213,15 @@ def test_names_that_python_cannot_tell_apart_are_refused(names: list[str], fault
     """All are legal in a registry; a module of handles would be wrong or shadow its own parts."""
     with pytest.raises(RegistryError, match=re.escape(fault)):
         module_of(registry_named(*names))
+
+
+@pytest.mark.parametrize("name", ["class", "_sex", "2nd", "a.b"])
+def test_a_part_that_is_no_name_in_python_is_refused(name: str) -> None:
+    """The values of a pair are a class with an attribute a part."""
+    registry = registry_of(a=table("a", PAIR, parts=f'{{ "{name}" = ["x", "y"], b = ["x", "y"] }}'))
+
+    with pytest.raises(RegistryError, match=re.escape(f"metrics.a.parts: '{name}' cannot be a")):
+        module_of(registry)
 
 
 def test_handles_refuse_a_client_of_another_definition_and_name_the_metric() -> None:

@@ -9,10 +9,10 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
+from client_sdk.domains import NumberDomain
 from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, load
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.metric import NumberDomain
 from collector.estimate import Estimate, expected_half_width, mean, normal_quantile, shares
 from tests.support.coverage import fits_rate
 from tests.support.uploads import registry

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 import pytest
@@ -12,11 +11,12 @@ import pytest
 from client_sdk.metric import Metric
 from collector.entry import Accepted, encode
 from collector.fsck import fsck
-from collector.storage import Cell, Inspection
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
+from collector.storage.protocols import Inspection
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from collector.worker import Worker
 from tests.support.stored import DAY, NOBODY_LEFT_IT, pack
 from tests.support.uploads import registry
@@ -25,13 +25,14 @@ Damage: TypeAlias = Callable[[RedisStorage, Connection, Keys], object]
 
 METRICS = dict(registry().by_digest)
 PAGE: Metric = registry().metric("page")
-CELL = Cell(PAGE.digest, 3, "platform=mac")
-ENTRY = encode([Accepted(CELL, bytes([0, 1, 2]))])
 BEYOND = DAY * 10  # an epoch far ahead, so that nothing is late
 
 
 def page_cell(epoch: int = BEYOND) -> Cell:
-    return replace(CELL, epoch=epoch)
+    return Cell(PAGE.digest, epoch, "platform=mac")
+
+
+ENTRY = encode([Accepted(page_cell(3), bytes([0, 1, 2]))])
 
 
 def put(store: RedisStorage, shard: int, entry: bytes, reports: int) -> None:

@@ -14,7 +14,7 @@ from collector.entry import Accepted
 from collector.errors import ExpiredUploadError, FutureUploadError
 from collector.intake import Rejection, Verdict, judge
 from collector.segments import segment_text
-from collector.storage import Cell
+from collector.storage.values import Cell
 from collector.wire import Upload
 from tests.support.uploads import TODAY, UPLOAD_ID, registry
 

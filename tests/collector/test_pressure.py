@@ -15,7 +15,7 @@ from collector.errors import (
     UnsafeStoreError,
 )
 from collector.lateness import MARGIN
-from collector.pressure import ALARM_MEMORY, BURST_S, COST_UNIT, SHED_MEMORY, Pressure
+from collector.pressure import ALARM_MEMORY, BURST_S, COST_UNIT, SHED_MEMORY, Pressure, Watch
 from tests.support.clock import FakeClock
 from tests.support.memory_storage import MemoryStorage
 
@@ -179,3 +179,21 @@ def test_a_large_upload_passes_once_and_is_paid_for_afterwards(
     late = passes(pressure)
 
     assert (first, early, late) == (True, False, True)
+
+
+def test_a_look_that_fails_stops_neither_the_others_nor_the_thread(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Law: whatever one look meets, the next is taken; a view that stays old would be believed."""
+    looks: list[str] = []
+
+    def fails() -> None:
+        looks.append("fails")
+        raise KeyError("ours")
+
+    watch = Watch(fails, lambda: looks.append("after"))
+    watch.start()
+    watch.stop()
+
+    assert looks[:2] == ["fails", "after"]
+    assert "a look at the store has failed" in caplog.text

@@ -13,11 +13,11 @@ from collector.embedded import EmbeddedStore
 from collector.entry import Accepted, encode
 from collector.errors import RequestError
 from collector.quarantine import drop, listed, name_of, retry
-from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from tests.support.servers import needs_real, own_keys
 from tests.support.stored import DAY, NOBODY_LEFT_IT
 from tests.support.uploads import registry, registry_text

@@ -17,7 +17,7 @@ from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted
 from collector.errors import CorruptEntryError, TallyOverflowError
-from collector.storage import Cell
+from collector.storage.values import Cell
 from collector.tally import Mechanisms, check_column, merge, tally_entries
 from tests.support.seeded import SeededRandomness
 

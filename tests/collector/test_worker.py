@@ -11,11 +11,11 @@ import pytest
 from client_sdk.epoch import DAY as SECONDS
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted, encode
-from collector.errors import StorageUnavailableError
-from collector.storage import Cell
+from collector.errors import RefusedByStoreError, StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from collector.worker import KILLS, MAX_DELIVERIES, Worker
 from tests.support.memory_storage import MemoryStorage
 from tests.support.worker_desk import (
@@ -33,6 +33,7 @@ from tests.support.worker_desk import (
     DyingBeforeFold,
     Interfering,
     Overflowing,
+    Refusing,
     counts,
     put,
 )
@@ -140,6 +141,33 @@ def test_a_full_counter_stops_its_own_entries_only() -> None:
 
     assert store.tallied == {other: {0: 1, 2: 1}}
     assert list(store.aside.values()) == ["TallyOverflowError"]
+
+
+def test_a_right_that_a_worker_lacks_sets_no_entry_aside() -> None:
+    """Law: what an operator has forgotten is no fault of the entries, so none is blamed."""
+    store = Refusing("NOPERM")
+    put(store, ITEM_2, ITEM_2)
+    worker = Worker(store, MECHANISMS, EVERY)
+
+    for _ in range(MAX_DELIVERIES):
+        with pytest.raises(RefusedByStoreError, match="NOPERM"):
+            worker.step()
+        store.deliveries = 0  # as a real store counts what was spared
+
+    assert store.spared == [*store.entries] * MAX_DELIVERIES
+    assert store.aside == {}
+
+
+def test_a_tally_that_cannot_be_added_to_sets_its_entries_aside() -> None:
+    """The control of the test above: another refusal may be of the entry."""
+    store = Refusing("WRONGTYPE")
+    put(store, ITEM_2)
+    worker = Worker(store, MECHANISMS, EVERY)
+
+    for _ in range(MAX_DELIVERIES):
+        worker.step()
+
+    assert list(store.aside.values()) == ["RefusedByStoreError"]
 
 
 def test_entries_of_a_newer_registry_stay_for_a_newer_worker(

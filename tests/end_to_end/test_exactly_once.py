@@ -13,8 +13,8 @@ import pytest
 
 from client_sdk.registry import Registry
 from collector.config import STANDARD
-from collector.storage import Storage
 from collector.storage.connect import open_storage
+from collector.storage.protocols import Storage
 from tests.support.fleet import (
     RecordingTransport,
     Tallies,

@@ -93,7 +93,7 @@ def test_what_devices_hold_comes_back_as_shares_and_means(
     path = "/v1/metrics/m/estimate?alpha=0.000001"
     answer = client.get(path, headers=bearer(READ_TOKEN)).get_json()
 
-    rows = {row["item"]: row for row in answer["rows"]}
+    rows = {row["dimensions"]["item"]: row for row in answer["rows"]}
     assert answer["meta"]["n"] == 3_000
     assert list(rows) == [*TRUTH, "mean of chess"]
     assert [row["unit"] for row in rows.values()] == ["share"] * 3 + ["minutes"] * 3

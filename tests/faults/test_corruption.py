@@ -13,15 +13,16 @@ import pytest
 
 from collector.entry import decode, encode
 from collector.errors import CollectorError, CorruptEntryError
-from collector.storage import Storage
+from collector.storage.protocols import Storage
 from collector.web.bodies import inflate
 from tests.faults.conftest import Tell
-from tests.support.faults.corruption import flipped, flipping
+from tests.support.faults.corruption import Flipping, flipped
 from tests.support.faults.fleet import TIMEOUT, post
 from tests.support.faults.folding import sealed_of
-from tests.support.faults.proxy import TlsEnd, running
+from tests.support.faults.proxy import TlsEnd
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import fault_site
+from tests.support.loopback import running
 from tests.support.servers import needs_real
 from tests.support.tls import CERTIFICATES, TRUSTED
 from tests.support.uploads import WRITE_KEY, bearer
@@ -109,7 +110,7 @@ def test_damaged_uploads_are_not_counted_and_their_neighbours_are(
     counted = dict(honest)
     with fault_site(tmp_path, collectors=1) as site:
         end = TlsEnd(site.ports[0], str(CERTIFICATES / "good.pem"))
-        with running(end), flipping(end.port, chance) as wire:
+        with running(end), running(Flipping(end.port, chance)) as wire:
             for good, bad, short in zip(honest, below_tls, cut, strict=True):
                 if send_tls(wire.port, below_tls[bad], context) == 202:
                     counted[bad] = below_tls[bad]  # the bit meant nothing: it came as sent

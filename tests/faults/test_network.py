@@ -11,8 +11,9 @@ import pytest
 
 from tests.faults.conftest import Tell
 from tests.support.faults.fleet import Fleet
-from tests.support.faults.proxy import Proxy, Weather, running
+from tests.support.faults.proxy import Proxy, Weather
 from tests.support.faults.site import fault_site
+from tests.support.loopback import running
 from tests.support.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]

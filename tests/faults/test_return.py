@@ -19,7 +19,7 @@ MINUTE = 60  # seconds
 OUTAGE = 30 * MINUTE
 START = 20_000 * DAY  # Unix time of the outage; every device has run for a day
 USUAL = DEVICES * MINUTE / UPLOAD_EVERY  # passes a minute
-MOST = 10  # times the usual, in any minute; all who wait at once would be 30 times
+MOST = 2  # times the usual, in any minute; all who wait at once would be 30 times
 
 
 class Device:

@@ -25,6 +25,7 @@ ROUTES: Final = (
     Route("/", bearer(READ_TOKEN)),
     Route("/v1/metrics", bearer(READ_TOKEN)),
     Route("/v1/metrics/page/estimate", bearer(READ_TOKEN)),
+    Route("/v1/query?q=%7B%22metrics%22:[%22page%22]%7D", bearer(READ_TOKEN)),
     Route("/v1/openapi.json"),
     Route("/metrics", bearer(ADMIN_TOKEN)),
     Route("/livez"),

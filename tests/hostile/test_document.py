@@ -26,6 +26,8 @@ SECRETS: Final = {"/v1/reports": WRITE_KEY, "/metrics": ADMIN_TOKEN}
 LABELS: Final = (
     *("GET /", "GET /livez", "GET /metrics", "GET /readyz", "GET /static/{filename}"),
     *("GET /v1/metrics", "GET /v1/metrics/{name}/estimate", "GET /v1/openapi.json"),
+    "GET /v1/query",
+    "POST /v1/query",
     "POST /v1/reports",
 )
 

@@ -11,7 +11,8 @@ PACKAGES: Final = ("client_sdk", "collector")
 
 # What the collector takes from the device: contracts, never the device's own machinery.
 SHARED: Final = {
-    *("dataclass", "errors", "epoch", "limits", "mechanisms", "metric", "registry", "report"),
+    *("dataclass", "domains", "errors", "epoch", "limits", "mechanisms", "metric", "registry"),
+    *("report", "structured_domains"),
     *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
 }
 # They drive real clients, or attack mechanisms with the device's own randomness.
@@ -35,7 +36,7 @@ HOMES: Final = {
     "flask": ("collector.web",),
     "werkzeug": ("collector.web",),
     "prometheus_client": ("collector.telemetry",),
-    "pyarrow": ("collector.archive.rows",),
+    "pyarrow": ("collector.archive.rows", "collector.releasing", "collector.web.formats"),
     "distributed": ("collector.archive.cluster",),
     "requests": ("client_sdk.transport", "client_sdk.connections", "collector.demo"),
     "urllib3": ("client_sdk.transport",),  # what requests lets through of its own errors
@@ -51,6 +52,9 @@ PURE: Final = (
     "collector.estimate",
     "collector.distribution",
     "collector.analytics",
+    "collector.precision",
+    "collector.planner",
+    "collector.budget",
     "collector.charts",
     "client_sdk.mechanisms",
 )

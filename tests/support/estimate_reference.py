@@ -20,12 +20,14 @@ from client_sdk.mechanisms.cms import CMS
 from client_sdk.mechanisms.dbitflip import DBitFlip
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.hcms import HCMS
+from client_sdk.mechanisms.pem import PEM
 from client_sdk.mechanisms.rappor import RAPPOR
 from client_sdk.mechanisms.sampled_item import SampledItem
 
 from . import exponential_reference, key_value_reference, regression_reference
 from .distribution_reference import sum_and_variance
 from .formula import CONTEXT
+from .prefix_reference import of_cells
 from .sampled_reference import of_cms, of_dbitflip, of_hcms, of_sampled_item
 from .support_reference import of_supports
 
@@ -66,6 +68,8 @@ def estimates(
             return of_dbitflip(mechanism, tally, n, p, q)
         case RAPPOR():
             return regression_reference.counts_and_variances(mechanism, tally, p, q)
+        case PEM():
+            return of_cells(mechanism, payloads, p, q)
         case SampledItem():
             return of_sampled_item(tally, n, numbers["flip"])
     assert isinstance(mechanism, FrequencyOracle | SetMechanism)

@@ -18,7 +18,7 @@ from client_sdk.registry import Registry
 from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.transport import Answer, RequestsTransport, Transport
 from collector.segments import segment_text
-from collector.storage import Storage
+from collector.storage.protocols import Storage
 from collector.wire import JSON, decode
 from tests.support.clock import FakeClock
 

@@ -6,10 +6,10 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from collector.storage import Cell, Claimed
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, Claimed
 from collector.tally import merge
 
 METRIC = b"\x01\x02\x03\x04\x05\x06"

@@ -193,6 +193,7 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
         "bits_beyond_domain": _spare(lambda m: 2 * int(m.domain_size)),
         "both_signs": (_always, _both_signs),
     },
+    "pem": {"group_out_of_range": _number("payload_count")},
     "pgr": {"point_out_of_range": _number("payload_count")},
     "piecewise": _NUMBER,
     "rappor": {

@@ -14,13 +14,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms import FrequencyOracle, Mechanism, SetMechanism, names
+from client_sdk.mechanisms import FrequencyOracle, Mechanism, SetMechanism, TextMechanism, names
 from client_sdk.mechanisms.exponential import Exponential
+from client_sdk.mechanisms.pem import PEM
 
 from .estimate_reference import estimates
 from .estimates import stated
 from .formula import digits
 from .key_value_reference import HeldPairs
+from .prefix_reference import cells_of
 from .seeded import SeededRandomness
 from .vectors import FOLDER, build, read, textbook, values_of
 
@@ -50,18 +52,20 @@ def _expected(name: str, case: dict[str, Any]) -> dict[str, Any]:
         **_channel(mechanism),
         "payloads": [payload.hex() for payload in payloads],
         "tally": {str(i): int(tally[i]) for i in np.flatnonzero(tally)},
-        **_estimates(mechanism, payloads, tally.tolist(), _held(values), numbers),
+        **_estimates(mechanism, payloads, tally.tolist(), _held(mechanism, values), numbers),
     }
 
 
 def _channel(mechanism: Mechanism[Any]) -> dict[str, Any]:
-    if not isinstance(mechanism, FrequencyOracle | SetMechanism):
+    if not isinstance(mechanism, FrequencyOracle | SetMechanism | TextMechanism):
         return {}
     return {"channel": {"p": str(mechanism.channel.p), "q": str(mechanism.channel.q)}}
 
 
-def _held(values: list[Any]) -> list[Any]:
-    """Return what some value is, or holds if values are sets or pairs, in order."""
+def _held(mechanism: Mechanism[Any], values: list[Any]) -> list[Any]:
+    """Return what some value is, holds if values are sets or pairs, or has as cells, in order."""
+    if isinstance(mechanism, PEM):
+        return sorted({cell for value in values for cell in cells_of(mechanism, value)})
     sets = [value if isinstance(value, frozenset | HeldPairs) else {value} for value in values]
     return sorted(set().union(*sets))
 
@@ -73,9 +77,9 @@ def _estimates(
     items: list[Any],
     numbers: dict[str, Decimal],
 ) -> dict[str, Any]:
-    """Return totals and variances by the textbook; of items, only those *items* that are held."""
+    """Return totals and variances by the textbook; of items or cells, only *items*."""
     totals, variances = estimates(mechanism, payloads, tally, numbers)
-    counted = isinstance(mechanism, FrequencyOracle | SetMechanism | Exponential)
+    counted = isinstance(mechanism, FrequencyOracle | SetMechanism | Exponential | PEM)
     wanted = items if counted else range(len(totals))
     return {
         "totals": {str(i): stated(totals[i]) for i in wanted},

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from collector.errors import ClassEndedError
-from collector.storage import (
-    MAX_CLAIM,
+from collector.storage.protocols import MAX_CLAIM
+from collector.storage.values import (
     Cell,
     Claimed,
     Count,

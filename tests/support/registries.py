@@ -53,6 +53,32 @@ KEY_VALUE: Final = {
     "unit": '"minutes"',
     "most": "2",
 }
+LOCATION: Final = {
+    **BOOLEAN,
+    "type": '"location"',
+    "mechanism": '"auto"',
+    "min": "[-10, 45.5]",
+    "max": "[30, 47.5]",
+    "cells": "[4, 2]",
+}
+PAIR: Final = {
+    **BOOLEAN,
+    "type": '"pair"',
+    "mechanism": '"auto"',
+    "parts": '{ sex = ["female", "male"], income = ["low", "middle", "high"] }',
+}
+FUNNEL: Final = {
+    **BOOLEAN,
+    "type": '"funnel"',
+    "mechanism": '"auto"',
+    "values": '["visit", "cart", "paid"]',
+}
+RETENTION: Final = {
+    **BOOLEAN,
+    "type": '"retention"',
+    "mechanism": '"auto"',
+    "periods": '["week 0", "week 1", "week 2", "week 3"]',
+}
 
 
 def table(name: str, fields: dict[str, str], **changes: str | None) -> str:

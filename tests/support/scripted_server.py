@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import socketserver
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
+
+from .loopback import LoopbackServer, running
 
 ECHO: Final = "echo"  # the answer that repeats the last word of the command …
 LATE: Final = b"late"  # … after a time, if that is this one
 TOO_LATE: Final = 0.05  # seconds
 
 
-class ScriptedServer(socketserver.ThreadingTCPServer):
+class ScriptedServer(LoopbackServer):
     """Speaks just enough RESP to be asked.  Keeps the commands it was sent."""
-
-    daemon_threads = True
 
     def __init__(self, answer: str | None) -> None:
         self.answer = answer  # the text of an error, or None to hang up
         self.commands: list[list[bytes]] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self.server_address[1]}/0"
+        return f"redis://127.0.0.1:{self.port}/0"
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -63,11 +62,5 @@ class _Handler(socketserver.StreamRequestHandler):
 @contextmanager
 def scripted_server(answer: str | None) -> Iterator[ScriptedServer]:
     """Run a ScriptedServer until the block ends."""
-    with ScriptedServer(answer) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(ScriptedServer(answer)) as server:
+        yield server

@@ -6,8 +6,8 @@ import secrets
 import struct
 from typing import Final
 
-from collector.storage import Claimed
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Claimed
 from collector.tally import merge
 from tests.support.fold_model import CELL, METRIC
 

@@ -30,6 +30,7 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     Mechanism,
     SetMechanism,
+    TextMechanism,
     load,
     names,
 )
@@ -79,7 +80,8 @@ class Small(NamedTuple):
     def values(self) -> list[Any]:
         """All items or all sets; of a range both ends and some points on and off the grid.
 
-        Of pairs every set of keys, each at either end or between.
+        Of pairs every set of keys, each at either end or between.  Of strings the empty one, some
+        with a common beginning, and one as long as they may be.
         """
         size = self.mechanism.domain_size
         if isinstance(self.mechanism, ItemMechanism):
@@ -97,6 +99,8 @@ class Small(NamedTuple):
                 for keys in combinations(range(size), held)
                 for places in product(positions, repeat=held)
             ]
+        if isinstance(self.mechanism, TextMechanism):
+            return [text[:size] for text in (b"", b"a", b"b", b"ab", b"abc\xff"[-size:])]
         return [Fraction(0), Fraction(1, 3), Fraction(size - 1, 2), Fraction(size - 1)]
 
 
@@ -167,11 +171,13 @@ def build(name: str, case: dict[str, Any]) -> Mechanism[Any]:
 
 
 def values_of(mechanism: Mechanism[Any], case: dict[str, Any]) -> list[Any]:
-    """Return the values of a case: items, positions, or sets or pairs between blanks."""
+    """Return the values of a case: items, positions, or sets or pairs between blanks, or text."""
     if isinstance(mechanism, KeyValueMechanism):
         return [parse_pairs(value) for value in case["values"]]
     if isinstance(mechanism, SetMechanism):
         return [frozenset(map(int, value.split())) for value in case["values"]]
+    if isinstance(mechanism, TextMechanism):
+        return [value.encode() for value in case["values"]]
     kind = int if isinstance(mechanism, ItemMechanism) else Fraction
     return [kind(value) for value in case["values"]]
 

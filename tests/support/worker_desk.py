@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from client_sdk.epoch import ONCE
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted, encode
-from collector.errors import TallyOverflowError
-from collector.storage import MAX_CLAIM, Cell, Claimed, Increments
+from collector.errors import RefusedByStoreError, TallyOverflowError
+from collector.storage.protocols import MAX_CLAIM
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, Claimed, Increments
 from collector.tally import merge
 from collector.worker import Pace
 from tests.support.memory_storage import MemoryStorage
@@ -91,6 +92,19 @@ class Overflowing(MemoryStorage):
         if self.full in increments:
             raise TallyOverflowError("store: a counter would leave its range")
         return super().fold(shard, ids, increments, ending)
+
+
+class Refusing(Overflowing):
+    """A store that answers every fold with an error of its own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(full=CELL)
+        self.code = code
+
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
+        raise RefusedByStoreError(self.code)
 
 
 class AtMidnight(MemoryStorage):

@@ -6,7 +6,7 @@ Made by ``hearsay registry codegen``; do not edit, make it anew when the registr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypedDict
 
 from client_sdk import Client
 from client_sdk.handles import Handle, Items, require_definitions
@@ -27,13 +27,43 @@ MinutesValue: TypeAlias = Literal[
     "read",
 ]
 
+ExportValue: TypeAlias = Literal[
+    "opened",
+    "chosen",
+    "saved",
+]
+
+WeeksValue: TypeAlias = Literal[
+    "week 0",
+    "week 1",
+    "week 2",
+]
+
 DIGESTS: Final = {
     "ui.theme": "74abaed0901c",
     "ui.panel.open": "1e5a34e1c513",
     "note_count": "7f6286765446",
     "formats": "0ef800dc661d",
     "minutes": "37203f6c5ba5",
+    "depot": "fe12d651897c",
+    "person": "fac9ad915640",
+    "export": "5b5f46bb90a0",
+    "weeks": "592b1cadf905",
 }
+
+
+class PersonValue(TypedDict):
+    """A value of ``person``."""
+
+    sex: Literal[
+        "female",
+        "male",
+    ]
+    income: Literal[
+        "low",
+        "middle",
+        "high",
+    ]
 
 
 class UiPanelMetrics:
@@ -124,3 +154,47 @@ class Metrics:
         every 7d, at ε 2 a report, until 2099-12-31.
         """
         return Handle(self._client, "minutes")
+
+    @property
+    def depot(self) -> Handle[tuple[float, float]]:
+        """Depot
+
+        Where is the next depot worth its rent?
+
+        Longitude from 5.9 to 10.5 and latitude from 45.8 to 47.85, in this order;
+        what lies beyond counts as the nearest cell. Reported at most once every 7d,
+        at ε 2 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "depot")
+
+    @property
+    def person(self) -> Handle[PersonValue]:
+        """Sex and income
+
+        Do incomes differ?
+
+        Reported at most once every 7d, at ε 2 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "person")
+
+    @property
+    def export(self) -> Handle[ExportValue | None]:
+        """Export
+
+        Where do people give up?
+
+        The furthest step that was reached; None if none was. Reported at most once
+        every 7d, at ε 2 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "export")
+
+    @property
+    def weeks(self) -> Handle[Items[WeeksValue]]:
+        """Weeks
+
+        Do people come back?
+
+        The periods with activity. Reported at most once every 7d, at ε 2 a report,
+        until 2099-12-31.
+        """
+        return Handle(self._client, "weeks")

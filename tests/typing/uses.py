@@ -18,6 +18,11 @@ def right_uses(client: Client, chosen: UiThemeValue) -> None:
     m.formats.record({"pdf", "html"})
     m.formats.record([])
     m.minutes.record({"edit": 3, "read": 12.5})
+    m.depot.record((8.54, 47.37))
+    m.person.record({"sex": "male", "income": "low"})
+    m.export.record("chosen")
+    m.export.record(None)
+    m.weeks.record(["week 0", "week 2"])
 
 
 def wrong_uses(client: Client, typed: str) -> None:
@@ -32,6 +37,12 @@ def wrong_uses(client: Client, typed: str) -> None:
     m.formats.record({"docx"})  # type: ignore[arg-type]  # no such item
     m.minutes.record({"write": 1.0})  # type: ignore[dict-item]  # no such key
     m.minutes.record({"edit": "long"})  # type: ignore[dict-item]  # no number
+    m.depot.record(8.54)  # type: ignore[arg-type]  # one coordinate
+    m.depot.record((8.54, 47.37, 0))  # type: ignore[arg-type]  # three
+    m.person.record({"sex": "male"})  # type: ignore[typeddict-item]  # one part
+    m.person.record({"sex": "low", "income": "low"})  # type: ignore[typeddict-item]  # no such item
+    m.export.record("opend")  # type: ignore[arg-type]  # no such step
+    m.weeks.record("week 0")  # type: ignore[arg-type]  # one period for a set
     m.theme.record("dark")  # type: ignore[attr-defined]  # a name without its group
     m.ui.theme = m.ui.panel  # type: ignore[misc,assignment]  # handles are not replaced
     Metrics(None)  # type: ignore[arg-type]  # no client

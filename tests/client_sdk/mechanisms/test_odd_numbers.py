@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from client_sdk.domains import NumberDomain
 from client_sdk.errors import InvalidValueError
 from client_sdk.mechanisms import MeanMechanism, load, names
-from client_sdk.metric import NumberDomain
 from client_sdk.randomness import system_randomness
 from tests.support.enumeration import Untouchable
 

@@ -14,6 +14,7 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     Mechanism,
     SetMechanism,
+    TextMechanism,
     load,
     names,
 )
@@ -103,6 +104,9 @@ def wrong_values_of(mechanism: Mechanism[Any]) -> list[Any]:
         positions = wrong_values(mechanism.top + 1, frequency=False)
         pairs = [*({key: 0} for key in keys[1:]), *({0: position} for position in positions)]
         return [*keys, 0, [(0, 0)], {0}, *pairs]
+    if isinstance(mechanism, TextMechanism):
+        texts = [*("", "a"), bytearray(b"a"), b"a" * (size + 1), [b"a"], (), frozenset()]
+        return [v for v in wrong_values(size, frequency=True) if type(v) is not bytes] + texts
     if not isinstance(mechanism, SetMechanism):
         return wrong_values(size, frequency)
     items = wrong_values(size, frequency=True)

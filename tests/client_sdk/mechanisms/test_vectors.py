@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism, SetMechanism, names
+from client_sdk.mechanisms import (
+    FrequencyOracle,
+    KeyValueMechanism,
+    SetMechanism,
+    TextMechanism,
+    names,
+)
 from client_sdk.mechanisms._symbols import SymbolReports
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.square_wave import SquareWave
@@ -49,7 +55,7 @@ def test_a_vector_file_is_named_after_its_mechanism_and_has_good_and_bad_payload
 def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
     numbers = textbook(small.name, small.mechanism)
 
-    if isinstance(small.mechanism, FrequencyOracle | SetMechanism):
+    if isinstance(small.mechanism, FrequencyOracle | SetMechanism | TextMechanism):
         channel = small.mechanism.channel
         assert abs(channel.p - Fraction(numbers["p"])) < GRID_STEP
         assert abs(channel.q - Fraction(numbers["q"])) < GRID_STEP

@@ -10,7 +10,9 @@ import pytest
 
 from client_sdk.mechanisms.square_wave import SquareWave
 from client_sdk.registry import Registry
-from collector.analytics import answer, label_truth
+from collector.analytics.answer import label_truth
+from collector.analytics.rows import Row
+from tests.support.asking import answer
 from tests.support.registries import NUMBER, file_with
 from tests.support.seeded import SeededRandomness
 
@@ -35,10 +37,10 @@ def test_the_answer_has_a_row_a_quantile_and_the_mean_that_hold_the_truth() -> N
     found = answer(METRIC, tally, len(MINUTES), alpha=1e-4)
 
     truth = label_truth(METRIC, Counter(map(float, MINUTES)))
-    assert [row.item for row in found.rows] == ITEMS == list(truth)
-    assert found.unit == "minutes"
-    assert [row.postprocess for row in found.rows] == ["monotone"] * 5 + ["raw"]
-    for row in found.rows:
+    assert [row.item for row in found] == ITEMS == list(truth)
+    assert found[0].unit == "minutes"
+    assert [row.postprocess for row in found] == ["monotone"] * 5 + ["raw"]
+    for row in found:
         assert row.ci_low is not None
         assert row.ci_high is not None
         assert 0 <= row.ci_low <= truth[row.item] <= row.ci_high <= 10.5
@@ -49,8 +51,8 @@ def test_too_few_reports_give_every_row_a_reason() -> None:
 
     found = answer(METRIC, empty, 0, alpha=0.05)
 
-    assert [row.item for row in found.rows] == ITEMS
-    assert all(row.value is None and row.reason for row in found.rows)
+    assert [row.item for row in found] == ITEMS
+    assert all(row.value is None and row.reason for row in found)
 
 
 def test_the_true_quantiles_are_in_the_unit_of_the_domain() -> None:

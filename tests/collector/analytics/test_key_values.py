@@ -13,7 +13,9 @@ import pytest
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from collector.analytics import Answer, answer, label_truth
+from collector.analytics.answer import label_truth
+from collector.analytics.rows import Row
+from tests.support.asking import answer
 from collector.estimate import normal_quantile, ratio_limits
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus
@@ -49,7 +51,7 @@ def metric(**changes: str | None) -> Metric:
     return registry(**changes).metric("m")
 
 
-def answered(metric: Metric, people: dict[object, int], alpha: float = ALPHA) -> Answer:
+def answered(metric: Metric, people: dict[object, int], alpha: float = ALPHA) -> tuple[Row, ...]:
     """Return the answer to reports of *people*, drawn from a seed."""
     randomness = SeededRandomness(b"key-values")
     payloads = [
@@ -83,21 +85,19 @@ def test_an_answer_has_both_rows_of_a_key_with_intervals_that_hold_the_truth(
     found = answered(pairs, PEOPLE, alpha=1e-6)
 
     truth = label_truth(pairs, PEOPLE)
-    assert [row.item for row in found.rows] == ITEMS
-    assert [row.unit for row in found.rows] == ["share"] * 3 + ["minutes"] * 3
-    for row in found.rows[:5]:
+    assert [row.item for row in found] == ITEMS
+    assert [row.unit for row in found] == ["share"] * 3 + ["minutes"] * 3
+    for row in found[:5]:
         assert row.ci_low is not None
         assert row.ci_high is not None
         assert row.ci_low <= truth[row.item] <= row.ci_high
-    assert found.rows[5].value is None
-    assert found.rows[5].reason == (
-        "not enough reports: whether any device holds the key is not sure"
-    )
+    assert found[5].value is None
+    assert found[5].reason == ("not enough reports: whether any device holds the key is not sure")
 
 
 def test_a_mean_is_given_exactly_where_the_share_is_surely_above_zero() -> None:
     """One rule decides: the interval of the share, at the level that was asked for."""
-    rows = answered(metric(), PEOPLE).rows
+    rows = answered(metric(), PEOPLE)
 
     for share, mean in zip(rows[:3], rows[3:], strict=True):
         assert share.ci_low is not None
@@ -108,7 +108,7 @@ def test_means_and_their_intervals_stay_within_the_range() -> None:
     """Everybody at the top: the estimate would pass it in half of all runs."""
     rows = answered(metric(epsilon='"2"'), {Held(video=30): 1_000, Held(video=30, music=-10): 1})
 
-    mean = rows.rows[3]
+    mean = rows[3]
     assert mean.value is not None
     assert mean.ci_low is not None
     assert -10 <= mean.ci_low <= mean.value <= 30
@@ -119,8 +119,8 @@ def test_below_min_reports_every_row_has_a_reason_and_its_unit() -> None:
     """Too few reports give neither shares nor means."""
     found = answer(metric(), np.zeros(6, dtype=np.int64), 499, ALPHA)
 
-    assert {row.reason for row in found.rows} == {"not enough reports: 499 of at least 500 needed"}
-    assert [row.unit for row in found.rows] == ["share"] * 3 + ["minutes"] * 3
+    assert {row.reason for row in found} == {"not enough reports: 499 of at least 500 needed"}
+    assert [row.unit for row in found] == ["share"] * 3 + ["minutes"] * 3
 
 
 def test_the_ends_of_a_ratio_are_z_standard_errors_from_what_was_found() -> None:

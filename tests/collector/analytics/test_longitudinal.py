@@ -17,7 +17,9 @@ from client_sdk.outbox import Outbox
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
 from client_sdk.store import Store
-from collector.analytics import answer, label_truth
+from collector.analytics.answer import label_truth
+from collector.analytics.rows import Row
+from tests.support.asking import answer
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned
 from tests.support.clock import NOON, FakeClock
@@ -71,7 +73,7 @@ def test_an_answer_to_repeated_reports_has_intervals_that_hold_the_shares(
     found = answer(metric, metric.mechanism.tally(b"".join(payloads), np), len(payloads), 1e-9)
 
     truth = label_truth(metric, HELD)
-    for row in found.rows:
+    for row in found:
         assert row.ci_low is not None
         assert row.ci_high is not None
         assert row.ci_low <= truth[row.item] <= row.ci_high
@@ -88,7 +90,7 @@ def test_decoding_by_the_oracle_inside_would_be_noticed() -> None:
     found = answer(wrong, wrong.mechanism.tally(b"".join(payloads), np), len(payloads), 1e-9)
 
     truth = label_truth(metric, HELD)
-    assert any(not (row.ci_low or 0) <= truth[row.item] <= (row.ci_high or 1) for row in found.rows)
+    assert any(not (row.ci_low or 0) <= truth[row.item] <= (row.ci_high or 1) for row in found)
 
 
 def test_the_plan_prints_epsilon_of_a_report_a_value_and_a_life() -> None:

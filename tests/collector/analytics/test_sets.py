@@ -8,7 +8,9 @@ import pytest
 from client_sdk.mechanisms import SetMechanism
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from collector.analytics import answer, label_truth
+from collector.analytics.answer import label_truth
+from collector.analytics.rows import Row
+from tests.support.asking import answer
 from collector.planning import compare_mechanisms
 from tests.support.registries import SET, file_with
 from tests.support.seeded import SeededRandomness
@@ -53,9 +55,9 @@ def test_an_answer_has_a_row_per_item_and_intervals_that_hold_the_shares(
     found = answer(sets, sets.mechanism.tally(b"".join(payloads), np), len(payloads), alpha=1e-6)
 
     truth = label_truth(sets, HELD)
-    assert found.unit == "share"
-    assert [row.item for row in found.rows] == ["a", "b", "c"]
-    for row in found.rows:
+    assert found[0].unit == "share"
+    assert [row.item for row in found] == ["a", "b", "c"]
+    for row in found:
         assert row.ci_low is not None
         assert row.ci_high is not None
         assert row.ci_low < truth[row.item] < row.ci_high < row.ci_low + 0.6

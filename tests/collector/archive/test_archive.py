@@ -14,10 +14,10 @@ from collector.archive import drain as draining
 from collector.archive.folder import Folder
 from collector.archive.rows import SCHEMA, encode_rows
 from collector.errors import ArchiveError, StorageUnavailableError
-from collector.storage import Cell
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
+from collector.storage.values import Cell
 from tests.support.archives import MECHANISMS, PAGE, Desk
 from tests.support.servers import profile_of
 

@@ -22,11 +22,11 @@ from collector.embedded import EmbeddedStore
 from collector.errors import ArchiveError
 from collector.fsck import fsck
 from collector.lateness import BEYOND, ends
-from collector.storage import Archiving, Cell
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Archiving, Cell
 from tests.support.archive_killing import UPLOADS
 from tests.support.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process
 from tests.support.servers import SHARDS, needs_real, own_keys, profile_of

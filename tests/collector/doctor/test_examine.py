@@ -16,9 +16,9 @@ from collector.credentials import ADMIN, READ, VIEWER, WRITE, Credential
 from collector.doctor import State, examine
 from collector.doctor.expiry import SOON_DAYS
 from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
-from collector.storage import Count, Counters
 from collector.storage.diagnosis import Server, Shard
 from collector.storage.preparation import LIBRARY_VERSION
+from collector.storage.values import Archiving, Count, Counters
 from collector.telemetry.activity import WEB, WORKER
 from tests.support.uploads import NOON, WRITE_KEY, registry_text
 
@@ -55,6 +55,7 @@ STATE: Final = State(
     alive={WEB: 1, WORKER: 1},
     metrics=tuple(Registry.from_text(registry_text())),
     used={},
+    archiving=[Archiving(90, 90, 0, None)],
     stuck=0,
     now=NOON,
 )
@@ -110,6 +111,7 @@ def test_a_healthy_deployment_has_nothing_but_good_findings(config: Config) -> N
         (server(aof_enabled="0"), FAULT, "profile"),
         (replace(STATE, servers=[replace(SERVER, replays=False)]), FAULT, "profile"),
         (replace(STATE, stuck=1), WARNING, "workers"),
+        (replace(STATE, archiving=[Archiving(90, 90, 3, TODAY - 2)]), WARNING, "archive"),
         (replace(STATE, credentials=LIMITED, used={b"\x01" * 32: 9}), WARNING, "keys"),
         (server(maxmemory_policy="allkeys-lru"), FAULT, "profile"),
         (server(library=0), FAULT, "library"),
@@ -226,3 +228,10 @@ def test_a_quota_that_is_not_used_up_and_a_worker_that_holds_its_claim_are_no_fi
 
     assert ill(config, below) == []
     assert [what for what in ill(config, unread) if what[0] == WARNING] == []
+
+
+def test_a_fold_that_waits_for_the_next_run_of_the_archive_is_no_finding(config: Config) -> None:
+    """Law: a fold of yesterday may be minutes old; only a day of waiting tells of a fault."""
+    waiting = replace(STATE, archiving=[Archiving(90, 90, 3, TODAY - 1), Archiving(9, 9, 0, None)])
+
+    assert ill(config, waiting) == []

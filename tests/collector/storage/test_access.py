@@ -17,7 +17,6 @@ from collector.errors import (
     NotPreparedError,
     RefusedByStoreError,
 )
-from collector.storage import Cell
 from collector.storage.access import (
     INGEST,
     INIT,
@@ -37,6 +36,7 @@ from collector.storage.diagnosis import Diagnosis
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from tests.support.servers import needs_real, own_keys
 
 pytestmark = [pytest.mark.real, needs_real]
@@ -80,7 +80,7 @@ NOT_OF: Final[dict[str, list[str]]] = {
         *("XDEL {stream} 1-1", "SET {tally} x", "HSET {credentials} a b", "HDEL {credentials} a"),
         *("SET {shards} 9", "SCAN 0", "RENAME {stream} {seen}", "XGROUP DESTROY {stream} workers"),
         *("FCALL hearsay_fold_counted 1 {stream} 0", "FCALL hearsay_claim 1 {stream}"),
-        *("HGETALL {counters2}", "HINCRBY {credentials} a 1"),
+        *("HGETALL {counters2}", "HINCRBY {credentials} a 1", "XRANGE {archive} - +"),
     ],
     WORKER: [
         *("CONFIG GET dir", "FUNCTION LOAD x", "DEL {tally}", "SET {tally} x", "GET {tally}"),
@@ -127,6 +127,7 @@ class Users:
             "cells": keys.cells(0, METRIC, 3),
             "counters": keys.counters(0),
             "quarantine": keys.quarantine(0),
+            "archive": keys.archive(0),
             "credentials": f"{keys.prefix}:credentials",
             "usage": f"{keys.prefix}:usage:{DAY}",
             "counters2": "other:{0}:counters",
@@ -245,7 +246,10 @@ def test_people_archive_and_restore_as_its_first_user(users: Users) -> None:
     worker = RedisStorage(users.connection(WORKER), users.keys, STANDARD, archived=True)
     worker.fold(0, [one.id for one in worker.claim(0, "w", 9, 0)], {CELL: [(0, 1)]})
     queue = RedisArchiveQueue(users.connection(INIT), users.keys)
+    watching = Diagnosis(users.connection(INGEST), users.keys)
 
+    assert watching.unarchived() == 1
+    assert Diagnosis(users.connection(QUERY), users.keys).unarchived() is None
     assert queue.bind("archive", fresh=True)
     assert [fold.entries for fold in queue.waiting(0, queue.last(0))] == [(b"entry",)]
     queue.forget(0, queue.last(0))

@@ -8,11 +8,11 @@ from importlib.resources import files
 import pytest
 
 from collector.errors import NotPreparedError, StorageFullError
-from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.preparation import GROUP, LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from tests.support.fold_model import CELL, METRIC
 from tests.support.servers import REAL
 from tests.support.stored import DAY, pack, queue_one, total

@@ -7,10 +7,10 @@ import secrets
 import pytest
 
 from collector.errors import ForgottenUploadError
-from collector.storage import Sealed
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
+from collector.storage.values import Sealed
 from tests.support.stored import DAY, claim_all
 
 

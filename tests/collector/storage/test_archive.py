@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from collector.errors import ClassEndedError, TallyOverflowError
-from collector.storage import Cell, Folded
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, Folded
 from tests.support.fold_model import CELL, METRIC
 from tests.support.servers import profile_of
 from tests.support.stored import queue_one, total

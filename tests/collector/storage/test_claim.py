@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from collector.storage import Claimed
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Claimed
 from tests.support.fold_model import CELL
 from tests.support.stored import DAY, NOBODY_LEFT_IT, queue_one
 

@@ -12,13 +12,13 @@ from redis.crc import key_slot
 
 from collector.config import STANDARD
 from collector.errors import ConfigError, StorageUnavailableError
-from collector.storage import Cell
 from collector.storage.cluster import ClusterConnection
 from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from collector.tally import reports_of
 from tests.support.cluster import Node, holder_of, move_slot, url_of
 from tests.support.fold_model import CELL, DAY, ITEMS, METRIC, FoldModel

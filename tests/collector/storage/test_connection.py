@@ -22,10 +22,10 @@ from collector.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from collector.storage import Cell, Sealed
 from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, Sealed
 from tests.support.scripted_server import ECHO, LATE, TOO_LATE, scripted_server
 from tests.support.servers import fake_connection, needs_real, own_keys, real_server
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from collector.errors import RefusedByStoreError
-from collector.storage import Cell, Count, Counters, Sealed
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, Count, Counters, Sealed
 from tests.support.fold_model import CELL, METRIC
 from tests.support.stored import DAY, NOBODY_LEFT_IT
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from collector.errors import ClassEndedError, TallyOverflowError
-from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from tests.support.fold_model import CELL, METRIC
 from tests.support.stored import pack, queue_one, total
 

@@ -9,8 +9,10 @@ import pytest
 
 from collector.config import STANDARD
 from collector.errors import StorageFullError
+from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connect import open_storage
 from collector.storage.credentials import RedisCredentials
+from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from tests.support.cluster import Node, running
 from tests.support.fold_model import CELL
@@ -47,6 +49,26 @@ def test_a_worker_that_starts_while_memory_is_full_folds(node: Node) -> None:
 
     assert after.fold(0, [claimed.id], {CELL: [(0, 1)]}) == ()
     assert after.backlog() == 0
+
+
+def test_what_waits_for_the_archive_is_drained_while_memory_is_full(node: Node) -> None:
+    """Law: what fills the store can be taken out of it, also before the first file is there."""
+    keys = Keys("full", 1)
+    worker = RedisStorage(node.connection, keys, STANDARD, archived=True)
+    worker.prepare()
+    queue = RedisArchiveQueue(node.connection, keys)
+    assert queue.bind("archive", fresh=True)
+    worker.append(bytes(16), DAY, b"entry", 1)
+    worker.fold(0, [one.id for one in worker.claim(0, "one", 9, NOBODY_LEFT_IT)], {CELL: [(0, 1)]})
+    fill(node)
+
+    assert queue.bind("archive", fresh=True)
+    assert not queue.bind("another", fresh=True)
+    last = queue.last(0)
+    assert [fold.entries for fold in queue.waiting(0, last)] == [(b"entry",)]
+    queue.forget(0, last)
+
+    assert queue.last(0) == 0
 
 
 def test_a_store_that_was_never_prepared_cannot_be_while_memory_is_full(node: Node) -> None:

@@ -9,10 +9,10 @@ import secrets
 import pytest
 
 from collector.errors import ConfigError
-from collector.storage import Cell
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from tests.support.servers import RecordingConnection, profile_of
 
 METRIC = b"\x01\x02\x03\x04\x05\x06"

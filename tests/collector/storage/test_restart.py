@@ -9,12 +9,12 @@ import pytest
 
 from collector.config import STRICT, VOLATILE
 from collector.errors import StorageUnavailableError, UnsafeStoreError
-from collector.storage import Cell
 from collector.storage.access import INGEST, INIT, QUERY, WORKER
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
 from tests.support.guarded_site import GuardedSite, guarded_store
 from tests.support.servers import needs_real
 

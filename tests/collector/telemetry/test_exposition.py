@@ -13,8 +13,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.config import STRICT, VOLATILE
-from collector.storage import Count, Counters
 from collector.storage.diagnosis import Server
+from collector.storage.values import Count, Counters
 from collector.telemetry.activity import (
     DUPLICATES,
     FOLD_US,
@@ -46,6 +46,7 @@ SNAPSHOT: Final = Snapshot(
     store_is_up=True,
     shards=[SHARD, SHARD],
     servers=[Server({"used_memory": "70", "maxmemory": "100"}, None, 2, -0.25)],
+    unarchived=7,
     totals=Totals(
         {
             REJECTED: {"payload_size": 3},
@@ -136,6 +137,12 @@ def test_what_a_server_tells_is_told_and_what_it_does_not_tell_is_left_out() -> 
     assert "hearsay_store_library_version{server=1}" not in told
 
 
+def test_what_waits_for_the_archive_is_told_where_it_may_be_asked() -> None:
+    """Law: it takes memory, so it is watched; a user without the right tells nothing, not 0."""
+    assert samples(SNAPSHOT)["hearsay_unarchived_folds"] == 7
+    assert "hearsay_unarchived_folds" not in samples(replace(SNAPSHOT, unarchived=None))
+
+
 @pytest.mark.parametrize(
     ("changed", "profile", "sound"),
     [
@@ -165,7 +172,10 @@ def test_a_store_whose_settings_would_lose_what_it_takes_is_not_sound(
 
 def test_a_store_that_is_away_is_told_of_and_nothing_is_made_up() -> None:
     """Zero uploads accepted would be a lie."""
-    away = replace(SNAPSHOT, store_is_up=False, shards=(), servers=(), totals=Totals({}, {}))
+    nothing = Totals({}, {})
+    away = replace(
+        SNAPSHOT, store_is_up=False, shards=(), servers=(), unarchived=None, totals=nothing
+    )
 
     told = samples(away)
 

@@ -39,21 +39,28 @@ def credentials() -> MemoryCredentials:
 
 
 @pytest.fixture
-def make_app(storage: MemoryStorage, credentials: MemoryCredentials, tmp_path: Path) -> MakeApp:
+def config(tmp_path: Path) -> Config:
+    """Settings of an application that measures what the tests' registry says."""
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    return Config.from_env(
+        {
+            "HEARSAY_REGISTRY": str(path),
+            "HEARSAY_WRITE_KEY": WRITE_KEY,
+            "HEARSAY_GATEWAY_KEY": GATEWAY_KEY,
+            "HEARSAY_READ_TOKEN": READ_TOKEN,
+            "HEARSAY_ADMIN_TOKEN": ADMIN_TOKEN,
+        }
+    )
+
+
+@pytest.fixture
+def make_app(storage: MemoryStorage, credentials: MemoryCredentials, config: Config) -> MakeApp:
     """Return a factory of applications: registry *text* and changed settings are arguments."""
 
     def make(text: str | None = None, **settings: Any) -> Flask:
-        path = tmp_path / "metrics.toml"
-        path.write_text(registry_text() if text is None else text, encoding="utf-8")
-        config = Config.from_env(
-            {
-                "HEARSAY_REGISTRY": str(path),
-                "HEARSAY_WRITE_KEY": WRITE_KEY,
-                "HEARSAY_GATEWAY_KEY": GATEWAY_KEY,
-                "HEARSAY_READ_TOKEN": READ_TOKEN,
-                "HEARSAY_ADMIN_TOKEN": ADMIN_TOKEN,
-            }
-        )
+        if text is not None:
+            Path(config.registry_paths[0]).write_text(text, encoding="utf-8")
         return create_app(replace(config, **settings), storage, lambda: NOON, credentials)
 
     return make

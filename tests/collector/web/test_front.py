@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
@@ -15,12 +16,17 @@ from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stu
 
 from client_sdk.limits import MAX_DEVICE_BODY
 from client_sdk.report import Column
+from collector.config import Config
 from collector.errors import StorageUnavailableError
-from collector.web import front as module
-from collector.web.front import Front
+from collector.keyring import TRUST_S
+from collector.web import create_app
+from collector.web.front import THREADS, Front
+from collector.web.services import services_of
+from tests.support.memory_credentials import MemoryCredentials
 from tests.support.memory_storage import MemoryStorage
 from tests.support.uploads import (
     GATEWAY_KEY,
+    NOON,
     READ_TOKEN,
     TODAY,
     WRITE_KEY,
@@ -106,11 +112,12 @@ class Protocol:
         self.response_bytes(status, headers, body.encode())
 
 
-def answers(app: Flask, *requests: Request, **how: bool) -> list[Response | None]:
+def answers(app: Flask | Front, *requests: Request, **how: bool) -> list[Response | None]:
     """Return what *app* answers to *requests*, sent one after another."""
 
     async def ask() -> list[Response | None]:
-        loop, front, found = asyncio.get_running_loop(), Front(app), []
+        loop, found = asyncio.get_running_loop(), []
+        front = Front(app) if isinstance(app, Flask) else app
         front.__rsgi_init__(loop)
         for request in requests:
             protocol = Protocol(request.parts, **how)
@@ -187,12 +194,11 @@ def test_an_upload_that_comes_twice_is_a_duplicate(app: Flask) -> None:
     assert [answer["rejected"][0]["count"] for answer in found] == [1, 1]
 
 
-def test_a_body_that_does_not_come_is_given_up(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_does_not_come_is_given_up(app: Flask) -> None:
     """And may be sent again: 408 is no refusal for good."""
-    monkeypatch.setattr(module, "BODY_S", 0.0)
-    monkeypatch.setattr(module, "_SWEEP_S", 0.01)
+    impatient = Front(app, body_s=0.0, sweep_s=0.01)
 
-    [found] = answers(app, Request(headers=bearer(WRITE_KEY) | JSON), stalls=True)
+    [found] = answers(impatient, Request(headers=bearer(WRITE_KEY) | JSON), stalls=True)
 
     assert found is not None
     assert (found.status, json.loads(found.body)["type"]) == (408, "urn:hearsay:problem:slow-body")
@@ -217,3 +223,52 @@ def test_while_the_store_is_away_an_upload_is_refused_at_once(
     )
     assert 30 <= int(found.headers["retry-after"]) < 300
     assert b"away" not in found.body
+
+
+class HangingCredentials(MemoryCredentials):
+    """A store that stops to answer when it is told to, until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = threading.Event()
+        self.answers.set()
+
+    def records(self) -> dict[bytes, bytes]:
+        self.answers.wait()
+        return super().records()
+
+
+def test_an_upload_is_refused_at_once_while_every_thread_waits_for_the_store(
+    config: Config, storage: MemoryStorage
+) -> None:
+    """Law: a store that is known to be away delays no refusal, however many questions wait."""
+    credentials, ticks = HangingCredentials(), [0.0]
+    app = create_app(config, storage, lambda: NOON, credentials, lambda: ticks[0])
+
+    async def ask() -> Response | None:
+        loop, front = asyncio.get_running_loop(), Front(app)
+        front.__rsgi_init__(loop)
+        storage.failure = StorageUnavailableError("store: away")
+        services_of(app).pressure.poll()
+        credentials.answers.clear()
+        ticks[0] += 10 * TRUST_S
+        question = Request("/v1/metrics", "GET", bearer("a token of the store"), ())
+        asked = [
+            asyncio.create_task(front.__rsgi__(question.scope, Protocol(())))
+            for _ in range(THREADS)
+        ]
+        await asyncio.sleep(0)
+        protocol = Protocol((BODY,))
+        request = Request(headers=bearer(WRITE_KEY) | JSON)
+        try:
+            await asyncio.wait_for(front.__rsgi__(request.scope, protocol), 5)
+        finally:
+            credentials.answers.set()
+            await asyncio.gather(*asked)
+            front.__rsgi_del__(loop)
+        return protocol.response
+
+    found = asyncio.run(ask())
+
+    assert found is not None
+    assert found.status == 503

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from collector.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
-from collector.storage import Sealed
+from collector.storage.values import Sealed
 from collector.web.groups import MAX_GROUP_SIZE, Groups, store
 from tests.support.memory_storage import MemoryStorage
 
@@ -43,6 +43,20 @@ class OneBadShard(MemoryStorage):
         self.calls += 1
         if any(upload.upload_id == sealed(1).upload_id for upload in uploads):
             raise self.error
+        return super().append_many(uploads)
+
+
+class Broken(MemoryStorage):
+    """Fails once, with what no store should raise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+        self.calls += 1
+        if self.calls == 1:
+            raise KeyError("ours")
         return super().append_many(uploads)
 
 
@@ -109,3 +123,20 @@ def test_an_upload_that_is_refused_does_not_refuse_its_neighbours(error: Excepti
     found = store(storage, [sealed(i) for i in range(3)])
 
     assert found == [True, error, True]
+
+
+def test_a_failure_that_nobody_expected_is_told_and_the_next_upload_is_stored() -> None:
+    """Law: the thread that appends outlives every failure; without it all would wait for ever."""
+    storage = Broken()
+
+    async def ask() -> list[bool | BaseException]:
+        groups = Groups(storage, asyncio.get_running_loop())
+        first = await asyncio.gather(groups.append(sealed(1)), return_exceptions=True)
+        second = await asyncio.wait_for(groups.append(sealed(2)), 5)
+        groups.close()
+        return [*first, second]
+
+    failure, stored = asyncio.run(ask())
+
+    assert isinstance(failure, KeyError)
+    assert stored is True

@@ -9,7 +9,7 @@ from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.report import Column
 from collector.entry import Accepted, decode
 from collector.intake import MAX_DEVICE_REPORTS
-from collector.storage import Cell
+from collector.storage.values import Cell
 from tests.support.memory_storage import MemoryStorage
 from tests.support.posting import post, problem_of
 from tests.support.uploads import (

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from client_sdk.report import Column
 from collector.catalog import Catalog
-from collector.query import DEFAULT_ALPHA
+from collector.query.request import DEFAULT_ALPHA
 from collector.worker import Worker
 from tests.support.memory_storage import MemoryStorage
 from tests.support.uploads import (
@@ -79,7 +79,7 @@ def test_an_answer_rests_on_every_folded_report(
     found = get(client, ESTIMATE)
 
     assert found["meta"]["n"] == 600
-    assert [row["item"] for row in found["rows"]] == ["home", "news", "shop"]
+    assert [row["dimensions"]["item"] for row in found["rows"]] == ["home", "news", "shop"]
     assert sum(row["value"] for row in found["rows"]) == pytest.approx(1)
     assert all(row["ci_low"] < row["value"] < row["ci_high"] for row in found["rows"])
 
@@ -87,13 +87,14 @@ def test_an_answer_rests_on_every_folded_report(
 def test_an_answer_says_what_it_means(client: FlaskClient) -> None:
     meta = get(client, ESTIMATE, **{"from": "2026-03-01", "to": "2026-03-03"})["meta"]
 
-    assert meta["window"] == {"from": "2026-03-01", "to": "2026-03-03", "epochs": 3}
-    assert meta["window_open"] is False
-    assert (meta["metric"], meta["question"]) == ("page", PAGE.question)
+    (basis,) = meta["metrics"]
+    assert basis["window"] == {"from": "2026-03-01", "to": "2026-03-03", "epochs": 3}
+    assert basis["window_open"] is False
+    assert (basis["name"], basis["question"]) == ("page", PAGE.question)
     assert (meta["alpha"], meta["intervals"]) == (DEFAULT_ALPHA, "pointwise")
-    assert (meta["mechanism"], meta["digest"]) == ("grr", PAGE.digest.hex())
-    assert (meta["unit"], meta["segment"]) == ("share", {})
-    assert meta["expected_half_width"] > 0
+    assert (basis["mechanism"], basis["digest"]) == ("grr", PAGE.digest.hex())
+    assert (basis["unit"], meta["query"]["filters"]) == ("share", [])
+    assert basis["expected_half_width"] > 0
 
 
 def test_a_segment_is_answered_alone(client: FlaskClient, storage: MemoryStorage) -> None:
@@ -104,7 +105,7 @@ def test_a_segment_is_answered_alone(client: FlaskClient, storage: MemoryStorage
     found = get(client, ESTIMATE, **{"segment.platform": "mac"})
 
     assert found["meta"]["n"] == 200
-    assert found["meta"]["segment"] == {"platform": "mac"}
+    assert found["meta"]["query"]["filters"] == [["is", "platform", ["mac"]]]
 
 
 def test_a_wider_level_is_a_wider_interval(client: FlaskClient, storage: MemoryStorage) -> None:

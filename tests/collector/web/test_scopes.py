@@ -198,6 +198,7 @@ def test_the_scopes_that_routes_declare_are_the_ones_that_are_meant(app: Flask) 
         "/": VIEW,
         "/v1/metrics": VIEW,
         "/v1/metrics/<name>/estimate": ASK,
+        "/v1/query": ASK,
         "/metrics": OPERATE,
         "/livez": OPEN,
         "/readyz": OPEN,

@@ -6,12 +6,10 @@ import random
 import select
 import socket
 import socketserver
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
+from ..loopback import LoopbackServer
 from .fleet import TIMEOUT
-from .proxy import running
 
 _PART: Final = 65_536  # bytes
 _REACH: Final = 1_100  # bytes of a connection of which one is hit: hello, and the upload after it
@@ -25,21 +23,12 @@ def flipped(data: bytes, chance: random.Random) -> bytes:
     return bytes(changed)
 
 
-class Flipping(socketserver.ThreadingTCPServer):
+class Flipping(LoopbackServer):
     """Carries connections to *target* and turns one bit of what each client sends."""
-
-    daemon_threads = True
 
     def __init__(self, target: int, chance: random.Random) -> None:
         self.target, self.chance = target, chance
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: connections that break are what is tested."""
+        super().__init__(_Handler)
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -60,11 +49,3 @@ class _Handler(socketserver.BaseRequestHandler):
                             part = part[:left] + hit + part[left + 1 :]
                         left -= len(part)
                     ways[source].sendall(part)
-
-
-@contextmanager
-def flipping(target: int, chance: random.Random) -> Iterator[Flipping]:
-    """Run a Flipping until the block ends."""
-    server = Flipping(target, chance)
-    with running(server):
-        yield server

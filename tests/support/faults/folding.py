@@ -8,7 +8,8 @@ from typing import Final
 from collector.catalog import Catalog
 from collector.entry import encode
 from collector.intake import judge
-from collector.storage import Sealed, Storage
+from collector.storage.protocols import Storage
+from collector.storage.values import Sealed
 from collector.wire import JSON, decode
 from collector.worker import Pace, Worker
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from client_sdk.registry import Registry
 from collector.fsck import fsck
-from collector.storage import Storage
 from collector.storage.inspection import RedisInspection
+from collector.storage.protocols import Storage
 from tests.support.fleet import Tallies, stored_tallies, tallies_of
 
 from .reports import REGISTRY, UNIQUE

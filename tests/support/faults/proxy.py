@@ -9,11 +9,11 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..loopback import LoopbackServer
 from .fleet import TIMEOUT
 
 _PART: Final = 65_536  # bytes
@@ -32,24 +32,14 @@ class Weather:
     mute: threading.Event = field(default_factory=threading.Event)  # set: answers do
 
 
-class Proxy(socketserver.ThreadingTCPServer):
+class Proxy(LoopbackServer):
     """Carries requests to *target*, a port of this machine; counts what became of them."""
-
-    daemon_threads = True
-    request_queue_size = 512
 
     def __init__(self, target: int, weather: Weather, seed: int) -> None:
         self.target, self.weather = target, weather
         self.chance = random.Random(f"{seed} weather")
         self.counts: Counter[str] = Counter()
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: connections that break are what a proxy like this is for."""
+        super().__init__(_Handler)
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -90,25 +80,15 @@ class _Handler(socketserver.BaseRequestHandler):
             return b"".join(parts)
 
 
-class TlsEnd(socketserver.ThreadingTCPServer):
+class TlsEnd(LoopbackServer):
     """The end of TLS before a collector: what is not intact goes no further."""
-
-    daemon_threads = True
-    request_queue_size = 512
 
     def __init__(self, target: int, certificate: str) -> None:
         self.target = target
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate)
         self.refused = 0  # connections whose bytes were not what was sent
-        super().__init__(("127.0.0.1", 0), _TlsHandler)
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: connections that break are what is tested."""
+        super().__init__(_TlsHandler)
 
 
 class _TlsHandler(socketserver.BaseRequestHandler):
@@ -148,16 +128,3 @@ def _receive(connection: socket.socket) -> bytes:
     if not part:
         raise EOFError
     return part
-
-
-@contextmanager
-def running(server: socketserver.ThreadingTCPServer) -> Iterator[None]:
-    """Run *server* until the block ends."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -7,11 +7,15 @@ from datetime import date, timedelta
 import pytest
 
 from client_sdk.epoch import DAY, epoch_of
+from client_sdk.metric import Metric
+from collector.catalog import Catalog
 from collector.errors import DamagedTallyError, QueryError
 from collector.lateness import class_of
-from collector.query import DEFAULT_ALPHA, Question, ask, reply
+from collector.query import Plan, Reply, plan, question, run
+from collector.query.plan import Reading
+from collector.query.request import DEFAULT_ALPHA
 from collector.segments import segment_text
-from collector.storage import Cell
+from collector.storage.values import Cell
 from tests.support.memory_storage import MemoryStorage
 from tests.support.uploads import NOON, TODAY, registry
 
@@ -26,7 +30,26 @@ def day(number: int) -> str:
     return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
 
 
-def window_of(question: Question) -> tuple[int, int]:
+def ask(metric: Metric, parameters: dict[str, str], now: float) -> Plan:
+    return plan(question(metric, parameters, now), Catalog([REGISTRY]), now)
+
+
+def reading(metric: Metric, parameters: dict[str, str], now: float) -> Reading:
+    (only,) = ask(metric, parameters, now).readings
+    return only
+
+
+def reports(found: Reply) -> int:
+    n: int = found.meta["metrics"][0]["n"]
+    return n
+
+
+def late_of(found: Reply) -> int:
+    late_share: float = found.meta["metrics"][0]["late_share"]
+    return round(late_share * reports(found))
+
+
+def window_of(question: Reading) -> tuple[int, int]:
     return question.epochs[0], question.epochs[-1]
 
 
@@ -40,50 +63,50 @@ def stored(counts: dict[tuple[int, str], list[int]]) -> MemoryStorage:
 
 
 def test_a_question_without_parameters_is_about_the_last_thirty_days() -> None:
-    question = ask(PAGE, {}, NOON)
+    asked = ask(PAGE, {}, NOON)
 
-    assert window_of(question) == (TODAY - 29, TODAY)
-    assert (question.alpha, question.segment) == (DEFAULT_ALPHA, {})
+    assert window_of(asked.readings[0]) == (TODAY - 29, TODAY)
+    assert (asked.query.alpha, asked.filters) == (DEFAULT_ALPHA, {})
 
 
 def test_a_window_holds_both_of_its_days() -> None:
-    question = ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON)
+    asked = reading(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON)
 
-    assert list(question.epochs) == list(range(FIRST, LAST + 1))
-    assert question.window == (day(FIRST), day(LAST))
+    assert list(asked.epochs) == list(range(FIRST, LAST + 1))
+    assert asked.window == (day(FIRST), day(LAST))
 
 
 def test_a_window_of_hours_holds_all_hours_of_its_days() -> None:
-    question = ask(CRASHED, {"from": day(FIRST), "to": day(FIRST)}, NOON)
+    asked = reading(CRASHED, {"from": day(FIRST), "to": day(FIRST)}, NOON)
 
-    assert list(question.epochs) == list(range(24 * FIRST, 24 * FIRST + 24))
+    assert list(asked.epochs) == list(range(24 * FIRST, 24 * FIRST + 24))
 
 
 def test_a_window_of_weeks_leaves_out_a_week_that_began_before() -> None:
     monday = TODAY - 2
 
-    question = ask(THEME, {"from": day(monday - 13), "to": day(TODAY)}, NOON)
+    asked = reading(THEME, {"from": day(monday - 13), "to": day(TODAY)}, NOON)
 
-    assert question.window == (day(monday - 7), day(monday))
+    assert asked.window == (day(monday - 7), day(monday))
 
 
 def test_a_metric_asked_once_has_one_epoch_whatever_the_window() -> None:
-    assert list(ask(OPTED_IN, {"from": day(FIRST), "to": day(LAST)}, NOON).epochs) == [0]
+    assert list(reading(OPTED_IN, {"from": day(FIRST), "to": day(LAST)}, NOON).epochs) == [0]
 
 
 def test_a_window_is_open_while_its_last_epoch_runs() -> None:
-    questions = [ask(PAGE, {"to": day(to)}, NOON) for to in (TODAY - 1, TODAY, TODAY + 1)]
+    questions = [reading(PAGE, {"to": day(to)}, NOON) for to in (TODAY - 1, TODAY, TODAY + 1)]
 
     assert [question.is_open for question in questions] == [False, True, True]
-    assert ask(OPTED_IN, {}, NOON).is_open
+    assert reading(OPTED_IN, {}, NOON).is_open
 
 
 def test_an_hour_is_closed_when_the_next_begins() -> None:
     last_hour = {"from": day(TODAY), "to": day(TODAY)}
     end = (TODAY + 1) * DAY
 
-    assert ask(CRASHED, last_hour, end - 1).is_open
-    assert not ask(CRASHED, last_hour, end).is_open
+    assert reading(CRASHED, last_hour, end - 1).is_open
+    assert not reading(CRASHED, last_hour, end).is_open
 
 
 @pytest.mark.parametrize(
@@ -127,11 +150,11 @@ def test_a_window_without_a_whole_week_is_refused() -> None:
 
 
 def test_the_first_days_of_all_can_be_asked_for() -> None:
-    assert window_of(ask(PAGE, {"to": "1970-01-02"}, NOON)) == (0, 1)
+    assert window_of(reading(PAGE, {"to": "1970-01-02"}, NOON)) == (0, 1)
 
 
 def test_the_segment_of_a_question_is_kept() -> None:
-    assert ask(PAGE, {"segment.platform": "mac"}, NOON).segment == {"platform": "mac"}
+    assert ask(PAGE, {"segment.platform": "mac"}, NOON).filters == {"platform": {"mac"}}
 
 
 def test_an_answer_adds_the_epochs_of_its_window_and_no_others() -> None:
@@ -139,7 +162,7 @@ def test_an_answer_adds_the_epochs_of_its_window_and_no_others() -> None:
     counts = {(epoch, text): [2**i, 0, 0] for i, epoch in enumerate(range(FIRST - 1, LAST + 2))}
     storage = stored(counts)
 
-    _, n, _ = reply(ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON), storage)
+    n = reports(run(ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON), storage))
 
     assert n == sum(2**i for i in range(1, LAST - FIRST + 2))
 
@@ -148,7 +171,8 @@ def test_an_answer_about_everybody_adds_all_segments() -> None:
     segments: list[dict[str, str]] = [{}, {"platform": "mac"}, {"platform": "linux"}]
     counts = {(TODAY, segment_text(PAGE, s)): [100, 10 * i, 0] for i, s in enumerate(segments)}
 
-    whole, n, _ = reply(ask(PAGE, {}, NOON), stored(counts))
+    whole = run(ask(PAGE, {}, NOON), stored(counts))
+    n = reports(whole)
 
     assert n == 330
     assert whole.rows[0].value is not None
@@ -160,7 +184,7 @@ def test_an_answer_about_a_segment_adds_only_that_segment() -> None:
         for value, count in (("mac", 101), ("linux", 500))
     }
 
-    _, n, _ = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
+    n = reports(run(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts)))
 
     assert n == 101
 
@@ -171,13 +195,14 @@ def test_a_segment_below_min_reports_has_no_number_even_if_the_whole_has() -> No
         for value, count in (("mac", 99), ("linux", 500))
     }
 
-    part, _, _ = reply(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
+    part = run(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts))
 
     assert [row.value for row in part.rows] == [None, None, None]
 
 
 def test_nothing_stored_is_an_answer_of_no_reports() -> None:
-    empty, n, _ = reply(ask(PAGE, {}, NOON), MemoryStorage())
+    empty = run(ask(PAGE, {}, NOON), MemoryStorage())
+    n = reports(empty)
 
     assert n == 0
     assert all(row.value is None for row in empty.rows)
@@ -186,7 +211,7 @@ def test_nothing_stored_is_an_answer_of_no_reports() -> None:
 def test_another_metric_in_the_same_epoch_is_not_counted() -> None:
     storage = stored({(TODAY, segment_text(PAGE, {})): [150, 0, 0]})
 
-    _, n, _ = reply(ask(THEME, {}, NOON), storage)
+    n = reports(run(ask(THEME, {}, NOON), storage))
 
     assert n == 0
     assert epoch_of("1d", NOON) == TODAY
@@ -194,7 +219,7 @@ def test_another_metric_in_the_same_epoch_is_not_counted() -> None:
 
 def versions_at(now: float, **parameters: str) -> int | None:
     window = {"from": day(FIRST), "to": day(LAST)}
-    return ask(PAGE, {**window, **parameters}, now).version
+    return reading(PAGE, {**window, **parameters}, now).version
 
 
 def late_store() -> MemoryStorage:
@@ -218,18 +243,18 @@ def test_an_answer_counts_the_classes_of_its_version_and_says_what_is_late() -> 
     window = {"from": day(FIRST), "to": day(LAST)}
     far = (LAST + 300) * DAY
 
-    replies = [reply(ask(PAGE, {**window, "version": str(v)}, far), late_store()) for v in range(4)]
+    replies = [run(ask(PAGE, {**window, "version": str(v)}, far), late_store()) for v in range(4)]
 
-    assert [one.n for one in replies] == [100, 110, 111, 1_111]
-    assert [round(one.late_share * one.n) for one in replies] == [0, 10, 11, 1_011]
+    assert [reports(one) for one in replies] == [100, 110, 111, 1_111]
+    assert [late_of(one) for one in replies] == [0, 10, 11, 1_011]
 
 
 def test_an_answer_before_any_version_counts_whatever_has_been_folded() -> None:
     """It may be answered otherwise tomorrow, which its version None says."""
-    question = ask(PAGE, {"from": day(LAST), "to": day(LAST)}, (LAST + 1) * DAY)
+    asked = ask(PAGE, {"from": day(LAST), "to": day(LAST)}, (LAST + 1) * DAY)
 
-    assert question.version is None
-    assert reply(question, late_store()).n == 11_111
+    assert asked.readings[0].version is None
+    assert reports(run(asked, late_store())) == 11_111
 
 
 def test_a_published_version_gives_the_same_integers_for_ever() -> None:
@@ -237,7 +262,7 @@ def test_a_published_version_gives_the_same_integers_for_ever() -> None:
     storage = stored({(LAST, segment_text(PAGE, {})): [70, 20, 10]})
     window = {"from": day(LAST), "to": day(LAST), "version": "0"}
     first = (LAST + 2) * DAY + 2 * 3_600
-    before = reply(ask(PAGE, window, first), storage)
+    before = run(ask(PAGE, window, first), storage)
 
     for days in range(2, 60):
         now = (LAST + days) * DAY + 2 * 3_600
@@ -245,7 +270,7 @@ def test_a_published_version_gives_the_same_integers_for_ever() -> None:
         cell = Cell(PAGE.digest, LAST, segment_text(PAGE, {}), lateness)
         storage.fold(0, [], {cell: [(0, 1_000), (3, 1_000)]})
 
-        assert reply(ask(PAGE, window, now), storage) == before
+        assert run(ask(PAGE, window, now), storage) == before
 
 
 @pytest.mark.parametrize("version", ["1", "3", "4", "-1", "", "01", "latest"])
@@ -270,4 +295,4 @@ def test_a_tally_that_no_reports_can_give_is_named_as_damaged(pairs: list[tuple[
     storage.fold(0, [], {Cell(PAGE.digest, TODAY, ""): pairs})
 
     with pytest.raises(DamagedTallyError, match="metric=page: "):
-        reply(ask(PAGE, {}, NOON), storage)
+        run(ask(PAGE, {}, NOON), storage)

@@ -1,0 +1,135 @@
+"""Search for common strings that nobody has listed, prefix by prefix.  Pure.
+
+Level by level the prefixes kept so far are extended by every string of ``step`` characters of an
+alphabet, and those whose share is above a cut are kept.  A string that ends on the way is looked up
+at once in that level and all later ones, and is a candidate if it may be common.  These levels had
+no say in which strings were looked up there, so intervals that hold for all of them at once
+(Bonferroni) hold for whatever is picked from them.
+
+Source: Wang, Li, Jha, IEEE TDSC 2021 (PEM).  Cuts, tests and the use of later levels are derived
+here; theirs keeps a fixed number of prefixes and takes the counts of the last level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import sqrt
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from client_sdk.mechanisms._prefix_hash import END, after, columns_of
+
+from .search_plan import Plan
+from .text_shares import LIKELY, cleared
+from .text_sketches import Sketch, law_of
+
+_MOST_READ: Final = 1 << 15  # prefixes read again once common ones are out of the sketch
+_CHUNK: Final = 1 << 15  # prefixes tried at once
+
+
+class _Kept(NamedTuple):
+    """Prefixes of one length: their bytes, shape (k, length), and fingerprints, (rows, k)."""
+
+    table: Any
+    found: Any
+
+
+class _Ended(NamedTuple):
+    """Candidates: whole strings, and the fingerprints of them with their END."""
+
+    texts: list[bytes]
+    found: Any
+
+
+class _Tails(NamedTuple):
+    """All strings of *length* symbols: the last END if *whole*, others of the alphabet."""
+
+    table: Any  # the bytes, shape (t, length or, if whole, one less)
+    found: Any  # the fingerprints, shape (rows, t)
+    length: int
+    whole: bool
+
+
+def candidates(levels: Sequence[Sketch], plan: Plan) -> list[bytes]:
+    """Return the strings that may be common, among them all that are."""
+    rows, n = plan.mechanism.rows, sum(level.n for level in levels)
+    kept = _Kept(np.zeros((1, 0), dtype=np.uint8), np.zeros((rows, 1), dtype=np.int64))
+    ended = _Ended([], np.zeros((rows, 0), dtype=np.int64))
+    for sketch, end in zip(levels, plan.mechanism.lengths, strict=True):
+        length = kept.table.shape[1]
+        for more in range(end - length):
+            fresh = _likely(levels[sketch.level :], kept, _tails(plan, more, whole=True), n)
+            found = np.concatenate([ended.found, fresh.found], axis=1)
+            ended = _Ended(ended.texts + fresh.texts, found)
+        if end > plan.mechanism.domain_size:
+            break
+        tails = _tails(plan, end - length, whole=False)
+        tried = len(kept.table) * len(tails.table)
+        clean = plan.cut(sqrt(law_of([replace(sketch, crowd=0.0)], n).level), tried)
+        # without company in its cells a prefix seems rarer, by what all add to the mean cell
+        read = _above([sketch], kept, tails, clean - 1 / plan.mechanism.columns, _MOST_READ)
+        shares, rest = cleared(sketch, np.concatenate([ended.found, read.found], axis=1), n)
+        shares = shares[len(ended.texts) :]
+        best = np.argsort(-shares, kind="stable")[: plan.most_kept]
+        best = best[shares[best] > plan.cut(sqrt(law_of([rest], n).level), tried)]
+        kept = _Kept(read.table[best], read.found[:, best])
+        if not len(best):
+            break
+    return ended.texts
+
+
+def _tails(plan: Plan, more: int, whole: bool) -> _Tails:
+    """Return all strings of *more* bytes of the alphabet, with their END if *whole*."""
+    letters = np.frombuffer(plan.alphabet, dtype=np.uint8)
+    table = np.zeros((1, 0), dtype=np.uint8)
+    for _ in range(more):
+        before = np.repeat(table, len(letters), axis=0)
+        table = np.column_stack([before, np.tile(letters, len(table))])
+    sequences = [*(column.astype(np.int64) + 1 for column in table.T), *([END] if whole else [])]
+    found = np.zeros((plan.mechanism.rows, len(table)), dtype=np.int64)
+    for row in range(plan.mechanism.rows):
+        for symbols in sequences:
+            found[row] = after(row, found[row], symbols, 1)
+    return _Tails(table, found, len(sequences), whole)
+
+
+def _likely(levels: Sequence[Sketch], kept: _Kept, tails: _Tails, n: int) -> _Ended:
+    """Return those of the prefixes with *tails* that may be common as strings of their own."""
+    law = law_of([replace(level, crowd=0.0) for level in levels], n)
+    least = LIKELY * sqrt(law.level) - 1 / levels[0].mechanism.columns
+    found = _above(levels, kept, tails, least, _MOST_READ)
+    return _Ended([row.tobytes() for row in found.table], found.found)
+
+
+def _above(levels: Sequence[Sketch], kept: _Kept, tails: _Tails, least: float, most: int) -> _Kept:
+    """Return the prefixes with tails of the largest shares above *least* at all *levels*."""
+    parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
+    size = max(1, _CHUNK // len(tails.table))
+    for start in range(0, len(kept.table), size):
+        shares = _shares(levels, kept.found[:, start : start + size], tails).reshape(-1)
+        good = np.flatnonzero(shares > least)
+        parts.append((shares[good], start * len(tails.table) + good))
+    shares, places = (np.concatenate(column) for column in zip(*parts, strict=True))
+    places = places[np.argsort(-shares, kind="stable")[:most]]
+    parents, own = np.divmod(places, len(tails.table))
+    table = np.concatenate([kept.table[parents], tails.table[own]], axis=1)
+    found = [
+        after(row, kept.found[row][parents], tails.found[row][own], tails.length)
+        for row in range(len(kept.found))
+    ]
+    return _Kept(table, np.stack(found))
+
+
+def _shares(levels: Sequence[Sketch], found: Any, tails: _Tails) -> Any:
+    """Return the shares of prefixes with tails from all *levels*, shape (prefixes, tails)."""
+    total, reports = 0.0, sum(max(level.n, 1) for level in levels)
+    together = [
+        after(row, own[:, None], tails.found[row], tails.length) for row, own in enumerate(found)
+    ]
+    for level in levels:
+        m = level.mechanism.columns
+        cells = (columns_of(level.level, row, one, m) for row, one in enumerate(together))
+        total += level.shares(cells) * (level.n / reports)
+    return total

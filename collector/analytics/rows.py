@@ -1,0 +1,102 @@
+"""The rows of every answer: one number with its interval, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..estimate import Estimate
+
+ITEM: Final = "item"  # the dimension that names an item, a quantile, a bucket, a key
+SHARE: Final = "share"
+RAW: Final = "raw"  # unbiased, as debiased
+GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
+_GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
+_FAIR_RELATIVE_ERROR: Final = 0.25
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number with its interval, or ``value`` None and the ``reason`` why there is no number.
+
+    The interval and the standard error are those of the unbiased estimate, which is ``value`` or,
+    where a ``postprocess`` other than raw changed it, ``raw``.
+    """
+
+    dimensions: Mapping[str, str]  # what the number is of: item, time, and dimensions of segments
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    std_error: float | None
+    n: int  # reports
+    alpha: float  # 1 - level of the interval
+    quality: str
+    unit: str = SHARE
+    postprocess: str = RAW
+    raw: float | None = None  # the unbiased number, where postprocess changed it
+    simultaneous: bool = False  # all intervals of the answer hold at once with 1 - alpha
+    is_open: bool = False  # the window is still running
+    influence: float | None = None  # how far 1 % of fake devices could move it, in ``unit``
+    p_value: float | None = None  # of a difference: were there none
+    fakes_to_flip: int | None = None  # fake devices that could turn the sign of a difference
+    note: str | None = None  # what a reader must know beside the number
+    reason: str | None = None
+
+    @property
+    def item(self) -> str:
+        """What the number is of, within its slice; "" if the slice has one number."""
+        return self.dimensions.get(ITEM, "")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a verb found: rows, what it is sure to have to say beside them, and further facts.
+
+    ``facts`` are of JSON types and go into ``meta`` of the answer under the verb's own names.
+    """
+
+    rows: tuple[Row, ...]
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def row_of(
+    dimensions: Mapping[str, str], estimate: Estimate, n: int, alpha: float, unit: str, **more: Any
+) -> Row:
+    """Return the row of *estimate*; *more* are further fields of the row by name."""
+    numbers = (estimate.value, estimate.ci_low, estimate.ci_high, estimate.std_error)
+    return Row(dimensions, *numbers, n, alpha, quality_of(estimate), unit, **more)
+
+
+def empty_row(
+    dimensions: Mapping[str, str], n: int, alpha: float, unit: str, reason: str, **more: Any
+) -> Row:
+    """Return a row that says why it has no number."""
+    nothing = (None, None, None, None)
+    return Row(dimensions, *nothing, n, alpha, INSUFFICIENT, unit, reason=reason, **more)
+
+
+def quality_of(estimate: Estimate) -> str:
+    """Return how far *estimate* can be relied on: its half-width beside its value."""
+    half_width = (estimate.ci_high - estimate.ci_low) / 2
+    relative = half_width / abs(estimate.value) if estimate.value else float("inf")
+    if relative <= _GOOD_RELATIVE_ERROR:
+        return GOOD
+    return FAIR if relative <= _FAIR_RELATIVE_ERROR else POOR
+
+
+def flat(row: Row) -> dict[str, Any]:
+    """Return *row* as one flat record: a column a dimension, then those of the number."""
+    columns = {name: value for name, value in vars(row).items() if name != "dimensions"}
+    return {**row.dimensions, **columns}
+
+
+def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:
+    """Return the dimensions of an item within a slice."""
+    return {**dimensions, ITEM: item}
+
+
+def units_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the units of *rows*, in order: numbers of different units share no scale."""
+    return tuple(dict.fromkeys(row.unit for row in rows))

@@ -1,0 +1,40 @@
+"""What a verb is given: the merged reports of each slice, and what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from client_sdk.metric import Metric
+
+from .rows import RAW
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The reports of one metric that share the values of all dimensions that were asked for.
+
+    ``refusal`` says why there may be no number: too few reports, of this slice or of what would be
+    left of the others beside it.  A verb must give a row with this reason, and may not use the
+    tally in any other row but those of sums over all slices.
+    """
+
+    metric: Metric
+    dimensions: Mapping[str, str]  # in the order asked: "time" to a label, a dimension to a value
+    n: int  # reports
+    tally: Any  # int64, shape (metric.mechanism.tally_size,)
+    epochs: tuple[int, ...]  # whose reports are here, ascending
+    is_open: bool = False  # the last epoch is still running
+    late: int = 0  # of the n reports, those folded later than a day after their epoch
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of the slices: 1 - level, post-processing and the verb's own options."""
+
+    alpha: float
+    postprocess: str = RAW
+    options: Any = field(default=None)  # a frozen struct of the verb's own type
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # grouped by, in order

@@ -1,0 +1,65 @@
+"""What a verb is.  Pure.
+
+A verb is one file of ``verbs/``, whose name is that of the verb and which holds one ``VERB``.
+Nothing lists the verbs: ``names`` reads the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Final
+
+from msgspec import Struct
+
+from client_sdk.metric import Metric
+
+from . import verbs
+from .rows import RAW, Findings
+from .slices import Asked, Slice
+
+ESTIMATE: Final = "estimate"  # the verb of a request that names none
+
+
+class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of a verb that has none."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """How one kind of question is answered, and of which metrics it can be asked.
+
+    ``answer`` gets the slices in the order of metrics, then of dimensions; it raises QueryError
+    with the field of the request at fault, and InvalidTallyError.  ``refusal`` tells why it cannot
+    be asked of a metric, with a verb or a declaration that would work, or returns None.
+    """
+
+    answer: Callable[[Sequence[Slice], Asked], Findings]
+    refusal: Callable[[Metric], str | None]
+    options: type[Struct] = NoOptions
+    postprocess: tuple[str, ...] = (RAW,)
+    most_metrics: int = 1
+    needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the verbs, in the order of the alphabet."""
+    return tuple(sorted(module.name for module in iter_modules(verbs.__path__)))
+
+
+@cache
+def load(name: str) -> Verb:
+    """Return the verb *name*.  Raises LookupError: there is none."""
+    if name not in names():
+        raise LookupError(name)
+    verb: Verb = import_module(f"{verbs.__name__}.{name}").VERB
+    return verb
+
+
+def summary(name: str) -> str:
+    """Return what the verb *name* answers, in one line."""
+    return (import_module(f"{verbs.__name__}.{name}").__doc__ or "").partition("\n")[0]

@@ -1,0 +1,113 @@
+"""How far each value of a public dimension, such as an app version, has spread over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct
+
+from ...errors import QueryError
+from ...estimate import Estimate
+from ..measure import estimates_of, items_of, refusal, unit_of
+from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
+from ..series import TIME, others
+from ..slices import Asked, Slice
+from ..verb import Verb
+
+EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
+_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which dimension, if several were asked for; the item whose share is wanted in each value.
+
+    Without an item, rows are the shares of reports, which no noise was added to.
+    """
+
+    dimension: _Name | None = None
+    item: _Name | None = None
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row a value and stretch of time: its share of the reports of that stretch.
+
+    A dimension is sent in the clear, so the share is exact, and its interval is a point.  With an
+    item, the row is the share of the item among the reports of the value, pointwise.
+
+    Raises: QueryError: ``dimensions``, ``options.dimension`` or ``options.item``.
+    """
+    if not slices:
+        return Findings(())
+    options: Options = asked.options
+    name = _dimension(slices[0], options.dimension)
+    if options.item is not None:
+        (item,) = items_of(slices[0].metric, options.item, 1)
+        return Findings(tuple(_estimated(one, item, asked.alpha) for one in slices))
+    totals = _totals(slices, name)
+    return Findings(
+        tuple(_counted(parts, totals, name, asked.alpha) for parts in alike(slices)),
+        facts={"exact": True},
+    )
+
+
+def alike(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
+    """Yield the slices of the same dimensions: one for each definition of a metric."""
+    found: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    for one in slices:
+        found.setdefault(tuple(one.dimensions.items()), []).append(one)
+    yield from map(tuple, found.values())
+
+
+def refused(parts: Sequence[Slice]) -> str | None:
+    """Return why there may be no number of slices of the same dimensions, if no one has one."""
+    reasons = [one.refusal for one in parts]
+    return None if None in reasons else reasons[0]
+
+
+def _dimension(one: Slice, wanted: str | None) -> str:
+    """Return the dimension whose values spread.  Raises QueryError."""
+    names = tuple(name for name in one.dimensions if name != TIME)
+    if not names:
+        raise QueryError("dimensions: must hold the dimension whose values spread")
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted not in names:
+        known = ", ".join(names)
+        raise QueryError(f"options.dimension: must be one of the dimensions asked: {known}")
+    return wanted
+
+
+def _totals(slices: Sequence[Slice], name: str) -> Mapping[tuple[str, ...], int]:
+    """Return the reports by the values of all dimensions but *name*."""
+    totals: dict[tuple[str, ...], int] = {}
+    for one in slices:
+        group = tuple(others(one, name).values())
+        totals[group] = totals.get(group, 0) + one.n
+    return totals
+
+
+def _counted(
+    parts: Sequence[Slice], totals: Mapping[tuple[str, ...], int], name: str, alpha: float
+) -> Row:
+    """Return the share of reports of slices of the same dimensions."""
+    one, n = parts[0], sum(part.n for part in parts)
+    is_open = any(part.is_open for part in parts)
+    reason = refused(parts)
+    if reason is not None:
+        return empty_row(one.dimensions, n, alpha, SHARE, reason, is_open=is_open)
+    share = n / totals[tuple(others(one, name).values())]
+    point = Estimate(share, 0.0, share, share)
+    more = {"simultaneous": True, "is_open": is_open, "note": EXACT}
+    return row_of(one.dimensions, point, n, alpha, SHARE, **more)
+
+
+def _estimated(one: Slice, item: str, alpha: float) -> Row:
+    name, unit = with_item(one.dimensions, item), unit_of(one.metric)
+    if one.refusal is not None:
+        return empty_row(name, one.n, alpha, unit, one.refusal, is_open=one.is_open)
+    found = estimates_of(one, alpha)[item]
+    return row_of(name, found, one.n, alpha, unit, is_open=one.is_open)
+
+
+VERB = Verb(answer, refusal, Options, needs_time=True)

@@ -1,0 +1,63 @@
+"""The share of the devices up to each of several numbers: a cumulative distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from client_sdk.domains import NumberDomain
+
+from ..curves import Curve, refusal
+from ..postprocess import OF_CURVES, processed
+from ..rows import Findings, Row
+from ..slices import Asked, Slice
+from ..tables import named, refused_rows, rows_of
+from ..verb import Verb
+from .histogram import edges_of
+
+STEPS: Final = 40  # between the ends of the range, where no points are named
+
+Point = Annotated[float, Meta(ge=-1e300, le=1e300)]
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """Up to which numbers, in the unit of the metric, and whether intervals are to hold at once."""
+
+    points: Annotated[tuple[Point, ...], Meta(max_length=1_000)] = ()
+    simultaneous: bool = False
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row a point of each slice, in rising order; the item is the number.
+
+    A point is counted in, and so is the range: what lay beyond an end was counted as that end.
+    """
+    comparisons = sum(len(points_of(one, asked.options)) for one in slices)
+    alpha = asked.alpha / comparisons if asked.options.simultaneous else asked.alpha
+    return Findings(tuple(row for one in slices for row in _rows(one, asked, alpha)))
+
+
+def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
+    points = points_of(one, asked.options)
+    names = named([f"{float(point):.12g}" for point in points])
+    simultaneous = asked.options.simultaneous
+    if one.refusal is not None:
+        return refused_rows(one, names, asked.alpha, simultaneous=simultaneous)
+    found = Curve.of(one.metric, one.tally, one.n).up_to(points, alpha)
+    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous)
+    return processed(rows, asked.postprocess)
+
+
+def points_of(one: Slice, options: Options) -> list[Fraction]:
+    """Return the points that are asked for; without any, as many as STEPS between both ends."""
+    domain = one.metric.domain
+    assert isinstance(domain, NumberDomain)  # noqa: S101 - see refusal
+    if options.points:
+        return sorted({Fraction(repr(point)) for point in options.points})
+    return edges_of(domain, STEPS)
+
+
+VERB = Verb(answer, refusal, Options, OF_CURVES)

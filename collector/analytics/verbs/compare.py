@@ -1,0 +1,91 @@
+"""The difference between segments or stretches of time, and whether noise alone could make it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct
+
+from ...errors import QueryError
+from ..comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
+from ..measure import DRAWN, Population, items_of, refusal, unit_of
+from ..pairs import Pair, pairs_of
+from ..rows import Findings, Row, empty_row, with_item
+from ..series import TIME
+from ..slices import Asked, Slice
+from ..verb import Verb
+
+MOST_FACTS: Final = 1_000  # comparisons whose two numbers are told
+_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """Along which dimension, against which of its values, one item or all, and for whom it holds.
+
+    ``by`` may be left out where one dimension was asked for.  ``against`` is, of time, "previous"
+    or "first"; of another dimension one of its values, or if left out all others together.
+    """
+
+    by: _Name | None = None
+    against: _Name | None = None
+    item: _Name | None = None
+    population: Population = DRAWN
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row an item of each pair: the number of the first less that of the second.
+
+    Intervals hold together over all comparisons; p-values are corrected for them.
+
+    Raises: QueryError: ``options.by``, ``options.against`` or ``options.item``.
+    """
+    if not slices:
+        return Findings((), facts={"comparisons": 0, "sides": []})
+    options: Options = asked.options
+    items = items_of(slices[0].metric, options.item, MOST_ITEMS)
+    by = _dimension(slices[0], options.by)
+    pairs = pairs_of(slices, by, options.against)
+    found = compared(pairs, items, options.population, asked.alpha, in_time=by == TIME)
+    rows = iter([difference_row(one, asked.alpha) for one in found])
+    facts = {
+        "comparisons": len(found),
+        "population": options.population,
+        "sides": [sides(one) for one in found[:MOST_FACTS]],
+    }
+    return Findings(
+        tuple(
+            _refused(pair, item, asked.alpha) if pair.refusal else next(rows)
+            for pair in pairs
+            for item in items
+        ),
+        () if pairs else ("there is nothing to compare: only one group has reports",),
+        facts,
+    )
+
+
+def _dimension(one: Slice, wanted: str | None) -> str:
+    """Return the dimension to compare along.  Raises QueryError."""
+    names = tuple(one.dimensions)
+    if not names:
+        rule = "must hold what to compare along, such as time:period for the period before"
+        raise QueryError(f"dimensions: {rule}")
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted not in names:
+        raise QueryError(f"options.by: must be one of the dimensions asked: {', '.join(names)}")
+    return wanted
+
+
+def _refused(pair: Pair, item: str, alpha: float) -> Row:
+    return empty_row(
+        with_item(pair.dimensions, item),
+        pair.first.n,
+        alpha,
+        unit_of(pair.first.metric),
+        pair.refusal or "",
+        is_open=is_open(pair),
+    )
+
+
+VERB = Verb(answer, refusal, Options)

@@ -1,0 +1,89 @@
+"""The share of the devices behind each item, be it a value, a member of a set or a held key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from client_sdk.domains import ItemDomain, KeyValueDomain
+from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.metric import Metric
+
+from ...errors import QueryError
+from ...estimate import Estimate, key_shares, shares
+from ..postprocess import OF_PARTS, OF_SEVERAL, processed
+from ..repeats import widened
+from ..rows import Findings
+from ..slices import Asked, Slice
+from ..sums import Shares
+from ..tables import named, refused_rows, rows_of
+from ..verb import Verb
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with one row an item of each slice.  Intervals are pointwise: nothing is picked.
+
+    Facts tell, for single items, what is left of 1 in each slice: nothing but noise, or devices
+    that report what no item stands for.
+
+    Raises: QueryError: ``postprocess`` makes one whole of what is none.
+    """
+    rows, unallocated = [], []
+    for one in slices:
+        _require_parts(one.metric, asked.postprocess)
+        names = named(labels_of(one.metric))
+        if one.refusal is not None:
+            rows += refused_rows(one, names, asked.alpha)
+            continue
+        found = rows_of(one, names, shares_of(one, asked.alpha), asked.alpha)
+        rows += processed(found, asked.postprocess)
+        if is_whole(one.metric):
+            unallocated.append({"dimensions": dict(one.dimensions), **_rest(one, asked.alpha)})
+    return Findings(tuple(rows), facts={"unallocated": unallocated} if unallocated else {})
+
+
+def _rest(one: Slice, alpha: float) -> dict[str, Any]:
+    """Return 1 less the sum of all shares, with its interval."""
+    found = Shares.of_slice(one)
+    (whole,) = found.groups(np.ones((1, found.values.size), dtype=bool), alpha)
+    return {"value": 1 - whole.value, "ci_low": 1 - whole.ci_high, "ci_high": 1 - whole.ci_low}
+
+
+def _require_parts(metric: Metric, postprocess: str) -> None:
+    if postprocess in OF_SEVERAL or is_whole(metric):
+        return
+    known = ", ".join(OF_SEVERAL)
+    rule = "a device may hold several items of this metric, so shares do not sum to 1"
+    raise QueryError(f"postprocess: must be one of {known}: {rule}")
+
+
+def is_whole(metric: Metric) -> bool:
+    """Return whether the shares of the items are parts of one whole."""
+    return isinstance(metric.domain, ItemDomain) and not metric.domain.several
+
+
+def labels_of(metric: Metric) -> tuple[str, ...]:
+    """Return the items of *metric* in order."""
+    domain = metric.domain
+    assert isinstance(domain, ItemDomain | KeyValueDomain)  # noqa: S101 - see refusal
+    return domain.keys.labels if isinstance(domain, KeyValueDomain) else domain.labels
+
+
+def shares_of(one: Slice, alpha: float) -> list[Estimate]:
+    """Return the share of each item of a slice with n > 0.  Raises InvalidTallyError."""
+    mechanism = one.metric.mechanism
+    if isinstance(mechanism, KeyValueMechanism):
+        return key_shares(mechanism, one.tally, one.n, alpha)
+    return widened(one, shares(mechanism, one.tally, one.n, alpha))
+
+
+def refusal(metric: Metric) -> str | None:
+    """Answer metrics with items."""
+    if isinstance(metric.domain, ItemDomain | KeyValueDomain):
+        return None
+    return "has numbers, no items; ask for histogram, quantile or mean"
+
+
+VERB = Verb(answer, refusal, postprocess=OF_PARTS)

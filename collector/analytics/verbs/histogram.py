@@ -1,0 +1,70 @@
+"""How numbers are spread: the share of the devices in each of equally wide buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from client_sdk.domains import NumberDomain
+
+from ..curves import Curve, refusal
+from ..postprocess import OF_PARTS, processed
+from ..rows import Findings, Row
+from ..slices import Asked, Slice
+from ..tables import named, refused_rows, rows_of
+from ..verb import Verb
+
+BUCKETS: Final = 20
+DASH: Final = "–"  # between the ends of a bucket, which may have a minus sign
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """At most how many buckets, and whether their intervals are to hold at once."""
+
+    buckets: Annotated[int, Meta(ge=1, le=256)] = BUCKETS
+    simultaneous: bool = False
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row a bucket of each slice.  The item has both ends, such as "10-20".
+
+    A bucket holds its upper end; the first one holds its lower end, too.  Shares add up to 1.
+    Intervals are widened by what a bucket of a population that is not too rough can be missed by.
+    """
+    comparisons = sum(len(_edges(one, asked)) - 1 for one in slices)
+    alpha = asked.alpha / comparisons if asked.options.simultaneous else asked.alpha
+    rows = tuple(row for one in slices for row in _rows(one, asked, alpha))
+    edges = [float(edge) for edge in _edges(slices[0], asked)] if slices else []
+    return Findings(rows, facts={"edges": edges})
+
+
+def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
+    ends = list(pairwise(_edges(one, asked)))
+    names = named([f"{float(low):.12g}{DASH}{float(high):.12g}" for low, high in ends])
+    simultaneous = asked.options.simultaneous
+    if one.refusal is not None:
+        return refused_rows(one, names, asked.alpha, simultaneous=simultaneous)
+    buckets = [(None if i == 0 else low, high) for i, (low, high) in enumerate(ends)]
+    found = Curve.of(one.metric, one.tally, one.n).between(buckets, alpha)
+    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous)
+    return processed(rows, asked.postprocess)
+
+
+def _edges(one: Slice, asked: Asked) -> list[Fraction]:
+    domain = one.metric.domain
+    assert isinstance(domain, NumberDomain)  # noqa: S101 - see refusal
+    return edges_of(domain, asked.options.buckets)
+
+
+def edges_of(domain: NumberDomain, parts: int) -> list[Fraction]:
+    """Return the ends of *parts* equal parts of the range, or of as many as have a grid step."""
+    count = min(parts, domain.size - 1)
+    width = (domain.maximum - domain.minimum) / count
+    return [domain.minimum + i * width for i in range(count + 1)]
+
+
+VERB = Verb(answer, refusal, Options, OF_PARTS)

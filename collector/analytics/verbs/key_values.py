@@ -1,0 +1,54 @@
+"""The share of the devices that hold each key, and the mean of the numbers of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from client_sdk.domains import MEAN_OF, KeyValueDomain
+from client_sdk.metric import Metric
+
+from ...errors import QueryError
+from ..rows import Findings
+from ..slices import Asked, Slice
+from ..verb import Verb
+from . import estimate
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys that are wanted; all of them where none are named."""
+
+    keys: list[str] = msgspec.field(default_factory=list)
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with two rows a key of each slice: its share, and its mean in the unit of the numbers.
+
+    A mean is that of the holders, by Fieller's interval; a key that perhaps nobody holds has none.
+    Intervals are pointwise.
+
+    Raises: QueryError: ``options.keys``: no key of the metric.
+    """
+    for one in slices:
+        domain = one.metric.domain
+        assert isinstance(domain, KeyValueDomain)  # noqa: S101 - see refusal
+        for place, key in enumerate(asked.options.keys):
+            if key not in domain.keys.labels:
+                rule = f"must be one of the {domain.size} keys of {one.metric.name}"
+                raise QueryError(f"options.keys.{place}: {rule}")
+    found = estimate.answer(slices, asked)
+    if not asked.options.keys:
+        return found
+    wanted = {name for key in asked.options.keys for name in (key, MEAN_OF + key)}
+    return Findings(tuple(row for row in found.rows if row.item in wanted))
+
+
+def refusal(metric: Metric) -> str | None:
+    """Answer metrics of keys with numbers."""
+    if isinstance(metric.domain, KeyValueDomain):
+        return None
+    return 'has no keys; declare type = "key_value", or ask for frequency or mean'
+
+
+VERB = Verb(answer, refusal, Options)

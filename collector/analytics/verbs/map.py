@@ -1,0 +1,103 @@
+"""The share of the devices in each cell of a map, or in larger areas made of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from client_sdk.metric import Metric
+from client_sdk.structured_domains import GridDomain
+
+from ..base_cut import base_cut
+from ..postprocess import OF_PARTS, processed
+from ..rows import Findings, Row
+from ..slices import Asked, Slice
+from ..sums import Shares
+from ..tables import named, refused_rows, rows_of
+from ..verb import Verb
+
+NOISE: Final = "noise alone may be the reason"
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many rows and columns of cells make one area."""
+
+    coarsen: Annotated[int, Meta(ge=1, le=4_096)] = 1
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row an area of each slice: rows from the south, columns from the west.
+
+    Items are "row,column", and facts tell the west, south, east and north end of each.  A map is
+    searched by eye for where much is, so all intervals hold at once, and areas that noise alone may
+    have filled are marked.
+    """
+    areas = [areas_of(one, asked.options.coarsen) for one in slices]
+    comparisons = sum(map(len, areas))
+    rows: list[Row] = []
+    for one, cells in zip(slices, areas, strict=True):
+        rows += _rows(one, cells, asked, asked.alpha / comparisons)
+    facts = _facts(slices[0], areas[0]) if slices else {}
+    return Findings(tuple(rows), facts=facts)
+
+
+def _rows(
+    one: Slice, cells: dict[tuple[int, int], list[int]], asked: Asked, level: float
+) -> Sequence[Row]:
+    names = named([_item(area) for area in cells])
+    if one.refusal is not None:
+        return refused_rows(one, names, asked.alpha, simultaneous=True)
+    members = np.zeros((len(cells), one.metric.domain.size), dtype=bool)
+    for row, items in zip(members, cells.values(), strict=True):
+        row[items] = True
+    found = Shares.of_slice(one)
+    estimates = found.groups(members, level)
+    kept = base_cut([e.value for e in estimates], [e.std_error for e in estimates]) > 0
+    rows = []
+    for name, estimate, is_kept in zip(names, estimates, kept.tolist(), strict=True):
+        notes = [None if is_kept else NOISE, found.note if asked.options.coarsen > 1 else None]
+        note = "; ".join(filter(None, notes)) or None
+        rows += rows_of(one, [name], [estimate], asked.alpha, simultaneous=True, note=note)
+    return processed(rows, asked.postprocess)
+
+
+def areas_of(one: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:
+    """Return the items of each area by its row and column."""
+    domain, areas = _domain(one), dict[tuple[int, int], list[int]]()
+    for item in range(domain.size):
+        row, column = domain.place(item)
+        areas.setdefault((row // coarsen, column // coarsen), []).append(item)
+    return areas
+
+
+def _facts(one: Slice, cells: dict[tuple[int, int], list[int]]) -> dict[str, Any]:
+    domain = _domain(one)
+    ends = {}
+    for area, items in cells.items():
+        west, south, *_ = domain.corners(items[0])
+        *_, east, north = domain.corners(items[-1])
+        ends[_item(area)] = [float(end) for end in (west, south, east, north)]
+    return {"cells": ends, "box": [float(end) for end in domain.box]}
+
+
+def _item(area: tuple[int, int]) -> str:
+    return f"{area[0]},{area[1]}"
+
+
+def _domain(one: Slice) -> GridDomain:
+    domain = one.metric.domain
+    assert isinstance(domain, GridDomain)  # noqa: S101 - see refusal
+    return domain
+
+
+def refusal(metric: Metric) -> str | None:
+    """Answer metrics of places."""
+    if isinstance(metric.domain, GridDomain):
+        return None
+    return 'has no places; declare type = "location", or ask for frequency, mean or histogram'
+
+
+VERB = Verb(answer, refusal, Options, OF_PARTS)

@@ -1,0 +1,81 @@
+"""Quantiles of numbers: below which number a given part of the devices lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from ...errors import QueryError
+from ..answer import MONOTONE
+from ..curves import refusal
+from ..distribution import in_unit
+from ..quantiles import quantiles
+from ..rows import Findings, Row
+from ..slices import Asked, Slice
+from ..tables import named, refused_rows, rows_of
+from ..verb import Verb
+from .mean import unit_of
+
+Level = Annotated[float, Meta(gt=0, lt=1)]
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which quantiles, and whether their intervals are to hold at once."""
+
+    levels: Annotated[tuple[Level, ...], Meta(min_length=1, max_length=100)] = (
+        0.5,
+        0.9,
+        0.95,
+        0.99,
+    )
+    simultaneous: bool = False
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row a level of each slice, "p50" for 0.5, in the order asked for.
+
+    The intervals allow for the noise and for what the estimate can miss of a population that is not
+    too rough; they need not be symmetric.
+
+    Raises: QueryError: ``options.levels``: a level is given twice.
+    """
+    options: Options = asked.options
+    if len(set(options.levels)) < len(options.levels):
+        raise QueryError("options.levels: must be different")
+    comparisons = len(slices) * len(options.levels) if options.simultaneous else 1
+    return Findings(
+        tuple(row for one in slices for row in _rows(one, asked, asked.alpha / comparisons))
+    )
+
+
+def _rows(one: Slice, asked: Asked, alpha: float) -> list[Row]:
+    levels: tuple[float, ...] = asked.options.levels
+    names, unit = named([name_of(level) for level in levels]), unit_of(one.metric)
+    simultaneous = asked.options.simultaneous
+    if one.refusal is not None:
+        return refused_rows(one, names, asked.alpha, unit, simultaneous=simultaneous)
+    domain: Any = one.metric.domain
+    mechanism: Any = one.metric.mechanism
+    rising = sorted(levels)
+    found = dict(zip(rising, quantiles(mechanism, one.tally, one.n, rising, alpha), strict=True))
+    estimates = [in_unit(found[level], domain) for level in levels]
+    return rows_of(
+        one,
+        names,
+        estimates,
+        asked.alpha,
+        unit,
+        postprocess=MONOTONE,
+        simultaneous=simultaneous,
+    )
+
+
+def name_of(level: float) -> str:
+    """Return what the quantile of *level* is called: "p99.9" for 0.999."""
+    return f"p{(Decimal(repr(level)) * 100).normalize():f}"
+
+
+VERB = Verb(answer, refusal, Options)

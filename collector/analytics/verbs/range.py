@@ -1,0 +1,125 @@
+"""The share of the devices between two numbers, or between two items in their declared order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Annotated, Any, Final
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from client_sdk.domains import ItemDomain, NumberDomain
+from client_sdk.metric import Metric
+from client_sdk.structured_domains import GridDomain, PairDomain, RetentionDomain
+
+from ...errors import QueryError
+from ...estimate import Estimate
+from .. import curves
+from ..curves import Curve
+from ..rows import Findings, Row
+from ..slices import Asked, Slice
+from ..sums import Shares
+from ..tables import named, refused_rows, rows_of
+from ..verb import Verb
+
+CONSISTENT: Final = "all ranges are read off one linear estimate: those that adjoin add up exactly"
+End = Annotated[float, Meta(ge=-1e300, le=1e300)] | Annotated[str, Meta(max_length=100)] | None
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """From ``low`` to ``high``, both counted in, or several ``ranges``; null: no such end."""
+
+    low: End = None
+    high: End = None
+    ranges: Annotated[tuple[tuple[End, End], ...], Meta(max_length=1_000)] = ()
+    simultaneous: bool = False
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row a range of each slice.
+
+    Raises: QueryError: ``options``: ends of another type, reversed, or unknown items.
+    """
+    options: Options = asked.options
+    wanted = list(options.ranges) or [(options.low, options.high)]
+    rows: list[Row] = []
+    for one in slices:
+        names = named([_name(low, high) for low, high in wanted])
+        places = [_place(i, low, high, one.metric) for i, (low, high) in enumerate(wanted)]
+        if one.refusal is not None:
+            rows += refused_rows(one, names, asked.alpha, simultaneous=options.simultaneous)
+            continue
+        comparisons = len(slices) * len(wanted) if options.simultaneous else 1
+        found, note = _estimates(one, places, asked.alpha / comparisons)
+        rows += rows_of(
+            one, names, found, asked.alpha, simultaneous=options.simultaneous, note=note
+        )
+    return Findings(tuple(rows), facts={"ranges": CONSISTENT})
+
+
+def _estimates(
+    one: Slice, places: Sequence[Any], alpha: float
+) -> tuple[list[Estimate], str | None]:
+    if isinstance(one.metric.domain, NumberDomain):
+        return Curve.of(one.metric, one.tally, one.n).between(places, alpha), None
+    members = np.zeros((len(places), one.metric.domain.size), dtype=bool)
+    for row, (first, last) in zip(members, places, strict=True):
+        row[first : last + 1] = True
+    found = Shares.of_slice(one)
+    return found.groups(members, alpha), found.note
+
+
+def _place(index: int, low: End, high: End, metric: Metric) -> Any:
+    """Return the first and the last item, or numbers: the one before the first, and the last."""
+    domain, field = metric.domain, f"options.ranges.{index}"
+    if isinstance(domain, NumberDomain):
+        first = None if low is None else _number(low, field)
+        last = domain.maximum if high is None else _number(high, field)
+        if first is not None:
+            if first > last:
+                raise QueryError(f"{field}: must not begin above its end")
+            step = domain.step  # "above the grid point before" takes the first in
+            first = domain.minimum + (ceil((first - domain.minimum) / step) - 1) * step
+        return first, last
+    assert isinstance(domain, ItemDomain)  # noqa: S101 - see refusal
+    ends = list(_items(domain, low, high, field))
+    if ends[0] > ends[1]:
+        raise QueryError(f"{field}: must not begin behind its end, in the declared order")
+    return tuple(ends)
+
+
+def _number(end: float | str, field: str) -> Fraction:
+    if isinstance(end, str):
+        raise QueryError(f"{field}: must have numbers for ends")
+    return Fraction(repr(end))
+
+
+def _items(domain: ItemDomain, low: End, high: End, field: str) -> Iterator[int]:
+    for end, otherwise in ((low, 0), (high, domain.size - 1)):
+        if end is not None and end not in domain.labels:
+            raise QueryError(f"{field}: must have items of the metric for ends")
+        yield otherwise if end is None else domain.labels.index(str(end))
+
+
+def _name(low: End, high: End) -> str:
+    ends = [
+        end if isinstance(end, str) else f"{end:.12g}" for end in (low, high) if end is not None
+    ]
+    if len(ends) == 2:
+        return " to ".join(ends)
+    return "all" if not ends else f"from {ends[0]}" if high is None else f"up to {ends[0]}"
+
+
+def refusal(metric: Metric) -> str | None:
+    """Answer metrics of numbers whose distribution is told, and of items, one a device."""
+    domain = metric.domain
+    if isinstance(domain, PairDomain | GridDomain | RetentionDomain):
+        return "has items without an order; ask for crosstab, map or retention"
+    if isinstance(domain, ItemDomain):
+        return "has sets, whose shares do not add up; ask for frequency" if domain.several else None
+    return curves.refusal(metric)
+
+
+VERB = Verb(answer, refusal, Options)

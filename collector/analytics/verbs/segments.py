@@ -1,0 +1,104 @@
+"""One number in every segment, and how it stands out from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from ..measure import estimates_of, items_of, merged, refusal, unit_of
+from ..multiplicity import each_of
+from ..pooling import POOLED, pooled
+from ..rows import RAW, Findings, Row, empty_row, row_of, with_item
+from ..series import TIME
+from ..slices import Asked, Slice
+from ..verb import Verb
+
+OTHER: Final = "(other)"  # the value of each dimension of segments that are told together
+_TOGETHER: Final = "all segments that have too few reports of their own, together"
+_BIASED: Final = "drawn towards the mean of all segments; the interval is of the raw number"
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """The item whose share is wanted; none is needed of a boolean or a number."""
+
+    item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row a segment; intervals hold together over all, as they are to be compared.
+
+    Segments with too few reports have a reason, and one row together where that is enough.  With
+    postprocess "pooled" each number is drawn towards the mean of its stretch of time.
+
+    Raises: QueryError: ``options.item``.
+    """
+    if not slices:
+        return Findings(())
+    (item,) = items_of(slices[0].metric, asked.options.item, 1)
+    groups: dict[str, list[Slice]] = {}
+    for one in slices:
+        groups.setdefault(one.dimensions.get(TIME, ""), []).append(one)
+    complete = [with_others(group) for group in groups.values()]
+    shown = sum(one.refusal is None for group in complete for one in group)
+    level = each_of(asked.alpha, shown)
+    rows: list[Row] = []
+    facts = []
+    for group in complete:
+        found = [_row(one, item, level, asked.alpha) for one in group]
+        if asked.postprocess == POOLED:
+            found, fact = _pool(found)
+            facts += [{"time": group[0].dimensions.get(TIME), **fact}] if fact else []
+        rows += found
+    return Findings(tuple(rows), facts={"segments": shown, "pooling": facts})
+
+
+def with_others(group: Sequence[Slice]) -> list[Slice]:
+    """Return *group* and, after it, those refused as one slice, if they are enough together.
+
+    It tells no more than a filter on these segments would.  Where none beside it is shown, what was
+    refused may have been the whole; of one alone it would be what was refused.
+    """
+    few = [one for one in group if one.refusal is not None]
+    least = group[0].metric.min_reports
+    if len(few) < 2 or len(few) == len(group) or sum(one.n for one in few) < least:
+        return list(group)
+    names = {name: value if name == TIME else OTHER for name, value in few[0].dimensions.items()}
+    return [*group, replace(merged(few, names), refusal=None)]
+
+
+def _row(one: Slice, item: str, level: float, alpha: float) -> Row:
+    name, unit = with_item(one.dimensions, item), unit_of(one.metric)
+    if one.refusal is not None:
+        return empty_row(name, one.n, alpha, unit, one.refusal, is_open=one.is_open)
+    note = _TOGETHER if OTHER in one.dimensions.values() else None
+    more: dict[str, Any] = {"simultaneous": True, "is_open": one.is_open, "note": note}
+    return row_of(name, estimates_of(one, level)[item], one.n, alpha, unit, **more)
+
+
+def _pool(rows: Sequence[Row]) -> tuple[list[Row], dict[str, Any] | None]:
+    """Return *rows* with their numbers drawn together, and what is known of all of them."""
+    known = {i: row for i, row in enumerate(rows) if row.value is not None and row.std_error}
+    found = pooled(
+        [row.value or 0.0 for row in known.values()],
+        [(row.std_error or 0.0) ** 2 for row in known.values()],
+    )
+    if found is None:
+        return list(rows), None
+    moved = dict(zip(known, found.values, strict=True))
+    result = [
+        replace(row, value=moved[i], raw=row.value, postprocess=POOLED, note=_noted(row))
+        if i in moved
+        else row
+        for i, row in enumerate(rows)
+    ]
+    return result, {"mean": found.mean, "between": found.between**0.5, "segments": len(known)}
+
+
+def _noted(row: Row) -> str:
+    return "; ".join(filter(None, (row.note, _BIASED)))
+
+
+VERB = Verb(answer, refusal, Options, postprocess=(RAW, POOLED))

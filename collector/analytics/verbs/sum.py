@@ -1,0 +1,35 @@
+"""The sum of the numbers over all reports: the mean times their number, which is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...estimate import Estimate
+from ..rows import Findings, Row
+from ..slices import Asked, Slice
+from ..tables import refused_rows, rows_of
+from ..verb import Verb
+from .mean import mean_of, refusal, unit_of
+
+OF_REPORTS: Final = "the sum over the devices that reported, not over all there are"
+OF_EPOCHS: Final = "the sum over the reports, of which a device may have sent one in each of {}"
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with one row a slice."""
+    return Findings(tuple(row for one in slices for row in _rows(one, asked.alpha)))
+
+
+def _rows(one: Slice, alpha: float) -> list[Row]:
+    epochs = len(one.epochs)
+    note = OF_REPORTS if epochs < 2 else OF_EPOCHS.format(f"{epochs} epochs")
+    if one.refusal is not None:
+        return refused_rows(one, [{}], alpha, unit_of(one.metric))
+    found = mean_of(one, alpha)
+    ends = (found.value, found.std_error, found.ci_low, found.ci_high)
+    whole = Estimate(*(one.n * end for end in ends))
+    return rows_of(one, [{}], [whole], alpha, unit_of(one.metric), note=note)
+
+
+VERB = Verb(answer, refusal)

@@ -1,0 +1,93 @@
+"""The items with the largest shares, or the smallest, and between which ranks each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from ...estimate import Estimate
+from ..rows import Findings, Row
+from ..slices import Asked, Slice
+from ..tables import named, refused_rows, rows_of
+from ..verb import Verb
+from .frequency import labels_of, refusal, shares_of
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many items of each slice, and from which end."""
+
+    k: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    order: Literal["most", "least"] = "most"
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with the first k items of each slice, by their unbiased shares.
+
+    The k are picked from all items, so the intervals hold at once, with 1 - alpha, for all items of
+    all slices, whether shown or not.  An item is between two ranks: it ranks behind those whose
+    interval lies wholly on the other side of its own, and behind no others for sure.
+    """
+    rows: list[Row] = []
+    facts: list[dict[str, Any]] = []
+    comparisons = sum(len(labels_of(one.metric)) for one in slices if one.refusal is None)
+    for one in slices:
+        if one.refusal is not None:
+            # Which items are first is not told, so the rows are the first as they are declared.
+            names = named(labels_of(one.metric)[: asked.options.k])
+            rows += refused_rows(one, names, asked.alpha, simultaneous=True)
+            continue
+        found = shares_of(one, asked.alpha / comparisons)  # Bonferroni: under any dependence
+        picked, fact = _picked(one, found, asked)
+        rows += picked
+        facts.append({"dimensions": dict(one.dimensions), **fact})
+    return Findings(tuple(rows), facts={"slices": facts})
+
+
+def _picked(
+    one: Slice, found: Sequence[Estimate], asked: Asked
+) -> tuple[list[Row], dict[str, Any]]:
+    """Return the rows of the first items, and what is known of all."""
+    labels, options = labels_of(one.metric), asked.options
+    low, high = (np.array([getattr(item, end) for item in found]) for end in ("ci_low", "ci_high"))
+    sign = -1 if options.order == "most" else 1
+    order = np.argsort([sign * item.value for item in found], kind="stable")[: options.k]
+    best, worst = ranks(low, high, options.order)
+    unsure = low <= 0
+    rows = []
+    for place in order.tolist():
+        note = f"rank {best[place]}" + (f" to {worst[place]}" if worst[place] > best[place] else "")
+        note += " of " + str(len(labels))
+        if unsure[place]:
+            note += "; not distinguishable from zero"
+        names = named([labels[place]])
+        rows += rows_of(one, names, [found[place]], asked.alpha, simultaneous=True, note=note)
+    fact = {
+        "items": len(labels),
+        "not_distinguishable_from_zero": int(unsure.sum()),
+        "ranks": {labels[i]: [int(best[i]), int(worst[i])] for i in order.tolist()},
+        "sure": _sure(best, worst, order.size),
+    }
+    return rows, fact
+
+
+def ranks(low: Any, high: Any, order: str = "most") -> tuple[Any, Any]:
+    """Return the best and the worst rank, from 1, that each interval leaves open.
+
+    Args: low, high: limits that hold at once, shape (items,).
+    """
+    if order == "least":
+        low, high = -high, -low
+    ahead = low.size - np.searchsorted(np.sort(low), high, side="right")
+    behind = np.searchsorted(np.sort(high), low, side="left")
+    return 1 + ahead, low.size - behind
+
+
+def _sure(best: Any, worst: Any, k: int) -> int:
+    """Return how many items are among the first k for sure."""
+    return int((worst <= k).sum())
+
+
+VERB = Verb(answer, refusal, Options)

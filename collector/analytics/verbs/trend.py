@@ -1,0 +1,139 @@
+"""How a number runs over time, stretch by stretch, and whether it changed beyond noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from ..differences import NO_CHANGE, difference
+from ..measure import (
+    DRAWN,
+    Population,
+    estimates_of,
+    items_of,
+    merged,
+    refusal,
+    unit_of,
+)
+from ..multiplicity import each_of, holm
+from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
+from ..series import TIME, Scan, others, scans_of, series_of
+from ..slices import Asked, Slice
+from ..verb import Verb
+
+MOST_ITEMS: Final = 20  # lines that one picture can hold
+MOST_FACTS: Final = 100  # series whose change is told
+_HIDDEN: Final = "a stretch of this window has not enough reports; ask for longer ones"
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """One item, or all of at most MOST_ITEMS; how many stretches each row covers; whose change."""
+
+    item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    window: Annotated[int, Meta(ge=1, le=92)] = 1
+    population: Population = DRAWN
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row an item of each stretch, and with the change of each series in facts.
+
+    Rows of a window are of all reports of its stretches, under the label of the last; the first
+    rows are those of full windows.  Intervals are pointwise, those of windows that share stretches
+    too.  A stretch without reports is no stretch.  Changes are looked for in stretches, not in
+    windows, whose errors are not independent.
+
+    Raises: QueryError: ``options.item``.
+    """
+    if not slices:
+        return Findings((), facts={"series": 0, "changes": []})
+    options: Options = asked.options
+    items = items_of(slices[0].metric, options.item, MOST_ITEMS)
+    all_series = list(series_of(slices))
+    rows = [
+        row
+        for parts in all_series
+        for window in _windows(parts, options.window)
+        for row in _rows(window, items, asked.alpha)
+    ]
+    changes = _changes(all_series, items, asked)
+    warnings = [_sentence(change, slices[0]) for change in changes if change["detected"]]
+    if not rows:
+        warnings.append(f"there are fewer than {options.window} stretches of time with reports")
+    facts = {"series": len(changes), "population": options.population}
+    return Findings(tuple(rows), tuple(warnings), {**facts, "changes": changes[:MOST_FACTS]})
+
+
+def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
+    for end in range(length, len(parts) + 1):
+        yield parts[end - length : end]
+
+
+def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> Iterator[Row]:
+    whole = merged(window, window[-1].dimensions)
+    refused = next((one.refusal for one in window if one.refusal), None)
+    if refused and len(window) > 1:
+        refused = _HIDDEN  # a sum with it, less the others, would tell it
+    unit = unit_of(whole.metric)
+    found = {} if refused else estimates_of(whole, alpha)
+    for item in items:
+        name, is_open = with_item(whole.dimensions, item), whole.is_open
+        if refused:
+            yield empty_row(name, whole.n, alpha, unit, refused, is_open=is_open)
+        else:
+            yield row_of(name, found[item], whole.n, alpha, unit, is_open=is_open)
+
+
+def _changes(
+    all_series: Sequence[Sequence[Slice]], items: Sequence[str], asked: Asked
+) -> list[dict[str, Any]]:
+    """Return what is known of the change of each series with two numbers or more, surest first."""
+    scanned: list[tuple[Sequence[Slice], str, Scan]] = []
+    for series in all_series:
+        shown = [one for one in series if one.refusal is None]
+        if len(shown) > 1:
+            scans = scans_of(shown, items, asked.options.population)
+            scanned += [(shown, item, scan) for item, scan in scans.items()]
+    corrected = holm([scan.p_value for _, _, scan in scanned])
+    splits = sum(len(shown) - 1 for shown, _, _ in scanned)
+    level = each_of(asked.alpha, splits)
+    changes = [_change(*one, p, level, asked) for one, p in zip(scanned, corrected, strict=True)]
+    return sorted(changes, key=lambda change: change["p_value"])
+
+
+def _change(
+    shown: Sequence[Slice], item: str, scan: Scan, p: float, level: float, asked: Asked
+) -> dict[str, Any]:
+    """Return one change as facts; the interval holds at once over all splits of all series."""
+    found = difference(scan.after, scan.before, level)
+    detected = p <= asked.alpha
+    return {
+        "dimensions": with_item(others(shown[0], TIME), item),
+        "changed_at": shown[scan.place].dimensions[TIME],
+        "before": scan.before.value,
+        "after": scan.after.value,
+        "difference": found.value,
+        "ci_low": found.ci_low,
+        "ci_high": found.ci_high,
+        "p_value": p,
+        "p_value_constant": scan.constant_p,
+        "detected": detected,
+        "note": None if detected else NO_CHANGE,
+    }
+
+
+def _sentence(change: dict[str, Any], one: Slice) -> str:
+    unit = unit_of(one.metric)
+    scale, ending = (100, " %") if unit == SHARE else (1, f" {unit}")
+    before, after, low, high = (
+        f"{scale * change[name]:.4g}" for name in ("before", "after", "ci_low", "ci_high")
+    )
+    what = ", ".join(change["dimensions"].values())
+    return (
+        f"{one.metric.name}: {what} changed at {change['changed_at']} from {before} to "
+        f"{after}{ending} (difference {low} to {high}, p = {change['p_value']:.2g})"
+    )
+
+
+VERB = Verb(answer, refusal, Options, needs_time=True)

@@ -1,0 +1,91 @@
+"""Lines of a chart with a label on the left and the number in words on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..analytics.rows import Row
+from .axes import fitted_ticks
+from .frame import PAD, Face, text
+from .letters import one_line, width_of
+from .number import margin, number, numbers_of
+from .scale import Linear
+from .style import TEXT
+from .svg import Element
+
+_LABELS: Final = 0.34  # of the width at most
+_GAP: Final = 10  # user units between columns
+_INDENT: Final = 6  # user units, of words within the plot
+_BOLD: Final = 1.06  # how much wider bold digits are
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where labels end, the plot begins and ends, and values end, in user units."""
+
+    label: float
+    start: float
+    end: float
+    value: float
+    width: float
+    unit: str
+    signed: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Row],
+        labels: Sequence[str],
+        face: Face,
+        unit: str,
+        signed: bool = False,
+        least: float = 0.0,
+    ) -> Columns:
+        """Return the columns in which all *labels* and the numbers of *rows* have room.
+
+        Args: least: user units that the column of numbers has at least.
+        """
+        named = max([_BOLD * label_width(label) for label in labels] or [0.0])
+        values = [value_of(row, unit, signed) for row in rows]
+        widest = max([_BOLD * label_width(value) for value in values] or [0.0])
+        after = max([label_width(margin(row, unit)) for row in rows] or [0.0])
+        label = PAD + min(named, _LABELS * face.width)
+        value = face.width - PAD - (after + 5 if after else 0)
+        end = min(value - widest, face.width - PAD - least) - 2 * _GAP
+        return cls(label, label + _GAP, end, value, face.width, unit, signed)
+
+    def scale(self, low: float, high: float) -> tuple[tuple[float, ...], Linear]:
+        """Return ticks from at most *low* to at least *high*, and the scale between the ends."""
+        ticks = fitted_ticks(low, high, self.unit, self.end - self.start)
+        return ticks, Linear(ticks[0], ticks[-1], self.start, self.end)
+
+    def name(self, label: str, y: float, look: str = "label") -> Element:
+        """Return the label of a line."""
+        return text(label, self.label, y, look, "end", self.label - PAD)
+
+    def numbers(self, row: Row, y: float, look: str = "value") -> Iterator[Element]:
+        """Yield the number of *row* and what stands after it."""
+        yield text(value_of(row, self.unit, self.signed), self.value, y, look, "end")
+        after = margin(row, self.unit)
+        if after:
+            yield text(after, self.value + 5, y, "margin")
+
+    def words(self, said: str, y: float, brief: str = "") -> Element:
+        """Return words in place of a number, *brief* ones if there is no room for all."""
+        left = self.start + _INDENT
+        room = self.width - PAD - left
+        shown = brief if brief and label_width(said) > room else said
+        return text(shown, left, y, "reason", room=room)
+
+
+def label_width(label: str) -> float:
+    """Return how wide *label* is."""
+    return width_of(one_line(label), TEXT)
+
+
+def value_of(row: Row, unit: str, signed: bool = False) -> str:
+    """Return the number of *row* with its unit, "" if it has none."""
+    found = numbers_of(row)
+    return number(found.value, unit, found.half_width, signed) if found else ""

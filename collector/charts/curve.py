@@ -1,0 +1,159 @@
+"""Curves of a plan: the error expected against the number of devices, for several ε."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..analytics.rows import SHARE
+from .columns import label_width
+from .frame import DEFAULT, PAD, Face, Note, Picture, finish, text
+from .labels import unit_words
+from .letters import width_of
+from .marks import dot, line_path, stroke
+from .number import number, tick_labels
+from .palette import SERIES
+from .scale import Log, log_ticks
+from .style import SMALL, paint
+from .svg import Element, element
+
+_HEIGHT: Final = 240  # user units of the plot
+_FOOT: Final = 36  # user units: labels, and the name of the axis
+_LINE: Final = 15.0  # user units between labels
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Half-widths expected by numbers of devices, ascending; all above 0."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+def curve(
+    curves: Sequence[Curve],
+    title: str,
+    face: Face = DEFAULT,
+    unit: str = SHARE,
+    devices: float | None = None,
+    need: float | None = None,
+) -> str:
+    """Return an SVG of *curves* on logarithmic axes.
+
+    Args: devices: that are expected, marked.  need: the half-width that is wished, marked.
+    """
+    return finish(curve_picture(curves, title, face, unit, devices, need), face)
+
+
+def curve_picture(
+    curves: Sequence[Curve],
+    title: str,
+    face: Face,
+    unit: str = SHARE,
+    devices: float | None = None,
+    need: float | None = None,
+) -> Picture:
+    """Return the curves, at most SERIES of them."""
+    shown = [one for one in curves if one.points][:SERIES]
+    if not shown:
+        return Picture(title, "", "No curves.", (text("no curves", PAD, 12, "reason"),), 26.0)
+    plot = _plot(shown, unit, face, devices, need)
+    body = [*_axes(plot, unit)]
+    for i, one in enumerate(shown, 1):
+        places = [(plot.x.at(n), plot.y.at(error)) for n, error in one.points]
+        body.append(element("path", d=line_path(places), **paint(f"line-{i}")))
+    body += _references(plot, unit, devices, need)
+    body += _names(shown, plot, face)
+    notes = (Note(f"and {len(curves) - len(shown):,} more"),) if len(curves) > len(shown) else ()
+    subtitle = f"half-width of the interval, {unit_words(unit)}" if unit else "half-width"
+    description = _described(shown, unit)
+    return Picture(title, subtitle, description, tuple(body), _HEIGHT + 8 + _FOOT, notes)
+
+
+@dataclass(frozen=True)
+class _Plot:
+    x: Log
+    y: Log
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+
+
+def _plot(
+    curves: Sequence[Curve], unit: str, face: Face, devices: float | None, need: float | None
+) -> _Plot:
+    ns = [n for one in curves for n, _ in one.points] + ([devices] if devices else [])
+    errors = [e for one in curves for _, e in one.points] + ([need] if need else [])
+    xs, ys = log_ticks(min(ns), max(ns)), log_ticks(min(errors), max(errors))
+    left = PAD + max(width_of(label, SMALL) for label in _labels(ys, unit)) + 16
+    right = max(label_width(one.label) for one in curves) + 26
+    x = Log(min(ns), max(ns) if max(ns) > min(ns) else 2 * min(ns), left, face.width - PAD - right)
+    y = Log(min(ys[0], min(errors)), max(ys[-1], max(errors)), 8 + _HEIGHT, 8)
+    return _Plot(x, y, tuple(n for n in xs if x.low <= n <= x.high), ys)
+
+
+def _labels(ticks: Sequence[float], unit: str) -> list[str]:
+    """Return each tick with its own digits: steps of a logarithmic axis are not equal."""
+    if unit == SHARE:
+        return [f"{number(tick, SHARE, 0)}" for tick in ticks]
+    return [tick_labels((tick,), unit)[0] for tick in ticks]
+
+
+def _count(devices: float) -> str:
+    """Return a number of devices as a tick."""
+    return f"{devices / 1e6:,.6g} M" if devices >= 1e6 else f"{devices:,.6g}"
+
+
+def _axes(plot: _Plot, unit: str) -> Iterator[Element]:
+    foot, left, right = plot.y.start, plot.x.start, plot.x.end
+    for tick, label in zip(plot.ys, _labels(plot.ys, unit), strict=True):
+        y = plot.y.at(tick)
+        yield stroke(left, y, right, y, "grid")
+        yield text(label, left - 6, y, "tick", "end")
+    yield stroke(left, foot, right, foot, "axis")
+    free = float("-inf")
+    for tick in plot.xs:
+        x, label = plot.x.at(tick), _count(tick)
+        half = width_of(label, SMALL) / 2
+        yield stroke(x, 8, x, foot, "grid")
+        if x - half >= free:
+            yield text(label, x, foot + 12, "tick", "middle")
+            free = x + half + 10
+    yield text("devices", (left + right) / 2, foot + 27, "note", "middle")
+
+
+def _references(
+    plot: _Plot, unit: str, devices: float | None, need: float | None
+) -> Iterator[Element]:
+    if devices:
+        x = plot.x.at(devices)
+        label = f"{_count(devices)} devices"
+        wide = width_of(label, SMALL) + 5
+        left = x + 5 if x + wide <= plot.x.end else max(x - wide, plot.x.start + 5)
+        yield stroke(x, 8, x, plot.y.start, "reference")
+        yield text(label, left, 16, "aside")
+    if need:
+        y = plot.y.at(need)
+        yield stroke(plot.x.start, y, plot.x.end, y, "reference")
+        above = y - 8 if y > 30 else y + 9
+        yield text(f"needed: ± {number(need, unit, 0)}", plot.x.start + 5, above, "aside")
+
+
+def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element]:
+    ends = sorted((plot.y.at(one.points[-1][1]), i) for i, one in enumerate(curves))
+    last = float("-inf")
+    shift = min(0.0, plot.y.start - (ends[0][0] + _LINE * (len(ends) - 1)))
+    for y, i in ends:
+        last = max(y + shift, last + _LINE)
+        x = plot.x.end + 12
+        yield dot(plot.x.at(curves[i].points[-1][0]), y, i + 1, size=3.5)
+        yield text(curves[i].label, x, last, "label", room=face.width - PAD - x)
+
+
+def _described(curves: Sequence[Curve], unit: str) -> str:
+    ends = "; ".join(
+        f"{one.label}: ± {number(one.points[-1][1], unit, one.points[-1][1] / 3)}"
+        f" at {one.points[-1][0]:,.0f} devices"
+        for one in curves
+    )
+    return f"Curves of the error expected against devices, both axes logarithmic. {ends}."

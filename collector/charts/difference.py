@@ -1,0 +1,109 @@
+"""Differences with their intervals around zero: compare, and the lift of a test.
+
+No colour says good or bad, and a difference that noise alone could make says so in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ..analytics.rows import SHARE, Row
+from .axes import FOOT, bottom_axis
+from .columns import Columns
+from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text
+from .labels import label_of, unit_words
+from .letters import width_of
+from .marks import dot, lying_whisker, mark, stroke
+from .number import POINTS, chance, numbers_of, reading
+from .scale import Linear, span
+from .style import SMALL
+from .svg import Element
+
+ROW: Final = 40  # user units: two lines of text
+_UP: Final = 8  # user units from the middle of a row to its first line
+NO_CHANGE: Final = "no detectable change"
+
+
+def difference(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
+    """Return an SVG of *rows*, each a difference, with zero in view."""
+    return finish(difference_picture(rows, title, face), face)
+
+
+def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
+    """Return the differences of *rows*, which share a unit; shares differ by points."""
+    if not any(map(numbers_of, rows)):
+        return nothing(title, rows, face)
+    shown = rows[: face.most_rows]
+    unit = POINTS if rows[0].unit == SHARE else rows[0].unit
+    names = [label_of(row) or "difference" for row in shown]
+    least = max(width_of(verdict(row), SMALL) for row in shown)
+    columns = Columns.of(shown, names, face, unit, True, least)
+    numbers = [found for row in shown if (found := numbers_of(row))]
+    ends = span([0.0, *(end for found in numbers for end in (found.low, found.high))])
+    reach = max(map(abs, ends)) or 1.0
+    ticks, scale = columns.scale(min(ends[0], -reach / 3), max(ends[1], reach / 3))
+    foot = float(ROW * len(shown) + 6)
+    body = bottom_axis(ticks, scale, unit, 0, foot)
+    body.append(stroke(scale.at(0), 0, scale.at(0), foot, "whisker"))
+    for i, row in enumerate(shown):
+        body += _drawn(row, names[i], 3 + ROW * i + ROW / 2, scale, columns)
+    return Picture(
+        title,
+        subtitle_of(shown, f"difference in {unit_words(unit)}" if unit else "difference"),
+        _described(shown, unit),
+        tuple(body),
+        foot + FOOT,
+        tuple(_notes(rows, shown)),
+    )
+
+
+def is_detectable(row: Row) -> bool:
+    """Return whether the interval of a difference leaves zero out."""
+    found = numbers_of(row)
+    return found is not None and (found.low > 0 or found.high < 0)
+
+
+def verdict(row: Row) -> str:
+    """Return in words what a difference shows: higher, lower, or nothing that noise does not."""
+    if numbers_of(row) is None:
+        return "no number"
+    if not is_detectable(row):
+        return NO_CHANGE
+    way = "higher" if (row.value or 0.0) > 0 else "lower"
+    return way if row.p_value is None else f"{way}, {chance(row.p_value)}"
+
+
+def _drawn(row: Row, name: str, y: float, scale: Linear, columns: Columns) -> Iterator[Element]:
+    yield columns.name(name, y)
+    found = numbers_of(row)
+    if found is None:
+        yield mark(row, name, columns.words(reading(row), y))
+        return
+    sure = is_detectable(row)
+    halo, whisker = lying_whisker(row, scale, y, "reach-1" if sure else "quiet-reach")
+    point = dot(scale.at(found.value), y, 1, size=5) if sure else _hollow(scale.at(found.value), y)
+    yield mark(row, name, halo, whisker, point, unit=columns.unit)
+    yield from columns.numbers(row, y - _UP, "value" if sure else "margin")
+    yield text(verdict(row), columns.width - PAD, y + _UP, "note", "end")
+
+
+def _hollow(x: float, y: float) -> Element:
+    return dot(x, y, 1, hollow=True, size=4.5, look="quiet")
+
+
+def _notes(rows: Sequence[Row], shown: Sequence[Row]) -> Iterator[Note]:
+    if len(rows) > len(shown):
+        yield Note(f"and {len(rows) - len(shown):,} more")
+    for row in shown:
+        if row.fakes_to_flip is not None and is_detectable(row) and len(shown) <= 3:
+            name = f"{label_of(row)}: " if label_of(row) else ""
+            yield Note(f"{name}{row.fakes_to_flip:,} fake devices could turn the sign")
+
+
+def _described(rows: Sequence[Row], unit: str) -> str:
+    said = "; ".join(
+        f"{label_of(row) or 'difference'}: {reading(row, unit, signed=True)}, {verdict(row)}"
+        for row in rows[:5]
+    )
+    return f"Differences with intervals around zero. {said}."

@@ -1,0 +1,190 @@
+"""The frame of a chart: title, description, notes, and what makes it stand alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from client_sdk.errors import InvalidParameterError
+
+from ..analytics.rows import Row
+from .letters import one_line, shortened, wrapped
+from .style import CSS, FONT, SMALL, TEXT, TITLE, paint
+from .svg import Element, element, group, markup
+
+PAD: Final = 10  # user units around everything
+SEPARATOR: Final = " · "
+_BOLD: Final = 1.06  # how much wider bold letters are
+_LINE: Final = 18  # user units, of the title and of the subtitle
+_NOTE: Final = 15  # user units a line
+_NARROWEST, _WIDEST = 280, 2_000  # user units
+_PREFIX: Final = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
+_SINKS: Final = {SMALL: 4.0, TEXT: 4.2, TITLE: 5.2}  # from the middle of a line to its foot
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a chart is shown, apart from what it shows.
+
+    ``prefix`` begins its ids and must be unique within a page.  A chart that stands alone brings
+    its style sheet and its paper.  ``most_rows`` bounds what is drawn of long answers.
+    """
+
+    prefix: str = "chart"
+    standalone: bool = False
+    heading: bool = True  # title and subtitle are drawn; readers of screens get them anyway
+    width: int = 640  # user units
+    most_rows: int = 20
+
+    def __post_init__(self) -> None:
+        if not _PREFIX.fullmatch(self.prefix):
+            raise InvalidParameterError("prefix", self.prefix, "must be letters, digits, - and _")
+        if not _NARROWEST <= self.width <= _WIDEST:
+            rule = f"must be {_NARROWEST} to {_WIDEST}"
+            raise InvalidParameterError("width", self.width, rule)
+        if self.most_rows < 1:
+            raise InvalidParameterError("most_rows", self.most_rows, "must be at least 1")
+
+
+@dataclass(frozen=True)
+class Note:
+    """A line below a chart, after the mark whose meaning it tells, if any."""
+
+    text: str
+    look: str | None = None  # of a small box
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a kind of chart draws: a body *height* high, and the words around it."""
+
+    title: str
+    subtitle: str
+    description: str
+    body: tuple[Element, ...]
+    height: float  # user units
+    notes: tuple[Note, ...] = ()
+
+
+DEFAULT: Final = Face()
+
+
+def finish(picture: Picture, face: Face) -> str:
+    """Return *picture* as the text of an SVG."""
+    content, height = _placed(picture, face)
+    return _document(picture.title, picture.description, content, height, face)
+
+
+def stacked(title: str, pictures: Sequence[Picture], face: Face) -> str:
+    """Return *pictures* below one another as one SVG named *title*."""
+    content, top = [], 0.0
+    for i, picture in enumerate(pictures):
+        below, height = _placed(replace(picture, title="") if i else picture, face)
+        content.append(group(below, transform=f"translate(0,{top:.0f})"))
+        top += height
+    description = " ".join(picture.description for picture in pictures)
+    return _document(title, description, content, top, face)
+
+
+def nothing(title: str, rows: Sequence[Row], face: Face) -> Picture:
+    """Return the picture of *rows* without a number: their reasons, and how many have each."""
+    reasons = Counter(row.reason or "no number" for row in rows)
+    lines = [f"{n:,} × {reason}" for reason, n in reasons.most_common(5)] or ["no rows"]
+    room = face.width - 2 * PAD
+    body = [text(line, PAD, 12 + 18 * i, "reason", room=room) for i, line in enumerate(lines)]
+    description = f"No numbers: {'; '.join(lines)}."
+    return Picture(title, "", description, tuple(body), 18.0 * len(lines) + 8)
+
+
+def text(
+    content: str, x: float, y: float, look: str, anchor: str = "start", room: float | None = None
+) -> Element:
+    """Return one line whose middle is at *y*, shortened to *room* with the whole in its title."""
+    painted = paint(look)
+    size = float(painted["font_size"])
+    whole = one_line(content)
+    shown = whole if room is None else shortened(content, size, room)
+    return element(
+        "text",
+        shown,
+        element("title", whole) if shown != whole else None,
+        x=x,
+        y=y + _SINKS[int(size)],
+        text_anchor=None if anchor == "start" else anchor,
+        **painted,
+    )
+
+
+def level_of(rows: Iterable[Row]) -> str:
+    """Return what the intervals of *rows* promise: "95 % intervals"."""
+    numbered = [row for row in rows if row.value is not None]
+    if not numbered:
+        return ""
+    levels = {f"{100 * (1 - row.alpha):.6g} %" for row in numbered}
+    at_once = ", all at once" if all(row.simultaneous for row in numbered) else ""
+    return f"{' and '.join(sorted(levels))} intervals{at_once}"
+
+
+def subtitle_of(rows: Sequence[Row], *first: str) -> str:
+    """Return *first*, the level of the intervals and the number of reports, as one line."""
+    counts = {row.n for row in rows if row.value is not None}
+    reports = f"{counts.pop():,} reports" if len(counts) == 1 else ""
+    return SEPARATOR.join(part for part in (*first, level_of(rows), reports) if part)
+
+
+def _placed(picture: Picture, face: Face) -> tuple[list[Element], float]:
+    """Return the elements of *picture* and the height that they take."""
+    room = face.width - 2 * PAD
+    content, top = [], float(PAD)
+    for words, look in ((picture.title, "title"), (picture.subtitle, "subtitle")):
+        for line in _two_lines(words, look, room) if face.heading else ():
+            content.append(text(line, PAD, top + 8, look, room=room))
+            top += _LINE
+    content.append(group(picture.body, transform=f"translate(0,{top:.0f})"))
+    top += picture.height
+    for note in picture.notes:
+        indent = PAD if note.look is None else PAD + 18
+        if note.look is not None:
+            box = {"x": PAD, "y": top + 3, "width": 12, "height": 9}
+            content.append(element("rect", **box, **paint(note.look)))
+        for line in wrapped(note.text, SMALL, face.width - PAD - indent):
+            content.append(text(line, indent, top + _NOTE / 2, "note"))
+            top += _NOTE
+    return content, top + PAD / 2
+
+
+def _two_lines(words: str, look: str, room: float) -> list[str]:
+    """Return *words* as at most two lines; the rest of the second is cut when it is drawn."""
+    if not words:
+        return []
+    between = " " if look == "title" else SEPARATOR
+    first, *others = wrapped(words, _BOLD * float(paint(look)["font_size"]), room, between)
+    return [first, between.join(others)] if others else [first]
+
+
+def _document(
+    title: str, description: str, content: Sequence[Element], height: float, face: Face
+) -> str:
+    names = f"{face.prefix}-title", f"{face.prefix}-desc"
+    high = -(-height // 1)
+    alone = face.standalone
+    root = element(
+        "svg",
+        element("title", one_line(title) or "Chart", id=names[0]),
+        element("desc", one_line(description), id=names[1]),
+        element("style", CSS) if alone else None,
+        element("rect", width=face.width, height=high, **paint("paper")) if alone else None,
+        *content,
+        xmlns="http://www.w3.org/2000/svg",
+        class_="chart",
+        viewBox=f"0 0 {face.width} {high:.0f}",
+        width=face.width if alone else None,
+        height=high if alone else None,
+        role="img",
+        aria_labelledby=" ".join(names),
+        font_family=FONT,
+    )
+    return markup(root)

@@ -1,0 +1,269 @@
+"""Lines over time with the band of their intervals; a gap where there is no number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..analytics.rows import SHARE, Row
+from .axes import FOOT, labels_below, left_axis, left_width
+from .columns import label_width
+from .frame import (
+    DEFAULT,
+    PAD,
+    Face,
+    Note,
+    Picture,
+    finish,
+    nothing,
+    subtitle_of,
+    text,
+)
+from .labels import TIME, unit_words
+from .marks import (
+    around,
+    bare_dot,
+    cross,
+    dot,
+    line_path,
+    mark,
+    rectangle,
+    spot,
+    standing_whisker,
+    stroke,
+)
+from .noise import median_half_width
+from .number import numbers_of, reading
+from .scale import Linear, nice_ticks, span
+from .series import Point, Series, Timeline, runs, timeline
+from .style import paint
+from .svg import Element, element, group
+from .times import ticks as time_ticks
+
+_HEIGHT: Final = 220  # user units of the plot
+_MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page
+_MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
+_MARKER_PACE: Final = 50.0  # user units between markers, if not
+_LINE: Final = 15.0  # user units between the labels of two lines at least
+_NAMES: Final = 0.28  # of the width at most
+_NEAR_ZERO: Final = 0.6  # zero is shown unless all numbers lie in the upper part above it
+_TITLED: Final = 60  # marks; fewer also carry a title each
+
+
+@dataclass(frozen=True)
+class _Plot:
+    """Where everything is, in user units."""
+
+    x: Linear
+    y: Linear
+    ticks: tuple[float, ...]
+    unit: str
+
+
+def line(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
+    """Return an SVG of *rows* over their dimension "time": a line for each other label."""
+    return finish(line_picture(rows, title, face), face)
+
+
+def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
+    """Return the lines of *rows*, which share a unit."""
+    if not any(map(numbers_of, rows)):
+        return nothing(title, rows, face)
+    times, unit = timeline(rows), rows[0].unit
+    shown = [point.row for series in times.series for point in series.points]
+    named = len(times.series) > 1
+    plot = _plot(times, shown, unit, face, named)
+    body: list[Element] = []
+    noise = _noise(shown, plot)
+    if noise is not None:
+        body.append(noise)
+    body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
+    body += _time_labels(times, plot, shown)
+    body += [band for series in times.series for band in _bands(series, times.step, plot)]
+    body += [path for series in times.series for path in _lines(series, times.step, plot)]
+    body += _marks(times, plot)
+    if named:
+        body += _names(times, plot, face)
+    subtitle = subtitle_of(shown, unit_words(unit))
+    notes = tuple(_notes(times, shown, noise is not None))
+    return Picture(title, subtitle, _described(times), tuple(body), _HEIGHT + 8 + FOOT, notes)
+
+
+def _plot(times: Timeline, shown: Sequence[Row], unit: str, face: Face, named: bool) -> _Plot:
+    numbers = [found for row in shown if (found := numbers_of(row))]
+    low, high = span(end for found in numbers for end in (found.low, found.high))
+    if low > 0 and high - low > (1 - _NEAR_ZERO) * high:
+        low = 0.0
+    ticks = nice_ticks(low, high, 6)
+    widest = max([label_width(series.label) for series in times.series] or [0.0])
+    right = min(widest + 22, _NAMES * face.width) if named else 12.0
+    first, last = span(point.at for series in times.series for point in series.points)
+    if first == last:
+        first, last = first - 1, last + 1
+    left = PAD + left_width(ticks, unit)
+    x = Linear(first, last, left + 8, face.width - PAD - right)
+    return _Plot(x, Linear(ticks[0], ticks[-1], 8 + _HEIGHT, 8), ticks, unit)
+
+
+def _noise(shown: Sequence[Row], plot: _Plot) -> Element | None:
+    """Return the band around zero, if zero is in view and the numbers are shares."""
+    half = median_half_width(shown) if plot.unit == SHARE else None
+    if half is None or plot.y.low > 0:
+        return None
+    top, foot = plot.y.within(half), plot.y.within(-half)
+    return rectangle(plot.x.start, top, plot.x.end - plot.x.start, foot - top, "noise")
+
+
+def _time_labels(times: Timeline, plot: _Plot, shown: Sequence[Row]) -> Iterator[Element]:
+    foot = plot.y.start
+    if times.dated:
+        most = int((plot.x.end - plot.x.start) / 74)
+        found = time_ticks(plot.x.low, plot.x.high, most)
+        places = [plot.x.at(tick.hours) for tick in found]
+        names = [tick.label for tick in found]
+    else:
+        places = [plot.x.at(rank) for rank in range(len(times.names))]
+        names = list(times.names)
+    for place in places:
+        yield stroke(place, foot, place, foot + 4, "axis")
+    yield from labels_below(places, names, foot, plot.x)
+
+
+def _bands(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
+    for run in runs(series, step):
+        found = [(plot.x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
+        upper = [(x, plot.y.at(numbers.high)) for x, numbers in found]
+        lower = [(x, plot.y.at(numbers.low)) for x, numbers in found]
+        if len(run) > 1:
+            path = line_path([*upper, *reversed(lower)]) + "z"
+            yield element("path", d=path, **paint(f"band-{series.number}"))
+
+
+def _lines(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
+    for run in runs(series, step):
+        places = [(plot.x.at(p.at), plot.y.at(p.row.value or 0.0)) for p in run]
+        closed = sum(not p.row.is_open for p in run)
+        for look, part in (("line", places[:closed]), ("open", places[max(closed - 1, 0) :])):
+            if len(part) > 1:
+                yield element("path", d=line_path(part), **paint(f"{look}-{series.number}"))
+
+
+def _marks(times: Timeline, plot: _Plot) -> Iterator[Element]:
+    count = sum(len(series.points) for series in times.series)
+    for series in times.series:
+        alone = {id(run[0]) for run in runs(series, times.step) if len(run) == 1}
+        reach = (plot.x.end - plot.x.start) / max(len(series.points) - 1, 1)
+        every = -(-count // _MOST_MARKS) or 1
+        pace = _Pace(reach, every, count <= _TITLED, len(times.series) > 1, alone)
+        yield group(_spots(series, plot, pace), **paint("hover"))
+        yield group(_dots(series, plot, pace), **paint(f"dot-{series.number}"))
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """How far points are apart, every how many have a mark, and which stand alone."""
+
+    reach: float
+    every: int
+    told: bool
+    several: bool  # lines, told apart by markers
+    alone: set[int]
+
+    def dotted(self, i: int, point: Point, last: int) -> bool:
+        """Return whether a point has a marker rather than a place to point at."""
+        if i == last or point.row.is_open or id(point) in self.alone:
+            return True
+        if self.reach >= _MARKER_ROOM or numbers_of(point.row) is None:
+            return True
+        return self.several and i % round(_MARKER_PACE / max(self.reach, 0.1)) == 0
+
+
+def _spots(series: Series, plot: _Plot, pace: _Pace) -> Iterator[Element]:
+    last, width = len(series.points) - 1, pace.reach * pace.every
+    for i, point in enumerate(series.points):
+        found = numbers_of(point.row)
+        if found and i % pace.every == 0 and not pace.dotted(i, point, last):
+            top, foot = plot.y.at(found.high), plot.y.at(found.low)
+            left, wide = around(plot.x, plot.x.at(point.at), width)
+            yield spot(point.row, _label(series, point), left, top, wide, foot - top)
+
+
+def _dots(series: Series, plot: _Plot, pace: _Pace) -> Iterator[Element]:
+    last = len(series.points) - 1
+    for i, point in enumerate(series.points):
+        if pace.dotted(i, point, last):
+            shapes = _shapes(point, series.number, plot, id(point) in pace.alone)
+            yield mark(point.row, _label(series, point), *shapes, told=pace.told)
+
+
+def _label(series: Series, point: Point) -> str:
+    return " · ".join(filter(None, (series.label, point.row.dimensions.get(TIME, ""))))
+
+
+def _shapes(point: Point, number: int, plot: _Plot, alone: bool) -> tuple[Element, ...]:
+    x = plot.x.at(point.at)
+    found = numbers_of(point.row)
+    if found is None:
+        return (cross(x, plot.y.start - 6),)
+    y = plot.y.at(found.value)
+    whisker = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3) if alone else ()
+    if point.row.is_open:
+        return (*whisker, dot(x, y, number, hollow=True, size=3.5))
+    return (*whisker, bare_dot(x, y, number, 3.5))
+
+
+def _names(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
+    """Yield the label of each line at its end, moved apart where lines end close together."""
+    ends = sorted((_end(series, plot), series) for series in _ended(times))
+    places = _apart([y for y, _ in ends], plot.y.end + 6, plot.y.start - 6)
+    left = plot.x.end + 12
+    for y, (_, series) in zip(places, ends, strict=True):
+        yield dot(left, y, series.number, size=3.5)
+        room = face.width - PAD - left - 9
+        yield text(series.label or "all", left + 9, y, "label", room=room)
+
+
+def _ended(times: Timeline) -> list[Series]:
+    return [s for s in times.series if any(p.row.value is not None for p in s.points)]
+
+
+def _end(series: Series, plot: _Plot) -> float:
+    return plot.y.at([p.row.value for p in series.points if p.row.value is not None][-1])
+
+
+def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
+    """Return *places*, ascending, moved as little as is simple until they are a line apart."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + _LINE if moved else low))
+    limit = high
+    for i in range(len(moved) - 1, -1, -1):
+        moved[i] = min(moved[i], limit)
+        limit = moved[i] - _LINE
+    return moved
+
+
+def _notes(times: Timeline, shown: Sequence[Row], noise: bool) -> Iterator[Note]:
+    if noise:
+        yield Note("what noise alone could show", "noise")
+    if any(row.is_open for row in shown):
+        yield Note("dashed: so far, the period is still running")
+    empty = [row for row in shown if numbers_of(row) is None]
+    if empty:
+        yield Note(f"× no number at {len(empty)} of {len(shown)} points: {reading(empty[0])}")
+    if times.left_out:
+        yield Note(f"and {times.left_out:,} more, smaller on average")
+    changed = [row for row in shown if row.note]
+    for row in changed[:3]:
+        yield Note(f"{row.dimensions.get(TIME, '')}: {row.note}")
+
+
+def _described(times: Timeline) -> str:
+    parts = []
+    for series in _ended(times):
+        last = [p.row for p in series.points if p.row.value is not None][-1]
+        name = f"{series.label} " if series.label else ""
+        parts.append(f"{name}at last, {last.dimensions.get(TIME, '')}: {reading(last)}")
+    points = sum(len(series.points) for series in times.series)
+    return f"Line chart of {points} points over time. " + "; ".join(parts) + "."

@@ -1,0 +1,160 @@
+"""Marks: what stands for a row, with its numbers as data for a pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..analytics.rows import Row
+from .letters import one_line
+from .number import number, numbers_of, reading
+from .scale import Linear
+from .style import paint
+from .svg import Element, coordinate, element
+
+CAP: Final = 4.0  # user units, half the end of a whisker
+_DOT: Final = 4.0  # user units, half a marker
+# One shape a series, of the same area as a circle of radius 1.
+_SHAPES: Final = (
+    "m-1,0a1,1 0 1 0 2,0a1,1 0 1 0 -2,0z",
+    "m-.89,-.89h1.78v1.78h-1.78z",
+    "m0,-1.3l1.2,2.15h-2.4z",
+    "m0,-1.3l1.3,1.3l-1.3,1.3l-1.3,-1.3z",
+    "m0,1.3l1.2,-2.15h-2.4z",
+    "m-.4,-1.2h.8v.8h.8v.8h-.8v.8h-.8v-.8h-.8v-.8h.8z",
+)
+
+
+def mark(
+    row: Row, label: str, *shapes: Element, unit: str | None = None, told: bool = True
+) -> Element:
+    """Return *shapes* as the mark of *row*: hover shows its numbers, with or without a script.
+
+    Args: told: also as a title, which costs as many bytes again.
+    """
+    said = element("title", _sentence(row, one_line(label), unit)) if told else None
+    return element("g", said, *shapes, class_="mark", **_data(row, label, unit))
+
+
+def spot(row: Row, label: str, x: float, y: float, width: float, height: float) -> Element:
+    """Return a mark that is only felt by a pointer, in a group painted "hover"."""
+    place = {"x": x, "y": y, "width": width, "height": height}
+    return element("rect", class_="mark", **place, **_data(row, label, None))
+
+
+def around(scale: Linear, place: float, width: float) -> tuple[float, float]:
+    """Return left end and width of what is *width* wide around *place*, within the scale."""
+    left = max(place - width / 2, scale.start - _DOT)
+    return left, min(place + width / 2, scale.end + _DOT) - left
+
+
+def _data(row: Row, label: str, unit: str | None) -> dict[str, str | None]:
+    found = numbers_of(row)
+    data = {"data_label": one_line(label), "data_note": _note(row)}
+    if found is None:
+        return {**data, "data_reason": one_line(reading(row))}
+    numbers = zip(("data_value", "data_low", "data_high"), found, strict=True)
+    half_width, shown = found.half_width, unit or row.unit
+    return data | {name: number(value, shown, half_width) for name, value in numbers}
+
+
+def lying_whisker(row: Row, scale: Linear, y: float, look: str = "whisker") -> tuple[Element, ...]:
+    """Return the interval of *row* along x, and a halo that sets it off from a bar below."""
+    found = numbers_of(row)
+    if found is None:
+        return ()
+    low, high = (coordinate(scale.at(end)) for end in (found.low, found.high))
+    cap = f"v{2 * CAP:.0f}"
+    top = coordinate(y - CAP)
+    path = f"M{low},{coordinate(y)}H{high}M{low},{top}{cap}M{high},{top}{cap}"
+    return tuple(element("path", d=path, **paint(name)) for name in ("halo", look))
+
+
+def standing_whisker(
+    row: Row, x: float, scale: Linear, look: str = "whisker", cap: float = CAP
+) -> tuple[Element, ...]:
+    """Return the interval of *row* along y."""
+    found = numbers_of(row)
+    if found is None:
+        return ()
+    low, high = (coordinate(scale.at(end)) for end in (found.low, found.high))
+    wide, left = f"h{coordinate(2 * cap)}", coordinate(x - cap)
+    path = f"M{coordinate(x)},{low}V{high}M{left},{low}{wide}M{left},{high}{wide}"
+    return tuple(element("path", d=path, **paint(name)) for name in ("halo", look))
+
+
+def dot(
+    x: float,
+    y: float,
+    series: int = 1,
+    hollow: bool = False,
+    size: float = _DOT,
+    look: str | None = None,
+) -> Element:
+    """Return the marker of the *series*, counted from 1; hollow where it may still change."""
+    own = f"{'ring' if hollow else 'dot'}-{series}"
+    return element("path", d=_dot(x, y, series, size), **paint(look or own))
+
+
+def bare_dot(x: float, y: float, series: int, size: float) -> Element:
+    """Return the marker of the *series* in a group that is painted as it."""
+    return element("path", d=_dot(x, y, series, size))
+
+
+def _dot(x: float, y: float, series: int, size: float) -> str:
+    return f"M{coordinate(x)},{coordinate(y)}{_sized(_SHAPES[series - 1], size)}"
+
+
+def cross(x: float, y: float) -> Element:
+    """Return the mark of a place without a number."""
+    return element(
+        "path", d=f"M{coordinate(x - 3)},{coordinate(y - 3)}l6,6m0,-6l-6,6", **paint("gap")
+    )
+
+
+def line_path(points: Sequence[tuple[float, float]]) -> str:
+    """Return the path through *points*."""
+    return "M" + "L".join(f"{coordinate(x)},{coordinate(y)}" for x, y in points)
+
+
+def rectangle(x: float, y: float, width: float, height: float, look: str) -> Element:
+    """Return a painted rectangle."""
+    return element("rect", x=x, y=y, width=width, height=height, **paint(look))
+
+
+def stroke(x1: float, y1: float, x2: float, y2: float, look: str) -> Element:
+    """Return a painted straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **paint(look))
+
+
+def _sentence(row: Row, label: str, unit: str | None) -> str:
+    said = f"{label}: {reading(row, unit)}" if label else reading(row, unit)
+    note = _note(row)
+    return f"{said} · {row.n:,} reports" + (f" · {note}" if note else "")
+
+
+def _note(row: Row) -> str | None:
+    parts = ("so far" if row.is_open else "", one_line(row.note or ""))
+    return " · ".join(part for part in parts if part) or None
+
+
+def _sized(shape: str, size: float) -> str:
+    """Return *shape*, made for size 1, at *size*: arcs keep their flags."""
+    if "a" in shape:
+        r, wide = coordinate(size), coordinate(2 * size)
+        return f"m-{r},0a{r},{r} 0 1 0 {wide},0a{r},{r} 0 1 0 -{wide},0z"
+    return "".join(_part(part, size) for part in _split(shape))
+
+
+def _split(shape: str) -> list[str]:
+    parts = [""]
+    for letter in shape:
+        if letter.isalpha() or letter == ",":
+            parts += [letter, ""]
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _part(part: str, size: float) -> str:
+    return part if not part or part.isalpha() or part == "," else coordinate(float(part) * size)

@@ -1,0 +1,83 @@
+"""Rows as lines over time: which series, in which order, cut where there is no number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..analytics.rows import Row
+from .labels import TIME, label_of
+from .number import numbers_of
+from .palette import SERIES
+from .times import hours_of, is_gap, usual_step
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row at its place in time: hours from 1970, or its rank where times are no dates."""
+
+    at: float
+    row: Row
+
+
+@dataclass(frozen=True)
+class Series:
+    """The points of one line, ascending; ``number`` is that of its colour and marker."""
+
+    label: str
+    number: int
+    points: tuple[Point, ...]
+
+    @property
+    def level(self) -> float:
+        """The mean of its numbers."""
+        numbers = [point.row.value for point in self.points if point.row.value is not None]
+        return sum(numbers) / len(numbers) if numbers else 0.0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The series that are drawn, how many are not, and what the places stand for."""
+
+    series: tuple[Series, ...]
+    left_out: int
+    dated: bool
+    names: tuple[str, ...]  # of the places, where they are ranks
+    step: float
+
+
+def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
+    """Return the lines of *rows*: the greatest where there are more than *most*."""
+    names = tuple(dict.fromkeys(row.dimensions.get(TIME, "") for row in rows))
+    found = {name: hours_of(name) for name in names}
+    dated = all(hours is not None for hours in found.values())
+    ranks = {name: float(rank) for rank, name in enumerate(names)}
+    places = {name: found[name] if dated else ranks[name] for name in names}
+    lines: dict[str, list[Point]] = {}
+    for row in rows:
+        point = Point(places[row.dimensions.get(TIME, "")] or 0.0, row)
+        lines.setdefault(label_of(row, (TIME,)), []).append(point)
+    made = [
+        Series(label, 1, tuple(sorted(points, key=lambda point: point.at)))
+        for label, points in lines.items()
+    ]
+    if len(made) > most:
+        made.sort(key=lambda one: -one.level)
+    kept = tuple(Series(one.label, number, one.points) for number, one in enumerate(made[:most], 1))
+    step = usual_step(sorted(place for place in places.values() if place is not None))
+    return Timeline(kept, len(made) - len(kept), dated, names, step)
+
+
+def runs(series: Series, step: float) -> list[list[Point]]:
+    """Return the stretches of *series* without a gap: neighbours in time, each with a number."""
+    stretches: list[list[Point]] = []
+    before: Point | None = None
+    for point in series.points:
+        if numbers_of(point.row) is None:
+            before = None
+            continue
+        if before is None or is_gap(before.at, point.at, step):
+            stretches.append([])
+        stretches[-1].append(point)
+        before = point
+    return stretches

@@ -1,0 +1,71 @@
+"""Sparklines: a line with its band, small enough for a tile; its number stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ..analytics.rows import Row
+from .frame import DEFAULT, Face
+from .letters import one_line
+from .marks import dot, line_path
+from .number import numbers_of, reading
+from .scale import Linear, nice_ticks, span
+from .series import Series, runs, timeline
+from .style import CSS, FONT, paint
+from .svg import Element, element, markup
+
+WIDTH, HEIGHT = 120, 32  # user units
+_PAD: Final = 4  # user units
+
+
+def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
+    """Return a small SVG of *rows* over time, of one series, without axes."""
+    names = f"{face.prefix}-title", f"{face.prefix}-desc"
+    numbered = [row for row in rows if numbers_of(row)]
+    last = f"{len(rows)} points; the last: {reading(numbered[-1])}" if numbered else "no numbers"
+    root = element(
+        "svg",
+        element("title", one_line(title) or "Chart", id=names[0]),
+        element("desc", one_line(last), id=names[1]),
+        element("style", CSS) if face.standalone else None,
+        *_drawn(rows),
+        xmlns="http://www.w3.org/2000/svg",
+        class_="chart spark",
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        width=WIDTH,
+        height=HEIGHT,
+        role="img",
+        aria_labelledby=" ".join(names),
+        font_family=FONT,
+    )
+    return markup(root)
+
+
+def _drawn(rows: Sequence[Row]) -> Iterator[Element]:
+    times = timeline(rows, most=1)
+    if not times.series or not any(map(numbers_of, rows)):
+        return
+    (series,) = times.series
+    numbers = [found for point in series.points if (found := numbers_of(point.row))]
+    low, high = span(end for found in numbers for end in (found.low, found.high))
+    first, last = span(point.at for point in series.points)
+    ends = nice_ticks(low, high, 2)
+    y = Linear(min(ends[0], low), max(ends[-1], high), HEIGHT - _PAD, _PAD)
+    if high > low:
+        y = Linear(low, high, HEIGHT - _PAD, _PAD)
+    x = Linear(first, last if last > first else first + 1, _PAD, WIDTH - _PAD - 2)
+    yield from _stretches(series, times.step, x, y)
+    end = [point for point in series.points if numbers_of(point.row)][-1]
+    yield dot(x.at(end.at), y.at(end.row.value or 0.0), 1, end.row.is_open, 2.5)
+
+
+def _stretches(series: Series, step: float, x: Linear, y: Linear) -> Iterator[Element]:
+    for run in runs(series, step):
+        found = [(x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
+        upper = [(place, y.at(numbers.high)) for place, numbers in found]
+        lower = [(place, y.at(numbers.low)) for place, numbers in reversed(found)]
+        if len(run) > 1:
+            yield element("path", d=line_path([*upper, *lower]) + "z", **paint("band-1"))
+            middle = [(place, y.at(numbers.value)) for place, numbers in found]
+            yield element("path", d=line_path(middle), **paint("line-1"))

@@ -1,0 +1,107 @@
+"""The table under a chart, and the same as comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from typing import Any, Final
+
+from ..analytics.rows import Row
+from .letters import one_line
+from .number import chance, margin, number, numbers_of
+from .svg import Element, element, markup
+
+COLUMNS: Final = (
+    *("value", "ci_low", "ci_high", "std_error", "n", "alpha", "unit", "quality", "postprocess"),
+    *("raw", "simultaneous", "is_open", "influence", "p_value", "fakes_to_flip", "note", "reason"),
+)
+_MOST: Final = 1_000  # rows of a page; the file has them all
+# What a spreadsheet would run: a cell that begins so and is not a number or a range of numbers.
+_FORMULA: Final = re.compile(r"[\s]*[=@]|[\t\r]|\s*[-+](?![\d.,\s–…-]*$)")
+
+
+def table_of(
+    rows: Sequence[Row], caption: str = "", unit: str | None = None, most: int = _MOST
+) -> str:
+    """Return *rows* as a ``table`` of HTML: dimensions, value, interval, reports, and remarks.
+
+    Args: unit: for that of the rows, as POINTS for differences of shares.
+    """
+    names = _dimensions(rows)
+    heads = [*names, "value", "±", "low", "high", "reports", "remarks"]
+    head = element("thead", element("tr", *(element("th", name, scope="col") for name in heads)))
+    body = element(
+        "tbody", *(element("tr", *_cells(row, names, unit or row.unit)) for row in rows[:most])
+    )
+    rest = len(rows) - most
+    foot = element("tr", element("td", f"and {rest:,} more", colspan=str(len(heads))))
+    return markup(
+        element(
+            "table",
+            element("caption", one_line(caption)) if caption else None,
+            head,
+            body,
+            element("tfoot", foot) if rest > 0 else None,
+            class_="chart-table",
+        )
+    )
+
+
+def csv_of(rows: Sequence[Row]) -> str:
+    """Return *rows* as comma-separated values with a header: numbers exact, shares as parts of 1.
+
+    Texts that a spreadsheet would run as a formula begin with an apostrophe.
+    """
+    names = _dimensions(rows)
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow([*map(_inert, names), *COLUMNS])
+    for row in rows:
+        dimensions = [_inert(row.dimensions.get(name, "")) for name in names]
+        writer.writerow([*dimensions, *(_plain(getattr(row, column)) for column in COLUMNS)])
+    return out.getvalue()
+
+
+def _dimensions(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row.dimensions))
+
+
+def _cells(row: Row, names: Sequence[str], unit: str) -> Iterator[Element]:
+    for name in names:
+        yield element("th", one_line(row.dimensions.get(name, "")), scope="row")
+    found = numbers_of(row)
+    if found is None:
+        yield element("td", one_line(row.reason or "no number"), colspan="4", class_="reason")
+    else:
+        half = found.half_width
+        yield element("td", number(found.value, unit, half))
+        yield element("td", margin(row, unit).removeprefix("± "))
+        yield element("td", number(found.low, unit, half))
+        yield element("td", number(found.high, unit, half))
+    yield element("td", f"{row.n:,}")
+    yield element("td", _remarks(row))
+
+
+def _remarks(row: Row) -> str:
+    influence = None
+    if row.influence is not None:
+        moved = number(row.influence, row.unit, abs(row.influence) / 2)
+        influence = f"1 % fake devices could move it by {moved}"
+    parts = (
+        "so far" if row.is_open else None,
+        chance(row.p_value) if row.p_value is not None else None,
+        f"{row.fakes_to_flip:,} fakes could turn the sign" if row.fakes_to_flip else None,
+        influence,
+        row.note,
+    )
+    return one_line(" · ".join(part for part in parts if part))
+
+
+def _plain(value: Any) -> Any:
+    return _inert(value) if isinstance(value, str) else "" if value is None else value
+
+
+def _inert(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) else text

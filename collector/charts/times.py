@@ -1,0 +1,97 @@
+"""Times as answers name them, and the ticks of a time axis.  All in UTC; no clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
+_MONTHS: Final = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
+_DAY: Final = 24.0  # hours
+_STEPS: Final = (*(1, 2, 3, 6, 12), *(24, 48, 168, 336))  # hours
+_MONTH_STEPS: Final = (*(1, 2, 3, 6), *(12, 24, 60, 120, 240, 600, 1_200))
+_MONDAY: Final = 96.0  # hours from the start of 1970 to its first Monday
+_WIDEST_GAP: Final = 1.5  # usual distances: more is a gap
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A place on a time axis, in hours from the start of 1970, and its label."""
+
+    hours: float
+    label: str
+
+
+def hours_of(text: str) -> float | None:
+    """Return the beginning of the time named *text* in hours from 1970, or None if it is no time.
+
+    A date, a date with an hour, an ISO week, a month; "a/b" and "a to b" begin at a.
+    """
+    first = re.split(r"/| to |\.\.|…", text.strip(), maxsplit=1)[0].strip()
+    month = _MONTH.fullmatch(first)
+    try:
+        found = datetime.fromisoformat(f"{first}-01" if month else first)
+    except ValueError:
+        return None
+    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return (aware - _START) / timedelta(hours=1)
+
+
+def ticks(low: float, high: float, most: int) -> tuple[Tick, ...]:
+    """Return at most about *most* ticks from *low* to *high* hours; years where they begin."""
+    most = max(most, 2)
+    length = high - low
+    step = next((hours for hours in _STEPS if length / hours <= most - 1), None)
+    places = _even(low, high, float(step)) if step else _months(low, high, most)
+    labels, year = [], None
+    for place in places:
+        moment = _START + timedelta(hours=place)
+        labels.append(_label(moment, step, moment.year != year))
+        year = moment.year
+    return tuple(Tick(place, label) for place, label in zip(places, labels, strict=True))
+
+
+def usual_step(places: Sequence[float]) -> float:
+    """Return the least distance of neighbours in *places*, ascending; a day if there is none."""
+    steps = [after - before for before, after in pairwise(places) if after > before]
+    return min(steps, default=_DAY)
+
+
+def is_gap(before: float, after: float, step: float) -> bool:
+    """Return whether something is missing between two times."""
+    return after - before > _WIDEST_GAP * step
+
+
+def _even(low: float, high: float, step: float) -> list[float]:
+    offset = _MONDAY if step >= 168 else 0.0
+    first = -((offset - low) // step)  # rounded up
+    count = int((high - offset) // step - first) + 1
+    return [offset + (first + i) * step for i in range(max(count, 0))]
+
+
+def _months(low: float, high: float, most: int) -> list[float]:
+    begin, end = (_START + timedelta(hours=ends) for ends in (low, high))
+    first, last = begin.year * 12 + begin.month - 1, end.year * 12 + end.month - 1
+    step = next((n for n in _MONTH_STEPS if (last - first) / n <= most - 1), _MONTH_STEPS[-1])
+    months = range(-(-first // step) * step, last + 1, step)
+    dates = (date(month // 12, month % 12 + 1, 1) for month in months)
+    places = [(day - _START.date()).days * _DAY for day in dates]
+    return [place for place in places if low <= place <= high]
+
+
+def _label(moment: datetime, step: float | None, new_year: bool) -> str:
+    day = f"{moment.day} {_MONTHS[moment.month - 1]}"
+    if step is None:
+        month = _MONTHS[moment.month - 1]
+        return f"{month} {moment.year}" if new_year else month
+    if step < _DAY and moment.hour:
+        return f"{moment:%H:%M}"
+    return f"{day} {moment.year}" if new_year else day

@@ -1,0 +1,116 @@
+"""``hearsay plan``: what devices and ε give for a metric, and what a wished precision takes."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import click
+
+from client_sdk.metric import Metric
+from client_sdk.registry import Registry
+
+from .root import explained, main
+
+if TYPE_CHECKING:
+    from ..planner import Question
+
+_PART = click.FloatRange(0, 1, min_open=True, max_open=True)
+_ABOVE_0 = click.FloatRange(0, min_open=True)
+
+
+@main.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@click.argument("metric")
+@click.option("--devices", type=click.IntRange(1), help="Devices of one window.")
+@click.option("--half-width", type=_ABOVE_0, help="Wished, in the metric's unit or as a share.")
+@click.option(
+    "--segment-share", type=click.FloatRange(0, 1, min_open=True), default=1.0,
+    show_default=True, help="Part of the devices that the answer is about.",
+)  # fmt: skip
+@click.option("--effect", type=_ABOVE_0, help="Difference of two arms that should be found.")
+@click.option(
+    "--arms", type=_PART, nargs=2, default=(0.5, 0.5), show_default=True,
+    help="Parts of these devices in the two arms.",
+)  # fmt: skip
+@click.option("--epsilon", multiple=True, help="ε of a report; repeatable.")
+@click.option("--alpha", type=_PART, default=0.05, show_default=True, help="1 - level.")
+@click.option("--power", type=_PART, default=0.8, show_default=True, help="Chance to find it.")
+@click.option("--buckets", is_flag=True, help="Into how many buckets to cut a number's range.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@explained
+def plan(
+    path: str, metric: str, devices: int | None, half_width: float | None, segment_share: float,
+    effect: float | None, arms: tuple[float, float], epsilon: tuple[str, ...], alpha: float,
+    power: float, buckets: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Tell what devices and ε give for METRIC, and what a wished half-width takes.
+
+    Without options: the expected devices, and the declared need or ±5 points or 5 % of the range.
+    """
+    from ..planner import Question
+    from ..precision import scale_of, wished
+
+    if sum(arms) > 1:
+        raise click.BadParameter("together they are more than all devices", param_hint="--arms")
+    one = _metric(path, metric)
+    asked = Question(
+        devices or one.expected_devices,
+        half_width / scale_of(one).whole if half_width else wished(one),
+        segment_share,
+        None if effect is None else effect / scale_of(one).whole,
+        arms,
+        alpha,
+        power,
+    )
+    if buckets:
+        _show_buckets(one, max(int(asked.devices * segment_share), 1), as_json)
+    else:
+        _show_plan(one, asked, epsilon, as_json)
+
+
+def _show_plan(metric: Metric, asked: Question, given: tuple[str, ...], as_json: bool) -> None:
+    from ..plan_text import data_of, lines_of
+    from ..planner import EPSILONS, least_epsilon, plan
+
+    own = () if given else (metric.epsilon,)
+    wanted = sorted({*own, *(_epsilon(text) for text in given or EPSILONS)})
+    lines = list(plan(metric, asked, wanted))
+    least = least_epsilon(metric, asked)
+    if as_json:
+        data = data_of(metric, asked, lines, least)
+        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+        return
+    for line in lines_of(metric, asked, lines, least):
+        click.echo(line)
+
+
+def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
+    from client_sdk.domains import NumberDomain
+
+    from ..analytics.buckets import best_buckets
+    from ..plan_text import bucket_lines
+
+    if not isinstance(metric.domain, NumberDomain):
+        raise click.BadParameter("must be a metric of numbers for --buckets", param_hint="METRIC")
+    found = best_buckets(metric.domain, metric.epsilon, devices)
+    if as_json:
+        click.echo(json.dumps([one._asdict() for one in found], indent=2))
+        return
+    for line in bucket_lines(metric, devices, found):
+        click.echo(line)
+
+
+def _epsilon(text: str) -> Fraction:
+    from client_sdk.mechanisms._exact import parse_epsilon
+
+    return parse_epsilon(text)
+
+
+def _metric(path: str, name: str) -> Metric:
+    registry = Registry.from_file(path)
+    if name not in registry.metrics:
+        known = ", ".join(sorted(registry.metrics))
+        raise click.BadParameter(f"must be one of {known}", param_hint="METRIC")
+    return registry.metric(name)

@@ -1,0 +1,126 @@
+"""A plan as a table for people, and as plain data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from client_sdk.domains import NumberDomain
+from client_sdk.metric import Metric
+
+from .analytics.buckets import Buckets
+from .planner import Line, Question
+from .precision import in_words, scale_of
+
+NEVER: Final = "never"
+_SHOWN: Final = 5  # numbers of buckets
+
+
+def lines_of(
+    metric: Metric, asked: Question, lines: Sequence[Line], least: Fraction | None
+) -> Iterator[str]:
+    """Yield the plan as text, one line after another."""
+    yield _head(metric, asked)
+    yield f"intervals of {100 * (1 - asked.alpha):g} %, {_of_what(metric)}"
+    wish = in_words(metric, asked.half_width)
+    heads = ["ε", "one window gives", f"devices for {wish}", "windows", "days", "their ε"]
+    if asked.effect is not None:
+        apart = in_words(metric, asked.effect)[1:]
+        heads += ["finds a difference of", f"devices for {apart}"]
+    rows = [_cells(metric, asked, line) for line in lines]
+    yield from _table([heads, *rows])
+    for line in lines:
+        if line.refusal is not None:
+            yield f"ε {float(line.epsilon):g}: {line.mechanism} cannot serve: {line.refusal}"
+    given = f"takes ε {float(least):g}" if least is not None else "is not to be had at any ε"
+    yield f"{wish} from one window {given}"
+    if asked.effect is not None:
+        first, second = (f"{100 * part:g} %" for part in asked.arms)
+        yield (
+            f"differences are between {first} and {second} of these devices, found with a chance "
+            f"of {100 * asked.power:g} %; who is in which arm is taken as chance too"
+        )
+
+
+def data_of(
+    metric: Metric, asked: Question, lines: Sequence[Line], least: Fraction | None
+) -> dict[str, Any]:
+    """Return the plan as JSON types, half-widths and differences in the unit of the answers."""
+    unit, whole = scale_of(metric)
+    scaled = {"half_width": whole, "detectable": whole}
+    rows = []
+    for line in lines:
+        row = {**line._asdict(), "epsilon": float(line.epsilon)}
+        rows.append(row | {k: row[k] and row[k] * whole for k in scaled})
+    effect = None if asked.effect is None else asked.effect * whole
+    return {
+        "metric": metric.name,
+        "unit": unit,
+        "devices": asked.devices,
+        "half_width": asked.half_width * whole,
+        "share": asked.share,
+        "effect": effect,
+        "arms": list(asked.arms),
+        "alpha": asked.alpha,
+        "power": asked.power,
+        "least_epsilon": None if least is None else float(least),
+        "rows": rows,
+    }
+
+
+def bucket_lines(metric: Metric, devices: int, found: Sequence[Buckets]) -> Iterator[str]:
+    """Yield the best numbers of buckets for a histogram of numbers, the best first."""
+    yield (
+        f"{metric.name}: a histogram of {devices:,} devices at ε {float(metric.epsilon):g}; "
+        "integrated squared error of a density on a range of 1, for a population like a bell"
+    )
+    cells = [
+        [str(one.buckets), f"{one.bias:.3g}", f"{one.noise:.3g}", f"{one.total:.3g}"]
+        for one in found[:_SHOWN]
+    ]
+    yield from _table([["buckets", "smeared", "noise", "together"], *cells])
+
+
+def _head(metric: Metric, asked: Question) -> str:
+    domain = metric.domain
+    size = f"{domain.size:,} {'grid points' if isinstance(domain, NumberDomain) else 'items'}"
+    of = "" if asked.share == 1 else f"; a segment of {100 * asked.share:g} % of them"
+    window = "a lifetime" if metric.every == "once" else f"a window of {metric.every}"
+    named = f"{metric.name}: {size}, {metric.mechanism_name}"
+    return f"{named}; {asked.devices:,} devices {window}{of}"
+
+
+def _of_what(metric: Metric) -> str:
+    if isinstance(metric.domain, NumberDomain):
+        return "of the mean, wherever the numbers lie"
+    return "of a share, root mean square over all of them"
+
+
+def _cells(metric: Metric, asked: Question, line: Line) -> list[str]:
+    """Return the columns of a line; the metric's own ε is marked."""
+    own = "*" if line.epsilon == metric.epsilon else ""
+    spent = None if line.windows is None else float(line.windows * line.epsilon)
+    cells = [
+        f"{own}{float(line.epsilon):g}",
+        NEVER if line.half_width is None else in_words(metric, line.half_width),
+        *(_number(number) for number in (line.devices, line.windows, line.days)),
+        NEVER if spent is None else f"{spent:g}",
+    ]
+    if asked.effect is not None:
+        cells += [
+            NEVER if line.detectable is None else in_words(metric, line.detectable)[1:],
+            _number(line.to_detect),
+        ]
+    return cells
+
+
+def _number(number: float | None) -> str:
+    return NEVER if number is None else f"{number:,.10g}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  " + "  ".join(cells)

@@ -1,0 +1,12 @@
+"""Questions: from what was asked to slices of tallies, to a verb, to rows.
+
+request -> plan -> reading -> run, and ``cache`` for what cannot change any more.
+"""
+
+from .parameters import question as question
+from .plan import Plan as Plan
+from .plan import plan as plan
+from .request import Query as Query
+from .request import read as read
+from .run import Reply as Reply
+from .run import run as run

@@ -1,0 +1,70 @@
+"""Answers that cannot change any more, kept in the memory of a process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable
+from threading import Lock
+from typing import Final
+
+import msgspec
+
+from .plan import Plan
+
+MOST_BYTES: Final = 32 * 1024 * 1024  # of all answers together
+LARGEST: Final = MOST_BYTES // 8  # of one; a longer one is computed each time
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def key_of(plan: Plan, form: str) -> bytes | None:
+    """Return what an answer is kept under, None if it could still change.
+
+    The epochs are in it, not the words that were asked with: "30d" means others tomorrow.  So are
+    the digests: a metric of the same name may be another one after a restart.
+
+    Args: form: the media type of the answer.
+    """
+    if not plan.is_settled:
+        return None
+    windows = [
+        (reading.epochs[0], reading.epochs[-1], reading.version, *_definitions(plan, index))
+        for index, reading in enumerate(plan.readings)
+    ]
+    question = msgspec.structs.replace(plan.query, date_range="")
+    return hashlib.sha256(_encoder.encode([question, windows, form])).digest()
+
+
+def _definitions(plan: Plan, index: int) -> Iterable[str]:
+    for metric in plan.readings[index].definitions:
+        yield metric.digest.hex()
+        yield str(metric.min_reports)
+
+
+class Cache:
+    """Bodies by key, the least recently used forgotten first.  Safe among threads."""
+
+    def __init__(self) -> None:
+        self._bodies: OrderedDict[bytes, bytes] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def get(self, key: bytes | None) -> bytes | None:
+        """Return the body kept under *key*, or None."""
+        with self._lock:
+            if key is None or key not in self._bodies:
+                return None
+            self._bodies.move_to_end(key)
+            return self._bodies[key]
+
+    def put(self, key: bytes | None, body: bytes) -> None:
+        """Keep *body* under *key*; nothing where it is None or the body is long."""
+        if key is None or len(body) > LARGEST:
+            return
+        with self._lock:
+            self._size += len(body) - len(self._bodies.pop(key, b""))
+            self._bodies[key] = body
+            while self._size > MOST_BYTES:
+                _, forgotten = self._bodies.popitem(last=False)
+                self._size -= len(forgotten)

@@ -1,0 +1,203 @@
+"""From a question to what must be read: metrics, epochs, segments and groups, all checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from math import prod
+from typing import Final
+
+from msgspec import Struct
+
+from client_sdk.epoch import ONCE, epoch_label, epoch_of
+from client_sdk.metric import Metric
+
+from ..analytics.verb import Verb, load, names
+from ..catalog import Catalog
+from ..errors import QueryError
+from ..lateness import version_of
+from .request import TIME, Query, convert
+from .window import EPOCH, PERIOD, day_of_text, days_of, epochs_of, labeller, with_previous
+
+MOST_GROUPS: Final = 50_000  # slices of one question
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of one metric name: its definitions, the current one first, and epochs.
+
+    ``version`` is one that is published, so that its answer never changes; without one, what has
+    been folded so far counts, and the same question may be answered otherwise tomorrow.
+    """
+
+    definitions: tuple[Metric, ...]
+    epochs: Sequence[int]
+    version: int | None
+    is_open: bool  # the last epoch is still running
+    label: Callable[[int], str] | None  # of the stretch of time of an epoch; None: no time asked
+
+    @property
+    def metric(self) -> Metric:
+        """The current definition."""
+        return self.definitions[0]
+
+    @property
+    def window(self) -> tuple[str, str]:
+        """The labels of the first and the last epoch."""
+        every = self.metric.every
+        return epoch_label(every, self.epochs[0]), epoch_label(every, self.epochs[-1])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question that can be answered."""
+
+    query: Query
+    verb: Verb
+    options: Struct
+    readings: tuple[Reading, ...]
+    dimensions: tuple[str, ...]  # to group by, in the order asked; TIME for stretches of time
+    filters: Mapping[str, frozenset[str]]  # of a segment's dimension the values that are taken
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The dimensions of segments to group by."""
+        return tuple(name for name in self.dimensions if name != TIME)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its answer can never change."""
+        return all(reading.version is not None for reading in self.readings)
+
+
+def plan(query: Query, catalog: Catalog, now: float) -> Plan:
+    """Return what must be read to answer *query* at Unix time *now*.
+
+    Raises: QueryError: names the field at fault and what would work.
+            UnknownMetricError: *catalog* has no metric of this name.
+    """
+    verb = _verb(query.verb)
+    metrics = _metrics(query, verb, catalog)
+    granularity, dimensions = _dimensions(query, verb)
+    for name in dimensions:
+        if name != TIME:
+            _require_dimension(metrics, name, "dimensions")
+    if query.postprocess not in verb.postprocess:
+        known = ", ".join(verb.postprocess)
+        raise QueryError(f"postprocess: verb {query.verb} takes one of {known}")
+    first, last = _days(query, now)
+    readings = tuple(
+        _reading(catalog, metric, first, last, granularity, query, now) for metric in metrics
+    )
+    made = Plan(
+        query,
+        verb,
+        convert(query.options, verb.options, "options"),
+        readings,
+        dimensions,
+        _filters(query, metrics),
+    )
+    _require_moderate(made)
+    return made
+
+
+def _verb(name: str) -> Verb:
+    try:
+        return load(name)
+    except LookupError:
+        raise QueryError(f"verb: must be one of {', '.join(names())}") from None
+
+
+def _metrics(query: Query, verb: Verb, catalog: Catalog) -> list[Metric]:
+    """Return the metrics asked for, which the verb takes."""
+    if len(set(query.metrics)) < len(query.metrics):
+        raise QueryError("metrics: must be different")
+    if len(query.metrics) > verb.most_metrics:
+        rule = f"verb {query.verb} takes at most {verb.most_metrics}; ask once for each"
+        raise QueryError(f"metrics: {rule}")
+    metrics = [catalog.metric(name) for name in query.metrics]
+    for place, metric in enumerate(metrics):
+        if reason := verb.refusal(metric):
+            raise QueryError(f"metrics.{place}: {metric.name}: {reason}")
+    return metrics
+
+
+def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
+    """Return the granularity of time, if it is asked for, and the dimensions to tell rows apart."""
+    granularity: str | None = None
+    found: list[str] = []
+    for place, name in enumerate(query.dimensions):
+        head, _, stretch = name.partition(":")
+        if head == TIME:
+            granularity, name = stretch if ":" in name else EPOCH, TIME
+        if name in found:
+            raise QueryError(f"dimensions.{place}: is given twice")
+        found.append(name)
+    if verb.needs_time and TIME not in found:
+        granularity = EPOCH
+        found.insert(0, TIME)
+    return granularity, tuple(found)
+
+
+def _require_dimension(metrics: Sequence[Metric], name: str, place: str) -> None:
+    for metric in metrics:
+        if name not in metric.segments:
+            known = ", ".join((TIME, *metric.segments))
+            raise QueryError(f"{place}: metric={metric.name} has the dimensions {known}")
+
+
+def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str]]:
+    taken: dict[str, frozenset[str]] = {}
+    for place, (kind, name, values) in enumerate(query.filters):
+        if name == TIME or ":" in name:
+            raise QueryError(f"filters.{place}: time is chosen by date_range")
+        _require_dimension(metrics, name, f"filters.{place}")
+        vocabulary = {value for metric in metrics for value in metric.segments[name]}
+        if not vocabulary.issuperset(values):
+            known = ", ".join(sorted(vocabulary))
+            raise QueryError(f"filters.{place}: {name} has the values {known}")
+        chosen = frozenset(values if kind == "is" else vocabulary.difference(values))
+        taken[name] = taken.get(name, chosen) & chosen
+        if not taken[name]:
+            raise QueryError(f"filters.{place}: leaves no value of {name}")
+    return taken
+
+
+def _days(query: Query, now: float) -> tuple[date, date]:
+    if isinstance(query.date_range, str):
+        return days_of(query.date_range, datetime.fromtimestamp(now, UTC).date(), "date_range")
+    first, last = query.date_range
+    return day_of_text(first, "date_range.0"), day_of_text(last, "date_range.1")
+
+
+def _reading(
+    catalog: Catalog,
+    metric: Metric,
+    first: date,
+    last: date,
+    granularity: str | None,
+    query: Query,
+    now: float,
+) -> Reading:
+    epochs = epochs_of(metric, first, last, "date_range")
+    if granularity == PERIOD and metric.every != ONCE:
+        epochs = with_previous(epochs, "date_range")
+    label = None if granularity is None else labeller(metric, granularity, epochs, "dimensions")
+    running = metric.every == ONCE or epochs[-1] >= epoch_of(metric.every, now)
+    published = version_of(metric.every, epochs, now)
+    version = published if query.version is None else query.version
+    if query.version is not None and (published is None or query.version > published):
+        rule = "none yet" if published is None else f"at most {published}"
+        raise QueryError(f"version={query.version}: is not published; published is {rule}")
+    return Reading(catalog.definitions(metric), epochs, version, running, label)
+
+
+def _require_moderate(made: Plan) -> None:
+    """Raise QueryError if so many groups are asked for that nobody could read them."""
+    for reading in made.readings:
+        stretches = len(set(map(reading.label, reading.epochs))) if reading.label else 1
+        found = stretches * prod(len(reading.metric.segments[name]) for name in made.groups)
+        if found > MOST_GROUPS:
+            rule = f"would give {found} groups, must be at most {MOST_GROUPS}; take fewer"
+            raise QueryError(f"dimensions: {rule} dimensions, a longer stretch or a shorter window")

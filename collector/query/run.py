@@ -1,0 +1,193 @@
+"""From a plan to an answer: read, ask the verb, put in order, and say what it all rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from client_sdk.errors import InvalidTallyError
+from client_sdk.metric import Metric
+
+from ..analytics.answer import expectation
+from ..analytics.combining import combined
+from ..analytics.rows import Findings, Row
+from ..analytics.slices import Asked, Slice
+from ..errors import DamagedTallyError, QueryError
+from ..storage import Storage
+from .plan import Plan, Reading
+from .reading import slices_of
+from .request import TIME
+
+_NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value", "influence")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The rows of one page, and what they rest on, of JSON types."""
+
+    rows: tuple[Row, ...]
+    meta: dict[str, Any]
+
+
+def run(plan: Plan, storage: Storage) -> Reply:
+    """Return the answer to *plan*.
+
+    Raises: StorageUnavailableError: the store does not answer.
+            DamagedTallyError: what is stored cannot have come from reports of this metric.
+            QueryError: the verb cannot be asked so.
+    """
+    asked = Asked(
+        plan.query.alpha,
+        plan.query.postprocess,
+        plan.options,
+        {name: plan.readings[0].metric.segments[name] for name in plan.groups},
+    )
+    read = [_read(plan, reading, storage) for reading in plan.readings]
+    findings = _found(plan, asked, read)
+    page = plan.query.pagination
+    rows = ordered(findings.rows, plan)
+    return Reply(
+        tuple(rows[page.offset : page.offset + page.limit]),
+        _meta(plan, findings, read),
+    )
+
+
+def _read(plan: Plan, reading: Reading, storage: Storage) -> list[list[Slice]]:
+    """Return the slices of each definition that has reports; of the current one in any case."""
+    with _blaming(reading.metric):
+        found = [slices_of(plan, reading, one, storage) for one in reading.definitions]
+    used = [slices for slices in found if any(one.n for one in slices)]
+    return used or found[:1]
+
+
+def _found(plan: Plan, asked: Asked, read: Sequence[list[list[Slice]]]) -> Findings:
+    """Ask the verb; where one metric was reported under several definitions, ask of each."""
+    with _blaming(*(reading.metric for reading in plan.readings)):
+        if len(read) == 1:
+            return combined([plan.verb.answer(slices, asked) for slices in read[0]], asked.alpha)
+        return plan.verb.answer([one for slices in read for one in slices[0]], asked)
+
+
+@contextmanager
+def _blaming(*metrics: Metric) -> Iterator[None]:
+    """Turn what is wrong with a stored tally into an error that names the metric."""
+    try:
+        yield
+    except (InvalidTallyError, ArithmeticError) as error:
+        names = ", ".join(metric.name for metric in metrics)
+        rule = "has a tally that no reports can give; run hearsay fsck"
+        raise DamagedTallyError(f"metric={names}: {rule}") from error
+
+
+def ordered(rows: Iterable[Row], plan: Plan) -> list[Row]:
+    """Return *rows* in the order asked for; those without a number stand last.
+
+    Raises: QueryError: order_by names no column of the rows.
+    """
+    found = list(rows)
+    known = {*_NUMBERS, *(name for row in found for name in row.dimensions), *plan.dimensions}
+    for place, (name, direction) in reversed(list(enumerate(plan.query.order_by))):
+        if name not in known and found:
+            columns = ", ".join(sorted(known))
+            raise QueryError(f"order_by.{place}: must be one of {columns}")
+        found.sort(key=lambda row: _key(row, name), reverse=direction == "desc")
+        found.sort(key=lambda row: _key(row, name)[0])
+    return found
+
+
+def _key(row: Row, name: str) -> tuple[bool, Any]:
+    value = getattr(row, name) if name in _NUMBERS else row.dimensions.get(name)
+    return value is None, 0 if value is None else value
+
+
+def _meta(plan: Plan, findings: Findings, read: Sequence[list[list[Slice]]]) -> dict[str, Any]:
+    query = plan.query
+    meta: dict[str, Any] = {
+        "verb": query.verb,
+        "metrics": [
+            _describe(plan, reading, slices)
+            for reading, slices in zip(plan.readings, read, strict=True)
+        ],
+        "n": sum(one.n for slices in read for definition in slices for one in definition),
+        "dimensions": list(plan.dimensions),
+        "alpha": query.alpha,
+        "intervals": _intervals(findings.rows),
+        "postprocess": query.postprocess,
+        "warnings": [*_warnings(plan, read), *findings.warnings],
+        "facts": dict(findings.facts),
+        "query": msgspec.to_builtins(query),
+    }
+    if "total_rows" in query.include:
+        meta["total_rows"] = len(findings.rows)
+    if "time_labels" in query.include:
+        labels = (
+            label(epoch)
+            for reading in plan.readings
+            if (label := reading.label)
+            for epoch in reading.epochs
+        )
+        meta["time_labels"] = list(dict.fromkeys(labels))
+    return meta
+
+
+def _describe(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> dict[str, Any]:
+    """Return what the numbers of one metric rest on."""
+    metric = reading.metric
+    slices = [one for definition in read for one in definition]
+    n, late = sum(one.n for one in slices), sum(one.late for one in slices)
+    first, last = reading.window
+    unit, expected = expectation(metric, plan.query.alpha)
+    return {
+        "name": metric.name,
+        "title": metric.title,
+        "question": metric.question,
+        "type": metric.type,
+        "n": n,
+        "late_share": late / n if n else 0.0,
+        "window": {"from": first, "to": last, "epochs": len(reading.epochs)},
+        "window_open": reading.is_open,
+        "version": reading.version,
+        "epsilon_per_report": float(metric.mechanism.spent),
+        "delta_per_report": float(metric.mechanism.delta),
+        "every": metric.every,
+        "longitudinal": metric.longitudinal,
+        "mechanism": metric.mechanism_name,
+        "digest": metric.digest.hex(),
+        "unit": unit,
+        "expected_half_width": expected,
+        "definitions": [
+            {
+                "digest": definition[0].metric.digest.hex(),
+                "mechanism": definition[0].metric.mechanism_name,
+                "epsilon_per_report": float(definition[0].metric.mechanism.spent),
+                "n": sum(one.n for one in definition),
+            }
+            for definition in read
+            if definition
+        ],
+    }
+
+
+def _intervals(rows: Iterable[Row]) -> str:
+    kinds = {row.simultaneous for row in rows}
+    if kinds == {True}:
+        return "simultaneous"
+    return "mixed" if len(kinds) == 2 else "pointwise"
+
+
+def _warnings(plan: Plan, read: Sequence[list[list[Slice]]]) -> Iterator[str]:
+    for reading, slices in zip(plan.readings, read, strict=True):
+        name = reading.metric.name
+        if reading.is_open and TIME not in plan.dimensions:
+            yield f"{name}: the window is still running; its last epoch is counted so far"
+        if len(slices) > 1:
+            how = (
+                "combined by inverse variance" if len(read) == 1 else "only the current one is used"
+            )
+            yield f"{name}: was reported under {len(slices)} definitions, {how}"
+        if not any(one.n for definition in slices for one in definition):
+            yield f"{name}: no reports in this window"

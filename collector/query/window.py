@@ -1,0 +1,128 @@
+"""Windows of time: from words and dates to whole epochs, and the labels of stretches of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+from client_sdk.epoch import ONCE, epoch_label, epoch_start, epochs_between
+from client_sdk.metric import Metric
+
+from ..errors import QueryError
+
+DEFAULT_RANGE: Final = "30d"
+MAX_EPOCHS: Final = 10_000  # epochs of one window: a year of hours
+FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0
+LAST_DAY: Final = date(2999, 12, 31)  # far from where dates end, so that sums of them do not fail
+_DAYS: Final = {"day": 1, "7d": 7, "14d": 14, "28d": 28, "30d": 30, "91d": 91}
+_MONTHS: Final = {"month": 1, "6mo": 6, "12mo": 12}  # calendar months, this one included
+RANGES: Final = (*_DAYS, *_MONTHS, "year")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+EPOCH: Final = "epoch"  # the granularity of dimension "time" alone: the metric's own
+PERIOD: Final = "period"  # the window as one stretch, after as long a one just before it
+# Of each granularity the lengths of epochs that it can hold whole.
+GRANULARITIES: Final[Mapping[str, tuple[str, ...]]] = {
+    EPOCH: ("1h", "1d", "7d"),
+    "hour": ("1h",),
+    "day": ("1h", "1d"),
+    "week": ("1h", "1d", "7d"),
+    "month": ("1h", "1d", "7d"),  # a week belongs to the month in which it begins
+    PERIOD: ("1h", "1d", "7d"),
+}
+
+
+def days_of(words: str, today: date, field: str) -> tuple[date, date]:
+    """Return the first and the last day of a range in *words*, one of RANGES, up to *today*.
+
+    Raises: QueryError: names *field* and the words that there are.
+    """
+    if words in _DAYS:
+        return max(today - timedelta(days=_DAYS[words] - 1), FIRST_DAY), today
+    if words == "year":
+        return today.replace(month=1, day=1), today
+    if words not in _MONTHS:
+        known = ", ".join(RANGES)
+        raise QueryError(f"{field}: must be one of {known}, or two dates such as 2026-01-31")
+    months = today.year * 12 + today.month - _MONTHS[words]
+    return date(months // 12, months % 12 + 1, 1), today
+
+
+def day_of_text(text: str, field: str) -> date:
+    """Return the date that *text* is.  Raises QueryError, which names *field*."""
+    try:
+        if not _DATE.fullmatch(text):  # other digits than ours, and short forms, are dates too
+            raise ValueError
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
+    except ValueError:
+        raise QueryError(f"{field}: must be a date such as 2026-01-31") from None
+    if not FIRST_DAY <= day <= LAST_DAY:
+        raise QueryError(f"{field}={day}: must be from {FIRST_DAY} to {LAST_DAY}")
+    return day
+
+
+def epochs_of(metric: Metric, first: date, last: date, field: str) -> range:
+    """Return the whole epochs of *metric* that begin on the days *first* to *last*.
+
+    Raises: QueryError: names *field*: reversed, too many, or not one whole epoch.
+    """
+    if first > last:
+        raise QueryError(f"{field}={first}: must not be after {last}")
+    if (last - first).days > MAX_EPOCHS:
+        raise QueryError(f"{field}={first}: must leave at most {MAX_EPOCHS} epochs up to {last}")
+    epochs = epochs_between(metric.every, first, last)
+    if not epochs:
+        raise QueryError(f"{field}={first}: leaves no whole epoch of {metric.every} up to {last}")
+    if len(epochs) > MAX_EPOCHS:
+        raise QueryError(f"{field}={first}: must leave at most {MAX_EPOCHS} epochs")
+    return epochs
+
+
+def with_previous(epochs: range, field: str) -> range:
+    """Return *epochs* after as many just before them.
+
+    Raises: QueryError: names *field*: too many, or before the first day.
+    """
+    if 2 * len(epochs) > MAX_EPOCHS:
+        rule = f"must leave at most {MAX_EPOCHS // 2} epochs, as there are as many before them"
+        raise QueryError(f"{field}: {rule}")
+    first = epochs.start - len(epochs)
+    if first < 0:
+        raise QueryError(f"{field}: must leave room for as long a period after {FIRST_DAY}")
+    return range(first, epochs.stop)
+
+
+def labeller(metric: Metric, granularity: str, epochs: range, field: str) -> Callable[[int], str]:
+    """Return what gives each of *epochs* the label of its stretch of *granularity*.
+
+    Raises: QueryError: names *field*: an epoch is longer than the stretch.
+    """
+    every = metric.every
+    if granularity not in GRANULARITIES:
+        known = ", ".join(f"time:{name}" for name in GRANULARITIES if name != EPOCH)
+        raise QueryError(f"{field}: time is asked for as time, {known}")
+    if every not in GRANULARITIES[granularity]:
+        rule = "has no time: it is reported once" if every == ONCE else f"is reported every {every}"
+        raise QueryError(f"{field}: metric={metric.name} {rule}; take a longer stretch of time")
+    if granularity == PERIOD:
+        start = epochs[len(epochs) // 2]
+        before, after = epochs[: len(epochs) // 2], epochs[len(epochs) // 2 :]
+        names = [_span(every, before), _span(every, after)]
+        return lambda epoch: names[epoch >= start]
+    if granularity in (EPOCH, "hour"):
+        return lambda epoch: epoch_label(every, epoch)
+    return lambda epoch: _label(epoch_start(every, epoch), granularity)
+
+
+def _label(start: int, granularity: str) -> str:
+    day = datetime.fromtimestamp(start, UTC).date()
+    if granularity == "month":
+        return day.isoformat()[:7]
+    return (day - timedelta(days=day.weekday() if granularity == "week" else 0)).isoformat()
+
+
+def _span(every: str, epochs: range) -> str:
+    """Return the labels of the first and the last of *epochs*, in one; in order, as time is."""
+    return "/".join(dict.fromkeys(epoch_label(every, epochs[i]) for i in (0, -1)))

@@ -1,0 +1,156 @@
+"""Publish a metric: read its tallies, write files and the data sheet that goes with them.
+
+Files are written beside their place and then moved there, the data sheet last: where there is a
+sheet, there are whole data.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from client_sdk.errors import InvalidTallyError
+
+from .analytics.data_sheet import facts_of, markdown
+from .analytics.release import Columns, Part, parts_of, records, refusal, table
+from .catalog import Catalog
+from .errors import ConfigError, DamagedTallyError, QueryError
+from .query import Plan, plan, question
+from .query.plan import Reading
+from .query.reading import slices_of
+from .storage.protocols import Storage
+
+CSV, PARQUET = "csv", "parquet"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be released: a metric, a window, and in which form.
+
+    ``parameters`` are from, to, alpha and version as text, those that were given.  ``by`` are
+    dimensions that become columns.  ``size`` is the number of records, None for the histogram only.
+    """
+
+    metric: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+    size: int | None = None
+    seed: int = 0
+    form: str = CSV
+
+
+def release(
+    wanted: Wanted, catalog: Catalog, storage: Storage, now: float, folder: Path
+) -> list[Path]:
+    """Write what is *wanted* into *folder* and return the files, the data sheets last.
+
+    Raises: QueryError: the metric has no histogram or too few reports, or a parameter is wrong.
+            UnknownMetricError, StorageUnavailableError, DamagedTallyError.
+            ConfigError: the folder cannot be written.
+    """
+    metric = catalog.metric(wanted.metric)
+    if reason := refusal(metric, records=wanted.size is not None):
+        raise QueryError(f"metric={metric.name}: {reason}")
+    asked = question(metric, wanted.parameters, now)
+    made = plan(msgspec.structs.replace(asked, dimensions=list(wanted.by)), catalog, now)
+    parts = _read(made, storage)
+    data = {f"{metric.name}.histogram.{wanted.form}": table(parts)}
+    drawn: dict[str, int] = {}
+    if wanted.size is not None:
+        data[f"{metric.name}.records.{wanted.form}"] = records(parts, wanted.size, wanted.seed)
+        drawn = {"records": wanted.size, "seed": wanted.seed}
+    sheet = facts_of(parts, _rests_on(made.readings[0]), _described(data), drawn, asked.alpha)
+    return _write_all(folder, metric.name, data, sheet, wanted.form)
+
+
+def _read(made: Plan, storage: Storage) -> tuple[Part, ...]:
+    """Return the histograms of the current definition of the metric."""
+    (reading,) = made.readings
+    try:
+        slices = slices_of(made, reading, reading.metric, storage)
+        if not slices:
+            raise QueryError(f"metric={reading.metric.name}: no reports in this window")
+        return parts_of(slices, made.query.alpha)
+    except (InvalidTallyError, ArithmeticError) as error:
+        rule = "has a tally that no reports can give; run hearsay fsck"
+        raise DamagedTallyError(f"metric={reading.metric.name}: {rule}") from error
+
+
+def _rests_on(reading: Reading) -> dict[str, Any]:
+    first, last = reading.window
+    return {
+        "window": {"from": first, "to": last, "epochs": len(reading.epochs)},
+        "window_open": reading.is_open,
+        "version": reading.version,
+    }
+
+
+def _described(data: Mapping[str, Columns]) -> dict[str, str]:
+    """Return what each file holds, by its name."""
+    kinds = {"histogram": "the histogram, a row a cell", "records": "synthetic records, a row each"}
+    return {name: next(kinds[kind] for kind in kinds if f".{kind}." in name) for name in data}
+
+
+def _write_all(
+    folder: Path, name: str, data: Mapping[str, Columns], sheet: Mapping[str, Any], form: str
+) -> list[Path]:
+    page = json.dumps(sheet, indent=2, ensure_ascii=False) + "\n"
+    texts = {f"{name}.sheet.json": page, f"{name}.sheet.md": markdown(sheet)}
+    write = partial(_write_parquet, sheet) if form == PARQUET else _write_csv
+    with _blaming(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            *(_placed(folder / file, partial(write, columns)) for file, columns in data.items()),
+            *(_placed(folder / file, partial(_write_text, text)) for file, text in texts.items()),
+        ]
+
+
+@contextmanager
+def _blaming(folder: Path) -> Iterator[None]:
+    """Turn what the file system refuses into an error that names *folder*."""
+    try:
+        yield
+    except OSError as error:
+        rule = f"cannot be written: {error.strerror or 'unknown error'}"
+        raise ConfigError("out", folder, rule) from error
+
+
+def _placed(path: Path, write: Callable[[Path], object]) -> Path:
+    """Return *path* after *write* has filled it; a file there is replaced, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        write(part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _write_text(text: str, path: Path) -> None:
+    path.write_text(text, "utf-8")
+
+
+def _write_csv(columns: Columns, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _write_parquet(sheet: Mapping[str, Any], columns: Columns, path: Path) -> None:
+    """Write *columns* with the data sheet in the file, where it cannot get lost."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    made = pa.table({name: list(values) for name, values in columns.items()})
+    metadata = {"hearsay": json.dumps(sheet, ensure_ascii=False)}
+    pq.write_table(made.replace_schema_metadata(metadata), path, compression="zstd")

@@ -1,0 +1,187 @@
+"""What the collector asks of its store: to queue and fold, to archive, to be looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
+
+from .values import (
+    Archiving,
+    Cell,
+    Claimed,
+    Counters,
+    Folded,
+    Health,
+    Increments,
+    Kept,
+    Sealed,
+    Stored,
+    Tallies,
+)
+
+MAX_CLAIM: Final = 16 * 1024 * 1024  # bytes after which a claim stops: a few gateway uploads
+# A worker dies of an entry in memory, not with an answer: what was left twice comes last and alone,
+# so that the entries beside it are not taken for the culprit.
+ALONE_FROM: Final = 3  # deliveries
+
+
+class Storage(Protocol):
+    """A durable queue of entries and exact integer tallies, spread over ``shards``.
+
+    Laws of all methods:
+    1. A method that returns has happened, as durably as the store's profile says.
+    2. A method that raises CollectorError may have happened, but not in part; repeating it is safe.
+    3. An upload id is queued once, however often it is appended while its id is remembered.
+    4. An entry is folded or quarantined once; its deletion is the token that decides.
+    5. Whatever can refuse a change refuses it before the first write.
+
+    Raises, all methods: StorageUnavailableError: no answer, or not prepared.
+        StorageFullError: the store takes no more writes.
+    """
+
+    @property
+    def shards(self) -> int:
+        """Number of shards; fixed when the store is first prepared."""
+
+    def prepare(self) -> None:
+        """Make the store ready and check that it is safe to use.  Repeatable.
+
+        Raises: UnsafeStoreError: its settings could lose acknowledged uploads, it is too old,
+            or it was prepared with another number of shards.
+        """
+
+    def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
+        """Queue *entry* unless *upload_id* was seen; return whether this was the first sight.
+
+        Args: sealed_day: epoch day on which the device sealed the upload; bounds the memory of ids.
+              reports: how many *entry* holds.
+        """
+
+    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+        """Append several uploads in one round trip; each is first or duplicate on its own.
+
+        An error of one is raised for all: those already appended are duplicates on repeat.
+        """
+
+    def claim(
+        self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
+    ) -> list[Claimed]:
+        """Hand entries to *consumer*: first those others left, then new ones.
+
+        At most *count*, and none more once *size* bytes are reached.  At most one of them, the
+        last of those left, was delivered ALONE_FROM times or more.
+
+        Args: min_idle_ms: milliseconds after which a claimed entry counts as left.
+        """
+
+    def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
+        """Forget how often *ids* were delivered: they are sound, but not for this worker."""
+
+    def now(self, shard: int) -> int:
+        """Return the Unix time of the shard's own clock."""
+
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
+        """Delete the entries *ids* and add *increments*, as one step.
+
+        Args:    ending: Unix time of the shard's clock from which a cell is of another class.
+        Returns: (), or the ids that are no longer there; then nothing was changed.
+        Raises:  TallyOverflowError: a counter would leave its range; nothing was changed.
+                 ClassEndedError: *ending* has come; nothing was changed.
+                 ValueError: an id is given twice; nothing was changed.
+        """
+
+    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
+        """Return the stored tallies of *metric* in *epochs*, one packed vector a shard.
+
+        Args: latest: highest class of lateness wanted; all if None.
+        """
+
+    def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
+        """Set an entry aside for an operator; return False if it was no longer there."""
+
+    def retire(self, consumer: str) -> None:
+        """Forget *consumer* on every shard where it holds no entry."""
+
+    def sweep(self, idle_ms: int) -> int:
+        """Forget the consumers without entries that have asked for none in *idle_ms*; count them.
+
+        Args: idle_ms: milliseconds.
+        """
+
+    def counters(self) -> list[Counters]:
+        """Return what became of the uploads of each shard, each at one moment."""
+
+    def backlog(self) -> int:
+        """Return the number of entries appended but neither folded nor quarantined."""
+
+    def health(self) -> Health:
+        """Return how the servers are: full, safe, in time."""
+
+    def quarantined(self) -> int:
+        """Return the number of entries set aside."""
+
+    def ping(self) -> None:
+        """Return if an append would be taken now; raise what an append would raise."""
+
+    def destroy(self) -> None:
+        """Delete everything under this store's prefix."""
+
+
+class ArchiveQueue(Protocol):
+    """What was folded and waits to be written to the archive, in the order of the folds.
+
+    Law: a fold is here if and only if it has happened, as one step, and until it is forgotten.
+    Raises, all methods: StorageUnavailableError.
+    """
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+
+    def bind(self, name: str, fresh: bool) -> bool:
+        """Return whether this store's archive is *name*; a *fresh* one becomes it if none is."""
+
+    def last(self, shard: int) -> int:
+        """Return the number of the newest fold that waits, 0 if none does."""
+
+    def waiting(self, shard: int, last: int) -> Iterator[Folded]:
+        """Yield the folds that wait, oldest first, up to number *last*."""
+
+    def forget(self, shard: int, last: int) -> None:
+        """Delete what waits up to number *last*.  Repeatable."""
+
+    def restore(self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str) -> bool:
+        """Add *pairs* to the tally of *cell* once for each *token*; return whether this was it.
+
+        Raises: TallyOverflowError: a counter would leave its range; nothing was changed.
+        """
+
+    def archiving(self) -> list[Archiving]:
+        """Return how far the archive of each shard has got."""
+
+
+class Inspection(Protocol):
+    """What an operator may see and move: entry by entry, tally by tally.
+
+    Raises, all methods: StorageUnavailableError.
+    """
+
+    def counters(self) -> list[Counters]:
+        """Return what became of the uploads of each shard, each at one moment."""
+
+    def pending(self, shard: int) -> Iterator[Stored]:
+        """Yield the entries of a stream, oldest first; some may be folded meanwhile."""
+
+    def set_aside(self, shard: int) -> Iterator[Stored]:
+        """Yield the entries of a quarantine stream, oldest first."""
+
+    def requeue(self, shard: int, entry_id: str) -> bool:
+        """Queue an entry again that was set aside; return False if it was no longer there."""
+
+    def drop(self, shard: int, entry_id: str) -> bool:
+        """Delete an entry that was set aside, counted; return False if it was no longer there."""
+
+    def tallies(self) -> Iterator[Kept]:
+        """Yield every tally of every shard, and every missing one, each at least once."""

@@ -1,0 +1,130 @@
+"""The values that cross the border of the store: what is queued, tallied, counted and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+
+class Cell(NamedTuple):
+    """The address of one tally.  ``segment`` is canonical text, opaque here: "" for everybody."""
+
+    metric: bytes  # the digest
+    epoch: int
+    segment: str
+    lateness: int = 0  # class of the day of the fold; not known, and so 0, before
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A stream entry handed to one worker, now for the ``deliveries``-th time."""
+
+    id: str
+    entry: bytes
+    deliveries: int
+
+
+class Sealed(NamedTuple):
+    """An upload as the store sees it; ``sealed_day`` is an epoch day, ``reports`` its accepted."""
+
+    upload_id: bytes
+    sealed_day: int
+    entry: bytes
+    reports: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of uploads and of the reports in them."""
+
+    uploads: int = 0
+    reports: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What became of all uploads of one shard, at one moment.
+
+    Counted in the steps that append, fold and set aside, but for ``stream`` and ``aside``, which
+    are the lengths of what is there.
+    """
+
+    accepted: Count
+    folded: Count
+    quarantined: Count  # set aside now
+    dropped: Count  # out of the quarantine, by an operator
+    late_reports: int  # among the folded ones, of a class above 0
+    stream: int  # entries
+    aside: int  # entries
+
+    @property
+    def pending(self) -> Count:
+        """What is accepted and neither folded nor set aside nor dropped."""
+        gone = self.folded, self.quarantined, self.dropped
+        return Count(
+            self.accepted.uploads - sum(one.uploads for one in gone),
+            self.accepted.reports - sum(one.reports for one in gone),
+        )
+
+    @property
+    def drift(self) -> int:
+        """Uploads by which *accepted = folded + pending + set aside + dropped* is broken; 0."""
+        return abs(self.pending.uploads - self.stream) + abs(self.quarantined.uploads - self.aside)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the servers are now; what none of them tells is empty or None."""
+
+    memory: float | None = None  # share of its memory limit that the fullest server uses
+    # Why a server could lose what it takes, each ``setting=value: rule``.
+    faults: tuple[str, ...] = ()
+    times: tuple[float, ...] = ()  # Unix time of each server that tells it
+
+
+# Of each cell, (index, delta): index 0, first, counts reports, index i + 1 is cell i of the tally.
+Increments: TypeAlias = Mapping[Cell, Sequence[tuple[int, int]]]
+# Of each cell one packed vector a shard that holds any: big-endian int64, n first.
+Tallies: TypeAlias = dict[Cell, list[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entry of a stream or a quarantine stream; ``reason`` is empty in the former."""
+
+    shard: int
+    id: str
+    entry: bytes
+    reports: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A tally of one shard as found: its packed vector, None if it is indexed but not there."""
+
+    shard: int
+    cell: Cell
+    vector: bytes | None
+    indexed: bool  # if not, no query reads it
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What one fold took from the stream of a shard and kept for the archive."""
+
+    number: int  # counts up in a shard
+    day: int  # epoch day of the fold, by the store's clock
+    classes: Mapping[tuple[bytes, int], int]  # of lateness, by metric and epoch
+    entries: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Archiving:
+    """How far the archive of a shard has got, at about one moment."""
+
+    folded: int  # reports
+    archived: int  # of these, reports that were folded with an archive
+    waiting: int  # folds that are in no file yet
+    oldest_day: int | None  # epoch day of the oldest of them

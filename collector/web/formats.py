@@ -1,0 +1,115 @@
+"""The forms in which an answer is sent: JSON, CSV, Arrow, and flat records for dashboards."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.exceptions import NotAcceptable
+
+from ..analytics.rows import Row, flat
+from ..errors import QueryError
+from ..query import Reply
+from ..query.request import TIME
+
+ARROW: Final = "application/vnd.apache.arrow.stream"
+_RISKY: Final = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to some
+_BEGINNING: Final = "0000-01-01T00:00:00Z"  # what a label of time leaves out
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form: how it is asked for, named on the wire, and made."""
+
+    name: str  # of ?format=
+    media_type: str
+    body: Callable[[Reply], bytes]
+
+
+def _json(reply: Reply) -> bytes:
+    return _encode(reply) + b"\n"
+
+
+def _records(reply: Reply) -> bytes:
+    """Return one flat object a row, with time as RFC 3339 has it: what Grafana reads as it is."""
+    records = []
+    for row in reply.rows:
+        record = flat(row)
+        if TIME in record:
+            record[TIME] = rfc3339(record[TIME])
+        records.append(record)
+    return _encode(records) + b"\n"
+
+
+def _csv(reply: Reply) -> bytes:
+    """Return a header and a line a row; what could be a formula is made text by an apostrophe."""
+    names = columns(reply.rows)
+    text = io.StringIO()
+    lines = csv.writer(text)  # RFC 4180: lines end in CR LF
+    lines.writerow(names)
+    for record in map(flat, reply.rows):
+        lines.writerow([_cell(record.get(name)) for name in names])
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_RISKY) else value
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
+
+
+def _arrow(reply: Reply) -> bytes:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        rule = "this collector has no Arrow: install hearsay[archive] there, or take json or csv"
+        raise NotAcceptable(rule) from None
+    names = columns(reply.rows)
+    records = [flat(row) for row in reply.rows]
+    table = pa.table({name: [record.get(name) for record in records] for name in names})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+FORMS: Final = (
+    Form("json", "application/json", _json),
+    Form("csv", "text/csv", _csv),
+    Form("arrow", ARROW, _arrow),
+    Form("rows", "application/json", _records),
+)
+
+
+def form_of(parameters: Mapping[str, str], accepted: MIMEAccept) -> Form:
+    """Return the form that ``format`` in *parameters* names, or else the best that is *accepted*.
+
+    Raises: QueryError: there is no such form.
+    """
+    name = parameters.get("format")
+    if name is None:
+        best = accepted.best_match([form.media_type for form in FORMS[:3]])
+        return next((form for form in FORMS if form.media_type == best), FORMS[0])
+    for form in FORMS:
+        if form.name == name:
+            return form
+    raise QueryError(f"format: must be one of {', '.join(form.name for form in FORMS)}")
+
+
+def columns(rows: Sequence[Row]) -> list[str]:
+    """Return the columns of flat *rows*: dimensions as they come, then those of numbers."""
+    dimensions = dict.fromkeys(name for row in rows for name in row.dimensions)
+    numbers = (name for name in Row.__dataclass_fields__ if name != "dimensions")
+    return [*dimensions, *(name for name in numbers if name not in dimensions)]
+
+
+def rfc3339(label: str) -> str:
+    """Return the beginning of a stretch of time, whose *label* may leave out what is smallest."""
+    known = label.removesuffix("Z")
+    return known + _BEGINNING[len(known) :]

@@ -1,0 +1,188 @@
+"""Two answers together: cells, margins, and whether they go together beyond noise."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from client_sdk.dataclass import replace
+from client_sdk.mechanisms import Mechanism
+from client_sdk.metric import Metric
+from collector.analytics.association import Association, association, margins
+from collector.analytics.independence import APART
+from collector.analytics.slices import Asked, Slice
+from collector.analytics.sums import Shares
+from collector.analytics.verb import load
+from collector.errors import QueryError
+from collector.query.reading import guarded
+from tests.support.asking import ask
+from tests.support.coverage import fits_rate
+from tests.support.populations import category, drawn, metric_of, slice_of
+from tests.support.registries import NUMBER, PAIR, SET
+
+HELD = (2_000, 1_500, 500, 500, 1_500, 4_000)  # sex by income
+INDEPENDENT = (600, 1_800, 600, 1_400, 4_200, 1_400)
+TRIALS = 400
+ALPHA = 0.05
+
+
+def pair(**changes: str | None) -> Metric:
+    return metric_of(PAIR, mechanism='"grr"', **changes)
+
+
+def test_a_table_has_cells_and_margins_under_both_names() -> None:
+    """Margins are sums of cells, by rows and by columns."""
+    rows = ask("crosstab", [slice_of(pair(), HELD, {"x": "y"})]).rows
+
+    assert rows[1].dimensions == {"x": "y", "sex": "female", "income": "middle"}
+    value = {(row.dimensions["sex"], row.dimensions["income"]): row.value or 0 for row in rows}
+    assert len(value) == 6 + 2 + 3
+    assert value["female", "low"] == pytest.approx(0.2, abs=1e-3)
+    assert value["female", "(all)"] == pytest.approx(0.4, abs=1e-3)
+    assert value["(all)", "high"] == pytest.approx(
+        value["female", "high"] + value["male", "high"], abs=1e-12
+    )
+
+
+def test_the_association_is_that_of_the_population() -> None:
+    """Cramér's V of the true table, at enough devices."""
+    held = tuple(100 * k for k in HELD)
+    table = np.array(held).reshape(2, 3) / sum(held)
+    apart = table - np.outer(table.sum(axis=1), table.sum(axis=0))
+    truth = np.sqrt((apart**2 / np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
+
+    (fact,) = ask("crosstab", [slice_of(pair(), held)]).facts["association"]
+
+    assert fact["cramers_v"] == pytest.approx(truth, rel=0.01)
+    assert fact["ci_low"] < truth < fact["ci_high"]
+    assert fact["p_value"] < 1e-9
+    strongest = fact["strongest"]
+    assert (strongest["income"], strongest["ci_low"] > 0 or strongest["ci_high"] < 0) == (
+        "high",
+        True,
+    )
+
+
+@cache
+def drawn_associations(held: tuple[int, ...]) -> tuple[Association, ...]:
+    """Return what is found in TRIALS answers of devices *held* by cell."""
+    mechanism = pair(epsilon='"2"').mechanism
+    return tuple(found_in(mechanism, tally) for tally in drawn(mechanism, held, TRIALS, 20261105))
+
+
+def found_in(mechanism: Mechanism[Any], tally: Any) -> Association:
+    found = association(Shares.of(mechanism, tally, int(tally.sum())), 2, 3, ALPHA)
+    assert isinstance(found, Association)
+    return found
+
+
+@pytest.mark.parametrize("errors", [1.0, 0.5])
+def test_independent_answers_are_rarely_called_dependent_and_half_errors_would_be_seen(
+    errors: float,
+) -> None:
+    """In at most alpha of all answers, or so few more that chance explains it."""
+    found = drawn_associations(INDEPENDENT)
+
+    rejected = sum(
+        abs(one.beyond.value) > errors * (one.beyond.ci_high - one.beyond.value) for one in found
+    )
+
+    rare = rejected <= ALPHA * TRIALS or fits_rate(rejected, TRIALS, ALPHA)
+    assert rare == (errors == 1)
+
+
+def test_p_is_at_most_alpha_exactly_where_the_strongest_cell_is_surely_apart() -> None:
+    """One correction for both."""
+    for one in (*drawn_associations(INDEPENDENT), *drawn_associations(HELD)):
+        apart = one.beyond.ci_low > 0 or one.beyond.ci_high < 0
+        assert (one.p_value <= ALPHA) == apart
+
+
+def test_the_interval_of_v_holds_the_truth_in_at_least_its_level() -> None:
+    """It is conservative, so it is only not to be below; the value is nearly unbiased."""
+    table = np.array(HELD).reshape(2, 3) / sum(HELD)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    truth = float(np.sqrt(((table - expected) ** 2 / expected).sum()))
+
+    found = drawn_associations(HELD)
+
+    assert sum(one.ci_low <= truth <= one.ci_high for one in found) >= (1 - ALPHA) * TRIALS
+    assert np.mean([one.value for one in found]) == pytest.approx(truth, rel=0.05)
+
+
+def test_rows_that_perhaps_nobody_is_in_make_no_association() -> None:
+    """A margin near zero in a denominator would blow up noise."""
+    shares = Shares.of(pair().mechanism, slice_of(pair(), (900, 0, 0, 0, 0, 0)).tally, 900)
+
+    assert "not enough reports" in str(association(shares, 2, 3, ALPHA))
+
+
+def test_margins_are_groups_of_cells() -> None:
+    """Row by row."""
+    of_rows, of_columns = margins(2, 3)
+
+    assert of_rows.astype(int).tolist() == [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
+    assert of_columns.astype(int).tolist() == [[1, 0, 0] * 2, [0, 1, 0] * 2, [0, 0, 1] * 2]
+
+
+def two(devices: int = 1_000) -> list[Slice]:
+    first = slice_of(category("a", "b"), (devices, devices * 3))
+    text = slice_of(metric_of(PAIR, mechanism='"grr"'), HELD)
+    return [*guarded([first], first.metric, {}), *guarded([renamed(text)], text.metric, {})]
+
+
+def renamed(one: Slice) -> Slice:
+    return Slice(replace(one.metric, name="other"), one.dimensions, one.n, one.tally, one.epochs)
+
+
+def test_two_metrics_that_were_collected_apart_are_multiplied_and_every_row_says_so() -> None:
+    """Never a joint: the words are in each row and in a warning."""
+    verb = load("crosstab")
+    found = verb.answer(two(), Asked(ALPHA, options=verb.options()))
+
+    assert {row.note for row in found.rows} == {APART}
+    assert APART in found.warnings[0]
+    assert len(found.rows) == 12
+    assert found.rows[0].dimensions == {"m": "a", "other": "female | low"}
+    assert found.rows[0].value == pytest.approx(0.25 * 0.2, abs=1e-3)
+    assert found.facts == {}
+
+
+def test_if_one_of_two_has_too_few_reports_so_has_the_table() -> None:
+    """A product would tell it."""
+    verb = load("crosstab")
+    found = verb.answer(two(devices=50), Asked(ALPHA, options=verb.options()))
+
+    assert {row.value for row in found.rows} == {None}
+
+
+def test_one_answer_alone_has_no_table() -> None:
+    """The error says what would."""
+    with pytest.raises(QueryError, match='type = "pair"'):
+        ask("crosstab", [slice_of(category("a", "b"), (900, 900))])
+
+
+def test_a_name_that_is_a_dimension_too_is_refused() -> None:
+    """Two columns of one name."""
+    with pytest.raises(QueryError, match="dimensions: sex"):
+        ask("crosstab", [slice_of(pair(), HELD, {"sex": "?"})])
+
+
+@pytest.mark.parametrize(("fields", "works"), [(PAIR, True), (SET, False), (NUMBER, False)])
+def test_sets_and_numbers_are_not_crossed(fields: dict[str, str], works: bool) -> None:
+    """Nor is what has several items a device."""
+    refusal = load("crosstab").refusal(metric_of(fields))
+
+    assert (refusal is None) == works
+    assert works or 'type = "pair"' in str(refusal)
+
+
+def test_a_slice_that_is_too_small_has_neither_table_nor_association() -> None:
+    """Rows with reasons, and no facts of it."""
+    found = ask("crosstab", [slice_of(pair(), (10, 10, 10, 10, 10, 10))])
+
+    assert {row.value for row in found.rows} == {None}
+    assert found.facts == {"association": []}

@@ -1,0 +1,210 @@
+"""Quantiles, cumulative distributions and histograms of numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collector.analytics.curves import Curve
+from collector.analytics.slices import Slice
+from collector.analytics.verb import load
+from collector.analytics.verbs.quantile import name_of
+from collector.errors import QueryError
+from tests.support.asking import ask
+from tests.support.coverage import fits_rate
+from tests.support.populations import WAVE, category, drawn, metric_of, slice_of
+from tests.support.registries import NUMBER
+
+ALPHA = 0.05
+TRIALS = 400
+BINS = 48
+PLACES = np.arange(BINS)
+BELL = np.rint(20_000 * np.exp(-0.5 * ((PLACES - 17) / 5) ** 2) / 12.5).astype(int)
+CURVES = ("quantile", "cdf", "histogram")
+
+
+def curve_slice(dimensions: dict[str, str] | None = None) -> Slice:
+    return slice_of(metric_of(WAVE), BELL.tolist(), dimensions)
+
+
+def test_quantiles_have_the_names_and_the_order_that_were_asked_for() -> None:
+    """Levels in any order; each at its own number."""
+    found = ask("quantile", [curve_slice()], options={"levels": [0.9, 0.5, 0.999]}).rows
+
+    assert [row.item for row in found] == ["p90", "p50", "p99.9"]
+    assert found[1].value == pytest.approx(17, abs=0.7)
+    assert found[1].value < found[0].value < found[2].value  # type: ignore[operator]
+    assert {row.unit for row in found} == {"minutes"}
+
+
+@pytest.mark.parametrize(("level", "name"), [(0.5, "p50"), (0.07, "p7"), (0.9999, "p99.99")])
+def test_a_quantile_is_named_by_its_level_in_percent(level: float, name: str) -> None:
+    """Without the noise of binary fractions."""
+    assert name_of(level) == name
+
+
+def test_a_level_asked_for_twice_is_refused() -> None:
+    """Two rows of one name could not be told apart."""
+    with pytest.raises(QueryError, match=r"options\.levels"):
+        ask("quantile", [curve_slice()], options={"levels": [0.5, 0.5]})
+
+
+def test_a_cdf_has_a_row_a_point_with_the_number_itself_counted_in() -> None:
+    """The item is the number; at the far end all are in, below the near end nobody is."""
+    points = [47, 17, -3, 16.5]
+
+    found = ask("cdf", [curve_slice()], options={"points": points}).rows
+
+    assert [row.item for row in found] == ["-3", "16.5", "17", "47"]
+    truth = np.cumsum(BELL) / BELL.sum()
+    values = [row.value for row in found]
+    assert values == pytest.approx([0, truth[16], truth[17], 1], abs=0.02)
+    assert [(found[i].ci_low, found[i].ci_high) for i in (0, 3)] == [(0, 0), (1, 1)]
+
+
+def test_a_cdf_without_points_runs_from_one_end_to_the_other() -> None:
+    """Rising numbers that the grid has."""
+    found = ask("cdf", [curve_slice()]).rows
+
+    points = [float(row.item) for row in found]
+    assert (points[0], points[-1], len(points)) == (0, 47, 41)
+    assert points == sorted(points)
+
+
+def test_an_isotonic_cdf_never_falls_and_keeps_the_raw_numbers() -> None:
+    """Post-processing is named; the interval stays that of the raw number."""
+    few = drawn(metric_of(WAVE).mechanism, (BELL // 20).tolist(), 1, 3)[0]
+    one = Slice(metric_of(WAVE), {}, int(few.sum()), few, (0,))
+
+    raw = [row.value for row in ask("cdf", [one]).rows]
+    found = ask("cdf", [one], postprocess="isotonic").rows
+
+    values = [row.value or 0.0 for row in found]
+    assert raw != values
+    assert values == sorted(values)
+    assert [row.raw for row in found] == raw
+
+
+def test_the_buckets_of_a_histogram_adjoin_and_their_shares_add_up_to_one() -> None:
+    """They are differences of one curve."""
+    found = ask("histogram", [curve_slice()], options={"buckets": 8})
+
+    edges = found.facts["edges"]
+    assert [row.item for row in found.rows] == [f"{a:.12g}–{b:.12g}" for a, b in pairwise(edges)]
+    assert (edges[0], edges[-1], len(edges)) == (0, 47, 9)
+    assert sum(row.value or 0 for row in found.rows) == pytest.approx(1, abs=1e-9)
+
+
+def test_a_bucket_holds_its_upper_end() -> None:
+    """All who hold 10 are in 5-10, none in 10-15."""
+    metric = metric_of(WAVE, max="50", epsilon='"8"')
+    held = [0] * 51
+    held[10] = 50_000
+    rows = ask("histogram", [slice_of(metric, held)], options={"buckets": 10}).rows
+
+    largest = max(rows, key=lambda row: row.value or 0)
+    assert largest.item == "5–10"
+
+
+def test_no_more_buckets_than_the_grid_has_steps() -> None:
+    """A bucket between two numbers would be empty by design."""
+    metric = metric_of(WAVE, max="5")
+
+    rows = ask("histogram", [slice_of(metric, [100] * 6)], options={"buckets": 20}).rows
+
+    assert [row.item for row in rows] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
+
+
+def test_ranges_that_adjoin_add_up_exactly() -> None:
+    """So do nested ones: all are read off one curve."""
+    one = curve_slice()
+    curve = Curve.of(one.metric, one.tally, one.n)
+    a, b, c = (Fraction(x) for x in (5, 11, 30))
+
+    parts = curve.between([(a, b), (b, c), (a, c)], ALPHA)
+
+    assert parts[0].value + parts[1].value == pytest.approx(parts[2].value, abs=1e-12)
+
+
+RANGES: list[tuple[Fraction | None, Fraction]] = [
+    (None, Fraction(16)),
+    (Fraction(10), Fraction(20)),
+    (Fraction(20), Fraction(40)),
+]
+
+
+@cache
+def drawn_ranges() -> Any:
+    """Return values and limits of RANGES, drawn TRIALS times: shape (TRIALS, ranges, 3)."""
+    metric = metric_of(WAVE)
+    curves = (
+        Curve.of(metric, tally, int(tally.sum()))
+        for tally in drawn(metric.mechanism, BELL.tolist(), TRIALS, 20261103)
+    )
+    return np.array(
+        [
+            [(found.value, found.ci_low, found.ci_high) for found in curve.between(RANGES, ALPHA)]
+            for curve in curves
+        ]
+    )
+
+
+def hits(narrower: float) -> list[int]:
+    """Return how often the interval of each range holds the truth, *narrower* by a factor."""
+    upto = np.cumsum(BELL) / BELL.sum()
+    truth = np.array([upto[int(b)] - (0 if a is None else upto[int(a)]) for a, b in RANGES])
+    values, low, high = np.moveaxis(drawn_ranges(), 2, 0)
+    reach = narrower * np.maximum(high - values, values - low)
+    return [int(found) for found in (np.abs(values - truth) <= reach).sum(axis=0)]
+
+
+def test_intervals_of_ranges_cover_at_their_level() -> None:
+    """At 95 % or a little above, as they allow for a bias that this bell may not have."""
+    enough = TRIALS * (1 - ALPHA)
+
+    assert all(found >= enough or fits_rate(found, TRIALS, 1 - ALPHA) for found in hits(1))
+
+
+def test_intervals_of_half_the_width_would_be_seen() -> None:
+    """Each of them."""
+    assert not any(fits_rate(found, TRIALS, 1 - ALPHA) for found in hits(0.5))
+
+
+@pytest.mark.parametrize("verb", CURVES)
+def test_intervals_that_hold_at_once_are_wider_and_say_so(verb: str) -> None:
+    """Over all rows of all slices."""
+    slices = [curve_slice({"x": "1"}), curve_slice({"x": "2"})]
+    alone = ask(verb, slices).rows
+    at_once = ask(verb, slices, options={"simultaneous": True}).rows
+
+    for one, all_of in zip(alone, at_once, strict=True):
+        assert (one.simultaneous, all_of.simultaneous) == (False, True)
+        assert all_of.ci_high - all_of.ci_low >= one.ci_high - one.ci_low  # type: ignore[operator]
+        assert all_of.alpha == ALPHA
+
+
+@pytest.mark.parametrize("verb", CURVES)
+def test_curves_are_refused_of_items_and_of_reports_that_tell_a_mean(verb: str) -> None:
+    """Each refusal names what would work."""
+    refusal = load(verb).refusal
+
+    assert "frequency" in str(refusal(category("a", "b")))
+    assert "square_wave" in str(refusal(metric_of(NUMBER)))
+    assert refusal(metric_of(WAVE)) is None
+
+
+@pytest.mark.parametrize("verb", CURVES)
+def test_a_slice_that_is_too_small_has_reasons(verb: str) -> None:
+    """As many rows as otherwise."""
+    small = slice_of(metric_of(WAVE), [2] * BINS)
+
+    found, full = ask(verb, [small]).rows, ask(verb, [curve_slice()]).rows
+
+    assert [row.item for row in found] == [row.item for row in full]
+    assert {row.value for row in found} == {None}
+    assert all("not enough reports" in str(row.reason) for row in found)

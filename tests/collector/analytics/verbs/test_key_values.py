@@ -1,0 +1,44 @@
+"""Share and mean of each key, of all or of those named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collector.analytics.slices import Slice
+from collector.analytics.verb import load
+from collector.errors import QueryError
+from tests.support.asking import ask
+from tests.support.populations import category, metric_of
+from tests.support.registries import KEY_VALUE
+
+
+def one() -> Slice:
+    metric = metric_of(KEY_VALUE, mechanism='"pckv_grr"')
+    return Slice(metric, {}, 3_000, np.array([900, 600, 200, 200, 300, 200]), (0,))
+
+
+def test_every_key_has_a_share_and_a_mean_in_its_unit() -> None:
+    """The same rows as the metric's own question."""
+    rows = ask("key_values", [one()]).rows
+
+    assert rows == ask("estimate", [one()]).rows
+    assert [row.unit for row in rows] == ["share"] * 3 + ["minutes"] * 3
+
+
+def test_keys_that_are_named_have_rows_alone() -> None:
+    """Both of each."""
+    rows = ask("key_values", [one()], options={"keys": ["music"]}).rows
+
+    assert [row.item for row in rows] == ["music", "mean of music"]
+
+
+def test_an_unknown_key_is_refused() -> None:
+    """It names the place in the request, and not what was asked."""
+    with pytest.raises(QueryError, match=r"options\.keys\.0: must be one of the 3 keys of m"):
+        ask("key_values", [one()], options={"keys": ["golf"]})
+
+
+def test_metrics_without_keys_are_sent_elsewhere() -> None:
+    """The refusal names a type and verbs."""
+    assert "key_value" in str(load("key_values").refusal(category("a", "b")))

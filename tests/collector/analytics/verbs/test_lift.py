@@ -1,0 +1,194 @@
+"""The lift of a treatment: found where there is one, and no more often than it may where not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from client_sdk.dataclass import replace
+from client_sdk.domains import NumberDomain
+from collector.analytics.comparisons import compared
+from collector.analytics.differences import NO_CHANGE, covers_zero, lift
+from collector.analytics.measure import Number, Population, numbers_of
+from collector.analytics.pairs import pairs_of
+from collector.analytics.rows import Findings
+from collector.analytics.slices import Slice
+from collector.errors import QueryError
+from tests.support.asking import ask
+from tests.support.boolean_slices import AGE, drawn, exact, is_at_most
+from tests.support.coverage import fits_rate
+from tests.support.uploads import registry
+
+ALPHA: Final = 0.05
+PRECISE: Final = registry("4.0").metric("crashed")  # so that noise is a small part of the error
+ASKED: Final = {"dimension": "arm", "control": "old"}
+
+
+def arms(old: float, new: float, n: int = 10_000) -> list[Slice]:
+    return [exact({"arm": name}, share, n) for name, share in (("old", old), ("new", new))]
+
+
+def lifted(slices: list[Slice], **options: Any) -> Findings:
+    return ask("lift", slices, options={**ASKED, **options})
+
+
+def test_an_arm_is_told_as_difference_and_as_part_of_the_control() -> None:
+    """40 % against 32 % is 8 points, and a quarter more."""
+    found = lifted(arms(0.32, 0.40))
+
+    points, part = found.rows
+    assert points.dimensions == {
+        "arm": "new",
+        "against": "old",
+        "item": "true",
+        "measure": "difference",
+    }
+    assert (points.value, part.value) == pytest.approx((0.08, 0.25), abs=2e-3)
+    assert (points.unit, part.unit) == ("share", "relative")
+    assert points.p_value == part.p_value
+    assert part.ci_low is not None
+    assert part.ci_low > 0
+
+
+def test_difference_and_lift_agree_on_whether_there_is_any() -> None:
+    """Fieller's interval of the ratio holds 1 if and only if that of the difference holds 0."""
+    for new in np.linspace(0.3, 0.4, 41).tolist():
+        points, part = lifted(arms(0.32, new)).rows
+
+        assert (points.note == NO_CHANGE) == (part.note == NO_CHANGE)
+        assert part.ci_low is not None
+        assert part.ci_high is not None
+        assert (part.ci_low <= 0 <= part.ci_high) == (part.note == NO_CHANGE)
+
+
+def test_a_control_that_may_be_zero_has_no_lift() -> None:
+    """But a difference."""
+    points, part = lifted(arms(0.001, 0.2)).rows
+
+    assert points.value is not None
+    assert part.value is None
+    assert part.reason == "the control's number may be 0, so that no part of it can be told"
+
+
+def test_several_arms_are_counted_together() -> None:
+    """Two arms are two comparisons."""
+    found = lifted([*arms(0.3, 0.4), exact({"arm": "other"}, 0.3, 10_000)])
+
+    assert found.facts["comparisons"] == 2
+    assert [row.dimensions["arm"] for row in found.rows] == ["new", "new", "other", "other"]
+    alone = lifted(arms(0.3, 0.4))
+    widths = [(rows[0].ci_high or 0) - (rows[0].ci_low or 0) for rows in (found.rows, alone.rows)]
+    assert widths[0] > 1.1 * widths[1]
+
+
+def test_what_cannot_be_seen_is_told_with_what_could() -> None:
+    """A null result without its power says nothing."""
+    found = lifted(arms(0.32, 0.325))
+
+    (power,) = found.facts["power"]
+    assert power["smallest_seen"] == pytest.approx(0.0423, abs=1e-4)  # 2.80 standard errors
+    assert power["reports_needed"] == pytest.approx(20_000 * (0.0423 / 0.005) ** 2, rel=0.05)
+    (sentence,) = found.warnings
+    assert "20,000 reports show a difference of 4.23 points" in sentence
+    assert "with 80 % power" in sentence
+    assert lifted(arms(0.3, 0.5)).warnings == ()
+
+
+def test_degrees_that_may_be_below_zero_have_no_parts() -> None:
+    """20 degrees are not twice 10; ages are."""
+    assert isinstance(AGE.domain, NumberDomain)
+    cold = replace(AGE, domain=replace(AGE.domain, minimum=Fraction(-10)))
+    for metric, rows in ((AGE, 2), (cold, 1)):
+        slices = [
+            Slice(metric, {"arm": arm}, 600, np.array([600 * 60, 600 * 3_600, 0]), (0,))
+            for arm in ("old", "new")
+        ]
+
+        assert len(lifted(slices).rows) == rows
+
+
+def test_an_arm_with_few_reports_has_a_reason() -> None:
+    """In both of its rows; and so has every arm if the control has few."""
+    few = exact({"arm": "new"}, 0.5, 60)
+    found = lifted([*arms(0.3, 0.3)[:1], exact({"arm": "b"}, 0.4, 900), few])
+
+    assert all(row.reason for row in found.rows if row.dimensions["arm"] in ("new", "b"))
+    assert len(found.rows) == 4
+    assert not any(row.value for row in lifted([exact({"arm": "old"}, 0.5, 60), few]).rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"control": "none"}, "options.control: must be a value of arm that has reports: old, new"),
+        ({"dimension": "time"}, "options.dimension: must be a dimension asked for"),
+        ({"item": "maybe"}, "options.item: must be one of"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, str], field: str) -> None:
+    """With what would work."""
+    with pytest.raises(QueryError, match=f"^{field}"):
+        lifted(arms(0.3, 0.4), **options)
+
+
+def seen(
+    old: float, new: float, n: int, rounds: int, population: Population = "drawn"
+) -> tuple[int, list[float]]:
+    """Return in how many experiments a difference is seen, and the standard errors."""
+    chance = np.random.default_rng(20261121)
+    hits, errors = 0, []
+    for _ in range(rounds):
+        slices = [
+            drawn({"arm": name}, share, n, chance, metric=PRECISE)
+            for name, share in (("old", old), ("new", new))
+        ]
+        (one,) = compared(pairs_of(slices, "arm", "old"), ("true",), population, ALPHA)
+        hits += not covers_zero(one.difference)
+        errors.append(one.difference.std_error)
+    return hits, errors
+
+
+def test_a_treatment_without_effect_is_seen_as_often_as_alpha() -> None:
+    """Devices are put into arms by chance: an error that only counts noise errs in half of all."""
+    rounds = 1_000
+
+    hits, _ = seen(0.3, 0.3, 2_000, rounds)
+    careless, _ = seen(0.3, 0.3, 2_000, rounds, "reported")
+
+    assert fits_rate(hits, rounds, ALPHA)
+    assert not is_at_most(careless, rounds, ALPHA)
+
+
+def test_an_effect_of_the_smallest_size_is_seen_with_the_power_that_is_stated() -> None:
+    """2.80 standard errors, four times of five."""
+    _, errors = seen(0.3, 0.3, 2_000, 20)
+    effect = (1.959964 + 0.841621) * sum(errors) / len(errors)
+
+    hits, _ = seen(0.3 - effect / 2, 0.3 + effect / 2, 2_000, 600)
+
+    assert fits_rate(hits, 600, 0.8)
+
+
+def test_the_interval_of_a_lift_holds_the_true_lift_as_often_as_it_says() -> None:
+    """Of 1,000 experiments with a rare outcome; the interval of the ratio alone is too narrow."""
+    chance = np.random.default_rng(20261122)
+    rounds, held, narrow = 1_000, 0, 0
+    for _ in range(rounds):
+        new, old = (
+            numbers_of(
+                drawn({}, share, 500, chance, metric=PRECISE), ("true",), "drawn", in_time=True
+            )["true"]
+            for share in (0.12, 0.08)
+        )
+        found = lift(new, old, ALPHA)
+        assert found is not None
+        held += found.ci_low <= 0.5 <= found.ci_high
+        sure = lift(new, Number(old.value, 0.0, old.n), ALPHA)
+        assert sure is not None
+        narrow += sure.ci_low <= 0.5 <= sure.ci_high
+
+    assert fits_rate(held, rounds, 1 - ALPHA)
+    assert not fits_rate(narrow, rounds, 1 - ALPHA)

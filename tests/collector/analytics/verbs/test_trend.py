@@ -1,0 +1,199 @@
+"""A trend follows a number over time, and says that it changed no more often than it may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from collector.analytics.differences import NO_CHANGE
+from collector.analytics.measure import merged
+from collector.analytics.rows import Findings
+from collector.analytics.series import scan, scans_of
+from collector.analytics.slices import Slice
+from collector.errors import QueryError
+from tests.support.asking import ask
+from tests.support.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
+from tests.support.coverage import fits_rate
+
+ALPHA: Final = 0.05
+DAYS: Final = 14
+
+
+def day(i: int) -> str:
+    return f"2026-03-{i + 1:02}"
+
+
+def flat(shares: list[float], n: int = 4_000) -> list[Slice]:
+    return [exact({"time": day(i)}, share, n, i) for i, share in enumerate(shares)]
+
+
+def change_of(found: Findings) -> dict[str, Any]:
+    (only,) = found.facts["changes"]
+    return dict(only)
+
+
+def test_each_stretch_has_a_row_of_its_own_number() -> None:
+    """In the order of time, with a pointwise interval around it."""
+    found = ask("trend", flat([0.2, 0.3, 0.4]))
+
+    assert [row.dimensions for row in found.rows] == [
+        {"time": day(i), "item": "true"} for i in range(3)
+    ]
+    assert [row.value for row in found.rows] == pytest.approx([0.2, 0.3, 0.4], abs=1e-3)
+    assert {row.simultaneous for row in found.rows} == {False}
+
+
+def test_a_window_is_all_reports_of_its_stretches_under_the_last_label() -> None:
+    """Weighted by reports: the row equals the answer to the tallies added up."""
+    days = [
+        exact({"time": day(i)}, share, n, i)
+        for i, (share, n) in enumerate([(0.2, 1_000), (0.4, 3_000), (0.9, 1_000)])
+    ]
+
+    found = ask("trend", days, options={"window": 2})
+
+    assert [row.dimensions["time"] for row in found.rows] == [day(1), day(2)]
+    assert [row.n for row in found.rows] == [4_000, 4_000]
+    assert [row.value for row in found.rows] == pytest.approx([0.35, 0.525], abs=1e-3)
+    (alone,) = ask("estimate", [merged(days[:2], {})]).rows
+    assert (found.rows[0].ci_low, found.rows[0].ci_high) == (alone.ci_low, alone.ci_high)
+
+
+def test_a_window_longer_than_the_series_is_said() -> None:
+    """No row, and the reason."""
+    found = ask("trend", flat([0.3, 0.3]), options={"window": 3})
+
+    assert found.rows == ()
+    assert "fewer than 3 stretches" in found.warnings[0]
+
+
+def test_a_window_with_a_refused_stretch_has_no_number() -> None:
+    """Its sum, less the stretches beside it, would be the number that was refused."""
+    days = [exact({"time": day(i)}, 0.5, n, i) for i, n in enumerate([500, 60, 500, 500])]
+
+    found = ask("trend", days, options={"window": 2})
+
+    assert [row.value is None for row in found.rows] == [True, True, False]
+    assert all("enough reports" in (row.reason or "") for row in found.rows[:2])
+
+
+def test_a_step_is_found_where_it_is() -> None:
+    """From 30 % to 40 % on the ninth day, of 4,000 devices a day."""
+    found = ask("trend", flat([0.3] * 8 + [0.4] * 6))
+
+    change = change_of(found)
+    assert (change["changed_at"], change["detected"]) == (day(8), True)
+    assert (change["before"], change["after"]) == pytest.approx((0.3, 0.4), abs=1e-3)
+    assert change["ci_low"] < 0.1 < change["ci_high"]
+    assert "true changed at 2026-03-09 from 29.98" in found.warnings[0]
+
+
+def test_a_constant_series_has_no_detectable_change() -> None:
+    """It is said in facts, and nothing is warned of."""
+    found = ask("trend", flat([0.3] * DAYS))
+
+    change = change_of(found)
+    assert (change["detected"], change["note"]) == (False, NO_CHANGE)
+    assert change["p_value_constant"] > 0.99
+    assert found.warnings == ()
+
+
+def test_a_refused_stretch_takes_no_part_in_a_change() -> None:
+    """Its tally may not be used."""
+    days = flat([0.3] * 6)
+    few = exact({"time": day(6)}, 1.0, 60, 6)
+
+    assert change_of(ask("trend", [*days, few])) == change_of(ask("trend", days))
+
+
+def test_segments_are_series_of_their_own() -> None:
+    """Each has its change, all of them corrected for each other."""
+
+    def platform(name: str, shares: list[float]) -> list[Slice]:
+        return [
+            replace(one, dimensions={**one.dimensions, "platform": name}) for one in flat(shares)
+        ]
+
+    moved = platform("mac", [0.3] * 4 + [0.4] * 4)
+    found = ask("trend", [*moved, *platform("linux", [0.3] * 8)])
+
+    changes = {one["dimensions"]["platform"]: one for one in found.facts["changes"]}
+    assert [changes[name]["detected"] for name in ("mac", "linux")] == [True, False]
+    alone = change_of(ask("trend", moved))
+    assert changes["mac"]["p_value"] == pytest.approx(2 * alone["p_value"])
+
+
+def test_numbers_are_followed_by_their_mean() -> None:
+    """In their own unit."""
+    days = [
+        Slice(AGE, {"time": day(i)}, 600, np.array([600 * 60, 600 * 3_600, 0]), (i,))
+        for i in range(3)
+    ]
+
+    found = ask("trend", days)
+
+    assert {(row.item, row.unit) for row in found.rows} == {("mean", "years")}
+    assert found.rows[0].value == pytest.approx(40)
+
+
+def test_an_item_that_there_is_not_is_refused() -> None:
+    """With those that there are."""
+    page = Slice(PAGE, {"time": day(0)}, 300, np.array([100, 100, 100]), (0,))
+
+    with pytest.raises(QueryError, match=r"^options\.item: must be one of: home, news, shop"):
+        ask("trend", [page], options={"item": "maybe"})
+
+
+def test_a_constant_share_is_said_to_change_no_more_often_than_alpha() -> None:
+    """Of 200 series of devices drawn anew, as few as 200 a day, one in ten saying true."""
+    chance = np.random.default_rng(20261121)
+    rounds, changed = 200, 0
+    for _ in range(rounds):
+        sizes = chance.integers(200, 2_000, DAYS).tolist()
+        days = [drawn({"time": day(i)}, 0.1, n, chance, i) for i, n in enumerate(sizes)]
+        changed += scans_of(days, ("true",), "drawn")["true"].p_value <= ALPHA
+
+    assert is_at_most(changed, rounds, ALPHA)
+
+
+def test_windows_that_share_stretches_may_not_be_scanned_as_if_they_did_not() -> None:
+    """That is why the scan is of stretches: their averages of five look changed far too often."""
+    chance = np.random.default_rng(20261124)
+    rounds, changed = 1_000, 0
+    for _ in range(rounds):
+        windows = np.convolve(chance.normal(7, 1, DAYS), np.ones(5) / 5, "valid")
+        _, p, _ = scan(windows.tolist(), [1 / 5] * windows.size)
+        changed += p <= ALPHA
+
+    assert not is_at_most(changed, rounds, ALPHA)
+
+
+def test_both_tests_hold_their_level_and_a_scan_that_forgets_its_splits_does_not() -> None:
+    """Of normal values with known errors: the scan errs a little less, chi-square exactly."""
+    chance = np.random.default_rng(20261122)
+    errors = chance.uniform(0.5, 3, DAYS)
+    rounds = 4_000
+    scans = [scan(list(chance.normal(7, errors)), list(errors**2)) for _ in range(rounds)]
+
+    assert is_at_most(sum(p <= ALPHA for _, p, _ in scans), rounds, ALPHA)
+    assert all(fits_rate(sum(p <= rate for *_, p in scans), rounds, rate) for rate in (0.05, 0.9))
+    alone = [1 - (1 - p) ** (1 / (DAYS - 1)) for _, p, _ in scans]
+    assert not is_at_most(sum(p <= ALPHA for p in alone), rounds, ALPHA)
+
+
+def test_a_planted_step_is_found_most_of_the_time_and_near_its_place() -> None:
+    """10 points on day 8, of 3,000 devices a day: 5.6 standard errors; 99 of 100 are found."""
+    chance = np.random.default_rng(20261123)
+    places = []
+    for _ in range(200):
+        days = [
+            drawn({"time": day(i)}, 0.3 if i < 7 else 0.4, 3_000, chance, i) for i in range(DAYS)
+        ]
+        found = scans_of(days, ("true",), "drawn")["true"]
+        places += [found.place] if found.p_value <= ALPHA else []
+
+    assert len(places) >= 150  # at a power of 0.99 fewer come once in 1e-40
+    assert sum(abs(place - 7) <= 1 for place in places) >= len(places) / 2

@@ -1,0 +1,132 @@
+"""Texts stay texts in every chart, whatever they hold, and turn no letters but their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from client_sdk.errors import InvalidParameterError
+from collector.analytics.rows import Row
+from collector.charts import Face, bars, chart_of, table_of
+from collector.charts.cdf import cdf
+from collector.charts.curve import Curve, curve
+from collector.charts.difference import difference
+from collector.charts.dots import dots
+from collector.charts.grid import grid
+from collector.charts.heat import heat
+from collector.charts.histogram import histogram
+from collector.charts.letters import one_line
+from collector.charts.line import line
+from collector.charts.spark import spark
+from tests.hostile.markup import MARKUP
+from tests.support.drawing import boxes, parsed, tag, view
+from tests.support.gallery import blank, day, row
+
+TAGS: Final = {"svg", "g", "rect", "line", "path", "text", "title", "desc", "style"}
+NASTY: Final = (
+    *MARKUP[::97],
+    "<script>alert('1')</script>&\"]]>",
+    "]]><![CDATA[",
+    "\x00\x01\x1b[31m\x7f\ufffe\ud800",
+    "line\nbreak\tand\rreturn",
+    "\u202egnp.exe\u202c",
+    "\u2066\u2067\u2068 open isolates",
+    "שלום עולם",
+    "مرحبا 123",
+    "ｗｉｄｅ　ｌｅｔｔｅｒｓ　ｔｈａｔ　ｄｏ　ｎｏｔ　ｆｉｔ　ａｎｙｗｈｅｒｅ",
+    "a\u0300\u0301\u0302\u0303" * 60,
+    "👩‍👩‍👧‍👦" * 30,
+    "W" * 500,
+    "",
+    " ",
+)
+KINDS: Final[dict[str, Callable[[list[Row], str, Face], str]]] = {
+    "bars": bars,
+    "line": line,
+    "histogram": histogram,
+    "cdf": cdf,
+    "dots": dots,
+    "difference": difference,
+    "heat": heat,
+    "grid": grid,
+    "spark": spark,
+    "chart_of": lambda rows, title, face: chart_of("frequency", rows, title, face),
+}
+
+
+def hostile_rows(text: str) -> list[Row]:
+    """Return rows with *text* wherever a row holds one."""
+    rows = [
+        replace(
+            row(
+                {"item": f"{text}{i}" if i else text, text: f"{text}{i % 2}", "time": day(i)},
+                0.1 + 0.1 * i,
+                0.02,
+            ),
+            note=text,
+            unit="share" if i < 2 else text,
+        )
+        for i in range(4)
+    ]
+    return [*rows, replace(blank(text), reason=text)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_texts_stay_texts_within_the_view(kind: str) -> None:
+    for text in NASTY:
+        for rows in (hostile_rows(text), hostile_rows(text)[:2], []):
+            picture = KINDS[kind](rows, text, Face(standalone=True))
+            root = parsed(picture)
+
+            assert {tag(e) for e in root.iter()} <= TAGS
+            attributes = {key for e in root.iter() for key in e.attrib}
+            assert not any(key.startswith("on") or key == "style" for key in attributes)
+            wide, high = view(root)
+            assert all(
+                box.left >= -1 and box.right <= wide + 1 and box.top >= -1 and box.foot <= high + 1
+                for box in boxes(root)
+            ), text
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_hostile_names_of_curves_stay_texts(text: str) -> None:
+    root = parsed(curve([Curve(text, ((10, 0.5), (100, 0.1)))], text, Face(), unit=text))
+
+    assert {tag(e) for e in root.iter()} <= TAGS
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_hostile_texts_stay_texts_in_tables(text: str) -> None:
+    root = parsed(table_of(hostile_rows(text), text))
+
+    known = {"table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td"}
+    assert {e.tag for e in root.iter()} <= known
+
+
+def test_the_whole_of_a_shortened_label_is_in_its_title() -> None:
+    long = "a label that is much too long for the column that it would have to stand in " * 2
+    root = parsed(bars([row(long, 0.5, 0.01)], "t"))
+
+    (label,) = [e for e in root.iter() if e.get("class") == "label"]
+    assert (label.text or "").endswith("…")
+    assert [e.text for e in label] == [long.strip()]
+
+
+def test_a_label_cannot_turn_the_numbers_beside_it() -> None:
+    assert one_line("\u202egnp.exe") == "gnp.exe"
+    assert one_line("שלום") == "\u2068שלום\u2069"
+
+
+@pytest.mark.parametrize("prefix", ["", "a b", "1a", 'x"onload="', "é", "a" * 65])
+def test_a_prefix_that_is_no_id_is_refused(prefix: str) -> None:
+    with pytest.raises(InvalidParameterError, match="prefix="):
+        Face(prefix=prefix)
+
+
+@pytest.mark.parametrize("sizes", [{"width": 10}, {"width": 10_000}, {"most_rows": 0}])
+def test_sizes_in_which_nothing_can_be_read_are_refused(sizes: dict[str, int]) -> None:
+    with pytest.raises(InvalidParameterError):
+        Face(**sizes)  # type: ignore[arg-type]  # only sizes

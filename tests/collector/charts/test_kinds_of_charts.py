@@ -1,0 +1,310 @@
+"""Each kind of chart keeps the promises of its own."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from collector.analytics.rows import Row, quality_of
+from collector.charts import Face, bars
+from collector.charts.cdf import cdf
+from collector.charts.curve import curve
+from collector.charts.difference import NO_CHANGE, difference, verdict
+from collector.charts.dots import dots
+from collector.charts.grid import Box, grid
+from collector.charts.heat import heat
+from collector.charts.histogram import histogram
+from collector.charts.line import line
+from collector.charts.palette import SERIES
+from collector.charts.spark import spark
+from collector.estimate import Estimate
+from tests.support.drawing import boxes, of_class, parsed, path_points
+from tests.support.gallery import (
+    REASON,
+    blank,
+    buckets,
+    cells,
+    cumulated,
+    curves,
+    day,
+    differences,
+    months,
+    platforms,
+    row,
+    shares,
+    themes_by_platform,
+    themes_over_time,
+    two_way,
+)
+
+
+def texts(picture: str, *looks: str) -> list[str]:
+    root = parsed(picture)
+    return [e.text or "" for look in looks for e in of_class(root, look)]
+
+
+def labels_of_marks(picture: str) -> list[str]:
+    return [mark.get("data-label") or "" for mark in of_class(parsed(picture), "mark")]
+
+
+def test_bars_are_sorted_by_value_and_keep_their_order_if_asked() -> None:
+    rows = [row("a", 0.1, 0.01), row("b", 0.3, 0.01), row("c", 0.2, 0.01)]
+
+    assert labels_of_marks(bars(rows, "t")) == ["b", "c", "a"]
+    assert labels_of_marks(bars(rows, "t", ranked=False)) == ["a", "b", "c"]
+
+
+def test_rows_that_noise_alone_could_make_are_one_line_with_their_count() -> None:
+    assert "3 more, not distinguishable from 0 (each up to about 1.0 %)" in texts(
+        bars(shares(), "t"), "reason"
+    )
+
+
+def test_bars_of_which_none_is_sure_are_all_shown() -> None:
+    rows = [row(name, 0.001, 0.01) for name in "abc"]
+
+    assert labels_of_marks(bars(rows, "t")) == ["a", "b", "c"]
+
+
+def test_numbers_other_than_shares_are_not_folded_at_zero() -> None:
+    rows = [row(name, value, 3.0, unit="°C") for name, value in zip("abc", (-9, 0, 9), strict=True)]
+
+    assert labels_of_marks(bars(rows, "t")) == ["c", "b", "a"]
+
+
+def test_rows_beyond_the_limit_are_counted() -> None:
+    rows = [row(f"item {i}", 0.9 - i / 100, 0.001) for i in range(54)]
+    picture = bars(rows, "t")
+
+    assert len(of_class(parsed(picture), "bar")) == 20
+    assert "and 34 more, smaller" in texts(picture, "reason")
+
+
+def test_a_row_without_a_number_shows_its_reason_and_no_bar() -> None:
+    picture = bars([row("a", 0.5, 0.01), blank("b")], "t")
+
+    assert REASON in texts(picture, "reason")
+    assert len(of_class(parsed(picture), "bar")) == 1
+
+
+@pytest.mark.parametrize("kind", [line, histogram, cdf, dots, difference, heat, grid])
+def test_a_chart_without_numbers_says_why(kind: object) -> None:
+    picture = kind([blank("a"), blank("b")], "t")  # type: ignore[operator]
+
+    assert texts(picture, "reason") == [f"2 × {REASON}"]
+
+
+def test_the_band_of_noise_is_as_wide_as_an_interval_around_zero() -> None:
+    root = parsed(
+        bars([row(name, v, 0.01) for name, v in (("a", 0.3), ("b", 0.1), ("c", 0.0))], "t")
+    )
+
+    band = next(box for box in boxes(root) if box.element.get("class") == "noise")
+    (*_, least) = [b for b in boxes(root) if b.element.get("class") == "whisker"]
+    assert band.right - band.left == pytest.approx(least.right - least.left, abs=0.2)
+
+
+def test_rows_of_different_numbers_of_reports_share_no_band_of_noise() -> None:
+    rows = [row(name, 0.2, 0.01, n=n) for name, n in (("a", 100), ("b", 200), ("c", 300))]
+
+    assert of_class(parsed(bars(rows, "t")), "noise") == []
+
+
+def test_a_line_has_a_gap_where_there_is_no_number_and_says_why() -> None:
+    picture = line(months(), "t")
+    root = parsed(picture)
+
+    assert len(of_class(root, "band-1")) == 2
+    reasons = [mark.get("data-reason") for mark in of_class(root, "mark")]
+    assert reasons.count(REASON) == 2
+    assert f"× no number at 2 of 28 points: {REASON}" in texts(picture, "note")
+
+
+def test_a_line_has_a_gap_where_a_day_is_missing() -> None:
+    rows = [row({"time": day(i)}, 0.3, 0.01) for i in (0, 1, 2, 4, 5)]
+
+    assert len(of_class(parsed(line(rows, "t")), "line-1")) == 2
+
+
+def test_a_line_is_dashed_where_the_period_still_runs() -> None:
+    root = parsed(line(months(), "t"))
+    (dashed,) = of_class(root, "open-1")
+
+    assert len(list(path_points(dashed.get("d") or ""))) == 2
+    assert len(of_class(root, "ring-1")) == 1
+
+
+def test_no_more_lines_are_drawn_than_can_be_told_apart() -> None:
+    picture = line(themes_over_time(), "t")
+    root = parsed(picture)
+
+    assert len([e for i in range(1, 9) for e in of_class(root, f"line-{i}")]) == SERIES
+    assert "and 1 more, smaller on average" in texts(picture, "note")
+
+
+def test_lines_differ_by_marker_and_are_named_at_their_ends() -> None:
+    picture = line(themes_over_time(), "t")
+    root = parsed(picture)
+
+    names = ["light", "dark", "system default", "high contrast", "sepia", "solarized"]
+    assert texts(picture, "label") == names
+    last = [of_class(root, f"dot-{i}")[-1].get("d") or "" for i in range(1, SERIES + 1)]
+    assert len({d.partition("m")[2] for d in last}) == SERIES
+
+
+def test_times_that_are_no_dates_stand_in_their_order() -> None:
+    rows = [row({"time": name}, 0.3, 0.01) for name in ("before", "during", "after")]
+
+    assert texts(line(rows, "t"), "tick")[-3:] == ["before", "during", "after"]
+
+
+def test_buckets_that_are_no_numbers_keep_their_names() -> None:
+    rows = [row(name, 0.3, 0.01) for name in ("never", "once", "often")]
+
+    assert texts(histogram(rows, "t"), "tick")[-3:] == ["never", "once", "often"]
+
+
+def test_buckets_of_different_width_are_drawn_to_scale() -> None:
+    root = parsed(histogram([row("0–10", 0.3, 0.01), row("10–40", 0.3, 0.01)], "t"))
+
+    middles = [
+        (box.left + box.right) / 2 for box in boxes(root) if box.element.get("class") == "whisker"
+    ]
+    plot = next(box for box in boxes(root) if box.element.get("class") == "outline")
+    parts = [(m - plot.left) / (plot.right - plot.left) for m in middles]
+    assert parts == pytest.approx([5 / 40, 25 / 40], abs=0.01)
+
+
+def test_quantiles_are_read_off_the_curve_with_their_interval() -> None:
+    (note,) = texts(cdf(cumulated(), "t", x_unit="ms"), "note")
+
+    assert note.startswith("p50 ≈ 300 ms (297 to 303)")
+
+
+def test_a_quantile_beyond_the_thresholds_has_no_upper_end() -> None:
+    rows = [row(str(a), f, 0.01) for a, f in ((0, 0.1), (10, 0.5), (20, 0.905))]
+
+    (note,) = texts(cdf(rows, "t", quantiles=(0.9,)), "note")
+    assert note.startswith("p90 at least ")
+
+
+def test_dots_are_grouped_by_item_with_one_colour_a_segment() -> None:
+    root = parsed(dots(themes_by_platform(), "t"))
+
+    assert [len(of_class(root, f"dot-{i}")) for i in (1, 2, 3, 4)] == [3, 3, 3, 0]
+
+
+def test_a_difference_that_noise_could_make_is_no_detectable_change() -> None:
+    assert [verdict(r) for r in differences()] == [
+        "higher, p < 0.001",
+        "lower, p = 0.012",
+        NO_CHANGE,
+        "no number",
+    ]
+    assert len(of_class(parsed(difference(differences(), "t")), "quiet")) == 1
+
+
+def test_differences_of_shares_are_points() -> None:
+    assert "+2.1 points" in texts(difference(differences(), "t"), "value")
+
+
+def test_cells_are_the_fainter_the_less_sure_they_are() -> None:
+    rows = [
+        replace_quality(row({"a": a, "b": b}, 0.5, half))
+        for a, half in (("x", 0.01), ("y", 0.1), ("z", 0.4))
+        for b in ("1", "2")
+    ]
+    marks = of_class(parsed(heat(rows, "t")), "mark")
+
+    opacities = [float(mark.findall("*")[1].get("fill-opacity", 1)) for mark in marks]
+    assert opacities == sorted(opacities, reverse=True)
+    assert len(set(opacities)) == 3
+
+
+def replace_quality(made: Row) -> Row:
+    """Return the row as it is: the gallery's rows have the quality of their interval."""
+    assert made.value is not None
+    assert made.ci_low is not None
+    assert made.ci_high is not None
+    estimate = Estimate(made.value, 0.0, made.ci_low, made.ci_high)
+    assert made.quality == quality_of(estimate)
+    return made
+
+
+def test_cells_print_their_numbers() -> None:
+    root = parsed(heat(two_way(), "t"))
+
+    printed = [e.text for e in root.iter() if (e.get("class") or "").startswith("on-")]
+    assert len(printed) == 19
+    assert printed[0] == "5.0 %"
+
+
+def test_the_first_row_of_a_map_is_the_southernmost() -> None:
+    rows = [row("0,0", 0.2, 0.01), row("1,0", 0.6, 0.01), row("1,1", 0.1, 0.01)]
+    root = parsed(grid(rows, "t"))
+
+    places = {
+        mark.get("data-label"): box
+        for mark in of_class(root, "mark")
+        for box in boxes(root)
+        if box.element in list(mark)
+    }
+    assert places["0,0"].top > places["1,0"].top
+    assert places["1,1"].left > places["1,0"].left
+
+
+def test_a_large_map_has_one_path_a_colour() -> None:
+    root = parsed(grid(cells(48, 64, 0.0002), "t"))
+
+    assert of_class(root, "mark") == []
+    assert sum((e.get("class") or "").startswith("cell-") for e in root.iter()) < 40
+
+
+def test_cells_that_noise_alone_could_make_are_counted_and_not_coloured() -> None:
+    picture = grid([row("0,0", 0.2, 0.01), row("0,1", 0.001, 0.01)], "t")
+
+    assert len(of_class(parsed(picture), "mark")) == 1
+    assert "1 cells not distinguishable from 0" in texts(picture, "note")
+
+
+def test_a_map_with_a_box_has_degrees() -> None:
+    picture = grid(cells(4, 4, 0.01), "t", box=Box(13.0, 52.0, 14.0, 53.0))
+
+    assert {"13.0°", "14.0°", "52.0°", "53.0°"} <= set(texts(picture, "tick"))
+
+
+def test_more_devices_and_more_epsilon_lie_lower() -> None:
+    root = parsed(curve(curves(), "t"))
+    paths = [list(path_points(of_class(root, f"line-{i}")[0].get("d") or "")) for i in (1, 2, 3, 4)]
+
+    assert all(a[1] < b[1] for path in paths for a, b in pairwise(path))
+    ends = [path[-1][1] for path in paths]
+    assert ends == sorted(ends)
+
+
+def test_a_sparkline_has_no_text_but_says_its_last_number() -> None:
+    root = parsed(spark(months(), "Dark mode"))
+
+    assert [e for e in root.iter() if e.tag.endswith("text")] == []
+    assert "the last: 32.0 % ± 0.8" in (root.findtext("{*}desc") or "")
+
+
+def test_the_heading_can_be_left_to_the_page() -> None:
+    rows = platforms()
+
+    assert texts(dots(rows, "t"), "title", "subtitle") == ["t", "ms · 95 % intervals"]
+    assert texts(dots(rows, "t", Face(heading=False)), "title", "subtitle") == []
+
+
+def test_intervals_that_hold_at_once_say_so() -> None:
+    rows = [row("a", 0.2, 0.01, simultaneous=True), row("b", 0.1, 0.01, simultaneous=True)]
+
+    (subtitle,) = texts(bars(rows, "t"), "subtitle")
+    assert "95 % intervals, all at once" in subtitle
+
+
+def test_the_last_bucket_label_does_not_leave_the_picture() -> None:
+    root = parsed(histogram(buckets(), "t", Face(width=280)))
+
+    assert max(box.right for box in boxes(root)) <= 280

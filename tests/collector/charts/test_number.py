@@ -1,0 +1,131 @@
+"""Numbers are never more precise than their interval, and never blurred beyond it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.charts.number import (
+    MINUS,
+    POINTS,
+    chance,
+    margin,
+    number,
+    plus_minus,
+    reading,
+    tick_labels,
+)
+from tests.support.gallery import REASON, blank, row
+
+_POWER = re.compile(r"(-?[\d.]+) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def read(text: str) -> tuple[float, float]:
+    """Return what is shown, and what one in its last digit is worth."""
+    plain = text.replace(MINUS, "-").replace(",", "").strip()
+    found = _POWER.fullmatch(plain)
+    mantissa, power = (found[1], int(found[2].translate(_DIGITS))) if found else (plain, 0)
+    decimals = len(mantissa.partition(".")[2])
+    return float(mantissa) * 10.0**power, 10.0 ** (power - decimals)
+
+
+numbers = st.floats(-1e12, 1e12, allow_nan=False)
+half_widths = st.floats(1e-12, 1e12)
+
+
+@given(numbers, half_widths)
+def test_what_is_shown_is_the_value_within_half_its_interval(value: float, half: float) -> None:
+    shown, _ = read(number(value, "", half))
+
+    assert abs(shown - value) <= half / 2 + 1e-9 * abs(value)
+
+
+@given(numbers, st.floats(1e-12, 1.0))
+def test_no_digit_is_shown_that_is_worth_less_than_a_twentieth_of_the_interval(
+    value: float, half: float
+) -> None:
+    _, last = read(number(value, "", half))
+
+    assert last >= half / 20.5
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1.0, 1e9))
+def test_digits_above_the_point_are_rounded_too(value: float, half: float) -> None:
+    shown, _ = read(number(value, "", half))
+
+    step = 10.0 ** (len(str(int(half))) - 1)
+    unit = step / 10 if half < 2.05 * step else step
+    assert shown == pytest.approx(unit * round(shown / unit), abs=unit / 1e3)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "half", "text"),
+    [
+        (0.20134, "share", 0.0034, "20.1 %"),
+        (0.20134, "share", 0.0104, "20.1 %"),
+        (0.20134, "share", 0.034, "20 %"),
+        (0.20134, "share", 0.0199999, "20 %"),
+        (38.52, "years", 0.7, "38.5 years"),
+        (12_345_678, "devices", 20_000, "12,350,000 devices"),
+        (-0.0001, "share", 0.01, "0.0 %"),
+        (0.0123, POINTS, 0.004, "1.2 points"),
+        (-0.0123, POINTS, 0.004, f"{MINUS}1.2 points"),
+        (0.5, "share", 0, "50 %"),
+        (1_234_567, "", 0, "1,234,567"),
+        (2e-9, "s", 1e-10, "2.00 × 10⁻⁹ s"),
+    ],
+)
+def test_numbers_read_as_people_write_them(value: float, unit: str, half: float, text: str) -> None:
+    assert number(value, unit, half) == text
+
+
+def test_a_signed_number_shows_its_plus_but_zero_has_none() -> None:
+    assert number(0.012, POINTS, 0.004, signed=True) == "+1.2 points"
+    assert number(0.0, POINTS, 0.004, signed=True) == "0.0 points"
+
+
+def test_a_row_reads_as_value_and_half_width() -> None:
+    assert reading(row("a", 0.201, 0.0034)) == "20.1 % ± 0.3"
+    assert plus_minus(0.0034, "share") == "± 0.3"
+
+
+def test_an_interval_whose_arms_differ_is_written_by_its_ends() -> None:
+    skewed = replace(row("a", 0.012, 0.008), ci_low=0.004, ci_high=0.029)
+
+    assert margin(skewed) == "0.4 to 2.9"
+    assert reading(skewed) == "1.2 % (0.4 to 2.9)"
+
+
+def test_a_row_without_a_number_reads_as_its_reason() -> None:
+    assert reading(blank("a")) == REASON
+    assert margin(blank("a")) == ""
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_no_number(value: float) -> None:
+    assert reading(replace(row("a", 0.1, 0.01), value=value)) == "no number"
+
+
+@pytest.mark.parametrize(
+    ("ticks", "unit", "labels"),
+    [
+        ((0.0, 0.2, 0.4), "share", ["0 %", "20 %", "40 %"]),
+        ((0.0, 0.005, 0.01), "share", ["0.0 %", "0.5 %", "1.0 %"]),
+        ((0.0, 50_000.0, 100_000.0), "", ["0", "50 k", "100 k"]),
+        ((0.0, 2e6, 4e6), "", ["0", "2 M", "4 M"]),
+        ((-5.0, 0.0, 5.0), "ms", [f"{MINUS}5", "0", "5"]),
+        ((0.0, 1e-8, 2e-8), "s", ["0", "1.00 × 10⁻⁸", "2.00 × 10⁻⁸"]),
+    ],
+)
+def test_ticks_share_their_digits(ticks: tuple[float, ...], unit: str, labels: list[str]) -> None:
+    assert tick_labels(ticks, unit) == labels
+
+
+def test_a_small_p_value_is_not_claimed_to_the_digit() -> None:
+    assert chance(1e-9) == "p < 0.001"
+    assert chance(0.0123) == "p = 0.012"

@@ -1,0 +1,174 @@
+"""What is drawn is where its numbers are: read back by the ticks of the axis, not by our scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from collector.analytics.rows import SHARE, Row
+from collector.charts.bars import bars
+from collector.charts.difference import difference
+from collector.charts.dots import dots
+from collector.charts.histogram import histogram
+from collector.charts.line import line
+from tests.support.drawing import of_class, parsed, path_points, tag
+from tests.support.gallery import (
+    buckets,
+    day,
+    differences,
+    platforms,
+    row,
+    shares,
+    themes_by_platform,
+)
+
+Inverse = Callable[[float], float]
+ROUNDED = 0.11  # user units: places of ticks and of marks are written to a tenth
+
+
+def number_in(text: str) -> float:
+    """Return what a tick says: percent as parts of one."""
+    plain = text.replace("\u2212", "-").replace(",", "")
+    return float(plain.removesuffix(" %")) / (100 if plain.endswith("%") else 1)
+
+
+def axis(picture: str, along: str) -> tuple[Inverse, float]:
+    """Return the value at a place along x or y, and values per user unit, from grid lines."""
+    root = parsed(picture)
+    lines = [e for e in root.iter() if e.get("class") in ("grid", "axis") and tag(e) == "line"]
+    places = [float(e.get(f"{along}1", 0)) for e in lines if is_across(e, along)]
+    labels = [e.text or "" for e in of_class(root, "tick")]
+    values = [number_in(label) for label in labels[: len(places)]]
+    slope = (values[-1] - values[0]) / (places[-1] - places[0])
+    return lambda place: values[0] + slope * (place - places[0]), abs(slope)
+
+
+def is_across(element: object, along: str) -> bool:
+    """Return whether a line stands across the axis."""
+    get = element.get  # type: ignore[attr-defined]
+    return bool(get(f"{along}1") == get(f"{along}2") and get("class"))
+
+
+def whiskers(picture: str, look: str, along: str) -> list[tuple[float, float]]:
+    """Return the ends of the whiskers, in user units."""
+    found = []
+    for path in of_class(parsed(picture), look):
+        places = [p["xy".index(along)] for p in path_points(path.get("d") or "")]
+        found.append((min(places), max(places)))
+    return found
+
+
+def intervals(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    return [(r.ci_low, r.ci_high) for r in rows if r.ci_low is not None and r.ci_high is not None]
+
+
+def in_points(rows: Sequence[Row]) -> list[Row]:
+    """Return differences of shares as the axis has them: percentage points."""
+    return [
+        r
+        if r.value is None or r.ci_low is None or r.ci_high is None or r.unit != SHARE
+        else replace(r, value=100 * r.value, ci_low=100 * r.ci_low, ci_high=100 * r.ci_high)
+        for r in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("picture", "look", "rows"),
+    [
+        (bars(shares()[:6], "t"), "whisker", shares()[:6]),
+        (bars([row("a", -3.5, 0.25, unit="K")], "t"), "whisker", [row("a", -3.5, 0.25)]),
+        (dots(platforms(), "t"), "reach-1", platforms()),
+    ],
+)
+def test_lying_whiskers_end_where_the_interval_ends(
+    picture: str, look: str, rows: list[Row]
+) -> None:
+    inverse, per_unit = axis(picture, "x")
+
+    drawn = [tuple(map(inverse, ends)) for ends in whiskers(picture, look, "x")]
+
+    assert drawn == [pytest.approx(ends, abs=ROUNDED * per_unit) for ends in intervals(rows)]
+
+
+def test_whiskers_of_differences_end_where_the_interval_ends() -> None:
+    picture = difference(differences(), "t")
+    root = parsed(picture)
+    inverse, per_unit = axis(picture, "x")
+
+    paths = [
+        path
+        for mark in of_class(root, "mark")
+        for path in mark
+        if path.get("class") in ("reach-1", "quiet-reach")
+    ]
+    drawn = []
+    for path in paths:
+        places = [inverse(x) for x, _ in path_points(path.get("d") or "")]
+        drawn.append((min(places), max(places)))
+
+    expected = intervals(in_points(differences()))
+    assert drawn == [pytest.approx(ends, abs=ROUNDED * per_unit) for ends in expected]
+
+
+def test_standing_whiskers_end_where_the_interval_ends() -> None:
+    picture = histogram(buckets(), "t")
+    inverse, per_unit = axis(picture, "y")
+
+    drawn = [sorted(map(inverse, ends)) for ends in whiskers(picture, "whisker", "y")]
+
+    expected = [pytest.approx(list(ends), abs=ROUNDED * per_unit) for ends in intervals(buckets())]
+    assert drawn == expected
+
+
+def test_a_bar_reaches_from_zero_to_its_value() -> None:
+    rows = [row("a", 0.4, 0.01), row("b", -0.1, 0.01)]
+    picture = bars(rows, "t", ranked=False)
+    inverse, per_unit = axis(picture, "x")
+
+    ends = []
+    for bar in of_class(parsed(picture), "bar"):
+        left = float(bar.get("x", 0))
+        ends.append((inverse(left), inverse(left + float(bar.get("width", 0)))))
+
+    near = 2 * ROUNDED * per_unit
+    assert ends == [pytest.approx((0, 0.4), abs=near), pytest.approx((-0.1, 0), abs=near)]
+
+
+def test_a_band_is_as_wide_as_the_intervals() -> None:
+    rows = [row({"time": day(i)}, 0.3 + 0.01 * i, 0.02) for i in range(5)]
+    picture = line(rows, "t")
+    inverse, per_unit = axis(picture, "y")
+
+    (band,) = of_class(parsed(picture), "band-1")
+    heights = [inverse(y) for _, y in path_points(band.get("d") or "")][:10]
+
+    upper = [0.32 + 0.01 * i for i in range(5)]
+    lower = [0.28 + 0.01 * i for i in range(5)]
+    assert heights == pytest.approx([*upper, *reversed(lower)], abs=ROUNDED * per_unit)
+
+
+def test_grouped_dots_are_where_their_values_are() -> None:
+    rows = themes_by_platform()
+    picture = dots(rows, "t")
+    inverse, per_unit = axis(picture, "x")
+
+    marks = of_class(parsed(picture), "mark")
+    drawn = []
+    for mark in marks:
+        places = [inverse(x) for x, _ in path_points(mark.findall("*")[1].get("d") or "")]
+        drawn.append((min(places), max(places)))
+
+    assert drawn == [pytest.approx(ends, abs=ROUNDED * per_unit) for ends in intervals(rows)]
+
+
+def test_a_whisker_drawn_elsewhere_would_be_noticed() -> None:
+    """The control: the rows of another answer do not fit the picture."""
+    picture = bars(shares()[:6], "t")
+    inverse, per_unit = axis(picture, "x")
+
+    drawn = [tuple(map(inverse, ends)) for ends in whiskers(picture, "whisker", "x")]
+
+    moved = [(low + 2 * ROUNDED * per_unit, high) for low, high in intervals(shares()[:6])]
+    assert drawn != [pytest.approx(ends, abs=ROUNDED * per_unit) for ends in moved]

@@ -1,0 +1,42 @@
+"""One style sheet: the file that pages link is the text that charts bring along."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import collector.web
+from collector.charts import Face
+from collector.charts.style import CSS, paint
+from tests.support.drawing import parsed
+from tests.support.gallery import PICTURES
+
+FILE = Path(str(collector.web.__file__)).parent / "static" / "charts.css"
+RENEW = "python -c 'from collector.charts.style import CSS; print(CSS, end=\"\")' > " + FILE.name
+
+
+def test_the_file_of_the_pages_is_the_text_of_the_charts() -> None:
+    assert FILE.read_text(encoding="utf-8") == CSS, RENEW
+
+
+def test_the_style_sheet_is_the_same_in_xml_and_html() -> None:
+    assert not set("<>&") & set(CSS)
+
+
+def test_the_style_sheet_loads_nothing() -> None:
+    assert not re.search(r"url\(|@import|expression", CSS)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_coloured_class_follows_light_and_dark(name: str) -> None:
+    root = parsed(PICTURES[name](Face()))
+
+    classes = {element.get("class") for element in root.iter() if element.get("class")}
+    unpainted = {"chart", "chart spark", "mark", "hover"}
+    assert [c for c in classes - unpainted if f".chart .{c}{{" not in CSS] == []
+
+
+def test_a_paint_carries_its_light_colours_for_readers_without_styles() -> None:
+    assert paint("bar") == {"class_": "bar", "fill": "#0b60b0", "fill_opacity": "0.55"}

@@ -1,0 +1,287 @@
+"""``hearsay release``: whole files, a data sheet that is true, and nothing from too few reports."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from client_sdk.errors import UnknownMetricError
+from client_sdk.limits import DIGEST_SIZE
+from collector.catalog import Catalog
+from collector.cli import main
+from collector.embedded import EmbeddedStore
+from collector.errors import ConfigError, DamagedTallyError, QueryError, StorageUnavailableError
+from collector.releasing import PARQUET, Wanted, release
+from collector.storage.connection import Connection
+from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
+from tests.support.memory_storage import MemoryStorage
+from tests.support.releases import (
+    MIN_REPORTS,
+    REGISTRY,
+    REGISTRY_TEXT,
+    fold,
+    stored,
+    tally_of,
+    values_of,
+)
+from tests.support.servers import needs_real, own_keys
+from tests.support.stored import queue_one
+from tests.support.uploads import NOON, epoch_today
+
+CATALOG: Final = Catalog([REGISTRY])
+DRAWN: Final = ("page", "dark", "plan", "age", "wait", "place")
+
+
+def released(wanted: Wanted, storage: MemoryStorage, folder: Path) -> dict[str, Path]:
+    """Release and return the files by the part of their name after that of the metric."""
+    paths = release(wanted, CATALOG, storage, NOON, folder)
+    return {path.name.removeprefix(f"{wanted.metric}."): path for path in paths}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def sheet(files: Mapping[str, Path]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(files["sheet.json"].read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_release_is_a_histogram_records_and_a_sheet_in_two_forms(
+    name: str, tmp_path: Path
+) -> None:
+    """For every kind of domain, with as many records as asked."""
+    files = released(Wanted(name, size=321), stored(name), tmp_path / "new" / "folder")
+
+    assert list(files) == ["histogram.csv", "records.csv", "sheet.json", "sheet.md"]
+    assert sum(int(row["count"]) for row in rows(files["histogram.csv"])) == sheet(files)["reports"]
+    assert len(rows(files["records.csv"])) == 321
+    assert sorted(tmp_path.rglob(".*")) == []
+
+
+def test_a_set_is_released_as_a_histogram_only(tmp_path: Path) -> None:
+    """Records are refused before anything is written."""
+    files = released(Wanted("tools"), stored("tools"), tmp_path / "histogram")
+
+    assert list(files) == ["histogram.csv", "sheet.json", "sheet.md"]
+    with pytest.raises(QueryError, match=r"^metric=tools: is a set"):
+        released(Wanted("tools", size=10), stored("tools"), tmp_path / "records")
+    assert not (tmp_path / "records").exists()
+
+
+def test_the_sheet_says_what_the_numbers_rest_on(tmp_path: Path) -> None:
+    """ε of a report as built, definition, window, version, reports, seed, and what not to do."""
+    metric = REGISTRY.metric("plan")
+    files = released(Wanted("plan", size=50, seed=17), stored("plan"), tmp_path)
+
+    found, page = sheet(files), files["sheet.md"].read_text("utf-8")
+
+    assert found["epsilon_per_report"] == float(metric.mechanism.spent)
+    assert found["digest"] == metric.digest.hex()
+    assert len(found["digest"]) == 2 * DIGEST_SIZE
+    assert (found["reports"], found["records"], found["seed"]) == (400, 50, 17)
+    assert found["window"] == {"from": "once", "to": "once", "epochs": 1}
+    assert (found["version"], found["window_open"]) == (None, True)
+    assert set(found["files"]) == {"plan.histogram.csv", "plan.records.csv"}
+    assert list(found["columns"])[:2] == ["system", "plan"]
+    for text in (metric.question, metric.mechanism_name, metric.digest.hex(), "seed 17", "ε = "):
+        assert text in page
+    assert all(text in page for text in (*found["limits"], *found["uses"], *found["method"]))
+    assert "No row is a person" in page
+
+
+def test_the_sheet_of_numbers_has_their_quantiles_with_intervals(tmp_path: Path) -> None:
+    """A histogram that was decoded has no intervals around its counts; the quantiles have."""
+    files = released(Wanted("age"), stored("age"), tmp_path)
+
+    (part,) = sheet(files)["parts"]
+
+    assert list(part["quantiles"]) == ["p10", "p25", "p50", "p75", "p90"]
+    assert all(q["ci_low"] <= q["value"] <= q["ci_high"] for q in part["quantiles"].values())
+    assert "p50 " in files["sheet.md"].read_text("utf-8")
+
+
+def test_segments_become_a_column_if_asked(tmp_path: Path) -> None:
+    """Of the histogram and of the records; the sheet lists each part."""
+    files = released(Wanted("page", by=("platform",), size=80), stored("page"), tmp_path)
+
+    assert {row["platform"] for row in rows(files["histogram.csv"])} == {"linux", "mac"}
+    assert [row["platform"] for row in rows(files["records.csv"])].count("mac") == 40
+    assert [part["of"] for part in sheet(files)["parts"]] == [
+        {"platform": "linux"},
+        {"platform": "mac"},
+    ]
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    """A release can be made again by anybody who has the tallies."""
+    storage, wanted = stored("wait"), Wanted("wait", size=100, seed=5)
+
+    first, again = (released(wanted, storage, tmp_path / name) for name in ("a", "b"))
+
+    assert {name: path.read_bytes() for name, path in first.items()} == {
+        name: path.read_bytes() for name, path in again.items()
+    }
+
+
+def test_parquet_holds_the_same_columns_and_the_sheet(tmp_path: Path) -> None:
+    """Types are kept, and the sheet cannot get lost."""
+    storage = stored("age")
+    files = released(Wanted("age", size=100, seed=5, form=PARQUET), storage, tmp_path / "a")
+    texts = released(Wanted("age", size=100, seed=5), storage, tmp_path / "b")
+
+    found = pq.read_table(files["records.parquet"])
+
+    assert json.loads(found.schema.metadata[b"hearsay"]) == sheet(files)
+    assert str(found.schema.field("age").type) == "int64"
+    assert found["age"].to_pylist() == [int(row["age"]) for row in rows(texts["records.csv"])]
+
+
+def test_nothing_is_released_from_too_few_reports(tmp_path: Path) -> None:
+    """The floor of queries holds; so does the guard of what a small segment leaves."""
+    few = stored("dark", devices=MIN_REPORTS - 1)
+    uneven = stored()
+    fold(uneven, "page", values_of("page", 300), {"platform": "linux"})
+    fold(uneven, "page", values_of("page", 30), {"platform": "mac"})
+
+    with pytest.raises(QueryError, match=r"^metric=dark: not enough reports"):
+        released(Wanted("dark", size=10), few, tmp_path / "few")
+    with pytest.raises(QueryError, match=r"^metric=page of (linux|mac): .*reports"):
+        released(Wanted("page", by=("platform",)), uneven, tmp_path / "few")
+    with pytest.raises(QueryError, match=r"^metric=page: no reports in this window$"):
+        released(Wanted("page", by=("platform",)), stored(), tmp_path / "few")
+    assert not (tmp_path / "few").exists()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "place"),
+    [
+        ({"from": "yesterday"}, "from"),
+        ({"to": "2026-13-01"}, "to"),
+        ({"from": "2026-02-02", "to": "2026-02-01"}, "from"),
+        ({"alpha": "2"}, "alpha"),
+        ({"version": "9"}, "version"),
+    ],
+)
+def test_a_wrong_parameter_is_named(parameters: dict[str, str], place: str, tmp_path: Path) -> None:
+    """As the option is called."""
+    with pytest.raises(QueryError, match=rf"^{place}\b"):
+        released(Wanted("page", parameters), stored("page"), tmp_path)
+
+
+def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
+    """A metric, a dimension."""
+    with pytest.raises(UnknownMetricError, match="pagee"):
+        released(Wanted("pagee"), stored(), tmp_path)
+    with pytest.raises(QueryError, match="platform"):
+        released(Wanted("page", by=("flavour",)), stored("page"), tmp_path)
+
+
+def test_what_a_mean_or_keys_cannot_give_is_refused_with_what_would_work(tmp_path: Path) -> None:
+    """No file is written."""
+    with pytest.raises(QueryError, match=r"^metric=price: tells a mean only"):
+        released(Wanted("price"), stored("price"), tmp_path)
+    with pytest.raises(QueryError, match=r"^metric=games: .*key_values"):
+        released(Wanted("games"), stored("games"), tmp_path)
+
+
+def test_a_tally_that_no_reports_can_give_is_not_released(tmp_path: Path) -> None:
+    """More supports than reports: the store is damaged."""
+    metric, storage = REGISTRY.metric("dark"), MemoryStorage()
+    tally = [300] * metric.mechanism.tally_size
+    cell = Cell(metric.digest, epoch_today(metric), "")
+    storage.fold(0, [], {cell: list(enumerate([200, *tally]))})
+
+    with pytest.raises(DamagedTallyError, match="hearsay fsck"):
+        released(Wanted("dark"), storage, tmp_path)
+
+
+def test_a_store_that_does_not_answer_is_said(tmp_path: Path) -> None:
+    """And nothing is written."""
+    storage = MemoryStorage()
+    storage.failure = StorageUnavailableError("store: does not answer")
+
+    with pytest.raises(StorageUnavailableError):
+        released(Wanted("dark"), storage, tmp_path / "never")
+    assert not (tmp_path / "never").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """A file stands where the folder should be."""
+    (tmp_path / "taken").write_text("")
+
+    with pytest.raises(ConfigError, match=r"^out=.*taken: cannot be written"):
+        released(Wanted("dark"), stored("dark"), tmp_path / "taken")
+
+
+def test_a_release_replaces_an_older_one_whole(tmp_path: Path) -> None:
+    """No half of a file is ever in its place, and no other file is touched."""
+    (tmp_path / "other.txt").write_text("mine")
+    small = released(Wanted("dark", size=10), stored("dark"), tmp_path)
+
+    large = released(Wanted("dark", size=20), stored("dark"), tmp_path)
+
+    assert small == large
+    assert len(rows(large["records.csv"])) == 20
+    assert (tmp_path / "other.txt").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_the_histogram_is_what_the_records_follow(tmp_path: Path) -> None:
+    """As many records as reports: the same counts, item by item."""
+    files = released(Wanted("page", size=800), stored("page"), tmp_path)
+    counts = {row["page"]: int(row["count"]) for row in rows(files["histogram.csv"])}
+
+    drawn = [row["page"] for row in rows(files["records.csv"])]
+
+    assert {page: drawn.count(page) for page in counts} == counts
+    assert np.array(list(counts.values())).sum() == 800
+
+
+@needs_real
+@pytest.mark.real
+def test_the_command_releases_from_a_store(real_store: EmbeddedStore, tmp_path: Path) -> None:
+    """From settings to files; a wrong format or too few reports end with one line."""
+    keys = own_keys(shards=4)
+    storage = RedisStorage(Connection.open(real_store.url), keys)
+    storage.prepare()
+    metric = REGISTRY.metric("dark")
+    n, tally = tally_of(metric, values_of("dark", 400))
+    shard, entry = queue_one(storage)
+    cell = Cell(metric.digest, epoch_today(metric), "")
+    storage.fold(shard, [entry], {cell: list(enumerate([n, *tally.tolist()]))})
+    registry = tmp_path / "metrics.toml"
+    registry.write_text(REGISTRY_TEXT, encoding="utf-8")
+    environment = {
+        "HEARSAY_REGISTRY": str(registry),
+        "REDIS_URL": real_store.url,
+        "HEARSAY_PREFIX": keys.prefix,
+    }
+
+    def hearsay(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["release", *arguments], env=environment)
+
+    out = str(tmp_path / "out")
+    made = hearsay("dark", "--synthetic", "400", "--seed", "1", "--out", out)
+    drawn = hearsay("dark", "--synthetic", "400", "--format", "parquet", "--out", out)
+    refused = hearsay("age", "--out", out)
+
+    assert made.output.splitlines() == [
+        str(tmp_path / "out" / f"dark.{name}")
+        for name in ("histogram.csv", "records.csv", "sheet.json", "sheet.md")
+    ]
+    assert drawn.exit_code == 0
+    assert refused.exit_code == 1
+    assert refused.output.startswith("Error: metric=age: not enough reports")
+    storage.destroy()

@@ -1,0 +1,33 @@
+"""Answers from a tally, without a store: one slice, guarded as a query guards it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from client_sdk.metric import Metric
+from collector.analytics.rows import Findings, Row
+from collector.analytics.slices import Asked, Slice
+from collector.analytics.verb import ESTIMATE, load
+from collector.query.reading import guarded
+
+
+def answer(metric: Metric, tally: Any, n: int, alpha: float = 0.05) -> tuple[Row, ...]:
+    """Return the rows of the metric's own question."""
+    return ask(ESTIMATE, [Slice(metric, {}, n, tally, (0,))], alpha).rows
+
+
+def ask(
+    verb: str,
+    slices: list[Slice],
+    alpha: float = 0.05,
+    postprocess: str = "raw",
+    options: Mapping[str, Any] | None = None,
+) -> Findings:
+    """Return what *verb* finds in *slices* of one metric, those that are too small refused."""
+    asked = load(verb)
+    given = msgspec.convert(options or {}, asked.options)
+    kept = list(guarded(slices, slices[0].metric, {})) if slices else []
+    return asked.answer(kept, Asked(alpha, postprocess, given))
