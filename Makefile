@@ -10,10 +10,10 @@ STAMP := $(VENV)/.installed
 PEERS := .venv-peers
 SDKS := .venv-sdks
 SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
-STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url)
+STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url archive_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks secrets clean always
+.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks secrets clean FORCE
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
@@ -98,7 +98,7 @@ $(SDKS)/.installed: benchmarks/sdk_requirements.txt | setup
 
 secrets: $(SECRETS) secrets/users_acl
 
-always:
+FORCE:
 
 # A container runs as another user than you, so the files are readable and the folder is not:
 # on this machine only you get past the folder, and a container sees just the files it is handed.
@@ -118,7 +118,7 @@ $(STORE_URLS): secrets/%_url:
 
 # The users of the store, with digests of these passwords; needs nothing but Python 3.11.  Looked at
 # every time: a release may bring other rights, and its files may be older than this one.
-secrets/users_acl: $(STORE_URLS) always
+secrets/users_acl: $(STORE_URLS) FORCE
 	$(call keep,$(or $(wildcard $(BIN)/python),python3) -m collector.storage.access secrets)
 
 clean:

@@ -49,6 +49,7 @@ class Setting(NamedTuple):
 
 SETTINGS: Final = (
     *(Setting("first_names", LETTERS, 3_000_000, epsilon, {}) for epsilon in ("1", "2", "4")),
+    Setting("first_names", LETTERS, 3_000_000, "2", {"step": 1}),
     Setting("first_names", LETTERS, 3_000_000, "4", {"rows": 12}),
     Setting("first_names", LETTERS, 3_000_000, "4", {"step": 1}),
     Setting("first_names", LETTERS, 300_000, "4", {}),
@@ -89,7 +90,7 @@ def crowd_of(setting: Setting, seed: int) -> Counter[bytes]:
 def measure(setting: Setting, seed: int) -> Found:
     """Return what is found in one crowd."""
     crowd, n = crowd_of(setting, seed), setting.devices
-    mechanism = PEM(setting.epsilon, setting.length, **setting.own)  # type: ignore[arg-type]  # integers
+    mechanism = PEM(setting.epsilon, setting.length, **setting.own)
     tally = tally_of(mechanism, list(crowd), list(crowd.values()), seed)
     plan = Plan(mechanism, setting.alphabet, ALPHA)
     start = perf_counter()

@@ -27,6 +27,7 @@ from client_sdk.mechanisms import (
     names,
 )
 from client_sdk.mechanisms._sketch import Sketch
+from client_sdk.mechanisms.hierarchy import Hierarchy
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.randomness import system_randomness
 
@@ -70,7 +71,7 @@ def measure(name: str) -> Row:
         stated.append(float(variances.sum()))
     scale = float(np.mean(stated))
     # Collisions do not grow in proportion to n; samples differ in size from run to run.
-    if not isinstance(mechanism, Sketch | SampledItem):
+    if not isinstance(mechanism, Sketch | SampledItem | Hierarchy):
         scale = float(mechanism.debias(together, runs * DEVICES, np).variances.sum()) / runs
     spread = float(np.std(squares, ddof=1)) / math.sqrt(runs)
     return Row(name, float(np.mean(squares)) / scale, spread / scale)

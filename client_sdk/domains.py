@@ -16,9 +16,10 @@ from .dataclass import dataclass
 from .errors import InvalidValueError
 from .limits import MAX_EXPONENT
 from .mechanisms._key_value import Pairs
+from .text_domain import TextDomain
 
 Number: TypeAlias = int | float | Decimal | Fraction
-Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs  # what a mechanism randomizes
+Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes  # what a mechanism randomizes
 
 BOOLEAN_LABELS: Final = ("false", "true")
 MEAN_OF: Final = "mean of "  # and a key: how the mean of the key's numbers is called in answers
@@ -256,7 +257,7 @@ class KeyValueDomain:
         return {**self.keys.canonical(), **numbers}
 
 
-Domain: TypeAlias = ItemDomain | NumberDomain | KeyValueDomain
+Domain: TypeAlias = ItemDomain | NumberDomain | KeyValueDomain | TextDomain
 
 
 def listed(labels: Sequence[str]) -> str:

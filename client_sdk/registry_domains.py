@@ -18,7 +18,9 @@ from .domains import (
     SetDomain,
 )
 from .mechanisms._base import MAX_DOMAIN_SIZE
+from .mechanisms._text import MAX_LENGTH
 from .registry_fields import Problems
+from .text_domain import TextDomain
 
 # Of a metric's place, table and problems: its domain, or None after adding a problem.
 Reader: TypeAlias = Callable[[str, Mapping[str, Any], Problems], Domain | None]
@@ -87,6 +89,14 @@ def _range(
     return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
 
 
+def _text(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
+    length = entry.get("length")
+    if type(length) is not int or not 2 <= length <= MAX_LENGTH:
+        problems.add(f"{place}.length", f"must be the bytes that count, from 2 to {MAX_LENGTH}")
+        return None
+    return TextDomain(length)
+
+
 def _structured(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
     from .registry_structures import READERS  # few registries have any
 
@@ -104,6 +114,7 @@ KINDS: Final[dict[str, Kind]] = {
     "count": _NUMBERS,
     "duration": _NUMBERS,
     "key_value": Kind(frozenset({"values", "min", "max", "unit", "most"}), _key_values),
+    "string": Kind(frozenset({"length"}), _text),
     "location": Kind(frozenset({"min", "max", "cells"}), _structured, items=True),
     "pair": Kind(frozenset({"parts"}), _structured, items=True),
     "funnel": Kind(_VALUES, _structured, items=True),

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from . import registry_fields as fields
-from .domains import Domain, Encoded, fixed_parameters
+from .domains import Domain, Encoded, NumberDomain, fixed_parameters
 from .epoch import EVERY
 from .errors import HearsayError, RegistryError
 from .limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
@@ -27,7 +27,7 @@ _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
-    *("aggregate", "otherwise"),
+    *("aggregate", "otherwise", "need"),
 }
 KEYS: Final = {  # by the heading of docs/registry.md that explains them
     "Keys of the file": _TOP_KEYS,
@@ -96,6 +96,7 @@ def _metric(
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
     parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
     otherwise = _aggregation(place, entry, every, domain, problems)
+    need = _need(f"{place}.need", entry, domain, problems)
     if len(problems.lines) > before or domain is None:
         return None
     policy: Longitudinal | None = None
@@ -114,7 +115,7 @@ def _metric(
     return Metric(
         *(name, title, question, kind, domain, chosen, mechanism, str(every), str(longitudinal)),
         *(dimensions, expected, least, owner, expires, policy),
-        *(entry.get("aggregate"), otherwise),
+        *(entry.get("aggregate"), otherwise, need),
     )
 
 
@@ -148,6 +149,21 @@ def _aggregation(
     found = list(problems_of(entry, every, domain))
     problems.lines += [f"{place}.{problem}" for problem in found]
     return None if found else otherwise_of(entry, domain)
+
+
+def _need(
+    place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems
+) -> Fraction | None:
+    """Return the half-width that is wished: a share, or of a number in its unit."""
+    if domain is None or "need" not in entry:
+        return None
+    need = fields.decimal(place, entry["need"], problems)
+    whole = Fraction(1)
+    if isinstance(domain, NumberDomain):
+        whole = domain.maximum - domain.minimum
+    if need is not None and not 0 < need <= whole:
+        problems.add(place, f"must be above 0 and at most {float(whole):g}")
+    return need
 
 
 def _parameters(place: str, entry: object, problems: Problems) -> dict[str, int]:

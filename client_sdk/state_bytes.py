@@ -13,6 +13,7 @@ from typing import Final
 
 from .domains import Domain, Encoded, ItemDomain, KeyValueDomain
 from .permanent import ITEM_SIZE, encode_item
+from .text_domain import TextDomain
 
 MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
 
@@ -30,6 +31,8 @@ def size_of(domain: Domain) -> int:
         return _PAIR * domain.size
     if isinstance(domain, ItemDomain):
         return (domain.size + 7) // 8 if domain.several else ITEM_SIZE
+    if isinstance(domain, TextDomain):
+        return 1 + domain.length
     return _NUMERATOR + _DENOMINATOR
 
 
@@ -37,6 +40,8 @@ def dump(domain: Domain, encoded: Encoded) -> bytes:
     """Return *encoded*, a value of *domain* or a number near its range, as ``size_of`` bytes."""
     if isinstance(encoded, frozenset):
         return sum(1 << item for item in encoded).to_bytes(size_of(domain), "big")
+    if isinstance(encoded, bytes):
+        return (bytes([len(encoded)]) + encoded).ljust(size_of(domain), b"\0")
     if isinstance(encoded, Mapping):
         return b"".join(_pair(encoded.get(key)) for key in range(domain.size))
     if isinstance(domain, ItemDomain):
@@ -55,6 +60,8 @@ def load(domain: Domain, data: bytes) -> Encoded:
             for key, cell in enumerate(cells)
             if cell[0]
         }
+    if isinstance(domain, TextDomain):
+        return data[1 : 1 + data[0]]
     if isinstance(domain, ItemDomain):
         bits = int.from_bytes(data, "big")
         if not domain.several:

@@ -63,14 +63,6 @@ class Children:
         self._log.seek(0)
         return ChildError(f"{what}\n{self._log.read().decode(errors='replace')[-_TAIL:]}")
 
-    def wait(self) -> None:
-        """Return when one of the processes ends."""
-        while all(process.poll() is None for _, process in self._running):
-            try:
-                self._running[0][1].wait(timeout=0.5)
-            except subprocess.TimeoutExpired:
-                continue
-
     def stop(self) -> None:
         """Ask every process to stop, the last started first, and end those that do not."""
         for _, process in reversed(self._running):

@@ -9,6 +9,7 @@ import secrets
 import sys
 import tempfile
 import time
+import webbrowser
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,20 +19,23 @@ from client_sdk.transport import RequestsTransport
 
 from .children import Children, free_port
 from .config import VOLATILE
+from .demo_live import PAST_DAYS, PER_SECOND, bring_past_days, go_on
+from .demo_people import population
 from .demo_report import covered, print_table
 from .embedded import launch
-from .simulate import DEMO_REGISTRY, Traffic, drive, population, truth_of
+from .simulate import DEMO_REGISTRY, Traffic, drive, truth_of
 
 _START_TIMEOUT = 20.0  # seconds until the collector must answer
 _FOLD_TIMEOUT = 60.0  # seconds until everything acknowledged must be folded
 _POLL = 0.1  # seconds between two looks
 
 
-def run(devices: int, port: int, once: bool, as_json: bool) -> int:
+def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) -> int:
     """Run the demo and return the exit status.
 
     Args: devices: people to simulate.  port: of the result page; another one if it is taken.
           once: exit after the answer.  as_json: print one JSON document on standard output only.
+          show: open the result page in a browser.
     """
     out = sys.stderr if as_json else sys.stdout
     started = time.monotonic()
@@ -53,8 +57,7 @@ def run(devices: int, port: int, once: bool, as_json: bool) -> int:
                     print_table(document, out)
                     _say(out, f"{traffic.reports:,} reports in {document['seconds']} s")
                 if not once:
-                    _say(out, f"result page: {site.url}/  (Ctrl-C ends everything)")
-                    children.wait()
+                    _serve(site, children, out, show)
             except KeyboardInterrupt:
                 _say(out, "\nstopping")
             finally:
@@ -70,7 +73,7 @@ def _measure(
     registry = Registry.from_file(str(DEMO_REGISTRY))
     people = population(devices, random.Random())  # noqa: S311  # people, not noise
     transport = RequestsTransport(site.url, site.write_key)
-    traffic = drive(people, registry, transport, lambda done: _progress(out, done, devices))
+    traffic = drive(people, registry, transport, lambda done: _count(out, "devices", done, devices))
     if traffic.uploads != devices:
         raise children.failure(f"{devices - traffic.uploads} of {devices} uploads failed")
     site.wait_until(lambda: site.backlog() == 0, _FOLD_TIMEOUT, children)
@@ -82,6 +85,22 @@ def _measure(
         "reports": traffic.reports,
         "uploads": traffic.uploads,
     }
+
+
+def _serve(site: _Site, children: Children, out: TextIO, show: bool) -> None:
+    """Let devices go on reporting while people look at the pages, until Ctrl-C or a death."""
+    _say(out, f"result page: {site.url}/  (Ctrl-C ends everything)")
+    if show:
+        webbrowser.open(site.url)
+    fleet = (
+        Registry.from_file(str(DEMO_REGISTRY)),
+        RequestsTransport(site.url, site.write_key),
+        random.Random(),  # noqa: S311  # people, not noise
+        children.require_alive,
+    )
+    bring_past_days(*fleet, lambda done: _count(out, "past days", done, PAST_DAYS))
+    _say(out, f"devices: {PER_SECOND} a second go on reporting")
+    go_on(*fleet)
 
 
 class _Site:
@@ -157,11 +176,12 @@ class _Site:
         open_storage(self._redis_url, self._prefix, shards=4, profile=VOLATILE).destroy()
 
 
-def _progress(out: TextIO, done: int, devices: int) -> None:
-    text = f"devices: {done:,} of {devices:,} have reported"
+def _count(out: TextIO, what: str, done: int, of: int) -> None:
+    """Tell how many have reported: on a terminal in place, elsewhere once at the end."""
+    text = f"{what}: {done:,} of {of:,} have reported"
     if out.isatty():
-        print(f"\r{text}", end="\n" if done == devices else "", file=out, flush=True)
-    elif done == devices:
+        print(f"\r{text}", end="\n" if done == of else "", file=out, flush=True)
+    elif done == of:
         _say(out, text)
 
 

@@ -28,12 +28,15 @@ CollectorError
 ├── OverloadedError                       the collector takes no more now; nothing was stored
 ├── SlowBodyError                         the body did not arrive in time; nothing was stored
 ├── ArchiveError (ValueError)             an archive is not this store's, or not what was written
-└── ChildError (RuntimeError)             a child process ended, or did not start in time
+├── ChildError (RuntimeError)             a child process ended, or did not start in time
+├── AnswerError (ValueError)              a collector refused to answer; says where and why
+└── UnreachableError (OSError)            no collector answered
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class CollectorError(Exception):
@@ -192,3 +195,19 @@ class ArchiveError(CollectorError, ValueError):
 
 class ChildError(CollectorError, RuntimeError):
     """A child process ended, or did not start in time.  Shows its last words."""
+
+
+class AnswerError(CollectorError, ValueError):
+    """A collector refused to answer.  Keeps its problem document as data."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        """Keep *status* and *problem*, as RFC 9457 has it."""
+        self.status, self.problem = status, problem
+        self.title = str(problem.get("title", "The collector refused"))
+        self.detail = str(problem.get("detail", ""))
+        self.faults: tuple[Mapping[str, str], ...] = tuple(problem.get("errors", ()))
+        super().__init__(f"{self.title}: {self.detail}" if self.detail else self.title)
+
+
+class UnreachableError(CollectorError, OSError):
+    """No collector answered.  Nothing changes by asking, so ask again."""

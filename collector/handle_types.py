@@ -17,6 +17,7 @@ from client_sdk.domains import (
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
+from client_sdk.text_domain import TextDomain
 
 from .handle_names import words
 
@@ -35,7 +36,7 @@ def _labels(metric: Metric) -> tuple[str, ...]:
             return steps
         case RetentionDomain(periods=periods):
             return periods
-        case NumberDomain() | BooleanDomain() | GridDomain() | PairDomain():
+        case NumberDomain() | BooleanDomain() | GridDomain() | PairDomain() | TextDomain():
             return ()
         case ItemDomain(labels=labels):
             return labels
@@ -50,6 +51,8 @@ def value_type(metric: Metric) -> str:
             return f"Mapping[{alias(metric)}, float]"
         case BooleanDomain():
             return "bool"
+        case TextDomain():
+            return "str"
         case GridDomain():
             return "tuple[float, float]"
         case FunnelDomain():
@@ -110,6 +113,8 @@ def left_open(domain: Domain) -> str:
             return "The periods with activity. "
         case ItemDomain():
             return ""
+        case TextDomain(length=length):
+            return f"Of a longer text the first {length} bytes of UTF-8 count. "
         case KeyValueDomain(numbers=numbers) | (NumberDomain() as numbers):
             low_to_high = _ends(numbers)
     return f"{low_to_high.capitalize()} {numbers.unit}; what lies beyond counts as the end. "

@@ -51,19 +51,22 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
     reach = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, 1.0)
     if reach > _USELESS:
         what = f"±{100 * reach:.0f} {error_unit(metric)}"
-        yield f"{metric.expected_devices} devices give only {what}"
+        yield f"{metric.expected_devices} devices give only {what}; {_missing(metric)}"
 
 
 def _of_need(metric: Metric) -> Iterator[str]:
     """Warn if the expected devices cannot give the half-width that is declared as needed."""
-    devices, wish = metric.expected_devices, wished(metric)
+    devices = metric.expected_devices
     reach = half_width(metric.mechanism, devices)
-    if metric.need is None or reach <= wish:
+    if metric.need is None or reach <= wished(metric):
         return
-    more = still_needed(metric, devices)
-    takes = "no number of devices does" if more is None else f"it takes {more:,} more"
-    given = f"{devices} devices give {in_words(metric, reach)}"
-    yield f"{given}, not the {in_words(metric, wish)} of its need: {takes}"
+    yield f"{devices} devices give {in_words(metric, reach)}, above its need; {_missing(metric)}"
+
+
+def _missing(metric: Metric) -> str:
+    """Return how many more devices the need takes, or the usual precision where none is."""
+    more, wish = still_needed(metric, metric.expected_devices), in_words(metric, wished(metric))
+    return f"no number gives {wish}" if more is None else f"{wish} takes {more:,} more"
 
 
 def _per_week(metric: Metric) -> Fraction:

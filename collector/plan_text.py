@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
+from client_sdk.text_domain import TextDomain
 
 from .analytics.buckets import Buckets
 from .planner import Line, Question
@@ -83,17 +84,26 @@ def bucket_lines(metric: Metric, devices: int, found: Sequence[Buckets]) -> Iter
 
 
 def _head(metric: Metric, asked: Question) -> str:
-    domain = metric.domain
-    size = f"{domain.size:,} {'grid points' if isinstance(domain, NumberDomain) else 'items'}"
+    size = _size(metric)
     of = "" if asked.share == 1 else f"; a segment of {100 * asked.share:g} % of them"
     window = "a lifetime" if metric.every == "once" else f"a window of {metric.every}"
     named = f"{metric.name}: {size}, {metric.mechanism_name}"
     return f"{named}; {asked.devices:,} devices {window}{of}"
 
 
+def _size(metric: Metric) -> str:
+    """Return the size of the domain in words."""
+    size = f"{metric.domain.size:,}"
+    if isinstance(metric.domain, TextDomain):
+        return f"strings of up to {size} bytes"
+    return f"{size} {'grid points' if isinstance(metric.domain, NumberDomain) else 'items'}"
+
+
 def _of_what(metric: Metric) -> str:
     if isinstance(metric.domain, NumberDomain):
         return "of the mean, wherever the numbers lie"
+    if isinstance(metric.domain, TextDomain):
+        return "of the share of a string that is named, as long as can be"
     return "of a share, root mean square over all of them"
 
 

@@ -11,6 +11,7 @@ from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, conte
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.text_domain import TextDomain
 
 from .estimate import expected_half_width, normal_quantile
 
@@ -58,7 +59,7 @@ def plus_minus(metric: Metric) -> str:
         return f"±{reach:.2g} {domain.unit}"
     points = expected_half_width(mechanism, devices, _ALPHA, unit=100)
     shares = f"±{points:.2g} {error_unit(metric)}"
-    if isinstance(domain, ItemDomain) or not isinstance(mechanism, KeyValueMechanism):
+    if not isinstance(domain, KeyValueDomain) or not isinstance(mechanism, KeyValueMechanism):
         return shares
     part = min(normal_quantile(_ALPHA) * mechanism.predict_mean(devices, _HELD), 0.5)
     mean = f"±{part * _extent(domain.numbers):.2g} {domain.numbers.unit}"
@@ -69,6 +70,8 @@ def error_unit(metric: Metric) -> str:
     """Return what a hundredth of a predicted error is."""
     if isinstance(metric.domain, NumberDomain):
         return "% of the range"
+    if isinstance(metric.domain, TextDomain):
+        return "points per string that is as long as can be"
     return f"points per {'key' if isinstance(metric.domain, KeyValueDomain) else 'item'}"
 
 
@@ -107,6 +110,8 @@ def _sizes(metric: Metric) -> str:
     domain = metric.domain
     if isinstance(domain, KeyValueDomain):
         return f"{domain.size} keys, up to {domain.most} held"
+    if isinstance(domain, TextDomain):
+        return f"strings of up to {domain.length} bytes"
     return f"{domain.size} {'items' if isinstance(domain, ItemDomain) else 'grid points'}"
 
 

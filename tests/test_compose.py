@@ -21,6 +21,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SECOND = (ROOT / "examples" / "compose-archive.yml").read_text(encoding="utf-8")
 ARCHIVE: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["services"]
+MORE_SECRETS: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["secrets"]
 OURS = ("init", "web", "worker")
 # By service, the variable that names an address of the store, and the user it should log in as.
 LOGINS = {
@@ -210,7 +211,7 @@ def test_make_secrets_makes_every_secret_and_no_command_shows_one(tmp_path: Path
     folder = tmp_path / "secrets"
     texts = {path.name: path.read_text("utf-8").strip() for path in folder.iterdir()}
     assert {f"./secrets/{name}" for name in texts} == {
-        secret["file"] for secret in COMPOSE["secrets"].values()
+        secret["file"] for secret in (*COMPOSE["secrets"].values(), *MORE_SECRETS.values())
     }
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(set(texts.values())) == len(texts)
@@ -306,13 +307,13 @@ def test_the_service_that_archives_is_as_confined_as_the_others() -> None:
 def test_the_service_that_archives_has_settings_that_work_and_one_secret(tmp_path: Path) -> None:
     archive = ARCHIVE["archive"]
     values = archive["environment"] | {"HEARSAY_REGISTRY": str(ROOT / "examples/metrics.toml")}
-    address = tmp_path / "init_url"
+    address = tmp_path / "archive_url"
     address.write_text("redis://u:a-password@store:6379/0\n", encoding="utf-8")
 
     config = Config.from_env(values | {"REDIS_URL_FILE": str(address)})
 
     assert values["REDIS_URL_FILE"] == f"/run/secrets/{archive['secrets'][0]}"
-    assert archive["secrets"] == ["init_url"]
+    assert archive["secrets"] == list(MORE_SECRETS) == ["archive_url"]
     assert config.profile == STRICT
     assert config.archive == archive["volumes"][-1].split(":")[1]
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from client_sdk.registry import Registry
-from collector.analytics.need import shortage
+from collector.analytics.need import guard, shortage
+from collector.analytics.slices import Asked, Slice
+from collector.analytics.verb import load
 from collector.cli import main
 from collector.cli.plan import plan
 from tests.support.registries import BOOLEAN, file_with
@@ -37,10 +40,14 @@ def test_every_option_of_the_command_is_on_the_page() -> None:
     assert [name for name in options if f"| `{name}" not in PAGE] == []
 
 
-def test_the_reason_on_the_page_is_what_an_answer_would_say() -> None:
-    """Law: the example is of a yes/no metric at ε = 1 that needs ±2 points."""
+def test_the_reasons_on_the_page_are_what_answers_would_say() -> None:
+    """Law: the examples are of a yes/no metric at ε = 1 that needs ±2 points."""
     metric = Registry.from_text(file_with(BOOLEAN, need="0.02")).metric("m")
+    half = Slice(metric, {}, 2_000, np.array([1_000, 1_000]), (0,))
 
+    (row,) = guard(load("estimate").answer([half], Asked(0.05)).rows, metric)
+
+    assert f"`{row.reason}`" in PAGE
     assert f"`{shortage(metric, 120)}`" in PAGE
 
 

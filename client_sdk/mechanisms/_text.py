@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
+from typing import Final
 
 from ..errors import InvalidValueError
 from ._base import Mechanism
 from ._exact import require_ratio, spent_by
 from ._supports import Channel
+
+MAX_LENGTH: Final = 128  # bytes of a string
 
 
 class TextMechanism(Mechanism[bytes]):

@@ -29,10 +29,9 @@ from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ._numbers import CountedReports
 from ._prefix_hash import column_of, fingerprint, symbols
 from ._supports import Channel
-from ._text import TextMechanism
+from ._text import MAX_LENGTH, TextMechanism
 from .pgr import PGR, dimension, points
 
-MAX_LENGTH: Final = 128  # bytes
 MAX_STEP: Final = 8  # bytes; more than 4 are too many extensions to try
 MAX_ROWS: Final = 256
 MAX_COLUMNS: Final = 1 << 12
@@ -162,8 +161,7 @@ class PEM(CountedReports[bytes], TextMechanism):
         """Return whether a valid payload supports the cell of *text* in its row."""
         group, point = divmod(int.from_bytes(payload, "big"), self.oracle.points)
         level, row = divmod(group, self.rows)
-        told = point.to_bytes(self.oracle.payload_size, "big")
-        return self.cell_of(level, row, text) in set(self.oracle.supports(told))
+        return self.oracle.is_orthogonal(point, self.cell_of(level, row, text))
 
     def holders(self, tally: Array, n: int, np: Numpy) -> Holders:
         """Return how many devices each cell has, of those that reported on its row.

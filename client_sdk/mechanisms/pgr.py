@@ -145,6 +145,10 @@ class PGR(CountedReports[int], FrequencyOracle):
         report = self._as_integer(int.from_bytes(payload, "big"))
         return [i for i in range(self.domain_size) if _dot(self._as_integer(i), report, r) == 0]
 
+    def is_orthogonal(self, point: int, item: int) -> bool:
+        """Return whether a report of *point* supports *item*."""
+        return _dot(self._as_integer(item), self._as_integer(point), self.order) == 0
+
     def _as_integer(self, point: int) -> int:
         leading, tail = self.vector(point)
         return int(self.order**leading) + tail

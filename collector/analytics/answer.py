@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from client_sdk.domains import ItemDomain, KeyValueDomain
+from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.metric import Metric
+from client_sdk.structured_domains import PairDomain
+from client_sdk.text_domain import TextDomain
 
 from ..estimate import Estimate, expected_half_width, mean, shares
 from .distribution import quantile_estimates, quantile_items, quantile_truth
 from .key_values import key_estimates, key_truth, mean_items
+from .repeats import widened
 from .rows import RAW, SHARE, Row, empty_row, row_of, with_item
 from .slices import Slice
 
@@ -37,7 +40,7 @@ def answer_rows(one: Slice, alpha: float) -> tuple[Row, ...]:
             empty_row(with_item(one.dimensions, item), one.n, alpha, unit, one.refusal, **about)
             for item, unit in units.items()
         )
-    estimates = _estimates(one.metric, one.tally, one.n, alpha)
+    estimates = _estimates(one, alpha)
     fitted = dict.fromkeys(quantile_items(one.metric), MONOTONE)
     rows = []
     for item, unit in units.items():
@@ -50,13 +53,16 @@ def answer_rows(one: Slice, alpha: float) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _estimates(metric: Metric, tally: Any, n: int, alpha: float) -> Mapping[str, Estimate | None]:
+def _estimates(one: Slice, alpha: float) -> Mapping[str, Estimate | None]:
     """Return the number of every item that gets a row, and perhaps of others."""
+    metric, tally, n = one.metric, one.tally, one.n
     domain, mechanism = metric.domain, metric.mechanism
     if isinstance(domain, ItemDomain):
-        return dict(zip(domain.labels, shares(mechanism, tally, n, alpha), strict=True))
+        found = widened(one, shares(mechanism, one.tally, one.n, alpha))
+        return dict(zip(domain.labels, found, strict=True))
     if isinstance(domain, KeyValueDomain):
         return key_estimates(metric, tally, n, alpha)
+    assert isinstance(domain, NumberDomain)  # noqa: S101 - estimate refuses others
     quantiles = quantile_estimates(metric, tally, n, alpha)
     return {**quantiles, MEAN: mean(mechanism, domain, tally, n, alpha)}
 
@@ -67,15 +73,25 @@ def shown_items(metric: Metric) -> tuple[str, ...]:
 
 
 def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true answer per row from how many devices hold each value; for demos and tests."""
+    """Return the true answer per row from how many devices hold each value; for demos and tests.
+
+    A pair is given as the tuple of its answers, since a mapping cannot be counted.
+    """
     total = sum(values.values())
     if isinstance(metric.domain, KeyValueDomain):
         return key_truth(metric.domain, metric.name, values)
+    if isinstance(metric.domain, TextDomain):
+        cut = Counter[str]()
+        for value, n in values.items():
+            cut[metric.domain.as_given(metric.domain.encode(value, metric.name))] += n
+        return {text: n / total for text, n in cut.items()}
     if not isinstance(metric.domain, ItemDomain):
         exact = sum(float(str(value)) * n for value, n in values.items()) / total
         return {**quantile_truth(metric, values), MEAN: exact}
     held: Counter[int] = Counter()
     for value, n in values.items():
+        if isinstance(metric.domain, PairDomain) and isinstance(value, tuple):
+            value = dict(zip(metric.domain.names, value, strict=True))
         encoded = metric.domain.encode(value, metric.name)
         for item in encoded if isinstance(encoded, frozenset) else (encoded,):
             held[item] += n
@@ -85,7 +101,7 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
 def expectation(metric: Metric, alpha: float) -> tuple[str, float]:
     """Return the unit of the answers, and the half-width to expect with the expected devices."""
     mechanism, devices = metric.mechanism, metric.expected_devices
-    if isinstance(metric.domain, ItemDomain | KeyValueDomain):
+    if not isinstance(metric.domain, NumberDomain):
         return SHARE, expected_half_width(mechanism, devices, alpha, 1.0)
     extent = float(metric.domain.maximum - metric.domain.minimum)
     return metric.domain.unit, expected_half_width(mechanism, devices, alpha, extent)
@@ -99,4 +115,5 @@ def _units(metric: Metric) -> dict[str, str]:
         return {**dict.fromkeys(domain.keys.labels, SHARE), **means}
     if isinstance(domain, ItemDomain):
         return dict.fromkeys(("true",) if domain.boolean else domain.labels, SHARE)
+    assert isinstance(domain, NumberDomain)  # noqa: S101 - estimate refuses others
     return dict.fromkeys((*quantile_items(metric), MEAN), domain.unit)

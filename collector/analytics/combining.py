@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import erfc, sqrt
 
 from ..estimate import Estimate, normal_quantile
 from .rows import Findings, Row, quality_of
@@ -58,7 +59,11 @@ def _combine(rows: Sequence[Row], alpha: float) -> Row:
         n=sum(row.n for row in known),
         quality=quality_of(estimate),
         raw=None if known[0].raw is None else mean(raws),
-        p_value=None,
+        p_value=None if known[0].p_value is None else 2 * _upper_tail(abs(value) / error),
         fakes_to_flip=None,
         note="combined over definitions of the metric by inverse variance",
     )
+
+
+def _upper_tail(z: float) -> float:
+    return 0.5 * erfc(z / sqrt(2))

@@ -38,7 +38,8 @@ def _of_numbers(
 ) -> Iterator[tuple[int, float]]:
     """Yield the place and the influence of means, and of quantiles if there is a tally."""
     mechanism, quantiles = metric.mechanism, dict[str, float]()
-    if tally is not None and isinstance(mechanism, DistributionMechanism):
+    shown = any(row.value is not None and row.item in QUANTILES for row in rows)
+    if shown and tally is not None and isinstance(mechanism, DistributionMechanism):
         steps = quantiles_moved(mechanism, tally, int(np.sum(tally)), tuple(QUANTILES.values()))
         quantiles = dict(zip(QUANTILES, (float(domain.step) * s for s in steps), strict=True))
     reach = mean_reach(mechanism, domain)

@@ -28,6 +28,7 @@ from client_sdk.metric import Metric
 from ..errors import QueryError
 from ..estimate import Estimate, key_shares, mean, shares
 from .answer import MEAN
+from .repeats import widened
 from .rows import SHARE
 from .slices import Slice
 
@@ -90,7 +91,7 @@ def estimates_of(one: Slice, alpha: float) -> Mapping[str, Estimate]:
     if isinstance(mechanism, KeyValueMechanism):
         found = key_shares(mechanism, one.tally, one.n, alpha)
     else:
-        found = shares(mechanism, one.tally, one.n, alpha)
+        found = widened(one, shares(mechanism, one.tally, one.n, alpha))
     return dict(zip(_labels(one.metric), found, strict=True))
 
 

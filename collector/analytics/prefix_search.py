@@ -70,7 +70,7 @@ def candidates(levels: Sequence[Sketch], plan: Plan) -> list[bytes]:
         clean = plan.cut(sqrt(law_of([replace(sketch, crowd=0.0)], n).level), tried)
         # without company in its cells a prefix seems rarer, by what all add to the mean cell
         read = _above([sketch], kept, tails, clean - 1 / plan.mechanism.columns, _MOST_READ)
-        shares, rest = cleared(sketch, np.concatenate([ended.found, read.found], axis=1), n)
+        shares, _, rest = cleared(sketch, np.concatenate([ended.found, read.found], axis=1), n)
         shares = shares[len(ended.texts) :]
         best = np.argsort(-shares, kind="stable")[: plan.most_kept]
         best = best[shares[best] > plan.cut(sqrt(law_of([rest], n).level), tried)]

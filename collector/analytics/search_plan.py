@@ -25,12 +25,13 @@ class Plan:
     @property
     def most_kept(self) -> int:
         """Prefixes kept a level, so that their extensions stay within BUDGET."""
-        return max(16, min(MOST_KEPT, BUDGET // len(self.alphabet) ** self.mechanism.step))
+        extensions: int = len(self.alphabet) ** self.mechanism.step
+        return max(16, min(MOST_KEPT, BUDGET // extensions))
 
     @property
     def tests(self) -> int:
         """Strings looked up at one level, at most."""
-        ends = [len(self.alphabet) ** more for more in range(self.mechanism.step + 1)]
+        ends: list[int] = [len(self.alphabet) ** more for more in range(self.mechanism.step + 1)]
         return max(self.most_kept * sum(ends[:-1]), sum(ends))
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 from client_sdk.mechanisms._prefix_hash import END, after
 
 from ..estimate import Estimate
-from .peeling import peel
+from .peeling import clipped, peel
 from .text_sketches import Sketch, law_of
 
 LIKELY: Final = 4.0  # standard errors of noise above which a candidate is looked at for peeling
@@ -46,17 +46,20 @@ def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> lis
     """Return the share of each of *texts*, all different, with its interval of ±*z* errors."""
     mechanism, n = levels[0].mechanism, sum(level.n for level in levels)
     firsts = np.array([mechanism.first_level(len(text)) for text in texts], dtype=np.int64)
-    totals, rests = np.zeros(len(texts)), []
+    totals, used, rests = np.zeros(len(texts)), np.zeros(len(texts)), []
     all_found = prefixes(texts, mechanism.lengths, mechanism.rows)
     for level, found in zip(levels, all_found, strict=True):
-        shares, rest = cleared(level, found, n)
-        totals += np.where(firsts <= level.level, shares * level.n, 0.0)
+        shares, reports, rest = cleared(level, found, n)
+        reports = np.where(firsts <= level.level, reports, 0.0)
+        totals += shares * reports
+        used += reports
         rests.append(rest)
     estimates: dict[int, Estimate] = {}
     for first in set(firsts.tolist()):
         law, places = law_of(rests[first:], n), np.flatnonzero(firsts == first)
-        values = totals[places] / law.reports
-        columns = (values, np.sqrt(law.variance(values)), *law.limits(values, z))
+        part = np.maximum(used[places], 1.0) / law.reports
+        values = totals[places] / np.maximum(used[places], 1.0)
+        columns = (values, np.sqrt(law.variance(values, part)), *law.limits(values, z, part))
         rows = zip(*(column.tolist() for column in columns), strict=True)
         estimates |= {
             place: Estimate(*row) for place, row in zip(places.tolist(), rows, strict=True)
@@ -64,8 +67,10 @@ def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> lis
     return [estimates[place] for place in range(len(texts))]
 
 
-def cleared(level: Sketch, found: Any, n: int) -> tuple[Any, Sketch]:
-    """Return the shares of prefixes at *level*, and the level without the common ones of them.
+def cleared(level: Sketch, found: Any, n: int) -> tuple[Any, Any, Sketch]:
+    """Return the shares of prefixes at *level*, from how many reports each, and what is left.
+
+    What is left of the level is without the common ones of them.
 
     Args: found: fingerprints, int64, shape (rows, k).
     """
@@ -76,6 +81,7 @@ def cleared(level: Sketch, found: Any, n: int) -> tuple[Any, Sketch]:
     _, firsts = np.unique(found[:, likely], axis=1, return_index=True)
     likely = likely[firsts]
     rest, taken = peel(level, cells[:, likely], n)
-    shares = rest.shares(cells)
+    rest = clipped(rest, cells[:, likely], taken)
+    shares, used = rest.read(cells)
     shares[likely] += taken
-    return shares, rest
+    return shares, used, rest

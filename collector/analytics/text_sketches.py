@@ -25,21 +25,22 @@ class Law:
     slope: float
     bend: float
 
-    def variance(self, shares: Any) -> Any:
-        """Return the variance of estimates of true *shares*."""
+    def variance(self, shares: Any, less: Any = 1.0) -> Any:
+        """Return the variance of estimates of true *shares* from *less* times the reports."""
         f = np.clip(shares, 0, 1)
-        return self.level + self.slope * f + self.bend * f * (1 - f)
+        return (self.level + self.slope * f + self.bend * f * (1 - f)) / less
 
-    def limits(self, shares: Any, z: float) -> tuple[Any, Any]:
+    def limits(self, shares: Any, z: float, less: Any = 1.0) -> tuple[Any, Any]:
         """Return the limits of shares whose unbiased estimates are *shares*.
 
         A share f is inside if the estimate lies within z standard errors of it, taken at f itself:
         (t - f)^2 <= z^2 (level + (slope + bend) f - bend f^2), a quadratic.
         Source: Wilson, JASA 1927: the score interval; derived here for prefix sketches.
         """
-        square = 1 + z * z * self.bend
-        middle = (shares + z * z * (self.slope + self.bend) / 2) / square
-        rest = (shares**2 - z * z * self.level) / square
+        squared = z * z / less
+        square = 1 + squared * self.bend
+        middle = (shares + squared * (self.slope + self.bend) / 2) / square
+        rest = (shares**2 - squared * self.level) / square
         reach = np.sqrt(np.maximum(middle**2 - rest, 0.0))
         return middle - reach, middle + reach
 
@@ -50,6 +51,7 @@ class Sketch:
 
     ``mass`` is the share of the devices that the counts are of, 1 unless known strings were taken
     away; ``crowd`` estimates the sum of the squared shares of all prefixes that they are of.
+    Cells that are not ``clean`` hold something common that nobody knows, and are not read.
     """
 
     mechanism: PEM
@@ -58,6 +60,7 @@ class Sketch:
     reports: Any  # int64, shape (rows,)
     mass: float
     crowd: float
+    clean: Any = None  # bool, shape (rows, columns); None: all of them
 
     @property
     def n(self) -> int:
@@ -75,6 +78,21 @@ class Sketch:
         held = sum(counts[own] for counts, own in zip(self.counts, cells, strict=True))
         return m / (m - 1) * (held / max(self.n, 1) - self.mass / m)
 
+    def read(self, cells: Any) -> tuple[Any, Any]:
+        """Return the shares of strings from clean cells, and how many reports each is from.
+
+        Args: cells: int64, shape (rows, k).
+        """
+        if self.clean is None:
+            return self.shares(cells), np.full(cells.shape[1], float(self.n))
+        m, held, used = self.mechanism.columns, np.zeros(cells.shape[1]), np.zeros(cells.shape[1])
+        for row, own in enumerate(cells):
+            good = self.clean[row][own]
+            held += np.where(good, self.counts[row][own], 0.0)
+            used += self.reports[row] * good
+        shares = m / (m - 1) * (held / np.maximum(used, 1) - self.mass / m)
+        return np.where(used > 0, shares, 0.0), used
+
 
 def sketches_of(mechanism: PEM, tally: Any, n: int) -> list[Sketch]:
     """Return what the *tally* of *n* reports says, by level.
@@ -90,7 +108,7 @@ def sketches_of(mechanism: PEM, tally: Any, n: int) -> list[Sketch]:
 
 def sketch_of(mechanism: PEM, level: int, counts: Any, reports: Any, mass: float) -> Sketch:
     """Return the sketch of *counts*, with the squared shares that they show."""
-    m, slope = mechanism.columns, _slope(mechanism)
+    m, slope = mechanism.columns, slope_of(mechanism)
     known = np.maximum(reports, 1)
     squares = (counts**2).sum(axis=1) - known * (m * mechanism.noise + slope * mass + 1)
     crowd = (squares / known**2 - mass**2 / m) * m / (m - 1)
@@ -108,7 +126,7 @@ def law_of(levels: Sequence[Sketch], n: int) -> Law:
     m, scale = mechanism.columns, mechanism.columns / (mechanism.columns - 1)
     reports = [max(level.n, 1) for level in levels]
     total = float(sum(reports))
-    slope = scale**2 * max(_slope(mechanism), 0.0) / total
+    slope = scale**2 * max(slope_of(mechanism), 0.0) / total
     parts = zip(levels, reports, strict=True)
     crowd = sum((many / total) ** 2 * level.crowd for level, many in parts)
     collisions = scale / m * (crowd / mechanism.rows + 1 / total)
@@ -116,6 +134,7 @@ def law_of(levels: Sequence[Sketch], n: int) -> Law:
     return Law(total, level, slope, max(1 / total - 1 / max(n, 1), 0.0))
 
 
-def _slope(mechanism: PEM) -> float:
+def slope_of(mechanism: PEM) -> float:
+    """Return s = (1-p-q)/(p-q): by how much a cell that all devices are in varies more."""
     p, q = float(mechanism.oracle.channel.p), float(mechanism.oracle.channel.q)
     return (1 - p - q) / (p - q)

@@ -43,6 +43,8 @@ class Verb:
     postprocess: tuple[str, ...] = (RAW,)
     most_metrics: int = 1
     needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
+    estimates: bool = True  # rows are shares and means of slices, to be held against the need
+    merges_definitions: bool = False  # it takes the slices of all definitions of a metric at once
 
 
 @cache

@@ -15,7 +15,7 @@ from .svg import Element
 
 FOOT: Final = 20  # user units below a plot, for tick labels
 _APART: Final = 10  # user units between labels at least
-_ROOM: Final = 64  # user units that any label may take; others beside it are then left out
+_ROOM: Final = 84  # user units that any label may take; others beside it are then left out
 _OVERHANG: Final = 20  # user units that a label may stand out at either end
 
 

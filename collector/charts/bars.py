@@ -6,24 +6,26 @@ what the noise does not allow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final
 
 from ..analytics.rows import SHARE, Row
 from .axes import FOOT, bottom_axis
 from .columns import Columns
 from .frame import DEFAULT, Face, Note, Picture, finish, nothing, subtitle_of
-from .labels import label_of, unit_words
+from .labels import named, unit_words
 from .marks import lying_whisker, mark, rectangle, stroke
 from .noise import noise_of
-from .number import number, numbers_of, reading
-from .scale import Linear, span
+from .number import extent, number, numbers_of, reading
+from .remarks import remarks
+from .scale import Linear
 from .svg import Element
 
 ROW: Final = 26  # user units
 _THICK: Final = 14  # user units
+_MOST_EMPTY: Final = 4  # rows without a number, or reasons of more of them
 _FEWEST_FOLDED: Final = 2  # folding a single row would save nothing
 
 
@@ -39,23 +41,22 @@ def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = Tru
     """Return the bars of *rows*, which share a unit."""
     if not rows:
         return nothing(title, rows, face)
-    lines = _lines(rows, face.most_rows, ranked)
+    labels, common = named(rows)
+    lines = _lines(list(zip(rows, labels, strict=True)), face.most_rows, ranked)
     shown = [line.row for line in lines if line.row]
     unit = rows[0].unit
-    columns = Columns.of(shown, [label_of(row) for row in shown], face, unit)
-    found = [numbers for row in shown if (numbers := numbers_of(row))]
-    ends = [0.0, *(end for numbers in found for end in (numbers.low, numbers.high))]
-    ticks, scale = columns.scale(*span(ends))
+    columns = Columns.of(shown, [line.label for line in lines], face, unit)
+    ticks, scale = columns.scale(*extent(shown, 0.0))
     foot = ROW * len(lines) + 6
-    noise = noise_of(rows) if unit == SHARE else None
+    noise = noise_of(rows) if unit == SHARE and ranked else None
     body = list(_noise_band(noise, scale, foot)) if noise else []
     body += bottom_axis(ticks, scale, unit, 0, foot)
     for i, line in enumerate(lines):
         body += _drawn(line, 3 + ROW * i + ROW / 2, scale, columns)
     return Picture(
         title,
-        subtitle_of(rows, unit_words(unit)),
-        _described(rows),
+        subtitle_of(rows, common, unit_words(unit)),
+        _described(lines, len(rows)),
         tuple(body),
         foot + FOOT,
         tuple(_notes(noise, shown)),
@@ -64,41 +65,51 @@ def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = Tru
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the chart: a row, or words about several."""
+    """One line of the chart: a row with its label, or words about several rows."""
 
     row: Row | None
+    label: str = ""
     words: str = ""
     brief: str = ""
 
 
-def _lines(rows: Sequence[Row], most: int, ranked: bool) -> list[_Line]:
-    numbered = [row for row in rows if numbers_of(row)]
-    sure = [row for row in numbered if row.unit != SHARE or (row.ci_low or 0.0) > 0]
-    folded = len(numbered) - len(sure)
-    if not ranked or not sure or folded < _FEWEST_FOLDED:
-        sure, folded = numbered, 0
+def _lines(rows: Sequence[tuple[Row, str]], most: int, ranked: bool) -> list[_Line]:
+    numbered = [_Line(row, label) for row, label in rows if numbers_of(row)]
+    sure = [line for line in numbered if _is_sure(line)]
+    folded = [line.row for line in numbered if line.row and not _is_sure(line)]
+    if not ranked or not sure or len(folded) < _FEWEST_FOLDED:
+        sure, folded = numbered, []
     if ranked:
-        sure = sorted(sure, key=lambda row: (-(row.value or 0.0), label_of(row)))
-    lines = [_Line(row) for row in sure[:most]]
+        sure = sorted(sure, key=lambda line: (-_value(line), line.label))
+    lines = sure[:most]
     if len(sure) > most:
-        lines.append(_Line(None, f"and {len(sure) - most:,} more, smaller"))
+        lines.append(_Line(None, words=f"and {len(sure) - most:,} more, smaller"))
     if folded:
-        highest = max(row.ci_high or 0.0 for row in numbered if row not in sure)
+        highest = max(row.ci_high or 0.0 for row in folded)
         upper = number(highest, SHARE, highest / 3)
-        words = f"{folded:,} more, not distinguishable from 0 (each up to about {upper})"
-        lines.append(_Line(None, words, f"{folded:,} more within the noise"))
+        words = f"{len(folded):,} more, not distinguishable from 0 (each up to about {upper})"
+        lines.append(_Line(None, "", words, f"{len(folded):,} more within the noise"))
     return lines + list(_without_numbers(rows, most))
 
 
-def _without_numbers(rows: Sequence[Row], most: int) -> Iterator[_Line]:
+def _is_sure(line: _Line) -> bool:
+    """Return whether a row can be told from zero, or need not be."""
+    return line.row is None or line.row.unit != SHARE or (line.row.ci_low or 0.0) > 0
+
+
+def _value(line: _Line) -> float:
+    return (line.row.value if line.row else None) or 0.0
+
+
+def _without_numbers(rows: Sequence[tuple[Row, str]], most: int) -> Iterator[_Line]:
     """Yield the rows without a number, as one line a reason where they are many."""
-    empty = [row for row in rows if numbers_of(row) is None]
-    if len(empty) <= min(most, 4):
-        yield from map(_Line, empty)
+    empty = [_Line(row, label) for row, label in rows if numbers_of(row) is None]
+    if len(empty) <= min(most, _MOST_EMPTY):
+        yield from empty
         return
-    by_reason = sorted(empty, key=reading)
-    for reason, same in groupby(by_reason, key=reading):
-        yield _Line(None, f"{len(list(same)):,} without a number: {reason}")
+    reasons = Counter(reading(line.row) for line in empty if line.row)
+    for reason, count in reasons.most_common(_MOST_EMPTY):
+        yield _Line(None, words=f"{count:,} without a number: {reason}")
 
 
 def _noise_band(half_width: float, scale: Linear, foot: float) -> Iterator[Element]:
@@ -111,31 +122,30 @@ def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[E
     if row is None:
         yield columns.words(line.words, y, line.brief)
         return
-    yield columns.name(label_of(row), y)
+    yield columns.name(line.label, y)
     found = numbers_of(row)
     if found is None:
-        yield mark(row, label_of(row), columns.words(reading(row), y))
+        yield mark(row, line.label, columns.words(reading(row), y))
         return
     zero, end = scale.within(0.0), scale.at(found.value)
     thick = rectangle(min(zero, end), y - _THICK / 2, abs(end - zero), _THICK, "bar")
     tip = stroke(end, y - _THICK / 2, end, y + _THICK / 2, "end")
     halo, whisker = lying_whisker(row, scale, y)
-    yield mark(row, label_of(row), thick, halo, tip, whisker)
+    yield mark(row, line.label, thick, halo, tip, whisker)
     yield from columns.numbers(row, y)
 
 
 def _notes(noise: float | None, shown: Sequence[Row]) -> Iterator[Note]:
     if noise:
         yield Note("what noise alone could show", "noise")
-    if any(row.is_open for row in shown):
-        yield Note("so far: the period is still running")
+    yield from remarks(shown)
     if any(row.value is not None and row.unit == SHARE and row.value < 0 for row in shown):
         yield Note("estimates are unbiased, so one of a share near 0 may lie below it")
 
 
-def _described(rows: Sequence[Row]) -> str:
-    numbered = sorted((row for row in rows if numbers_of(row)), key=lambda row: -(row.value or 0.0))
+def _described(lines: Sequence[_Line], count: int) -> str:
+    numbered = [line for line in lines if line.row and numbers_of(line.row)]
     if not numbered:
-        return f"Bar chart of {len(rows)} rows, none with a number."
-    first = "; ".join(f"{label_of(row)}: {reading(row)}" for row in numbered[:3])
-    return f"Bar chart of {len(rows)} rows. Greatest: {first}."
+        return f"Bar chart of {count} rows, none with a number."
+    first = "; ".join(f"{line.label}: {reading(line.row)}" for line in numbered[:3] if line.row)
+    return f"Bar chart of {count} rows. First: {first}."

@@ -14,7 +14,8 @@ from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_
 from .labels import label_of
 from .letters import width_of
 from .marks import around, dot, line_path, spot, stroke
-from .number import number, numbers_of, tick_labels
+from .number import extent, number, numbers_of, tick_labels
+from .remarks import remarks
 from .scale import Linear
 from .style import SMALL, paint
 from .svg import Element, element, group
@@ -60,9 +61,7 @@ def cdf_picture(
         return nothing(title, rows, face)
     left = PAD + left_width(_TICKS, SHARE)
     x = Linear(steps[0].at, steps[-1].at, left + 8, face.width - PAD - 26)
-    low = min(0.0, *(step.low for step in steps))
-    high = max(1.0, *(step.high for step in steps))
-    y = Linear(low, high, 8 + _HEIGHT, 8)
+    y = Linear(*extent(rows, 0.0, 1.0), 8 + _HEIGHT, 8)
     body = left_axis(_TICKS, y, SHARE, x.start, x.end)
     body += _foot(steps, numeric, x, y)
     body += _curve(steps, x, y)
@@ -70,10 +69,9 @@ def cdf_picture(
     body += _markers(found, x, y)
     body.append(group(_spots(steps, x, y), **paint("hover")))
     unit = f"share of devices up to each value in {x_unit}" if x_unit else "share of devices up to"
-    notes = [Note("; ".join(_said(one, x_unit) for one in found))] if found else []
-    description = f"Cumulative distribution at {len(steps)} thresholds. " + " ".join(
-        note.text for note in notes
-    )
+    said = "; ".join(_said(one, x_unit) for one in found)
+    notes = [*([Note(said)] if said else []), *remarks(rows)]
+    description = f"Cumulative distribution at {len(steps)} thresholds. {said}"
     subtitle = subtitle_of(rows, unit)
     return Picture(title, subtitle, description, tuple(body), _HEIGHT + 8 + FOOT, tuple(notes))
 

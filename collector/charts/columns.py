@@ -16,6 +16,8 @@ from .style import TEXT
 from .svg import Element
 
 _LABELS: Final = 0.34  # of the width at most
+_VALUES, _AFTER = 0.36, 0.3  # of the width at most
+_NARROWEST: Final = 30  # user units of the plot, however long the texts are
 _GAP: Final = 10  # user units between columns
 _INDENT: Final = 6  # user units, of words within the plot
 _BOLD: Final = 1.06  # how much wider bold digits are
@@ -52,9 +54,11 @@ class Columns:
         widest = max([_BOLD * label_width(value) for value in values] or [0.0])
         after = max([label_width(margin(row, unit)) for row in rows] or [0.0])
         label = PAD + min(named, _LABELS * face.width)
-        value = face.width - PAD - (after + 5 if after else 0)
-        end = min(value - widest, face.width - PAD - least) - 2 * _GAP
-        return cls(label, label + _GAP, end, value, face.width, unit, signed)
+        value = face.width - PAD - (min(after, _AFTER * face.width) + 5 if after else 0)
+        numbers = max(min(widest, _VALUES * face.width) + face.width - PAD - value, least)
+        start = label + _GAP
+        end = max(face.width - PAD - numbers - 2 * _GAP, start + _NARROWEST)
+        return cls(label, start, end, value, face.width, unit, signed)
 
     def scale(self, low: float, high: float) -> tuple[tuple[float, ...], Linear]:
         """Return ticks from at most *low* to at least *high*, and the scale between the ends."""
@@ -67,10 +71,11 @@ class Columns:
 
     def numbers(self, row: Row, y: float, look: str = "value") -> Iterator[Element]:
         """Yield the number of *row* and what stands after it."""
-        yield text(value_of(row, self.unit, self.signed), self.value, y, look, "end")
+        room = _VALUES * self.width
+        yield text(value_of(row, self.unit, self.signed), self.value, y, look, "end", room)
         after = margin(row, self.unit)
         if after:
-            yield text(after, self.value + 5, y, "margin")
+            yield text(after, self.value + 5, y, "margin", room=self.width - PAD - self.value)
 
     def words(self, said: str, y: float, brief: str = "") -> Element:
         """Return words in place of a number, *brief* ones if there is no room for all."""

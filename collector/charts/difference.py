@@ -6,21 +6,24 @@ No colour says good or bad, and a difference that noise alone could make says so
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..analytics.rows import SHARE, Row
 from .axes import FOOT, bottom_axis
 from .columns import Columns
 from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text
-from .labels import label_of, unit_words
+from .labels import MEASURE, label_of, named, unit_words
 from .letters import width_of
 from .marks import dot, lying_whisker, mark, stroke
-from .number import POINTS, chance, numbers_of, reading
-from .scale import Linear, span
+from .number import POINTS, RELATIVE, chance, extent, numbers_of, reading
+from .remarks import remarks
+from .scale import Linear
 from .style import SMALL
 from .svg import Element
 
 ROW: Final = 40  # user units: two lines of text
+_FEW: Final = 3  # differences of which the fakes that could turn them are told below
 _UP: Final = 8  # user units from the middle of a row to its first line
 NO_CHANGE: Final = "no detectable change"
 
@@ -36,11 +39,11 @@ def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         return nothing(title, rows, face)
     shown = rows[: face.most_rows]
     unit = POINTS if rows[0].unit == SHARE else rows[0].unit
-    names = [label_of(row) or "difference" for row in shown]
+    labels, common = named(shown, unsaid=(MEASURE,))
+    names = [label or "difference" for label in labels]
     least = max(width_of(verdict(row), SMALL) for row in shown)
     columns = Columns.of(shown, names, face, unit, True, least)
-    numbers = [found for row in shown if (found := numbers_of(row))]
-    ends = span([0.0, *(end for found in numbers for end in (found.low, found.high))])
+    ends = extent(shown, 0.0)
     reach = max(map(abs, ends)) or 1.0
     ticks, scale = columns.scale(min(ends[0], -reach / 3), max(ends[1], reach / 3))
     foot = float(ROW * len(shown) + 6)
@@ -50,12 +53,19 @@ def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         body += _drawn(row, names[i], 3 + ROW * i + ROW / 2, scale, columns)
     return Picture(
         title,
-        subtitle_of(shown, f"difference in {unit_words(unit)}" if unit else "difference"),
+        subtitle_of(shown, common, _words(unit)),
         _described(shown, unit),
         tuple(body),
         foot + FOOT,
         tuple(_notes(rows, shown)),
     )
+
+
+def _words(unit: str) -> str:
+    """Return what the axis is."""
+    if unit == RELATIVE:
+        return f"difference {unit_words(unit)}"
+    return f"difference in {unit_words(unit)}" if unit else "difference"
 
 
 def is_detectable(row: Row) -> bool:
@@ -95,8 +105,10 @@ def _hollow(x: float, y: float) -> Element:
 def _notes(rows: Sequence[Row], shown: Sequence[Row]) -> Iterator[Note]:
     if len(rows) > len(shown):
         yield Note(f"and {len(rows) - len(shown):,} more")
-    for row in shown:
-        if row.fakes_to_flip is not None and is_detectable(row) and len(shown) <= 3:
+    told = [replace(row, note=None) if row.note == NO_CHANGE else row for row in shown]
+    yield from remarks(told)
+    for row in shown if len(shown) <= _FEW else ():
+        if row.fakes_to_flip is not None and is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""
             yield Note(f"{name}{row.fakes_to_flip:,} fake devices could turn the sign")
 

@@ -9,11 +9,12 @@ from ..analytics.rows import ITEM, Row
 from .axes import FOOT, bottom_axis
 from .columns import Columns
 from .frame import DEFAULT, Face, Note, Picture, finish, nothing, subtitle_of
-from .labels import constant, label_of, unit_words, varying
+from .labels import label_of, named, unit_words, varying
 from .marks import dot, lying_whisker, mark
-from .number import numbers_of, reading
+from .number import extent, numbers_of, reading
 from .palette import SERIES
-from .scale import Linear, span
+from .remarks import remarks
+from .scale import Linear
 from .svg import Element
 
 ROW: Final = 24  # user units
@@ -32,25 +33,23 @@ def dots_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         return nothing(title, rows, face)
     shown, unit = rows[: face.most_rows], rows[0].unit
     header = _header(shown)
-    without = {*constant(shown), *([header] if header else [])}
-    if without >= {name for row in shown for name in row.dimensions}:
-        without = set()
-    labels = [label_of(row, without) for row in shown]
+    labels, common = named(shown, [header] if header else ())
     groups = list(dict.fromkeys(row.dimensions.get(header, "") for row in shown)) if header else []
     columns = Columns.of(shown, [*labels, *groups], face, unit)
-    numbers = [found for row in shown if (found := numbers_of(row))]
-    ticks, scale = columns.scale(*_ends(span(e for f in numbers for e in (f.low, f.high))))
+    ticks, scale = columns.scale(*_ends(extent(shown)))
     foot = float(ROW * len(shown) + _HEADER * len(groups) + 6)
     body = bottom_axis(ticks, scale, unit, 0, foot)
     body += _body(shown, labels, header, scale, columns)
-    fixed = " · ".join(shown[0].dimensions[name] for name in constant(shown) if len(shown) > 1)
+    notes = remarks(shown, "hollow: so far, the period is still running")
+    if len(rows) > len(shown):
+        notes.append(Note(f"and {len(rows) - len(shown):,} more"))
     return Picture(
         title,
-        subtitle_of(shown, unit_words(unit), fixed),
+        subtitle_of(shown, common, unit_words(unit)),
         _described(shown),
         tuple(body),
         foot + FOOT,
-        tuple(_notes(rows, shown)),
+        tuple(notes),
     )
 
 
@@ -101,13 +100,6 @@ def _drawn(
     _, whisker = lying_whisker(row, scale, y, f"reach-{series}")
     yield mark(row, full, whisker, dot(scale.at(found.value), y, series, row.is_open, 4.5))
     yield from columns.numbers(row, y)
-
-
-def _notes(rows: Sequence[Row], shown: Sequence[Row]) -> Iterator[Note]:
-    if len(rows) > len(shown):
-        yield Note(f"and {len(rows) - len(shown):,} more")
-    if any(row.is_open for row in shown):
-        yield Note("hollow: so far, the period is still running")
 
 
 def _described(rows: Sequence[Row]) -> str:

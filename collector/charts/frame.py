@@ -35,7 +35,7 @@ class Face:
 
     prefix: str = "chart"
     standalone: bool = False
-    heading: bool = True  # title and subtitle are drawn; readers of screens get them anyway
+    heading: bool = True  # the title is drawn; readers of screens get it anyway
     width: int = 640  # user units
     most_rows: int = 20
 
@@ -140,7 +140,9 @@ def _placed(picture: Picture, face: Face) -> tuple[list[Element], float]:
     room = face.width - 2 * PAD
     content, top = [], float(PAD)
     for words, look in ((picture.title, "title"), (picture.subtitle, "subtitle")):
-        for line in _two_lines(words, look, room) if face.heading else ():
+        if look == "title" and not face.heading:
+            continue
+        for line in _two_lines(words, look, room):
             content.append(text(line, PAD, top + 8, look, room=room))
             top += _LINE
     content.append(group(picture.body, transform=f"translate(0,{top:.0f})"))

@@ -9,11 +9,12 @@ from typing import Final, TypeAlias
 from ..analytics.rows import SHARE, Row
 from .columns import label_width
 from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text
-from .labels import constant, unit_words, varying
+from .labels import ALL, constant, unit_words, varying
 from .letters import one_line, shortened, width_of
 from .marks import mark, rectangle
 from .number import Numbers, number, numbers_of, reading
 from .ramp import Ramp, cell, legend_height, opacity_of
+from .remarks import remarks
 from .style import SMALL, TEXT, ink_on, paint
 from .svg import Element, element, group
 
@@ -38,7 +39,7 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     if len(names) < 2 or not any(map(numbers_of, rows)):
         return nothing(title, rows, face)
     table = _table(rows, names, face)
-    ramp = Ramp.of(rows)
+    ramp = Ramp.of([row for row in rows if not _is_margin(row)] or rows)
     cells = group(_cells(table, ramp), text_anchor="middle", font_size=str(SMALL))
     body: list[Element] = [*_heads(table), cells]
     foot = table.top + _HIGH * len(table.downs) + 8.0
@@ -51,7 +52,7 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         _described(rows, names),
         tuple(body),
         foot + legend_height(face.width),
-        tuple(_notes(table)),
+        (*_notes(table), *remarks(rows)),
     )
 
 
@@ -122,13 +123,14 @@ def _cells(table: _Table, ramp: Ramp) -> Iterator[Element]:
             row = table.rows.get((down, across))
             x, y = table.left + table.wide * j + 1, table.top + _HIGH * i + 1
             if row is not None:
-                shapes = _cell(row, x, y, table.wide - 2, ramp, form)
+                shapes = _cell(row, x, y, table.wide - 2, None if _is_margin(row) else ramp, form)
                 yield mark(row, f"{down} · {across}", *shapes, told=told)
 
 
 _Form: TypeAlias = Callable[[Row, Numbers], str]
 # How a number is printed, from the fullest: all cells of a table have the same form.
 _FORMS: Final[tuple[_Form, ...]] = (
+    lambda row, found: reading(row),
     lambda row, found: number(found.value, row.unit, found.half_width),
     lambda row, found: number(found.value, row.unit, found.half_width).partition(" ")[0],
     lambda row, found: number(found.value, row.unit, max(found.half_width, 0.02)).partition(" ")[0],
@@ -137,27 +139,39 @@ _FORMS: Final[tuple[_Form, ...]] = (
 
 def _form(table: _Table) -> _Form | None:
     """Return the fullest form that fits into all cells, or None."""
-    numbered = [(row, found) for row in table.rows.values() if (found := numbers_of(row))]
+    shown = [row for key, row in table.rows.items() if key[0] in table.downs]
+    numbered = [(row, found) for row in shown if (found := numbers_of(row))]
     room = table.wide - 4
-    for form in _FORMS[: 3 if numbered[0][0].unit == SHARE else 2]:
+    forms = _FORMS if shown[0].unit == SHARE else _FORMS[:-1]
+    for form in forms:
         if all(width_of(form(row, found), SMALL) <= room for row, found in numbered):
             return form
     return None
 
 
 def _cell(
-    row: Row, x: float, y: float, wide: float, ramp: Ramp, form: _Form | None
+    row: Row, x: float, y: float, wide: float, ramp: Ramp | None, form: _Form | None
 ) -> Iterator[Element]:
     found = numbers_of(row)
     if found is None:
         yield rectangle(x, y, wide, _HIGH - 2, "empty")
         yield text(_BLANK, x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
         return
+    if ramp is None:
+        yield rectangle(x, y, wide, _HIGH - 2, "margin-cell")
+        if form:
+            yield text(form(row, found), x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
+        return
     step, opacity = ramp.step(found.value), opacity_of(row)
     yield cell(x, y, wide, _HIGH - 2, step, opacity)
     if form:
         place = x + wide / 2, y + _HIGH / 2 + 3
         yield element("text", form(row, found), x=place[0], y=place[1], **ink_on(step, opacity))
+
+
+def _is_margin(row: Row) -> bool:
+    """Return whether a cell is a sum over a row or a column: it has a number, but no colour."""
+    return ALL in row.dimensions.values()
 
 
 def _notes(table: _Table) -> Iterator[Note]:
@@ -170,7 +184,8 @@ def _notes(table: _Table) -> Iterator[Note]:
 
 def _described(rows: Sequence[Row], names: Sequence[str]) -> str:
     numbered = [row for row in rows if numbers_of(row)]
-    top = max(numbered, key=lambda row: row.value or 0.0)
+    inside = [row for row in numbered if not _is_margin(row)] or numbered
+    top = max(inside, key=lambda row: row.value or 0.0)
     where = ", ".join(top.dimensions.get(name, "") for name in names)
     return (
         f"Heat map of {len(rows)} cells by {', '.join(names)}. Greatest: {where}: {reading(top)}."

@@ -14,8 +14,9 @@ from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_
 from .labels import label_of, unit_words
 from .marks import cross, line_path, mark, rectangle, spot, standing_whisker, stroke
 from .noise import median_half_width
-from .number import numbers_of, reading, tick_labels
-from .scale import Linear, nice_ticks, span
+from .number import extent, numbers_of, reading, tick_labels
+from .remarks import remarks
+from .scale import Linear, nice_ticks
 from .style import paint
 from .svg import Element, element, group
 
@@ -71,9 +72,7 @@ class _Plot:
 
 
 def _plot(rows: Sequence[Row], face: Face) -> _Plot:
-    numbers = [found for row in rows if (found := numbers_of(row))]
-    ends = span([0.0, *(end for found in numbers for end in (found.low, found.high))])
-    ticks = nice_ticks(*ends, 6)
+    ticks = nice_ticks(*extent(rows, 0.0), 6)
     edges = adjoining([row.item for row in rows])
     places = edges or tuple((float(i), i + 1.0) for i in range(len(rows)))
     left = PAD + left_width(ticks, rows[0].unit)
@@ -141,6 +140,7 @@ def _notes(rows: Sequence[Row], shown: Sequence[Row], noise: bool) -> Iterator[N
     empty = [row for row in shown if numbers_of(row) is None]
     if empty:
         yield Note(f"× no number in {len(empty)} of {len(shown)} buckets: {reading(empty[0])}")
+    yield from remarks(shown)
     if len(rows) > len(shown):
         yield Note(f"and {len(rows) - len(shown):,} more buckets")
 

@@ -2,85 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-from ..analytics.rows import SHARE, Row, units_of
+from ..analytics.rows import ITEM, SHARE, Row, units_of
 from .bars import bars_picture
 from .buckets import cell_of
 from .cdf import cdf_picture
-from .difference import NO_CHANGE, difference_picture
+from .difference import difference_picture
 from .dots import dots_picture
-from .frame import DEFAULT, Face, Picture, finish, stacked
-from .grid import grid_picture
+from .frame import DEFAULT, SEPARATOR, Face, Note, Picture, finish, stacked
+from .grid import Box, grid_picture
 from .heat import heat_picture
 from .histogram import histogram_picture
-from .labels import TIME, varying
+from .labels import MEASURE, TIME, label_of, varying
 from .line import line_picture
 from .palette import SERIES
 
-Kind: TypeAlias = Callable[[Sequence[Row], str, Face], Picture]
 _ORDERED: Final = frozenset({"adoption", "funnel", "range", "retention"})  # rows have an order
 _DIFFERENCES: Final = frozenset({"compare", "lift"})
-_SHAPES: Final[dict[str, Kind]] = {"cdf": cdf_picture, "histogram": histogram_picture}
+_SHAPES: Final = frozenset({"cdf", "histogram", "map"})  # one picture for each slice
 _MANY: Final = 4  # values of both dimensions from which a two-way table is read better as cells
+_MOST: Final = 6  # pictures below one another
 
 
-def chart_of(verb: str, rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
+def chart_of(
+    verb: str,
+    rows: Sequence[Row],
+    title: str,
+    face: Face = DEFAULT,
+    x_unit: str = "",
+    facts: Mapping[str, Any] | None = None,
+) -> str:
     """Return an SVG of the *rows* that *verb* answered.
 
-    Numbers of different units share no scale: they are drawn below one another.
+    Numbers of different units share no scale: they are drawn below one another, as are the
+    distributions and maps of several slices.
+
+    Args: x_unit: of the numbers whose distribution it is.  facts: of the answer; of a map its box.
     """
-    pictures = pictures_of(verb, rows, title, face)
+    pictures = pictures_of(verb, rows, title, face, x_unit, facts or {})
     return finish(pictures[0], face) if len(pictures) == 1 else stacked(title, pictures, face)
 
 
-def pictures_of(verb: str, rows: Sequence[Row], title: str, face: Face) -> list[Picture]:
-    """Return the pictures of *rows*: one a unit, differences apart from what they compare."""
-    found = []
-    for unit in units_of(rows):
-        some = [row for row in rows if row.unit == unit]
-        compared = [row for row in some if _is_difference(verb, row)]
-        plain = [row for row in some if not _is_difference(verb, row)]
-        if plain:
-            found.append(_kind(verb, plain)(plain, title, face))
-        if compared:
-            found.append(difference_picture(compared, title, face))
+def pictures_of(
+    verb: str,
+    rows: Sequence[Row],
+    title: str,
+    face: Face,
+    x_unit: str,
+    facts: Mapping[str, Any],
+) -> list[Picture]:
+    """Return the pictures of *rows*, at most _MOST of them."""
+    parts = list(_parts(verb, rows))
+    found = [_picture(verb, part, title, face, x_unit, facts) for part in parts[:_MOST]]
+    if len(parts) > _MOST:
+        more = Note(f"and {len(parts) - _MOST:,} more pictures: ask for fewer slices")
+        found[-1] = replace(found[-1], notes=(*found[-1].notes, more))
     return found or [bars_picture(rows, title, face)]
 
 
-def _is_difference(verb: str, row: Row) -> bool:
-    told = row.p_value is not None or row.fakes_to_flip is not None
-    return verb in _DIFFERENCES and (told or NO_CHANGE in (row.note or ""))
+def _parts(verb: str, rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows that share a unit, a measure and, where a picture is of one, a slice."""
+    for unit in units_of(rows):
+        groups: dict[tuple[str | None, str], list[Row]] = {}
+        for row in rows:
+            if row.unit == unit:
+                slice_label = _slice(row) if verb in _SHAPES or verb == "crosstab" else ""
+                groups.setdefault((row.dimensions.get(MEASURE), slice_label), []).append(row)
+        yield from groups.values()
 
 
-def _kind(verb: str, rows: Sequence[Row]) -> Kind:
+def _slice(row: Row) -> str:
+    """Return what a distribution, map or table is of: all but the dimensions within it."""
+    names = list(row.dimensions)
+    within = [ITEM] if ITEM in row.dimensions else names[-2:]
+    return label_of(row, within)
+
+
+def _picture(
+    verb: str,
+    rows: Sequence[Row],
+    title: str,
+    face: Face,
+    x_unit: str,
+    facts: Mapping[str, Any],
+) -> Picture:
     names = varying(rows)
+    if verb in _SHAPES:
+        return _of_slice(_shape(verb, rows, title, face, x_unit, facts), _slice(rows[0]))
+    if verb in _DIFFERENCES:
+        return difference_picture(rows, title, face)
     if TIME in names:
-        return line_picture
-    if verb in _SHAPES and len(names) <= 1:
-        return _SHAPES[verb]
-    if verb == "map" and len(names) <= 1 and all(cell_of(row.item) for row in rows):
-        return _grid
+        return line_picture(rows, title, face)
     if len(names) >= 2:
-        return heat_picture if verb == "crosstab" or _is_wide(rows, names) else dots_picture
-    if rows[0].unit != SHARE:
-        return dots_picture
-    return _in_order if verb in _ORDERED else _ranked
+        is_table = verb == "crosstab" or _is_wide(rows, names)
+        return (heat_picture if is_table else dots_picture)(rows, title, face)
+    if rows[0].unit == SHARE and (verb in _ORDERED or names in ((), (ITEM,))):
+        return bars_picture(rows, title, face, ranked=verb not in _ORDERED)
+    return dots_picture(rows, title, face)
+
+
+def _shape(
+    verb: str,
+    rows: Sequence[Row],
+    title: str,
+    face: Face,
+    x_unit: str,
+    facts: Mapping[str, Any],
+) -> Picture:
+    if verb == "cdf":
+        return cdf_picture(rows, title, face, x_unit)
+    if verb == "histogram":
+        return histogram_picture(rows, title, face, x_unit)
+    if all(cell_of(row.item) for row in rows):
+        box = facts.get("box")
+        return grid_picture(rows, title, face, box=Box(*box) if box else None)
+    return bars_picture(rows, title, face)
+
+
+def _of_slice(picture: Picture, name: str) -> Picture:
+    subtitle = SEPARATOR.join(part for part in (name, picture.subtitle) if part)
+    return replace(picture, subtitle=subtitle)
 
 
 def _is_wide(rows: Sequence[Row], names: Sequence[str]) -> bool:
     counts = [len({row.dimensions.get(name) for row in rows}) for name in names]
     return min(counts) >= _MANY or max(counts) * min(counts) > SERIES * _MANY
-
-
-def _grid(rows: Sequence[Row], title: str, face: Face) -> Picture:
-    return grid_picture(rows, title, face)
-
-
-def _ranked(rows: Sequence[Row], title: str, face: Face) -> Picture:
-    return bars_picture(rows, title, face, ranked=True)
-
-
-def _in_order(rows: Sequence[Row], title: str, face: Face) -> Picture:
-    return bars_picture(rows, title, face, ranked=False)

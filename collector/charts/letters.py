@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 from unicodedata import bidirectional, category, combining, east_asian_width
 
@@ -17,6 +18,8 @@ _RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
 
 def one_line(text: str) -> str:
     """Return *text* as one line that turns no letters but its own."""
+    if text.isascii():
+        return " ".join(text.split())
     flat = _SPACES.sub(" ", _TURNING.sub("", text)).strip()
     turned = any(bidirectional(letter) in _RIGHT_TO_LEFT for letter in flat)
     return f"\u2068{flat}\u2069" if turned else flat
@@ -24,7 +27,7 @@ def one_line(text: str) -> str:
 
 def width_of(text: str, size: float) -> float:
     """Return about how wide *text* is at the font size *size*, in user units, rather too wide."""
-    return size * sum(_em(letter) for letter in text)
+    return size * sum(map(_em, text))
 
 
 def shortened(text: str, size: float, room: float) -> str:
@@ -54,6 +57,7 @@ def wrapped(text: str, size: float, room: float, between: str = " ") -> list[str
     return lines
 
 
+@lru_cache(1_024)
 def _em(letter: str) -> float:
     if combining(letter) or category(letter) in ("Mn", "Me", "Cf"):
         return 0.0

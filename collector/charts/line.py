@@ -20,7 +20,7 @@ from .frame import (
     subtitle_of,
     text,
 )
-from .labels import TIME, unit_words
+from .labels import ALL, TIME, label_of, named, unit_words
 from .marks import (
     around,
     bare_dot,
@@ -34,7 +34,8 @@ from .marks import (
     stroke,
 )
 from .noise import median_half_width
-from .number import numbers_of, reading
+from .number import extent, numbers_of, reading
+from .remarks import remarks
 from .scale import Linear, nice_ticks, span
 from .series import Point, Series, Timeline, runs, timeline
 from .style import paint
@@ -46,6 +47,7 @@ _MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page
 _MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
 _MARKER_PACE: Final = 50.0  # user units between markers, if not
 _LINE: Final = 15.0  # user units between the labels of two lines at least
+_MOST_WHOLES: Final = 6  # numbers of all stretches together
 _NAMES: Final = 0.28  # of the width at most
 _NEAR_ZERO: Final = 0.6  # zero is shown unless all numbers lie in the upper part above it
 _TITLED: Final = 60  # marks; fewer also carry a title each
@@ -70,10 +72,12 @@ def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     """Return the lines of *rows*, which share a unit."""
     if not any(map(numbers_of, rows)):
         return nothing(title, rows, face)
-    times, unit = timeline(rows), rows[0].unit
+    whole = [row for row in rows if row.dimensions.get(TIME) == ALL]
+    times = timeline([row for row in rows if row.dimensions.get(TIME) != ALL])
+    unit = rows[0].unit
     shown = [point.row for series in times.series for point in series.points]
-    named = len(times.series) > 1
-    plot = _plot(times, shown, unit, face, named)
+    several = len(times.series) > 1
+    plot = _plot(times, shown, unit, face, several)
     body: list[Element] = []
     noise = _noise(shown, plot)
     if noise is not None:
@@ -83,16 +87,16 @@ def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     body += [band for series in times.series for band in _bands(series, times.step, plot)]
     body += [path for series in times.series for path in _lines(series, times.step, plot)]
     body += _marks(times, plot)
-    if named:
+    if several:
         body += _names(times, plot, face)
-    subtitle = subtitle_of(shown, unit_words(unit))
-    notes = tuple(_notes(times, shown, noise is not None))
+    _, common = named(shown, (TIME,))
+    subtitle = subtitle_of(shown, common, unit_words(unit))
+    notes = (*_notes(times, shown, noise is not None), *map(_together, whole[:_MOST_WHOLES]))
     return Picture(title, subtitle, _described(times), tuple(body), _HEIGHT + 8 + FOOT, notes)
 
 
 def _plot(times: Timeline, shown: Sequence[Row], unit: str, face: Face, named: bool) -> _Plot:
-    numbers = [found for row in shown if (found := numbers_of(row))]
-    low, high = span(end for found in numbers for end in (found.low, found.high))
+    low, high = extent(shown)
     if low > 0 and high - low > (1 - _NEAR_ZERO) * high:
         low = 0.0
     ticks = nice_ticks(low, high, 6)
@@ -215,7 +219,9 @@ def _shapes(point: Point, number: int, plot: _Plot, alone: bool) -> tuple[Elemen
 
 def _names(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
     """Yield the label of each line at its end, moved apart where lines end close together."""
-    ends = sorted((_end(series, plot), series) for series in _ended(times))
+    ends = sorted(
+        ((_end(series, plot), series) for series in _ended(times)), key=lambda end: end[0]
+    )
     places = _apart([y for y, _ in ends], plot.y.end + 6, plot.y.start - 6)
     left = plot.x.end + 12
     for y, (_, series) in zip(places, ends, strict=True):
@@ -225,11 +231,11 @@ def _names(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
 
 
 def _ended(times: Timeline) -> list[Series]:
-    return [s for s in times.series if any(p.row.value is not None for p in s.points)]
+    return [series for series in times.series if series.numbered]
 
 
 def _end(series: Series, plot: _Plot) -> float:
-    return plot.y.at([p.row.value for p in series.points if p.row.value is not None][-1])
+    return plot.y.at(series.numbered[-1][1].value)
 
 
 def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
@@ -247,22 +253,25 @@ def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
 def _notes(times: Timeline, shown: Sequence[Row], noise: bool) -> Iterator[Note]:
     if noise:
         yield Note("what noise alone could show", "noise")
-    if any(row.is_open for row in shown):
-        yield Note("dashed: so far, the period is still running")
     empty = [row for row in shown if numbers_of(row) is None]
     if empty:
         yield Note(f"× no number at {len(empty)} of {len(shown)} points: {reading(empty[0])}")
     if times.left_out:
         yield Note(f"and {times.left_out:,} more, smaller on average")
-    changed = [row for row in shown if row.note]
-    for row in changed[:3]:
-        yield Note(f"{row.dimensions.get(TIME, '')}: {row.note}")
+    yield from remarks(shown, "dashed: so far, the period is still running")
+
+
+def _together(row: Row) -> Note:
+    """Return what all stretches of time give together."""
+    name = label_of(row, (TIME,))
+    note = f": {row.note}" if row.note else ""
+    return Note(f"{name + ' ' if name else ''}in all: {reading(row)}{note}")
 
 
 def _described(times: Timeline) -> str:
     parts = []
     for series in _ended(times):
-        last = [p.row for p in series.points if p.row.value is not None][-1]
+        last = series.numbered[-1][0].row
         name = f"{series.label} " if series.label else ""
         parts.append(f"{name}at last, {last.dimensions.get(TIME, '')}: {reading(last)}")
     points = sum(len(series.points) for series in times.series)

@@ -25,4 +25,4 @@ def noise_of(rows: Sequence[Row]) -> float | None:
 def median_half_width(rows: Sequence[Row]) -> float | None:
     """Return the half-width in the middle of those of *rows*, or None if none has a number."""
     halves = sorted(found.half_width for row in rows if (found := numbers_of(row)))
-    return halves[len(halves) // 2] if halves else None
+    return (halves[len(halves) // 2] or None) if halves else None

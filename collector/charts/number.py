@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from math import floor, isfinite, log10
 from typing import Final, NamedTuple
 
 from ..analytics.rows import SHARE, Row
+from .letters import ELLIPSIS, one_line
+from .scale import span
 
 POINTS: Final = "points"  # the unit of a difference of shares, in percentage points
+RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is compared with
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 MINUS: Final = "\u2212"
 _SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ from each other
-_PLAIN: Final = (1e-6, 1e15)  # numbers beyond are written with a power of ten
+_KNOWN: Final = 9  # digits after the first at most, however small the interval is
+_GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
+_UNIT: Final = 16  # letters
+_PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
 _SIZES: Final = ((1e13, 0.0, ""), (1e9, 1e9, " bn"), (1e6, 1e6, " M"), (1e5, 1e3, " k"))  # at axes
-_EXACT: Final = 6  # significant digits of a number without noise
+_EXACT: Final = 4  # significant digits of a number without noise, if it is not whole
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -37,7 +43,16 @@ def numbers_of(row: Row) -> Numbers | None:
     if row.value is None or row.ci_low is None or row.ci_high is None:
         return None
     found = Numbers(row.value, row.ci_low, row.ci_high)
-    return found if all(map(isfinite, found)) else None
+    return found if all(abs(number) <= _GREATEST for number in found) else None
+
+
+def extent(rows: Iterable[Row], *also: float) -> tuple[float, float]:
+    """Return the least and the greatest of all values and ends of *rows*, and of *also*.
+
+    A value lies outside its interval where post-processing moved it.
+    """
+    found = [numbers for row in rows if (numbers := numbers_of(row))]
+    return span([*also, *(number for numbers in found for number in numbers)])
 
 
 def number(value: float, unit: str, half_width: float, signed: bool = False) -> str:
@@ -57,17 +72,19 @@ def plus_minus(half_width: float, unit: str) -> str:
 
 
 def margin(row: Row, unit: str | None = None) -> str:
-    """Return what stands after the value: "± 0.3", or "0.8 to 2.1" where the arms differ."""
+    """Return what stands after the value: "± 0.3", or "(0.8 to 2.1)" if the arms differ."""
     found = numbers_of(row)
     if found is None:
         return ""
     value, low, high = found
     half = found.half_width
+    if not half:
+        return ""
     if abs((high - value) - (value - low)) <= 2 * _SYMMETRIC * half:
         return plus_minus(half, unit or row.unit)
     factor, _ = _scaled(unit or row.unit)
     ends = [_digits(factor * end, factor * half) for end in (low, high)]
-    return f"{ends[0]} to {ends[1]}"
+    return f"({ends[0]} to {ends[1]})"
 
 
 def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
@@ -77,7 +94,7 @@ def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
         return row.reason or "no number"
     shown = number(found.value, unit or row.unit, found.half_width, signed)
     after = margin(row, unit)
-    return f"{shown} {after}" if after.startswith("±") else f"{shown} ({after})"
+    return f"{shown} {after}" if after else shown
 
 
 def chance(p_value: float) -> str:
@@ -95,25 +112,31 @@ def tick_labels(ticks: Sequence[float], unit: str) -> list[str]:
     if not size or apart < _PLAIN[0]:
         return [_power(tick, 2) if tick else "0" for tick in scaled]
     places = _places(apart / size)
-    after = suffix if unit == SHARE else letter
-    return [
-        _fixed(tick / size, places) + (after if tick or unit == SHARE else "") for tick in scaled
-    ]
+    after = suffix if unit in (SHARE, RELATIVE) else letter
+    return [_fixed(tick / size, places) + (after if tick or factor > 1 else "") for tick in scaled]
 
 
 def _scaled(unit: str) -> tuple[float, str]:
     if unit == SHARE:
         return 100.0, " %"
+    if unit == RELATIVE:
+        return 100.0, " %"
     if unit == POINTS:
         return 100.0, " points"
-    return 1.0, f" {unit}" if unit else ""
+    return 1.0, f" {_short(unit)}" if unit else ""
+
+
+def _short(unit: str) -> str:
+    """Return *unit* as it stands after a number: a line of at most _UNIT letters."""
+    line = one_line(unit)
+    return line if len(line) <= _UNIT else line[: _UNIT - 1] + ELLIPSIS
 
 
 def _digits(value: float, half_width: float, signed: bool = False) -> str:
     sign = "+" if signed and value > 0 else ""
     if half_width <= 0 or not isfinite(half_width):
         return sign + _exact(value)
-    decimals = _last(half_width)
+    decimals = min(_last(half_width), _KNOWN - (Decimal(value).adjusted() if value else 0))
     if half_width >= _PLAIN[0] and abs(value) <= _PLAIN[1]:
         return sign + _fixed(value, decimals)
     known = round(value, decimals)
@@ -142,8 +165,13 @@ def _exact(value: float) -> str:
     if value and not _PLAIN[0] <= abs(value) <= _PLAIN[1]:
         return _power(value, _EXACT - 1)
     whole = len(str(int(abs(value))))
-    text = _fixed(value, max(_EXACT - whole, 0))
+    text = _fixed(value, max(_EXACT - whole, 0) if abs(value) >= 1 else _EXACT - _power_of(value))
     return text.rstrip("0").removesuffix(".") if "." in text else text
+
+
+def _power_of(value: float) -> int:
+    """Return the power of ten of a number below 1, plus one; 0 of 0."""
+    return Decimal(value).adjusted() + 1 if value else 0
 
 
 def _power(value: float, decimals: int) -> str:

@@ -60,7 +60,7 @@ def nice_ticks(low: float, high: float, most: int) -> tuple[float, ...]:
 
     They are multiples of 1, 2 or 5 times a power of ten.
     """
-    low, high = _apart(low, high)
+    low, high = apart(low, high)
     step = _nice_step((high - low) / max(most - 1, 1))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     return tuple(i * step for i in range(first, last + 1))
@@ -81,8 +81,8 @@ def span(values: Iterable[float]) -> tuple[float, float]:
     return (min(finite), max(finite)) if finite else (0.0, 0.0)
 
 
-def _apart(low: float, high: float) -> tuple[float, float]:
-    """Return ends with room between them."""
+def apart(low: float, high: float) -> tuple[float, float]:
+    """Return the ends, moved apart if there is no room between them."""
     if high - low > max(1e-12 * max(abs(low), abs(high)), _LEAST):
         return low, high
     reach = abs(low) / 2 or 1.0

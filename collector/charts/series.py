@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..analytics.rows import Row
-from .labels import TIME, label_of
-from .number import numbers_of
+from .labels import TIME, constant, label_of
+from .number import Numbers, numbers_of
 from .palette import SERIES
 from .times import hours_of, is_gap, usual_step
 
@@ -29,10 +29,15 @@ class Series:
     points: tuple[Point, ...]
 
     @property
+    def numbered(self) -> list[tuple[Point, Numbers]]:
+        """Its points that have numbers, with them."""
+        return [(point, found) for point in self.points if (found := numbers_of(point.row))]
+
+    @property
     def level(self) -> float:
         """The mean of its numbers."""
-        numbers = [point.row.value for point in self.points if point.row.value is not None]
-        return sum(numbers) / len(numbers) if numbers else 0.0
+        values = [found.value for _, found in self.numbered]
+        return sum(values) / len(values) if values else 0.0
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,11 @@ def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
     dated = all(hours is not None for hours in found.values())
     ranks = {name: float(rank) for rank, name in enumerate(names)}
     places = {name: found[name] if dated else ranks[name] for name in names}
+    common = {TIME, *constant(rows)}
     lines: dict[str, list[Point]] = {}
     for row in rows:
         point = Point(places[row.dimensions.get(TIME, "")] or 0.0, row)
-        lines.setdefault(label_of(row, (TIME,)), []).append(point)
+        lines.setdefault(label_of(row, common), []).append(point)
     made = [
         Series(label, 1, tuple(sorted(points, key=lambda point: point.at)))
         for label, points in lines.items()

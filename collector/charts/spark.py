@@ -7,10 +7,11 @@ from typing import Final
 
 from ..analytics.rows import Row
 from .frame import DEFAULT, Face
+from .labels import ALL, TIME
 from .letters import one_line
 from .marks import dot, line_path
-from .number import numbers_of, reading
-from .scale import Linear, nice_ticks, span
+from .number import extent, numbers_of, reading
+from .scale import Linear, apart, span
 from .series import Series, runs, timeline
 from .style import CSS, FONT, paint
 from .svg import Element, element, markup
@@ -22,6 +23,7 @@ _PAD: Final = 4  # user units
 def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
     """Return a small SVG of *rows* over time, of one series, without axes."""
     names = f"{face.prefix}-title", f"{face.prefix}-desc"
+    rows = [row for row in rows if row.dimensions.get(TIME) != ALL]
     numbered = [row for row in rows if numbers_of(row)]
     last = f"{len(rows)} points; the last: {reading(numbered[-1])}" if numbered else "no numbers"
     root = element(
@@ -44,20 +46,16 @@ def spark(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
 
 def _drawn(rows: Sequence[Row]) -> Iterator[Element]:
     times = timeline(rows, most=1)
-    if not times.series or not any(map(numbers_of, rows)):
+    if not times.series or not times.series[0].numbered:
         return
     (series,) = times.series
-    numbers = [found for point in series.points if (found := numbers_of(point.row))]
-    low, high = span(end for found in numbers for end in (found.low, found.high))
+    low, high = extent(point.row for point in series.points)
     first, last = span(point.at for point in series.points)
-    ends = nice_ticks(low, high, 2)
-    y = Linear(min(ends[0], low), max(ends[-1], high), HEIGHT - _PAD, _PAD)
-    if high > low:
-        y = Linear(low, high, HEIGHT - _PAD, _PAD)
+    y = Linear(*apart(low, high), HEIGHT - _PAD, _PAD)
     x = Linear(first, last if last > first else first + 1, _PAD, WIDTH - _PAD - 2)
     yield from _stretches(series, times.step, x, y)
-    end = [point for point in series.points if numbers_of(point.row)][-1]
-    yield dot(x.at(end.at), y.at(end.row.value or 0.0), 1, end.row.is_open, 2.5)
+    end, numbers = series.numbered[-1]
+    yield dot(x.at(end.at), y.at(numbers.value), 1, end.row.is_open, 2.5)
 
 
 def _stretches(series: Series, step: float, x: Linear, y: Linear) -> Iterator[Element]:

@@ -7,6 +7,7 @@ serve it as a file, and the one within a chart that stands alone.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from .palette import DARK, LIGHT, SERIES, STEPS, blended, contrast
@@ -54,6 +55,7 @@ _SHAPES: Final = {
     "hover": {"fill": "none", "stroke": "none", "pointer-events": "all"},
     "empty": {"fill": "none", "stroke": "@line", "stroke-width": "1", "stroke-dasharray": "2 2"},
     "quiet-reach": {"fill": "none", "stroke": "@soft", "stroke-width": "2"},
+    "margin-cell": {"fill": "none", "stroke": "@faint", "stroke-width": "1"},
     "quiet": {"fill": "@paper", "stroke": "@soft", "stroke-width": "1.5"},
 }
 _OF_SERIES: Final = {
@@ -84,6 +86,7 @@ def _looks() -> dict[str, dict[str, str]]:
 _LOOKS: Final = _looks()
 
 
+@cache
 def paint(name: str) -> dict[str, str]:
     """Return the class of *name* and its presentation attributes, in light colours."""
     look = {
@@ -93,6 +96,7 @@ def paint(name: str) -> dict[str, str]:
     return {"class_": name, **look}
 
 
+@cache
 def ink_on(step: int, opacity: float) -> dict[str, str]:
     """Return the paint of text on the colour *step* at *opacity*: black or white in each theme."""
     light, dark = (_ink(theme, step, opacity) for theme in (LIGHT, DARK))

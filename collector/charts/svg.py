@@ -12,6 +12,8 @@ Attribute: TypeAlias = str | float | None
 _QUOTES: Final = {'"': "&quot;", "'": "&#39;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
 # What XML 1.0 cannot hold, whether escaped or not.
 _UNWRITABLE: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ALONE: Final = {"g", "line", "path", "rect"}  # HTML knows no other tags that close themselves
+_PLAIN: Final = re.compile(r"[\w .,:;%#()/·±–-]*")  # most texts: nothing to escape
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,9 @@ def group(children: Iterable[Element | None], **attributes: Attribute) -> Elemen
 def markup(node: Element | str) -> str:
     """Return *node* as text: well-formed XML whatever the texts hold."""
     if isinstance(node, str):
-        return escape(writable(node), {"\r": "&#13;"})
+        return node if _PLAIN.fullmatch(node) else escape(writable(node), {"\r": "&#13;"})
     attributes = "".join(f' {name}="{_value(value)}"' for name, value in node.attributes.items())
-    if not node.children:
+    if not node.children and node.tag in _ALONE:
         return f"<{node.tag}{attributes}/>"
     return f"<{node.tag}{attributes}>{''.join(map(markup, node.children))}</{node.tag}>"
 
@@ -63,5 +65,6 @@ def _name(name: str) -> str:
 
 
 def _value(value: Attribute) -> str:
-    text = value if isinstance(value, str) else coordinate(value or 0.0)
-    return escape(writable(text), _QUOTES)
+    if not isinstance(value, str):
+        return coordinate(value or 0.0)
+    return value if _PLAIN.fullmatch(value) else escape(writable(value), _QUOTES)

@@ -77,7 +77,7 @@ def _cells(row: Row, names: Sequence[str], unit: str) -> Iterator[Element]:
     else:
         half = found.half_width
         yield element("td", number(found.value, unit, half))
-        yield element("td", margin(row, unit).removeprefix("± "))
+        yield element("td", margin(row, unit).strip("±() "))
         yield element("td", number(found.low, unit, half))
         yield element("td", number(found.high, unit, half))
     yield element("td", f"{row.n:,}")

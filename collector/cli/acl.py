@@ -22,7 +22,7 @@ from .root import explained, main
 def acl(urls: Path, as_file: bool) -> None:
     """Print the store's users, whose addresses with passwords are in the folder URLS.
 
-    It holds init_url, ingest_url, worker_url and query_url, as make secrets writes them.  Passwords
+    It holds <user>_url of init, ingest, worker, query and archive, as make secrets does.  Passwords
     are printed as digests only.
     """
     from ..storage.access import acl_lines, passwords_in

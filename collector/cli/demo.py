@@ -26,10 +26,11 @@ from .root import explained, main
     show_default=True,
     help="Port of the result page.",
 )
+@click.option("--open", "show", is_flag=True, help="Open the result page in a browser.")
 @explained
-def demo(once: bool, as_json: bool, devices: int, port: int) -> None:
+def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None:
     """Run the whole of Hearsay here, on real data, with simulated devices."""
     from ..demo import run
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as Ctrl-C does
-    raise SystemExit(run(devices=devices, port=port, once=once, as_json=as_json))
+    raise SystemExit(run(devices=devices, port=port, once=once, as_json=as_json, show=show))

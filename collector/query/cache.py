@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+
+from client_sdk import __version__
+from client_sdk.metric import Metric
 
 from .plan import Plan
 
@@ -21,25 +23,26 @@ _encoder = msgspec.json.Encoder(order="sorted")
 def key_of(plan: Plan, form: str) -> bytes | None:
     """Return what an answer is kept under, None if it could still change.
 
-    The epochs are in it, not the words that were asked with: "30d" means others tomorrow.  So are
-    the digests: a metric of the same name may be another one after a restart.
+    The epochs are in it, not the words that were asked with: "30d" means others tomorrow.  So is
+    all of a metric that an answer tells, and our own version: a browser keeps the key for longer
+    than this process runs.
 
-    Args: form: the media type of the answer.
+    Args: form: the name of the answer's form.
     """
     if not plan.is_settled:
         return None
     windows = [
-        (reading.epochs[0], reading.epochs[-1], reading.version, *_definitions(plan, index))
-        for index, reading in enumerate(plan.readings)
+        (reading.epochs[0], reading.epochs[-1], reading.version, *map(_told, reading.definitions))
+        for reading in plan.readings
     ]
     question = msgspec.structs.replace(plan.query, date_range="")
-    return hashlib.sha256(_encoder.encode([question, windows, form])).digest()
+    return hashlib.sha256(_encoder.encode([__version__, question, windows, form])).digest()
 
 
-def _definitions(plan: Plan, index: int) -> Iterable[str]:
-    for metric in plan.readings[index].definitions:
-        yield metric.digest.hex()
-        yield str(metric.min_reports)
+def _told(metric: Metric) -> tuple[Any, ...]:
+    """Return what an answer depends on beside the store; the digest stands for most of it."""
+    words = metric.name, metric.title, metric.question, metric.segments
+    return metric.digest.hex(), *words, metric.min_reports, metric.expected_devices
 
 
 class Cache:

@@ -13,22 +13,25 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.metric import Metric
 
+from ..analytics.need import shortage
 from ..analytics.slices import Slice
 from ..errors import QueryError, TallyOverflowError
-from ..storage import Cell, Storage
-from ..tally import merge, reports_of
+from ..storage import Cell, Storage, Tallies
+from ..tally import merge, reports_in
 from .plan import Plan, Reading
 from .request import TIME
 
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 FLOOR: Final = 100  # reports that any difference of two answers must hold, if it holds any
 Group: TypeAlias = tuple[str, ...]
+Place: TypeAlias = tuple[str | None, str]  # a stretch of time, None for all of it, and a segment
 Cells: TypeAlias = list[tuple[Cell, list[bytes]]]
 
 
@@ -40,18 +43,16 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: Storage) ->
     Raises: StorageUnavailableError.  InvalidTallyError: a stored tally cannot have been folded.
             QueryError: more reports than can be added up.
     """
-    found = storage.tallies(metric.digest, reading.epochs, reading.version)
-    small, totals = _small_segments(plan, reading, found)
+    places = _places(reading, storage.tallies(metric.digest, reading.epochs, reading.version))
+    small, totals = _small_segments(plan, places)
     grouped: dict[Group, Cells] = defaultdict(list)
-    segments: dict[str, Mapping[str, str | None]] = {"": {}}
-    for cell, vectors in found.items():
-        if cell.segment not in segments:
-            segments[cell.segment] = json.loads(cell.segment)
-        values = segments[cell.segment]
-        if (_stretch(reading, cell), cell.segment) not in small and all(
+    for place, cells in places.items():
+        stretch, segment = place
+        values: Mapping[str, str | None] = json.loads(segment) if segment else {}
+        if place not in small and all(
             values.get(name) in taken for name, taken in plan.filters.items()
         ):
-            grouped[_group(plan, reading, cell, values)].append((cell, vectors))
+            grouped[_group(plan, stretch, values)] += cells
     if not plan.dimensions:
         grouped.setdefault((), [])
     merged = [
@@ -61,30 +62,34 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: Storage) ->
     return list(guarded(merged, metric, totals))
 
 
+def _places(reading: Reading, found: Tallies) -> dict[Place, Cells]:
+    """Return what was *found* by stretch of time and segment."""
+    places: dict[Place, Cells] = defaultdict(list)
+    label = cache(reading.label) if reading.label else None
+    for cell, vectors in found.items():
+        places[label(cell.epoch) if label else None, cell.segment].append((cell, vectors))
+    return places
+
+
 def _small_segments(
-    plan: Plan, reading: Reading, found: Mapping[Cell, list[bytes]]
-) -> tuple[set[tuple[str | None, str]], Counter[str | None]]:
+    plan: Plan, places: Mapping[Place, Cells]
+) -> tuple[set[Place], Counter[str | None]]:
     """Return which segments of which stretch must not be told apart, and the reports of each."""
     totals: Counter[str | None] = Counter()
     if not plan.filters and not plan.groups:
         return set(), totals
-    counted: Counter[tuple[str | None, str]] = Counter()
-    for cell, vectors in found.items():
-        counted[_stretch(reading, cell), cell.segment] += sum(map(reports_of, vectors))
-    for (stretch, _), n in counted.items():
-        totals[stretch] += n
-    return {place for place, n in counted.items() if 0 < n < FLOOR}, totals
+    small = set()
+    for place, cells in places.items():
+        n = reports_in([vector for _, vectors in cells for vector in vectors])
+        totals[place[0]] += n
+        if 0 < n < FLOOR:
+            small.add(place)
+    return small, totals
 
 
-def _stretch(reading: Reading, cell: Cell) -> str | None:
-    return reading.label(cell.epoch) if reading.label else None
-
-
-def _group(plan: Plan, reading: Reading, cell: Cell, values: Mapping[str, str | None]) -> Group:
+def _group(plan: Plan, stretch: str | None, values: Mapping[str, str | None]) -> Group:
     return tuple(
-        reading.label(cell.epoch)
-        if name == TIME and reading.label
-        else values.get(name) or NOT_SAID
+        stretch if name == TIME and stretch is not None else values.get(name) or NOT_SAID
         for name in plan.dimensions
     )
 
@@ -135,12 +140,15 @@ def guarded(
     beside: dict[str | None, list[Slice]] = defaultdict(list)
     for one in slices:
         beside[one.dimensions.get(TIME)].append(one)
-    hidden = {id(one) for group in beside.values() for one in _to_hide(group, metric.min_reports)}
+    hidden = {
+        id(one)
+        for stretch, group in beside.items()
+        for one in _to_hide(group, metric.min_reports, totals.get(stretch))
+    }
     for one in slices:
         rest = totals.get(one.dimensions.get(TIME), one.n) - one.n
         if one.n < metric.min_reports:
-            reason = f"not enough reports: {one.n} of at least {metric.min_reports} needed"
-            yield replace(one, refusal=reason)
+            yield replace(one, refusal=shortage(metric, one.n))
         elif 0 < rest < FLOOR or id(one) in hidden:
             reason = f"beside it are fewer than {FLOOR} reports, which the difference would tell"
             yield replace(one, refusal=reason)
@@ -148,9 +156,14 @@ def guarded(
             yield one
 
 
-def _to_hide(group: Sequence[Slice], least: int) -> list[Slice]:
-    """Return what must be hidden beside the small groups, so that these are FLOOR together."""
-    small = sum(one.n for one in group if one.n < least)
-    if not 0 < small < FLOOR:
-        return []
-    return sorted((one for one in group if one.n >= least), key=lambda one: one.n)[:1]
+def _to_hide(group: Sequence[Slice], least: int, total: int | None) -> list[Slice]:
+    """Return what must be hidden so that all that has no number is FLOOR together, or nothing.
+
+    The whole less every number beside each other would tell it otherwise.
+
+    Args: total: reports of the whole, if it holds more than the *group*.
+    """
+    told = sorted((one for one in group if one.n >= least), key=lambda one: one.n)
+    whole = sum(one.n for one in group) if total is None else total
+    rest = whole - sum(one.n for one in told)
+    return told[:1] if 0 < rest < FLOOR else []

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
+from msgspec.inspect import (
+    ListType,
+    LiteralType,
+    StructType,
+    TupleType,
+    UnionType,
+    VarTupleType,
+    type_info,
+)
 
 from ..analytics.verb import ESTIMATE
 from ..errors import QueryError
@@ -17,11 +28,14 @@ DEFAULT_ALPHA: Final = 0.05
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level
 MOST_ROWS: Final = 10_000  # of one page
 TIME: Final = "time"  # the dimension of epochs; "time:week" and its like ask for longer stretches
+# How msgspec begins a complaint that repeats what was sent.
+_REPEATING: Final = ("Object contains unknown field", "Invalid enum value")
 T = TypeVar("T")
 
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 _PLACE: Final = re.compile(r"^(?P<rule>.*) - at `(?P<place>.*)`$", re.DOTALL)
 _STEP: Final = re.compile(r"\[(\d+|\.\.\.)\]|\.([^.\[]+)")
+_ANY: Final = "..."  # a step of msgspec into an object whose names are free
 
 
 class Pagination(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,9 +80,11 @@ def read(body: bytes) -> Query:
         repeated.
     """
     try:
-        return msgspec.json.decode(body, type=Query)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _fault(error, "") from None
+        query = msgspec.json.decode(body, type=Query)
+        json.loads(body, object_pairs_hook=_once)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise _fault(error, Query, "") from None
+    return query
 
 
 def convert(value: Any, form: type[T], place: str) -> T:
@@ -76,15 +92,52 @@ def convert(value: Any, form: type[T], place: str) -> T:
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError as error:
-        raise _fault(error, place) from None
+        raise _fault(error, form, place) from None
 
 
-def _fault(error: Exception, below: str) -> QueryError:
-    """Return the complaint of msgspec as ours: the place first, then the rule."""
-    found = _PLACE.match(str(error))
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    """Raise QueryError if a name stands twice in an object: two readers would read two questions.
+
+    Names that are not ours are those of options.
+    """
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            below = "pagination." if name in Pagination.__struct_fields__ else ""
+            known = below or name in Query.__struct_fields__
+            raise QueryError(f"{below}{name if known else 'options'}: must be given once")
+        seen.add(name)
+
+
+def _fault(error: Exception, form: Any, below: str) -> QueryError:
+    """Return the complaint of msgspec about a *form* as ours: the place first, then the rule."""
+    if isinstance(error, QueryError):
+        return error
     if not isinstance(error, msgspec.ValidationError):
         return QueryError("body: must be one JSON object in UTF-8")
+    found = _PLACE.match(str(error))
     rule = found["rule"] if found else str(error)
     steps = [a or b for a, b in _STEP.findall(found["place"])] if found else []
+    steps = [step for step in steps if step != _ANY]
+    if rule.startswith(_REPEATING):
+        rule = f"known are {', '.join(_known(type_info(form), steps)) or 'none'}"
     place = ".".join([*([below] if below else []), *steps]) or "body"
     return QueryError(f"{place}: {rule[:1].lower()}{rule[1:]}")
+
+
+def _known(kind: Any, steps: Sequence[str]) -> list[str]:
+    """Return the names or values that may stand where *steps* lead in *kind*."""
+    match kind:
+        case UnionType(types=types):
+            return [name for one in types for name in _known(one, steps)]
+        case LiteralType(values=values) if not steps:
+            return [str(value) for value in values]
+        case StructType(fields=fields):
+            if not steps:
+                return [one.name for one in fields]
+            return next(_known(one.type, steps[1:]) for one in fields if one.name == steps[0])
+        case TupleType(item_types=kinds) if steps:
+            return _known(kinds[int(steps[0])], steps[1:])
+        case ListType(item_type=item) | VarTupleType(item_type=item) if steps:
+            return _known(item, steps[1:])
+    return []

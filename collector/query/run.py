@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -14,15 +14,17 @@ from client_sdk.metric import Metric
 
 from ..analytics.answer import expectation
 from ..analytics.combining import combined
+from ..analytics.influence_rows import with_influence
+from ..analytics.need import guard
 from ..analytics.rows import Findings, Row
 from ..analytics.slices import Asked, Slice
 from ..errors import DamagedTallyError, QueryError
-from ..storage import Storage
+from ..storage.protocols import Storage
 from .plan import Plan, Reading
 from .reading import slices_of
 from .request import TIME
 
-_NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value", "influence")
+_NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,8 @@ def run(plan: Plan, storage: Storage) -> Reply:
     read = [_read(plan, reading, storage) for reading in plan.readings]
     findings = _found(plan, asked, read)
     page = plan.query.pagination
-    rows = ordered(findings.rows, plan)
-    return Reply(
-        tuple(rows[page.offset : page.offset + page.limit]),
-        _meta(plan, findings, read),
-    )
+    rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
+    return Reply(_influenced(rows, plan, read), _meta(plan, findings, read))
 
 
 def _read(plan: Plan, reading: Reading, storage: Storage) -> list[list[Slice]]:
@@ -67,9 +66,31 @@ def _read(plan: Plan, reading: Reading, storage: Storage) -> list[list[Slice]]:
 def _found(plan: Plan, asked: Asked, read: Sequence[list[list[Slice]]]) -> Findings:
     """Ask the verb; where one metric was reported under several definitions, ask of each."""
     with _blaming(*(reading.metric for reading in plan.readings)):
+        if plan.verb.merges_definitions:
+            every = [one for definitions in read for slices in definitions for one in slices]
+            return plan.verb.answer(every, asked)
         if len(read) == 1:
-            return combined([plan.verb.answer(slices, asked) for slices in read[0]], asked.alpha)
+            return combined([_guarded(plan, slices, asked) for slices in read[0]], asked.alpha)
         return plan.verb.answer([one for slices in read for one in slices[0]], asked)
+
+
+def _guarded(plan: Plan, slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Ask the verb of one definition, and hold its estimates against the declared need."""
+    found = plan.verb.answer(slices, asked)
+    if not plan.verb.estimates or not slices:
+        return found
+    return replace(found, rows=guard(found.rows, slices[0].metric))
+
+
+def _influenced(
+    rows: Sequence[Row], plan: Plan, read: Sequence[list[list[Slice]]]
+) -> tuple[Row, ...]:
+    """Return *rows* with what fakes could do to each, where they are estimates of one metric."""
+    if not plan.verb.estimates or len(read) > 1:
+        return tuple(rows)
+    slices = read[0][0]
+    tally = slices[0].tally if len(slices) == 1 else None
+    return with_influence(rows, plan.readings[0].metric, tally)
 
 
 @contextmanager

@@ -18,10 +18,11 @@ from ..errors import ConfigError
 from .keys import Keys
 
 INIT: Final = "init"  # hearsay init, keys, fsck, quarantine: people, and once at each start
+ARCHIVE: Final = "archive"  # hearsay archive, and hearsay refold to compare
 INGEST: Final = "ingest"  # hearsay serve, taking uploads
 QUERY: Final = "query"  # hearsay serve, reading tallies
 WORKER: Final = "worker"  # hearsay worker
-USERS: Final = (INIT, INGEST, WORKER, QUERY)
+USERS: Final = (INIT, INGEST, WORKER, QUERY, ARCHIVE)
 _HEALTH: Final = "health"
 
 _EVERY: Final = "+ping +info +time +select"
@@ -59,6 +60,13 @@ _RULES: Final[Mapping[str, str]] = {
         " (+get %R~{p}:shards %R~{p}:profile)"
     ),
     QUERY: "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget",
+    ARCHIVE: (
+        "~{p}:{*}:archive +xlen +xrange +xrevrange +xtrim +scan"
+        " (+get +set ~{p}:archive)"
+        " (+hmget %R~{p}:{*}:counters)"
+        " (+mget +exists %R~{p}:{*}:tally:*)"
+        " (+smembers +sismember %R~{p}:{*}:cells:*)"
+    ),
 }
 
 

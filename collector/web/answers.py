@@ -92,6 +92,7 @@ class Metric(Struct, forbid_unknown_fields=True):
     step: float | UnsetType = UNSET
     unit: str | UnsetType = UNSET
     most: int | UnsetType = UNSET
+    length: int | UnsetType = UNSET
     cells: list[int] | UnsetType = UNSET
     parts: list[Part] | UnsetType = UNSET
     periods: list[str] | UnsetType = UNSET

@@ -22,7 +22,9 @@ from ..storage.protocols import Storage
 from ..telemetry.activity import WEB, Activity
 from ..telemetry.snapshot import take
 from ..telemetry.sources import Sources
-from . import auth, health, ingest, metrics, openapi, pages, problems, query
+from . import auth, health, ingest, metrics, openapi, problems, query
+from .dashboard import BLUEPRINTS
+from .dashboard.faults import page_of
 from .headers import CACHE, EVERY_ANSWER, NO_STORE
 from .hot import HotRoute
 from .services import Services
@@ -80,11 +82,13 @@ def create_app(
         Cache(),
     ).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
-    for module in (ingest, query, health, metrics, pages, openapi):
+    for module in (ingest, query, health, metrics, openapi):
         app.register_blueprint(module.blueprint)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint)
     auth.guard(app)
     openapi.declare_files(app)
-    problems.register(app)
+    problems.register(app, page_of)
     app.after_request(_harden)
     return app
 

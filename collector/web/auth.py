@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 from flask import Flask, current_app, g, request
 from werkzeug.exceptions import NotFound
 
 from ..catalog import Catalog
-from ..config import is_loopback
-from ..credentials import GATEWAY, OPEN, READ, REPORT, SCOPES, VIEWER, WRITE, Credential
+from ..credentials import GATEWAY, OPEN, OPERATOR, READ, REPORT, SCOPES, WRITE, Credential
 from ..errors import ForbiddenError, UnauthorizedError
+from . import cookie
 from .services import services
 
 V = TypeVar("V", bound=Callable[..., Any])
 
 _MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
-_PAGE: Final = "hearsay_page"  # the attribute of a view that may be open on this machine
-_EVERYBODY: Final = Credential(READ, role=VIEWER)  # who sees a page that is open
+_PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
+_EVERYBODY: Final = Credential(READ, role=OPERATOR)  # who sees pages that are open
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
 def scope(name: str, *, page: bool = False) -> Callable[[V], V]:
     """Declare that a view needs a credential with scope *name*.
 
-    Args: page: needs none on this machine where HEARSAY_OPEN_DASHBOARD says so.
+    Args: page: it changes nothing, so that a cookie may present the credential; and it needs none
+          on this machine where HEARSAY_OPEN_DASHBOARD says so.
     """
     if name not in SCOPES:
         raise ValueError(f"scope={name}: must be one of {', '.join(SCOPES)}")
@@ -43,6 +43,11 @@ def scope_of(view: Callable[..., Any]) -> str | None:
     """Return the scope that *view* declares, or None."""
     declared: str | None = getattr(view, _MARK, None)
     return declared
+
+
+def is_page(view: Callable[..., Any]) -> bool:
+    """Return whether *view* is for browsers."""
+    return bool(getattr(view, _PAGE, False))
 
 
 def guard(app: Flask) -> None:
@@ -76,8 +81,10 @@ def _enforce() -> None:
     header = request.headers.get("Authorization", "")
     if needed == REPORT:
         services().keyring.grant(header)
-    elif getattr(view, _PAGE) and _pages_are_open():
+    elif is_page(view) and _pages_are_open():
         g.credential = _EVERYBODY
+    elif is_page(view):
+        g.credential = _reader_with(needed, header or cookie.presented())
     else:
         g.credential = _reader_with(needed, header)
 
@@ -101,5 +108,4 @@ def _pages_are_open() -> bool:
     A web page that makes its own name point here could otherwise read the answers through a
     visitor's browser.
     """
-    asked = urlsplit(f"//{request.host}").hostname or ""
-    return services().config.open_dashboard and is_loopback(asked)
+    return services().config.open_dashboard and cookie.is_local()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from client_sdk.domains import Domain, ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
+from client_sdk.text_domain import TextDomain
 
 
 def domain_form(domain: Domain) -> dict[str, object]:
@@ -20,6 +21,8 @@ def domain_form(domain: Domain) -> dict[str, object]:
             return {"periods": periods}
         case ItemDomain(labels=labels):
             return {"values": labels}
+        case TextDomain(length=length):
+            return {"length": length}
         case KeyValueDomain(keys=keys, numbers=numbers, most=most):
             form = {**domain_form(keys), **domain_form(numbers), "most": most}
             del form["step"]  # the whole range, which nobody chose

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import NotAcceptable
 
 from ..analytics.rows import Row, flat
+from ..charts import csv_of
 from ..errors import QueryError
 from ..query import Reply
 from ..query.request import TIME
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
-_RISKY: Final = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to some
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
 _BEGINNING: Final = "0000-01-01T00:00:00Z"  # what a label of time leaves out
 _encode = msgspec.json.Encoder().encode
 
@@ -30,6 +30,12 @@ class Form:
     name: str  # of ?format=
     media_type: str
     body: Callable[[Reply], bytes]
+    charset: str = ""
+
+    @property
+    def content_type(self) -> str:
+        """The media type as a header says it."""
+        return self.media_type + (f"; charset={self.charset}" if self.charset else "")
 
 
 def _json(reply: Reply) -> bytes:
@@ -48,20 +54,7 @@ def _records(reply: Reply) -> bytes:
 
 
 def _csv(reply: Reply) -> bytes:
-    """Return a header and a line a row; what could be a formula is made text by an apostrophe."""
-    names = columns(reply.rows)
-    text = io.StringIO()
-    lines = csv.writer(text)  # RFC 4180: lines end in CR LF
-    lines.writerow(names)
-    for record in map(flat, reply.rows):
-        lines.writerow([_cell(record.get(name)) for name in names])
-    return text.getvalue().encode()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(_RISKY) else value
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
+    return csv_of(reply.rows).encode()
 
 
 def _arrow(reply: Reply) -> bytes:
@@ -81,7 +74,7 @@ def _arrow(reply: Reply) -> bytes:
 
 FORMS: Final = (
     Form("json", "application/json", _json),
-    Form("csv", "text/csv", _csv),
+    Form("csv", "text/csv", _csv, "utf-8"),
     Form("arrow", ARROW, _arrow),
     Form("rows", "application/json", _records),
 )
@@ -109,7 +102,10 @@ def columns(rows: Sequence[Row]) -> list[str]:
     return [*dimensions, *(name for name in numbers if name not in dimensions)]
 
 
-def rfc3339(label: str) -> str:
-    """Return the beginning of a stretch of time, whose *label* may leave out what is smallest."""
-    known = label.removesuffix("Z")
-    return known + _BEGINNING[len(known) :]
+def rfc3339(label: str) -> str | None:
+    """Return the beginning of a stretch of time, whose *label* may leave out what is smallest.
+
+    None for a label that is no time.
+    """
+    known = label.partition("/")[0].removesuffix("Z")
+    return known + _BEGINNING[len(known) :] if _TIME.match(known) else None

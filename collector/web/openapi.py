@@ -22,14 +22,13 @@ from client_sdk import __version__
 from ..credentials import OPEN, REPORT
 from .answers import Problem
 from .auth import scope, scope_of
-from .operations import JSON, Operation, documented, in_path, operation_of
+from .operations import JSON, PLACES, Operation, documented, in_path, operation_of, schema_of
 from .problems import CONTENT_TYPE, titles
 
 blueprint = Blueprint("openapi", __name__)
 
 PATH: Final = "/v1/openapi.json"
 _SILENT: Final = frozenset({"HEAD", "OPTIONS"})  # methods that every route has
-_PLACES: Final = "#/components/schemas/{name}"
 _SCHEMES: Final = {
     "writeKey": "A write or gateway key.  It ships in applications, so it is no secret.",
     "readToken": "A read or admin token; what it opens depends on its role.",
@@ -112,8 +111,13 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
         "responses": {
             str(operation.status): {
                 "description": "The answer.",
-                "content": {operation.media_type: _content(operation)},
+                "content": _contents(operation),
             },
+            **(
+                {"304": {"description": "The answer that was kept still holds."}}
+                if operation.is_kept
+                else {}
+            ),
             **dict(_problems(sorted({*statuses, *operation.problems}), needed)),
         },
         "security": [],
@@ -123,15 +127,23 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
     if operation.parameters:
         told["parameters"] = list(operation.parameters)
     if operation.takes:
-        content = {kind: {"schema": _schema(form)} for kind, form in operation.takes.items()}
+        content = {kind: {"schema": schema_of(forms)} for kind, forms in operation.takes.items()}
         told["requestBody"] = {"required": True, "content": content}
     return told
+
+
+def _contents(operation: Operation) -> dict[str, Any]:
+    contents = {operation.media_type: _content(operation)}
+    for kind, schema in operation.alternatives.items():
+        known = contents.get(kind)
+        contents[kind] = {"schema": {"anyOf": [known["schema"], schema]} if known else schema}
+    return contents
 
 
 def _content(operation: Operation) -> dict[str, Any]:
     if operation.answer is None:
         return {} if operation.media_type != JSON else {"schema": {"type": "object"}}
-    return {"schema": _schema(operation.answer)}
+    return {"schema": schema_of(operation.answer)}
 
 
 def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -144,24 +156,23 @@ def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, dict[
     for status in statuses:
         told = {
             "description": HTTPStatus(status).phrase + "." if needed == OPEN else _reasons(status),
-            "content": {CONTENT_TYPE: {"schema": _schema(Problem)}},
+            "content": {CONTENT_TYPE: {"schema": schema_of(Problem)}},
         }
         yield str(status), told | ({"headers": headers[status]} if status in headers else {})
 
 
 def _reasons(status: int) -> str:
-    return "; or: ".join(titles(status)) + "."
-
-
-def _schema(form: type) -> dict[str, str]:
-    return {"$ref": _PLACES.format(name=form.__name__)}
+    return ("; or: ".join(titles(status)) or HTTPStatus(status).phrase) + "."
 
 
 def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
     forms: set[type] = {Problem}
     for operation in operations:
         forms.update([operation.answer] if operation.answer else [])
-        forms.update((operation.takes or {}).values())
+        for taken in (operation.takes or {}).values():
+            forms.update([taken] if isinstance(taken, type) else taken)
     in_order = sorted(forms, key=lambda form: form.__name__)
-    _, schemas = msgspec.json.schema_components(in_order, ref_template=_PLACES)
-    return dict(schemas)
+    _, schemas = msgspec.json.schema_components(in_order, ref_template=PLACES)
+    # A default may be a tuple, which is a list in JSON.
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schemas))
+    return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from flask import Flask, has_request_context, request
@@ -42,6 +43,8 @@ log = logging.getLogger("hearsay.web")
 
 CONTENT_TYPE: Final = "application/problem+json"
 _SEND_AGAIN: Final = "The upload was not stored, or may be sent again."
+_QUERY: Final = "/v1/query"  # where the question is a document, but for these parameters
+_PARAMETERS: Final = ("q", "format", "parameter")
 _OPERATOR: Final = "There is no answer until an operator has run hearsay fsck."
 _RETRY_LEAST, _RETRY_MOST = 30, 300  # seconds; spread, so that devices do not come back at once
 
@@ -76,9 +79,9 @@ class Document(NamedTuple):
     slug: str
 
 
-def register(app: Flask) -> None:
-    """Answer every error of *app* as a problem document."""
-    app.register_error_handler(Exception, _answer)
+def register(app: Flask, show: Callable[[Document], Response | None] = lambda made: None) -> None:
+    """Answer every error of *app* as a problem document, or as *show* shows it to a browser."""
+    app.register_error_handler(Exception, partial(_answer, show))
 
 
 def document(
@@ -115,7 +118,7 @@ def document_of(error: Exception) -> Document:
     for kind, status, slug, title in _STATUS:
         if isinstance(error, kind):
             if status < 500:
-                return document(status, slug, title, str(error), _faults(error))
+                return document(status, slug, title, _detail(error), _faults(error))
             if not getattr(error, "is_told", False):  # told once, and not by each upload
                 log.error("%s: %s", slug, error)  # not in the answer: it names the store
             return document(status, slug, title, _SEND_AGAIN if status == 503 else _OPERATOR)
@@ -124,28 +127,40 @@ def document_of(error: Exception) -> Document:
     return document(500, "internal", "The collector failed", "The failure is in its log.")
 
 
+def _detail(error: Exception) -> str:
+    """Return what is said of *error*: without the name of a metric, which may be a token pasted."""
+    if isinstance(error, UnknownMetricError):
+        return f"metrics: is not known; known are {', '.join(error.known) or 'none'}"
+    return str(error)
+
+
 def _faults(error: Exception) -> list[dict[str, str]]:
-    """Return where in the question the fault is, with a JSON Pointer of RFC 6901 if it is one."""
-    if not isinstance(error, QueryError):
+    """Return where in the question the fault is: a parameter, and a JSON Pointer of RFC 6901."""
+    if not isinstance(error, (QueryError, UnknownMetricError)):
         return []
-    if has_request_context() and request.method == "POST":
-        steps = () if error.place == "body" else error.place.split(".")
+    place, _, rule = _detail(error).partition(": ")
+    place = place.partition("=")[0]
+    asked = request if has_request_context() and request.path == _QUERY else None
+    if asked is None or place in _PARAMETERS:
+        where = {"parameter": "name" if isinstance(error, UnknownMetricError) else place}
+    else:
+        steps = () if place == "body" else place.split(".")
         pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
-        return [{"pointer": pointer, "detail": error.rule}]
-    return [{"parameter": error.place, "detail": error.rule}]
+        where = {"pointer": pointer} | ({} if asked.method == "POST" else {"parameter": "q"})
+    return [{**where, "detail": rule}]
 
 
-def _answer(error: Exception) -> ResponseReturnValue:
+def _answer(show: Callable[[Document], Response | None], error: Exception) -> ResponseReturnValue:
     if isinstance(error, HTTPException) and error.code is not None:
         slug = error.name.lower().replace(" ", "-")
-        response = _respond(document(error.code, slug, error.name, error.description or ""))
+        response = _respond(document(error.code, slug, error.name, error.description or ""), show)
         for name, value in error.get_headers():
             if name.lower() not in ("content-type", "content-length"):
                 response.headers[name] = value
         return response
-    return _respond(document_of(error))
+    return _respond(document_of(error), show)
 
 
-def _respond(made: Document) -> Response:
+def _respond(made: Document, show: Callable[[Document], Response | None]) -> Response:
     services().activity.add(REFUSED, made.slug)
-    return Response(made.body, status=made.status, headers=list(made.headers))
+    return show(made) or Response(made.body, status=made.status, headers=list(made.headers))

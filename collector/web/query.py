@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
@@ -22,7 +22,16 @@ from .auth import scope, visible
 from .domain_form import domain_form
 from .formats import FORMS, form_of
 from .headers import CACHE, REVALIDATE
-from .operations import JSON, Operation, documented, in_path, in_query
+from .operations import (
+    JSON,
+    Operation,
+    Parameter,
+    documented,
+    in_path,
+    in_query,
+    in_query_as_json,
+)
+from .questions import ALTERNATIVES, forms
 from .services import services
 
 blueprint = Blueprint("query", __name__)
@@ -62,10 +71,20 @@ _PARAMETERS: Final = (
 _FORMAT: Final = in_query(
     "format", {"enum": [form.name for form in FORMS]}, "The form of the answer; see Accept."
 )
-_LINK: Final = (
-    {**in_query("q", {"type": "string"}, "The question, in JSON."), "required": True},
-    _FORMAT,
-)
+FORMS_OF_QUESTIONS: Final = tuple(forms())
+
+
+def _operation(*parameters: Parameter, **more: Any) -> Operation:
+    """Declare a route that answers a question, in all forms."""
+    problems = (400, 404, 406, 500, *((413, 415) if "takes" in more else ()))
+    return Operation(
+        Answer,
+        parameters=parameters,
+        problems=problems,
+        alternatives=ALTERNATIVES,
+        is_kept=True,
+        **more,
+    )
 
 
 @blueprint.get("/v1/metrics")
@@ -78,7 +97,7 @@ def list_metrics() -> ResponseReturnValue:
 
 @blueprint.get("/v1/metrics/<name>/estimate")
 @scope(ASK)
-@documented(Operation(Answer, parameters=(*_PARAMETERS, _FORMAT), problems=(400, 404, 500)))
+@documented(_operation(*_PARAMETERS, _FORMAT))
 def estimate(name: str) -> ResponseReturnValue:
     """Answer a metric's question: from, to (dates), alpha, version, segment.<dimension>."""
     shared = services()
@@ -96,25 +115,33 @@ def estimate(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/v1/query")
 @scope(ASK)
-@documented(Operation(Answer, takes={JSON: Query}, problems=(400, 404, 413, 415, 500)))
+@documented(_operation(_FORMAT, takes={JSON: FORMS_OF_QUESTIONS}))
 def ask() -> ResponseReturnValue:
     """Answer one question: metrics, a verb, a window, dimensions, filters, and how to show it."""
     if request.mimetype != JSON:
         raise UnsupportedTypeError(f"the body must be {JSON}")
+    _require_parameters("format")
     return _answer(read(bodies.read(request.stream, MOST_BYTES)))
 
 
 @blueprint.get("/v1/query")
 @scope(ASK)
-@documented(Operation(Answer, parameters=_LINK, problems=(400, 404, 500)))
+@documented(_operation(in_query_as_json("q", FORMS_OF_QUESTIONS, "The question."), _FORMAT))
 def ask_by_link() -> ResponseReturnValue:
     """Answer the question in parameter ``q``: that of POST /v1/query, as a link."""
+    _require_parameters("q", "format")
+    if "q" not in request.args:
+        raise QueryError("q: must be a question in JSON, as POST /v1/query takes it")
+    return _answer(read(request.args["q"].encode()))
+
+
+def _require_parameters(*known: str) -> None:
+    """Raise QueryError if the address has another parameter than those *known*, or one twice."""
     for parameter, values in request.args.lists():
-        if parameter not in ("q", "format"):
-            raise QueryError("parameter: known are q, format")
+        if parameter not in known:
+            raise QueryError(f"parameter: known are {', '.join(known)}")
         if len(values) > 1:
             raise QueryError(f"{parameter}: must be given once")
-    return _answer(read(request.args.get("q", "").encode()))
 
 
 def _answer(query: Query) -> ResponseReturnValue:
@@ -131,7 +158,7 @@ def _answer(query: Query) -> ResponseReturnValue:
         if body is None:
             body = form.body(run(made, shared.tallies))
             shared.answers.put(key, body)
-        response = Response(body, content_type=form.media_type)
+        response = Response(body, content_type=form.content_type)
     response.headers["Vary"] = "Accept, Authorization, Cookie"
     if tag:
         response.set_etag(tag)

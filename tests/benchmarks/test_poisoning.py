@@ -39,4 +39,5 @@ def test_the_page_states_what_attacks_on_four_items_are_found() -> None:
         ("oue", "unpadded"),
         ("hadamard", "best"),
         ("sampled_item", "best"),
+        ("pgr", "best"),
     }

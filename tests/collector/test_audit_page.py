@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism, SetMechanism, load, names
+from client_sdk.mechanisms import (
+    FrequencyOracle,
+    KeyValueMechanism,
+    SetMechanism,
+    TextMechanism,
+    load,
+    names,
+)
 from collector.audit import DRAWS, HOLDS, LOOSE_VERDICT, PAIRS, Audit, Trial, table
 from collector.auditing import closing
 
@@ -51,7 +58,8 @@ def test_the_audit_of_the_page_shows_the_pairs_that_it_drew() -> None:
     """Of items and keys four, no value in two of them; of numbers both ends."""
     for audit in audits():
         named = load(audit.mechanism)("1", 16)
-        counted = isinstance(named, FrequencyOracle | SetMechanism | KeyValueMechanism)
+        families = FrequencyOracle | SetMechanism | KeyValueMechanism | TextMechanism
+        counted = isinstance(named, families)
         values = [value for trial in audit.trials for value in trial.pair.split(":")[0].split(">")]
         assert len(audit.trials) == (PAIRS if counted else 1)
         assert len(set(values)) == len(values)

@@ -50,14 +50,6 @@ def test_leaving_the_set_stops_what_still_runs(
     assert process.returncode == 0
 
 
-def test_waiting_ends_with_the_first_child_that_ends() -> None:
-    with Children() as children:
-        process = children.start("worker", BARE)
-        children.wait()
-
-        assert process.returncode == 1
-
-
 def test_a_free_port_that_is_wanted_is_given() -> None:
     wanted = free_port(0)
 

@@ -30,6 +30,7 @@ from tests.support.registries import (
     PAIR,
     RETENTION,
     SET,
+    STRING,
     file_with,
     table,
 )
@@ -88,6 +89,7 @@ def odd_registry() -> Registry:
         g=table("g" * LAID_OUT_NAME, LOCATION),
         h=table("h" * LAID_OUT_NAME, PAIR, parts=json.dumps(ODD_PARTS).replace(": ", " = ")),
         i=table("i" * LAID_OUT_NAME, RETENTION),
+        j=table("j" * LAID_OUT_NAME, STRING),
     )
 
 
@@ -145,6 +147,7 @@ def test_the_type_of_a_pair_holds_its_parts_as_registered() -> None:
         ),
         (FUNNEL, "The furthest step that was reached; None if none was."),
         (RETENTION, "The periods with activity."),
+        (STRING, "Of a longer text the first 8 bytes of UTF-8 count."),
     ],
 )
 def test_a_handle_says_what_its_type_leaves_open(fields: dict[str, str], said: str) -> None:

@@ -41,4 +41,4 @@ def test_metrics_that_together_spend_more_than_a_week_allows_are_named() -> None
 def test_a_metric_that_its_devices_cannot_answer_is_named() -> None:
     found = lines(registry(epsilon="0.01"), "page")
 
-    assert any("give only ±" in line for line in found)
+    assert any("give only ±" in line and "; ±5 points takes " in line for line in found)

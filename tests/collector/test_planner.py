@@ -17,7 +17,7 @@ from collector.lint import warnings
 from collector.plan_text import data_of, lines_of
 from collector.planner import DEVICES, Line, Question, curves, least_epsilon, mechanism_at, plan
 from collector.precision import half_width, reports_for, still_needed
-from tests.support.registries import CATEGORY, NUMBER, SET, TWO_LAYER, file_with
+from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
 
 ONE = Fraction(1)
 
@@ -122,11 +122,22 @@ def test_lint_plan_and_answers_state_one_number() -> None:
     assert needed is not None
 
     planned = line_of(metric, Question(metric.expected_devices, 0.005)).devices
-    (told,) = [line for line in warnings(registry, date(2026, 1, 1)) if "its need" in line]
+    (told,) = [line for line in warnings(registry, date(2026, 1, 1)) if "above its need" in line]
 
     assert planned == needed
     assert still_needed(metric, metric.expected_devices) == needed - metric.expected_devices
-    assert f"not the ±0.5 points of its need: it takes {needed - 20_000:,} more" in told
+    assert f"above its need; ±0.5 points takes {needed - 20_000:,} more" in told
+
+
+def test_texts_are_planned_as_shares_of_rare_ones() -> None:
+    """Law: a metric without a list of items has no items in its plan."""
+    metric = metric_of(BOOLEAN, type='"string"', length="32", mechanism='"auto"')
+    asked = Question(20_000, 0.05)
+
+    first, second, *_ = lines_of(metric, asked, list(plan(metric, asked, [ONE])), None)
+
+    assert first.startswith("m: strings of up to 32 bytes, ")
+    assert "of the share of a string" in second
 
 
 def test_a_need_that_the_expected_devices_meet_is_not_warned_of() -> None:

@@ -6,17 +6,21 @@ import csv
 import random
 from collections import Counter
 from importlib.resources import files
+from itertools import product
+from pathlib import Path
 
 import pytest
 
 from client_sdk.registry import Registry
 from client_sdk.transport import Answer
-from collector.simulate import DEMO_REGISTRY, drive, population, truth_of
+from collector.demo_people import MOST_VIEWS, VERSIONS, population
+from collector.simulate import DEMO_REGISTRY, drive, truth_of
 from collector.wire import JSON, decode
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 SURVEYED = 48_842  # persons in age_income.csv
 VISITORS = 989_818  # in first_page.csv
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 class Recording:
@@ -43,7 +47,7 @@ def test_the_published_counts_are_whole() -> None:
 def test_everybody_surveyed_is_drawn_exactly_once() -> None:
     people = population(SURVEYED, random.Random(1))
 
-    drawn = Counter((person["age"], person["income_over_50k"]) for person in people)
+    drawn = Counter((person.values["age"], person.values["income_over_50k"]) for person in people)
     assert drawn == {
         (int(row["age"]), row["income_over_50k"] == "true"): int(row["persons"])
         for row in published("age_income.csv")
@@ -53,7 +57,7 @@ def test_everybody_surveyed_is_drawn_exactly_once() -> None:
 def test_nobody_is_drawn_twice_before_everybody_is_drawn_once() -> None:
     people = population(SURVEYED - 1, random.Random(2))
 
-    drawn = Counter((person["age"], person["income_over_50k"]) for person in people)
+    drawn = Counter((person.values["age"], person.values["income_over_50k"]) for person in people)
     missing = [
         int(row["persons"]) - drawn[int(row["age"]), row["income_over_50k"] == "true"]
         for row in published("age_income.csv")
@@ -64,7 +68,7 @@ def test_nobody_is_drawn_twice_before_everybody_is_drawn_once() -> None:
 def test_beyond_everybody_the_survey_is_used_again() -> None:
     people = population(SURVEYED + 5, random.Random(3))
 
-    ages = Counter(person["age"] for person in people)
+    ages = Counter(person.values["age"] for person in people)
     assert len(people) == SURVEYED + 5
     assert ages[17] >= 595
 
@@ -73,9 +77,48 @@ def test_first_pages_are_drawn_from_the_visitors() -> None:
     people = population(5_000, random.Random(4))
 
     visitors = {row["first_page"]: int(row["visitors"]) for row in published("first_page.csv")}
-    drawn = Counter(str(person["first_page"]) for person in people)
+    drawn = Counter(str(person.values["first_page"]) for person in people)
     assert drawn.keys() <= visitors.keys()
     assert all(count <= visitors[page] for page, count in drawn.items())
+
+
+def test_the_counts_of_the_demo_are_those_of_the_examples() -> None:
+    shared = {"page_views.csv": "visits_page_views.csv", "marital_income.csv": "marital_income.csv"}
+
+    for ours, theirs in shared.items():
+        example = EXAMPLES / "data" / theirs
+        assert (files("collector") / "demo_data" / ours).read_bytes() == example.read_bytes()
+
+
+def test_what_a_person_says_of_one_visit_agrees() -> None:
+    people = population(2_000, random.Random(8))
+
+    views = Counter(int(str(person.values["page_views"])) for person in people)
+    assert (min(views), max(views)) == (1, MOST_VIEWS)
+    assert views[1] == sum(person.values["one_page"] is True for person in people)
+    for person in people:
+        household = person.values["household"]
+        assert isinstance(household, dict)
+        assert (household["income"] == "over 50K") is person.values["income_over_50k"]
+
+
+def test_people_have_every_declared_platform_and_version() -> None:
+    people = population(2_000, random.Random(9))
+
+    found = {(person.segment["platform"], person.segment["version"]) for person in people}
+    declared = REGISTRY.segments
+    assert found == set(product(declared["platform"], declared["version"]))
+
+
+def test_the_new_version_spreads_from_day_to_day() -> None:
+    shares = [
+        sum(one.segment["version"] == VERSIONS[1] for one in population(2_000, chance, days_ago))
+        for chance in [random.Random(10)]
+        for days_ago in (13, 6, 0)
+    ]
+
+    assert shares == sorted(shares)
+    assert shares[0] < 1_000 < shares[-1]
 
 
 def test_the_truth_is_counted_from_the_people() -> None:
@@ -83,13 +126,16 @@ def test_the_truth_is_counted_from_the_people() -> None:
 
     truth = truth_of(people, REGISTRY)
 
-    pages = Counter(str(person["first_page"]) for person in people)
+    pages = Counter(str(person.values["first_page"]) for person in people)
     assert truth["first_page"] == {label: pages[label] / 2_000 for label in truth["first_page"]}
     assert sum(truth["first_page"].values()) == pytest.approx(1)
-    rich = sum(person["income_over_50k"] is True for person in people)
+    rich = sum(person.values["income_over_50k"] is True for person in people)
     assert truth["income_over_50k"] == {"true": rich / 2_000}
-    ages = [person["age"] for person in people]
+    ages = [person.values["age"] for person in people]
     assert truth["age"] == {"mean": pytest.approx(sum(map(int, map(str, ages))) / 2_000)}
+    assert sum(truth["household"].values()) == pytest.approx(1)
+    over = (share for item, share in truth["household"].items() if item.endswith("| over 50K"))
+    assert sum(over) == pytest.approx(rich / 2_000)
 
 
 def test_each_device_sends_one_upload_with_a_report_per_metric() -> None:
@@ -103,7 +149,8 @@ def test_each_device_sends_one_upload_with_a_report_per_metric() -> None:
         {column.metric for column in upload.columns} == set(REGISTRY.by_digest)
         for upload in uploads
     )
-    assert (traffic.devices, traffic.reports, traffic.uploads) == (20, 60, 20)
+    reports = 20 * len(REGISTRY.metrics)
+    assert (traffic.devices, traffic.reports, traffic.uploads) == (20, reports, 20)
 
 
 def test_progress_is_told_and_ends_with_everybody() -> None:

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.demo_coverage import run_once
 
 RUNS = 4
+INTERVALS = 32  # of a run
 LEVEL = 0.95
 FALSE_ALARM = 1e-9  # of the whole test, taking the intervals of a run as independent
 
@@ -24,7 +25,7 @@ def least_covered(intervals: int, level: float = LEVEL) -> int:
 
 
 def test_intervals_of_half_the_width_would_be_noticed() -> None:
-    intervals = 19 * RUNS
+    intervals = INTERVALS * RUNS
     half_width_level = 0.673  # a normal estimate lies within 0.98 standard errors this often
 
     assert half_width_level * intervals < least_covered(intervals)
@@ -35,5 +36,5 @@ def test_intervals_of_demo_runs_with_fresh_noise_cover_the_truth() -> None:
     runs = [run_once(port=8878)["covered"] for _ in range(RUNS)]
 
     covered, intervals = (sum(run[key] for run in runs) for key in ("yes", "of"))
-    assert intervals == 19 * RUNS
+    assert intervals == INTERVALS * RUNS
     assert covered >= least_covered(intervals)

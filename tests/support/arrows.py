@@ -12,13 +12,14 @@ PACKAGES: Final = ("client_sdk", "collector")
 # What the collector takes from the device: contracts, never the device's own machinery.
 SHARED: Final = {
     *("dataclass", "domains", "errors", "epoch", "limits", "mechanisms", "metric", "registry"),
-    *("report", "structured_domains"),
+    *("report", "structured_domains", "text_domain"),
     *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
 }
 # They drive real clients, or attack mechanisms with the device's own randomness.
 DEVICE_USERS: Final = (
     "collector.simulate",
     "collector.demo",
+    "collector.demo_live",
     "collector.audit",
     "collector.auditing",
 )
@@ -38,7 +39,9 @@ HOMES: Final = {
     "prometheus_client": ("collector.telemetry",),
     "pyarrow": ("collector.archive.rows", "collector.releasing", "collector.web.formats"),
     "distributed": ("collector.archive.cluster",),
-    "requests": ("client_sdk.transport", "client_sdk.connections", "collector.demo"),
+    "requests": (
+        *("client_sdk.transport", "client_sdk.connections", "collector.client", "collector.demo"),
+    ),
     "urllib3": ("client_sdk.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
     "collector.web": ("collector.web", "collector.cli"),

@@ -20,11 +20,17 @@ from client_sdk.mechanisms.cms import CMS
 from client_sdk.mechanisms.dbitflip import DBitFlip
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.hcms import HCMS
+from client_sdk.mechanisms.hierarchy import Hierarchy
 from client_sdk.mechanisms.pem import PEM
 from client_sdk.mechanisms.rappor import RAPPOR
 from client_sdk.mechanisms.sampled_item import SampledItem
 
-from . import exponential_reference, key_value_reference, regression_reference
+from . import (
+    exponential_reference,
+    hierarchy_reference,
+    key_value_reference,
+    regression_reference,
+)
 from .distribution_reference import sum_and_variance
 from .formula import CONTEXT
 from .prefix_reference import of_cells
@@ -70,6 +76,10 @@ def estimates(
             return regression_reference.counts_and_variances(mechanism, tally, p, q)
         case PEM():
             return of_cells(mechanism, payloads, p, q)
+        case Hierarchy():
+            named = [int.from_bytes(payload, "big") for payload in payloads]
+            size, fanout = mechanism.domain_size, mechanism.fanout
+            return hierarchy_reference.counts_and_variances(p, size, fanout, named)
         case SampledItem():
             return of_sampled_item(tally, n, numbers["flip"])
     assert isinstance(mechanism, FrequencyOracle | SetMechanism)

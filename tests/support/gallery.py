@@ -207,7 +207,7 @@ PICTURES: Final[dict[str, Drawn]] = {
     "grid": lambda face: grid(
         cells(8, 12, 0.004), "Where devices are", face, box=Box(13.0, 52.3, 13.8, 52.7)
     ),
-    "city": lambda face: grid(cells(48, 64, 0.0002), "Where devices are, finer", face),
+    "city": lambda face: grid(cells(27, 36, 0.0004), "Where devices are, finer", face),
     "curve": lambda face: curve(
         curves(), "How many devices are needed?", face, devices=20_000, need=0.01
     ),

@@ -179,6 +179,7 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
     "grr": _ITEM,
     "hadamard": _ROW,
     "hcms": _ROW,
+    "hierarchy": _ROW,
     "hybrid": _NUMBER,
     "loloha": _SEED,
     "olh": _SEED,

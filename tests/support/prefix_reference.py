@@ -29,7 +29,7 @@ def cells_of(mechanism: PEM, text: bytes) -> list[int]:
 def column_of(level: int, row: int, prefix: Sequence[int], columns: int) -> int:
     """Return the column of a sequence of symbols."""
     factor = _number(0, row)
-    value = sum(s * factor ** (len(prefix) - 1 - i) for i, s in enumerate(prefix)) % PRIME
+    value: int = sum(s * factor ** (len(prefix) - 1 - i) for i, s in enumerate(prefix)) % PRIME
     shift, offset = (_number(part, row, level + 1) for part in (1, 2))
     return (value**2 + shift * value + offset) % PRIME * columns // 2**31
 

@@ -67,6 +67,7 @@ PAIR: Final = {
     "mechanism": '"auto"',
     "parts": '{ sex = ["female", "male"], income = ["low", "middle", "high"] }',
 }
+STRING: Final = {**BOOLEAN, "type": '"string"', "mechanism": '"auto"', "length": "8"}
 FUNNEL: Final = {
     **BOOLEAN,
     "type": '"funnel"',

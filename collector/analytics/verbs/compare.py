@@ -88,4 +88,4 @@ def _refused(pair: Pair, item: str, alpha: float) -> Row:
     )
 
 
-VERB = Verb(answer, refusal, Options)
+VERB = Verb(answer, refusal, Options, estimates=False)

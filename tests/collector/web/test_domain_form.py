@@ -23,6 +23,7 @@ from tests.support.registries import (
     PAIR,
     RETENTION,
     SET,
+    STRING,
     file_with,
 )
 
@@ -41,6 +42,7 @@ FORMS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "most": 2,
         },
     ),
+    "string": (STRING, {"length": 8}),
     "location": (LOCATION, {"min": [-10, 45.5], "max": [30, 47.5], "cells": [4, 2]}),
     "pair": (
         PAIR,

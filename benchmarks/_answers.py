@@ -1,0 +1,262 @@
+"""Real counts, and how often the intervals of a verb hold the truth about them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import sqrt
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from client_sdk.metric import Metric
+from client_sdk.registry import Registry
+from collector.analytics.rows import Findings, Row
+from collector.analytics.slices import Asked, Slice
+from collector.analytics.verb import Verb
+from collector.catalog import Catalog
+from collector.query import plan, read
+from collector.query.reading import guarded
+
+from ._tallies import Bits, Law, law_of, law_of_key_values
+
+HERE: Final = Path(__file__).parent
+EXAMPLES: Final = HERE.parent / "examples" / "data"
+DEMO: Final = HERE.parent / "collector" / "demo_data"
+REGISTRY: Final = Registry.from_text((HERE / "answers.toml").read_text(encoding="utf-8"))
+NOW: Final = 1_795_000_000.0  # Unix time, in November 2026: the questions are planned then
+SEED: Final = 20261121
+
+Name: TypeAlias = tuple[tuple[str, str], ...]  # the dimensions of a row
+Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Slice]]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A question about devices whose true answers are known.
+
+    ``draw`` yields so many times the slices of one report of each device, perturbed anew.  ``null``
+    does so where nothing differs, for verbs that look for differences; ``seen`` tells whether one
+    was found.
+    """
+
+    request: Mapping[str, Any]
+    devices: str  # in words
+    title: str
+    draw: Draw
+    truth: Callable[[Mapping[str, str]], float]
+    times: int = 1_000
+    remark: str = ""
+    x_unit: str = ""
+    shown: Mapping[str, Any] = field(default_factory=dict)  # of the request, other for the picture
+    seen: Callable[[Findings], bool] | None = None
+    null: Draw | None = None
+
+    @property
+    def verb(self) -> str:
+        """Its name."""
+        return str(self.request["verb"])
+
+    @property
+    def metric(self) -> Metric:
+        """The first one that is asked."""
+        return REGISTRY.metric(self.request["metrics"][0])
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Of one answer, the row whose number is farthest off in its standard errors."""
+
+    name: str
+    truth: float
+    row: Row
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What many answers were like."""
+
+    times: int
+    rows: int
+    covered: float  # of the intervals; all at once if ``simultaneous``
+    least: float  # of the intervals of the row with the fewest
+    simultaneous: bool
+    ratio: float | None  # root mean square error over the predicted one
+    moved: float | None  # error of what postprocess shows over that of the raw number
+    reasons: float  # part of the rows without a number
+    worst: Worst | None
+    first: Findings
+
+
+def measure(scenario: Scenario, times: int, *, narrowed: float = 1.0) -> Measured:
+    """Ask *times* times, and hold every row against the truth.
+
+    Args: narrowed: what intervals and standard errors are multiplied with; 1, but to plant a bug.
+    """
+    verb, asked = question(scenario.request)
+    kept: dict[Name, list[tuple[float, float, float, bool]]] = defaultdict(list)
+    first, at_once, silent, total, simultaneous = None, 0, 0, 0, False
+    for slices in scenario.draw(times, np.random.default_rng(SEED)):
+        found = verb.answer(hidden(slices), asked)
+        first = first or found
+        all_in = True
+        for row in found.rows:
+            total += 1
+            if row.value is None:
+                silent += 1
+                continue
+            truth = scenario.truth(row.dimensions)
+            inside = covers(row, truth, narrowed)
+            all_in &= inside
+            simultaneous = row.simultaneous
+            raw = row.value if row.raw is None else row.raw
+            error = (row.std_error or 0.0) * narrowed
+            kept[tuple(row.dimensions.items())].append(
+                (raw - truth, row.value - truth, error, inside)
+            )
+        at_once += all_in
+    assert first is not None
+    parts = [np.array(rows, dtype=float) for rows in kept.values()]
+    rates = [part[:, 3].mean() for part in parts]
+    covered = at_once / times if simultaneous else float(np.concatenate(parts)[:, 3].mean())
+    return Measured(
+        times,
+        len(first.rows),
+        covered,
+        float(min(rates)),
+        simultaneous,
+        _ratio(parts, 0, 2),
+        _ratio(parts, 1, 0) if asked.postprocess != "raw" else None,
+        silent / total,
+        _worst(first, scenario),
+        first,
+    )
+
+
+def covers(row: Row, truth: float, narrowed: float = 1.0) -> bool:
+    """Return whether the interval of *row*, drawn together around its number, holds *truth*."""
+    value = row.value if row.raw is None else row.raw
+    assert value is not None
+    assert row.ci_low is not None
+    assert row.ci_high is not None
+    slack = 1e-9 * max(abs(truth), 1.0)  # of a float that is meant to be equal
+    low, high = (value + narrowed * (end - value) for end in (row.ci_low, row.ci_high))
+    return low - slack <= truth <= high + slack
+
+
+def rate_seen(scenario: Scenario, draw: Draw, times: int) -> float:
+    """Return in which part of *times* answers a difference was found."""
+    assert scenario.seen is not None
+    verb, asked = question(scenario.request)
+    slices = draw(times, np.random.default_rng(SEED + 1))
+    return sum(scenario.seen(verb.answer(hidden(one), asked)) for one in slices) / times
+
+
+def question(request: Mapping[str, Any]) -> tuple[Verb, Asked]:
+    """Return the verb and what it is asked, as the collector takes them from *request*."""
+    planned = plan(read(json.dumps(request).encode()), Catalog([REGISTRY]), NOW)
+    query = planned.query
+    segments = {
+        name: planned.readings[0].metric.segments[name] for name in planned.groups
+    }
+    return planned.verb, Asked(query.alpha, query.postprocess, planned.options, segments)
+
+
+def hidden(slices: Sequence[Slice]) -> list[Slice]:
+    """Return *slices* with the reason of each that has too few reports."""
+    metrics = {one.metric.name: one.metric for one in slices}.values()
+    return [
+        one
+        for metric in metrics
+        for one in guarded([each for each in slices if each.metric is metric], metric, {})
+    ]
+
+
+def _ratio(parts: Sequence[Any], over: int, under: int) -> float | None:
+    """Return how one column compares with another, each row of an answer for itself first."""
+    pairs = [(np.mean(part[:, over] ** 2), np.mean(part[:, under] ** 2)) for part in parts]
+    ratios = [top / bottom for top, bottom in pairs if bottom > 0]
+    return sqrt(float(np.mean(ratios))) if ratios else None
+
+
+def _worst(found: Findings, scenario: Scenario) -> Worst | None:
+    rows = [row for row in found.rows if row.value is not None]
+    if not rows:
+        return None
+
+    def off(row: Row) -> float:
+        value = row.value if row.raw is None else row.raw
+        assert value is not None
+        return abs(value - scenario.truth(row.dimensions)) / (row.std_error or 1.0)
+
+    row = max(rows, key=off)
+    return Worst(", ".join(row.dimensions.values()), scenario.truth(row.dimensions), row)
+
+
+def counted(path: Path, *columns: str, count: str = "count") -> dict[tuple[str, ...], int]:
+    """Return the counts of a file by the values of *columns*, others summed over."""
+    found: dict[tuple[str, ...], int] = defaultdict(int)
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found[tuple(row[column] for column in columns)] += int(row[count])
+    return dict(found)
+
+
+def numbers(counts: Mapping[tuple[str, ...], int], low: int, high: int) -> Any:
+    """Return how many hold each whole number from *low* to *high*, what lies beyond clamped."""
+    held = np.zeros(high - low + 1, dtype=np.int64)
+    for (text,), devices in counts.items():
+        held[min(max(int(text), low), high) - low] += devices
+    return held
+
+
+def scaled(held: Any, devices: int) -> Any:
+    """Return *devices* in the proportions of *held*, by largest remainders."""
+    exact = np.asarray(held, dtype=float) * devices / np.sum(held)
+    whole = np.floor(exact).astype(np.int64)
+    rest = np.argsort(whole - exact, kind="stable")[: devices - int(whole.sum())]
+    whole[rest] += 1
+    return whole
+
+
+@cache
+def law(name: str) -> Law | Bits:
+    """Return the law of the reports of the metric *name*."""
+    metric = REGISTRY.metric(name)
+    return law_of_key_values(metric) if metric.type == "key_value" else law_of(metric.mechanism)
+
+
+def drawn(name: str, groups: Sequence[tuple[Mapping[str, str], Any]]) -> Draw:
+    """Return the draw of one slice for each group: its dimensions, and devices by value.
+
+    Devices are the same each time; or, of floats, ``n`` shares first, n devices drawn from them.
+    """
+    metric = REGISTRY.metric(name)
+
+    def draw(times: int, generator: np.random.Generator) -> Iterator[list[Slice]]:
+        tallies = []
+        for _, held in groups:
+            counts = np.asarray(held)
+            if counts.dtype.kind == "f":
+                counts = generator.multinomial(int(counts[0]), counts[1:], times)
+            tallies.append((counts.sum(axis=-1), law(name).drawn(counts, times, generator)))
+        for i in range(times):
+            yield [
+                Slice(metric, dimensions, int(np.broadcast_to(n, times)[i]), tally[i], (0,))
+                for (dimensions, _), (n, tally) in zip(groups, tallies, strict=True)
+            ]
+
+    return draw
+
+
+def at_random(devices: int, shares: Any) -> Any:
+    """Return what ``drawn`` takes for *devices* drawn by *shares* anew each time."""
+    shares = np.asarray(shares, dtype=float)
+    return np.concatenate([[float(devices)], shares / shares.sum()])
+
+

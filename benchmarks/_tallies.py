@@ -1,0 +1,128 @@
+"""Tallies of many devices from the exact law of one report, without a call a device.
+
+The payloads of a mechanism have a chance for each value that a device may hold.  Reports of devices
+that hold the same are a multinomial of it, and each payload adds its own to the tally.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from typing import Any, cast
+
+import numpy as np
+
+from client_sdk.domains import KeyValueDomain
+from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, Mechanism
+from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.oue import OUE
+from client_sdk.mechanisms.pgr import PGR
+from client_sdk.mechanisms.subset_selection import SubsetSelection
+from client_sdk.metric import Metric
+from collector.analytics.support_laws import met_by_points
+from tests.support.enumeration import distribution
+
+_CELLS = 1 << 22  # of one draw: 32 MiB
+
+
+@dataclass(frozen=True)
+class Law:
+    """Chances of payloads by value, shape (values, payloads), and the tally of each payload."""
+
+    chances: Any
+    cells: Any  # shape (payloads, tally size); None where payloads are the cells
+
+    def drawn(self, held: Any, times: int, generator: np.random.Generator) -> Any:
+        """Return *times* tallies of devices of which so many hold each value.
+
+        Args: held: shape (values,), or (times, values) for another population each time.
+        """
+        counts = np.broadcast_to(np.asarray(held), (times, len(self.chances)))
+        step = max(1, _CELLS // self.chances.shape[1])
+        return np.concatenate(
+            [self._block(counts[i : i + step], generator) for i in range(0, times, step)]
+        )
+
+    def _block(self, counts: Any, generator: np.random.Generator) -> Any:
+        found = np.zeros((len(counts), self.chances.shape[1]), dtype=np.int64)
+        for column, chances in zip(counts.T, self.chances, strict=True):
+            if column.any():
+                found += generator.multinomial(column, chances)
+        return found if self.cells is None else found @ self.cells
+
+
+@dataclass(frozen=True)
+class Bits:
+    """The law of unary encoding, whose bits are independent."""
+
+    p: float
+    q: float
+
+    def drawn(self, held: Any, times: int, generator: np.random.Generator) -> Any:
+        """Return *times* tallies, as ``Law`` does."""
+        counts = np.broadcast_to(np.asarray(held), (times, np.shape(held)[-1]))
+        others = counts.sum(axis=1, keepdims=True) - counts
+        return generator.binomial(counts, self.p) + generator.binomial(others, self.q)
+
+
+def law_of(mechanism: Mechanism[Any]) -> Law | Bits:
+    """Return the law of reports of items, of bins, or of grid positions."""
+    if isinstance(mechanism, OUE):
+        return Bits(float(mechanism.channel.p), float(mechanism.channel.q))
+    if isinstance(mechanism, GRR):
+        p, q = float(mechanism.channel.p), float(mechanism.channel.q)
+        return Law(_normal(q + (p - q) * np.eye(mechanism.domain_size)), None)
+    if isinstance(mechanism, SubsetSelection):
+        return _of_subsets(mechanism)
+    if isinstance(mechanism, PGR):
+        return _of_points(mechanism)
+    if isinstance(mechanism, DistributionMechanism):
+        return Law(_normal(mechanism.spread(np.eye(mechanism.bins), np)), None)
+    values = [Fraction(place) for place in range(mechanism.domain_size)]
+    return _enumerated(mechanism, values)
+
+
+def law_of_key_values(metric: Metric) -> Law:
+    """Return the law of devices that hold one key: each key with 0, then each with the top.
+
+    A number between them is one of both by chance, and so is a mixture of their laws.
+    """
+    mechanism = cast("KeyValueMechanism", metric.mechanism)
+    assert isinstance(metric.domain, KeyValueDomain)
+    keys = range(mechanism.domain_size)
+    ends = Fraction(0), Fraction(mechanism.top)
+    return _enumerated(mechanism, [{key: end} for end in ends for key in keys])
+
+
+def _enumerated(mechanism: Mechanism[Any], values: list[Any]) -> Law:
+    """Follow the mechanism's own code along every path of its random choices."""
+    laws = [
+        distribution(lambda randomness, v=value: mechanism.randomize(v, randomness)).pmf  # type: ignore[misc]  # bound now
+        for value in values
+    ]
+    payloads = sorted({payload for law in laws for payload in law})
+    chances = [[float(law.get(payload, 0)) for payload in payloads] for law in laws]
+    return Law(_normal(np.array(chances)), np.array([mechanism.tally(p, np) for p in payloads]))
+
+
+def _of_subsets(mechanism: SubsetSelection) -> Law:
+    items, size, truth = mechanism.domain_size, mechanism.subset_size, float(mechanism.truth)
+    subsets = list(combinations(range(items), size))
+    cells = np.zeros((len(subsets), items), dtype=np.int64)
+    for row, subset in zip(cells, subsets, strict=True):
+        row[list(subset)] = 1
+    inside, outside = truth / comb(items - 1, size - 1), (1 - truth) / comb(items - 1, size)
+    return Law(_normal(np.where(cells.T, inside, outside)), cells)
+
+
+def _of_points(mechanism: PGR) -> Law:
+    own = np.rint(met_by_points(mechanism, np.eye(mechanism.domain_size))).astype(bool)
+    p, size = float(mechanism.channel.p), own.sum(axis=1, keepdims=True)
+    return Law(_normal(np.where(own, p / size, (1 - p) / (own.shape[1] - size))), None)
+
+
+def _normal(chances: Any) -> Any:
+    """Return *chances* whose rows sum to 1 in floats too."""
+    return chances / chances.sum(axis=1, keepdims=True)

@@ -1,0 +1,148 @@
+"""The common strings of an open vocabulary, found without a list, and the shares of named ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct, field
+
+from client_sdk.mechanisms.pem import PEM
+from client_sdk.metric import Metric
+from client_sdk.text_domain import TextDomain
+
+from ...errors import QueryError
+from ...estimate import Estimate, normal_quantile
+from ..prefix_search import candidates
+from ..rows import Findings, Row
+from ..search_plan import Plan
+from ..slices import Asked, Slice
+from ..tables import named, refused_rows, rows_of
+from ..text_shares import shares_of
+from ..text_sketches import Sketch, sketches_of
+from ..verb import Verb
+
+PRINTABLE: Final = "".join(map(chr, range(32, 127)))
+USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
+CUT: Final = "longer strings that begin so are counted here: strings are cut to {} bytes"
+UNSURE: Final = "not distinguishable from zero"
+
+Share = Annotated[float, Meta(gt=0, lt=1)]
+Text = Annotated[str, Meta(max_length=128)]
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """How common, how many, of which characters; or the shares of ``candidates``, without a search.
+
+    Without ``threshold`` all strings are wanted that are common for sure.
+    """
+
+    threshold: Share | None = None
+    k: Annotated[int, Meta(ge=1, le=100_000)] = 100
+    candidates: Annotated[list[Text], Meta(max_length=100_000)] = field(default_factory=list)
+    alphabet: Annotated[str, Meta(min_length=1, max_length=128)] = PRINTABLE
+
+
+def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+    """Answer with a row a string, the most common first.
+
+    Found strings have a share above 0 for sure, and at least the threshold by their estimate.  The
+    intervals hold at once, with 1 - alpha, for all strings that were looked up, shown or not.  A
+    slice of too few reports to find the threshold is refused, with the reports that are needed.
+
+    Raises: QueryError: ``options.candidates``.
+    """
+    rows: list[Row] = []
+    facts: list[dict[str, Any]] = []
+    known = sum(one.refusal is None for one in slices)
+    for one in slices:
+        if one.refusal is not None:
+            rows += refused_rows(one, [{}], asked.alpha, simultaneous=True)
+            continue
+        found, fact = _answered(one, asked, asked.alpha / known)
+        rows += found
+        facts.append({"dimensions": dict(one.dimensions), **fact})
+    return Findings(tuple(rows), facts={"slices": facts})
+
+
+def _answered(one: Slice, asked: Asked, alpha: float) -> tuple[list[Row], dict[str, Any]]:
+    """Return the rows of a slice, and what is known of it."""
+    options: Options = asked.options
+    mechanism = _mechanism(one.metric)
+    if options.candidates:
+        levels = sketches_of(mechanism, one.tally, one.n)
+        return _of_candidates(one, levels, asked, alpha), {"candidates": len(options.candidates)}
+    plan = Plan(mechanism, bytes(sorted(set(options.alphabet.encode("utf-8", "replace")))), alpha)
+    wanted = USELESS if options.threshold is None else options.threshold
+    fact = {
+        "detectable_share": min(plan.detectable(one.n), 1.0),
+        "levels": mechanism.levels,
+        "longest": mechanism.domain_size,
+        "reports_needed": plan.reports_needed(wanted),
+    }
+    if plan.detectable(one.n) > wanted:
+        return refused_rows(one, [{}], asked.alpha, reason=_shortage(plan, one.n, wanted)), fact
+    levels = sketches_of(mechanism, one.tally, one.n)
+    texts = candidates(levels, plan)
+    found = _common(dict(zip(texts, shares_of(levels, texts, plan.z), strict=True)), options)
+    fact["strings_looked_up"] = plan.tests * mechanism.levels
+    return _rows(one, dict(found[: options.k]), asked.alpha), fact
+
+
+def _common(found: dict[bytes, Estimate], options: Options) -> list[tuple[bytes, Estimate]]:
+    """Return the strings that are common for sure, the most common first."""
+    least = options.threshold or 0.0
+    sure = [each for each in found.items() if each[1].ci_low > 0 and each[1].value >= least]
+    return sorted(sure, key=lambda each: (-each[1].value, each[0]))
+
+
+def _of_candidates(one: Slice, levels: Sequence[Sketch], asked: Asked, alpha: float) -> list[Row]:
+    """Return a row for each of the first k candidates, the most common first."""
+    domain = one.metric.domain
+    texts = [domain.encode(text, "options.candidates") for text in asked.options.candidates]
+    if len(set(texts)) < len(texts):
+        raise QueryError("options.candidates: must be different in the bytes that count")
+    z = normal_quantile(alpha / len(texts))  # Bonferroni: under any dependence
+    held = [text for text in texts if isinstance(text, bytes)]
+    found = dict(zip(held, shares_of(levels, held, z), strict=True))
+    ranked = sorted(found, key=lambda text: (-found[text].value, text))[: asked.options.k]
+    return _rows(one, {text: found[text] for text in ranked}, asked.alpha)
+
+
+def _rows(one: Slice, found: dict[bytes, Estimate], alpha: float) -> list[Row]:
+    rows: list[Row] = []
+    for text, estimate in found.items():
+        notes = [UNSURE] if estimate.ci_low <= 0 else []
+        if len(text) > one.metric.mechanism.domain_size - 4:  # a character has up to 4 bytes
+            notes.append(CUT.format(one.metric.mechanism.domain_size))
+        names = named([text.decode("utf-8", "replace")])
+        note = "; ".join(notes) or None
+        rows += rows_of(one, names, [estimate], alpha, simultaneous=True, note=note)
+    return rows
+
+
+def _shortage(plan: Plan, n: int, wanted: float) -> str:
+    """Return why there is no row, and how many reports would do."""
+    needed = plan.reports_needed(wanted)
+    if needed is None:
+        return f"a share of {wanted:.3g} is out of reach of a search with so many characters"
+    return (
+        f"not enough reports: of {n:,} only strings that {100 * min(plan.detectable(n), 1):.3g} % "
+        f"hold are found; {needed:,} are needed for a share of {100 * wanted:.3g} %"
+    )
+
+
+def _mechanism(metric: Metric) -> PEM:
+    mechanism = metric.mechanism
+    assert isinstance(mechanism, PEM)  # noqa: S101 - see refusal
+    return mechanism
+
+
+def refusal(metric: Metric) -> str | None:
+    """Answer metrics of strings."""
+    if isinstance(metric.domain, TextDomain) and isinstance(metric.mechanism, PEM):
+        return None
+    return 'has a list of values, or numbers; declare type = "string", or ask for top_k'
+
+
+VERB = Verb(answer, refusal, Options, estimates=False)

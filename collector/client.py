@@ -1,0 +1,221 @@
+"""Ask a collector from a program or a notebook: one question, one result with its intervals.
+
+>>> client = Client("https://telemetry.example.org", token)
+>>> client.query("theme", verb="top_k", date_range="28d", options={"k": 5})
+
+Importing this loads requests and the standard library; charts and tables load more when asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+import requests
+
+from .config import is_loopback
+from .errors import AnswerError, ConfigError, UnreachableError
+
+if TYPE_CHECKING:
+    from .analytics.rows import Row
+
+PATIENCE: Final = 60.0  # seconds for an answer
+PAGE: Final = 10_000  # rows asked for at once, the most that a collector gives
+_JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to one question.  Of each row without a number ``reason`` says why.
+
+    ``rows`` and ``meta`` are as the collector sent them; shares are parts of 1.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    meta: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Iterate over the rows."""
+        return iter(self.rows)
+
+    @property
+    def verb(self) -> str:
+        """What was asked."""
+        return str(self.meta["verb"])
+
+    @property
+    def title(self) -> str:
+        """The titles of the metrics."""
+        return ", ".join(metric["title"] for metric in self.meta["metrics"])
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows flat: a key a dimension, then those of the number; the same in each."""
+        dimensions = dict.fromkeys(name for row in self.rows for name in row["dimensions"])
+        return [
+            {
+                **{name: row["dimensions"].get(name) for name in dimensions},
+                **{name: value for name, value in row.items() if name != "dimensions"},
+            }
+            for row in self.rows
+        ]
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame of ``records``.  Needs pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+    def to_arrow(self) -> Any:
+        """Return an Arrow table of ``records``.  Needs pyarrow."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.records())
+
+    def to_csv(self) -> str:
+        """Return comma-separated values with a header, safe to open in a spreadsheet."""
+        from .charts import csv_of
+
+        return csv_of(self._typed())
+
+    def to_svg(self, title: str | None = None) -> str:
+        """Return the chart that such an answer deserves, as an SVG document."""
+        from .charts import Face, chart_of
+
+        prefix = f"h{hashlib.sha256(json.dumps(self.records()).encode()).hexdigest()[:12]}"
+        face = Face(prefix, standalone=True)
+        return chart_of(self.verb, self._typed(), self.title if title is None else title, face)
+
+    def to_html(self) -> str:
+        """Return the chart, with the table of all numbers and what they rest on below it."""
+        from html import escape
+
+        from .charts import table_of
+
+        said = (f"{self.meta['n']:,} reports", *self.meta["warnings"])
+        notes = "".join(f"<p>{escape(text)}</p>" for text in said)
+        table = table_of(self._typed(), self.title)
+        return (
+            f"<div>{self.to_svg()}{notes}<details><summary>Table</summary>{table}</details></div>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the answer in a notebook."""
+        return self.to_html()
+
+    def _typed(self) -> list[Row]:
+        from .analytics.rows import Row
+
+        known = Row.__dataclass_fields__  # a newer collector may tell more
+        return [Row(**{name: row[name] for name in row if name in known}) for row in self.rows]
+
+
+class Client:
+    """Asks one collector, with a token that may read.  Safe to keep; one connection."""
+
+    def __init__(self, url: str, token: str, session: requests.Session | None = None) -> None:
+        """Ask the collector at *url* with the read *token*.
+
+        Args:   session: how to speak HTTP, such as through a proxy; a new one if left out.
+        Raises: ConfigError: not https (plain http only to this machine), or no token.
+        """
+        parts = urlsplit(url)
+        local = parts.scheme == "http" and is_loopback(parts.hostname or "")
+        if (parts.scheme != "https" and not local) or not parts.hostname or parts.username:
+            rule = "must begin with https:// (http:// only to this machine), and name no user"
+            raise ConfigError("url", f"{parts.scheme}://{parts.hostname}", rule)
+        if not token.isascii() or not token.isprintable() or not token.strip():
+            raise ConfigError("token", "***", "must be a read token")
+        self._url, self._token = url.rstrip("/"), token
+        self._session = session or requests.Session()
+
+    def __repr__(self) -> str:
+        """Show where it asks, and never the token."""
+        return f"Client({self._url!r})"
+
+    def __enter__(self) -> Client:
+        """Close the connection at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connection."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return the metrics that the token may see, with all that is declared of each.
+
+        Raises: AnswerError, UnreachableError.
+        """
+        found: list[dict[str, Any]] = self._ask("GET", "/v1/metrics")["metrics"]
+        return found
+
+    def query(self, metrics: str | Sequence[str], verb: str = "estimate", **fields: Any) -> Result:
+        """Ask one question and return its result, all rows of it unless ``pagination`` is given.
+
+        Args:   metrics: one name or several.  fields: date_range, dimensions, filters, order_by,
+                alpha, postprocess, version, options and so on, as POST /v1/query takes them.
+        Raises: AnswerError: the collector refused; its text says where and what would work.
+                UnreachableError: there was no answer.
+        """
+        question = question_of(metrics, verb, fields)
+        if "pagination" in fields:
+            told = self._ask("POST", "/v1/query", question)
+            return Result(tuple(told["rows"]), told["meta"])
+        rows: list[dict[str, Any]] = []
+        while True:
+            page = {"pagination": {"limit": PAGE, "offset": len(rows)}}
+            told = self._ask("POST", "/v1/query", question | page)
+            rows += told["rows"]
+            if len(told["rows"]) < PAGE:
+                return Result(tuple(rows), told["meta"])
+
+    def link(self, metrics: str | Sequence[str], verb: str = "estimate", **fields: Any) -> str:
+        """Return an address that gives the same answer to whoever has a token of their own."""
+        text = json.dumps(question_of(metrics, verb, fields), separators=(",", ":"))
+        return f"{self._url}/v1/query?q={quote(text)}"
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        try:
+            response = self._session.request(
+                method,
+                self._url + path,
+                data=None if body is None else json.dumps(body),
+                headers=_JSON,
+                auth=self._authorize,
+                timeout=PATIENCE,
+                allow_redirects=False,  # the token is for this collector
+            )
+            told = response.json()
+        except requests.JSONDecodeError:
+            rule = f"answered {response.status_code} with no JSON; is it a collector?"
+            raise UnreachableError(f"url={self._url}: {rule}") from None
+        except requests.RequestException as error:
+            rule = f"did not answer: {type(error).__name__}"
+            raise UnreachableError(f"url={self._url}: {rule}") from error
+        if response.status_code != 200:
+            raise AnswerError(response.status_code, told if isinstance(told, dict) else {})
+        return told
+
+    def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Set the token; as a header alone it would give way to a password in ~/.netrc."""
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+def question_of(
+    metrics: str | Sequence[str], verb: str, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a question as POST /v1/query takes it."""
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    return {"metrics": names, "verb": verb, **fields}

@@ -1,0 +1,96 @@
+"""What a visitor chose in the address of a page: a stretch of time, a segment, an item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlencode
+
+from client_sdk.metric import Metric
+
+from ...errors import QueryError
+from ...query.parameters import SEGMENT
+from ...query.window import DEFAULT_RANGE, RANGES
+
+Filter: TypeAlias = tuple[Literal["is", "is_not"], str, list[str]]
+
+WORDS: Final[Mapping[str, str]] = {
+    "7d": "7 days",
+    "14d": "14 days",
+    "28d": "28 days",
+    "30d": "30 days",
+    "91d": "91 days",
+    "month": "this month",
+    "6mo": "6 months",
+    "12mo": "12 months",
+    "year": "this year",
+}
+DATES: Final = "dates"  # the range of which first and last day are given
+_LONG: Final = frozenset({"6mo", "12mo", "year"})
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A stretch of time, in words or as two dates; values of segments; an item."""
+
+    range: str = DEFAULT_RANGE
+    first: str = ""
+    last: str = ""
+    segment: tuple[tuple[str, str], ...] = ()
+    item: str = ""
+
+    @property
+    def date_range(self) -> str | tuple[str, str]:
+        """The same as a question has it."""
+        return (self.first, self.last) if self.range == DATES else self.range
+
+    @property
+    def is_long(self) -> bool:
+        """Whether days are more than a line can show."""
+        if self.range != DATES:
+            return self.range in _LONG
+        try:
+            return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days > 120
+        except ValueError:
+            return False
+
+    def filters(self, metric: Metric) -> list[Filter]:
+        """Return the chosen values as filters of a question on *metric*."""
+        return [("is", name, [value]) for name, value in self.segment if name in metric.segments]
+
+    def address(self) -> str:
+        """Return it as the end of an address, "" for what is shown without one."""
+        found = urlencode(list(self._parameters()))
+        return f"?{found}" if found else ""
+
+    def _parameters(self) -> Iterator[tuple[str, str]]:
+        if self.range == DATES:
+            yield from (("from", self.first), ("to", self.last))
+        elif self.range != DEFAULT_RANGE:
+            yield "range", self.range
+        for name, value in self.segment:
+            yield SEGMENT + name, value
+        if self.item:
+            yield "item", self.item
+
+
+def chosen(parameters: Mapping[str, str]) -> Chosen:
+    """Read what was chosen from the *parameters* of an address; empty ones were not.
+
+    Raises: QueryError: there is no such range.
+    """
+    given = {name: value for name, value in parameters.items() if value}
+    words = given.get("range", DATES if "from" in given or "to" in given else DEFAULT_RANGE)
+    if words not in (*RANGES, DATES):
+        raise QueryError(f"range: must be one of {', '.join(RANGES)}")
+    if words == DATES and not ("from" in given and "to" in given):
+        words = DEFAULT_RANGE
+    segment = sorted(
+        (name.removeprefix(SEGMENT), value)
+        for name, value in given.items()
+        if name.startswith(SEGMENT)
+    )
+    dates = (given.get("from", ""), given.get("to", "")) if words == DATES else ("", "")
+    return Chosen(words, *dates, tuple(segment), given.get("item", ""))

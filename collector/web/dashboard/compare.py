@@ -1,0 +1,168 @@
+"""Compare: one number now and before, or between the values of a segment, and whether it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from flask import Blueprint, request, url_for
+from flask.typing import ResponseReturnValue
+
+from client_sdk.epoch import ONCE
+from client_sdk.metric import Metric
+
+from ...charts import csv_of
+from ...credentials import ASK
+from ...errors import QueryError
+from ...query import Query
+from ...query.request import TIME
+from ...query.window import PERIOD
+from ..auth import scope
+from ..operations import Operation, documented, in_query
+from .chosen import WORDS, Chosen, chosen
+from .layout import CONTENT_TYPE, shown
+from .metric import CSV, csv_file
+from .panels import Answers, Panel, Wish, greatest
+from .questions import item_needed, items_of
+from .words import RANGE_PARAMETERS
+
+blueprint = Blueprint("compare", __name__)
+
+BEFORE: Final = TIME  # what is compared: this stretch of time with the one before
+_PARAMETERS: Final = (
+    in_query("metric", {"type": "string"}, "The name of a metric."),
+    in_query("by", {"type": "string"}, "``time`` or a dimension of the metric."),
+    in_query("against", {"type": "string"}, "A value of the dimension; all others if left out."),
+    in_query("item", {"type": "string"}, "The item that is compared."),
+    *RANGE_PARAMETERS,
+)
+
+
+@blueprint.get("/compare")
+@scope(ASK, page=True)
+@documented(
+    Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
+)
+def compare() -> ResponseReturnValue:
+    """Show how a number differs from that before, or between segments, with the interval."""
+    answers, picked = Answers(), chosen(request.args)
+    metrics = [metric for metric in answers.catalog if ways_of(metric)]
+    metric = _metric(answers, metrics)
+    panels: list[Panel] = []
+    by = against = item = ""
+    if metric is not None:
+        by, against = _by(metric), request.args.get("against", "")
+        item = _item(metric, picked, answers)
+        panels = [
+            answers.panel(wish, url_for("compare.compare_csv") + _address(wish))
+            for wish in _wishes(metric, picked, by, against, item)
+        ]
+    return shown(
+        "compare.html",
+        metrics=metrics,
+        metric=metric,
+        ways=ways_of(metric) if metric else {},
+        by=by,
+        against=against,
+        items=items_of(metric) if metric else (),
+        item=item,
+        panels=panels,
+        chosen=picked,
+        ranges=WORDS,
+    )
+
+
+@blueprint.get("/compare.csv")
+@scope(ASK, page=True)
+@documented(
+    Operation(
+        None,
+        media_type=CSV,
+        parameters=(*_PARAMETERS, in_query("panel", {"type": "string"}, "Which of the two.")),
+        problems=(400, 404, 500),
+    )
+)
+def compare_csv() -> ResponseReturnValue:
+    """Send the numbers of a comparison as comma-separated values."""
+    answers, picked = Answers(), chosen(request.args)
+    metric = answers.catalog.metric(request.args.get("metric", ""))
+    item = picked.item
+    wishes = list(_wishes(metric, picked, _by(metric), request.args.get("against", ""), item))
+    named = {wish.id: wish for wish in wishes}
+    wish = named.get(request.args.get("panel", ""), wishes[-1])
+    return csv_file(csv_of(answers.reply(wish.query).rows), f"{metric.name}-{wish.id}.csv")
+
+
+def ways_of(metric: Metric) -> dict[str, str]:
+    """Return what a metric can be compared by, in words."""
+    ways = {} if metric.every == ONCE else {BEFORE: "the stretch of time before"}
+    return ways | {name: name.replace("_", " ") for name in metric.segments}
+
+
+def _metric(answers: Answers, metrics: list[Metric]) -> Metric | None:
+    wanted = request.args.get("metric")
+    if wanted:
+        return answers.catalog.metric(wanted)
+    return metrics[0] if metrics else None
+
+
+def _by(metric: Metric) -> str:
+    ways = ways_of(metric)
+    by = request.args.get("by") or next(iter(ways), "")
+    # The form keeps what was chosen for another metric.
+    return by if by in ways else next(iter(ways), "")
+
+
+def _item(metric: Metric, picked: Chosen, answers: Answers) -> str:
+    items = items_of(metric)
+    if picked.item in items or not item_needed(metric):
+        return picked.item if picked.item in items else ""
+    query = Query(metrics=[metric.name], verb="top_k", date_range=picked.date_range)
+    try:
+        found = greatest(answers.reply(query).rows)
+    except QueryError:
+        found = None
+    return found.item if found else items[0]
+
+
+def _wishes(
+    metric: Metric, picked: Chosen, by: str, against: str, item: str
+) -> Iterator[Wish]:
+    of_one = {"item": item} if item else {}
+    dimension = f"{TIME}:{PERIOD}" if by == BEFORE else by
+    if not dimension:
+        return
+    options: dict[str, Any] = {**of_one}
+    if by == BEFORE:
+        options["against"] = "previous"
+    elif against in metric.segments[by]:
+        options["against"] = against
+    query = _query(metric, picked, "compare", dimension, options)
+    hint = "Intervals hold all at once. One that covers 0 shows no detectable change."
+    yield Wish("difference", "Difference", query, hint, wide=True)
+    if by == BEFORE:
+        levels = _query(metric, picked, "trend", dimension, of_one)
+    else:
+        levels = _query(metric, picked, "segments", dimension, of_one)
+    yield Wish("levels", "What is compared", levels, wide=True)
+
+
+def _query(
+    metric: Metric, picked: Chosen, verb: str, dimension: str, options: dict[str, Any]
+) -> Query:
+    return Query(
+        metrics=[metric.name],
+        verb=verb,
+        date_range=picked.date_range,
+        dimensions=[dimension],
+        filters=picked.filters(metric),
+        options=options,
+    )
+
+
+def _address(wish: Wish) -> str:
+    """Return the address of the file of a panel: that of the page, with the item it chose."""
+    told = request.args.to_dict() | {"metric": wish.query.metrics[0], "panel": wish.id}
+    item = wish.query.options.get("item")
+    return "?" + urlencode(told | ({"item": item} if item else {}))

@@ -1,0 +1,56 @@
+"""Errors as pages, where a browser asks for a page; a log-in where one is missing."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Final
+
+from flask import current_app, request, url_for
+from werkzeug.utils import redirect
+from werkzeug.wrappers import Response
+
+from ..auth import is_page
+from ..problems import CONTENT_TYPE, Document
+from .layout import shown
+
+_HTML: Final = "text/html"
+_API: Final = "/v1/"
+_UNAUTHORIZED: Final = 401
+_SEE_OTHER: Final = 303
+
+
+def page_of(made: Document) -> Response | None:
+    """Return *made* as a page; None if a program asked, which is told by a problem document."""
+    if not wants_page():
+        return None
+    if made.status == _UNAUTHORIZED and _is_of_a_page():
+        wanted = request.full_path.removesuffix("?") if request.method == "GET" else "/"
+        return redirect(url_for("session.login_page", next=wanted), _SEE_OTHER)
+    told = json.loads(made.body)
+    response = shown(
+        "fault.html",
+        made.status,
+        status=made.status,
+        phrase=HTTPStatus(made.status).phrase,
+        title=told["title"],
+        detail=told["detail"],
+        slug=made.slug,
+    )
+    for name, value in made.headers:
+        if name != "Content-Type":
+            response.headers[name] = value
+    return response
+
+
+def wants_page() -> bool:
+    """Return whether a browser asks, and not for the API, whose errors are read by programs."""
+    if request.path.startswith(_API):
+        return False
+    accepted = request.accept_mimetypes
+    return accepted.best_match([CONTENT_TYPE, "application/json", _HTML]) == _HTML
+
+
+def _is_of_a_page() -> bool:
+    endpoint = request.endpoint
+    return endpoint is not None and is_page(current_app.view_functions[endpoint])

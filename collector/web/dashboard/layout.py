@@ -1,0 +1,71 @@
+"""What all pages share: navigation, the state of the log-in, and an answer that can be refreshed."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from flask import g, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from client_sdk import __version__
+
+from ...credentials import ASK, OPERATE, VIEW, Credential
+from .. import cookie
+from ..services import services
+
+
+class Link(NamedTuple):
+    """A page of the navigation."""
+
+    title: str
+    endpoint: str
+    scope: str
+
+
+CONTENT_TYPE: Final = "text/html; charset=utf-8"
+LINKS: Final = (
+    Link("Overview", "overview.overview", VIEW),
+    Link("Compare", "compare.compare", ASK),
+    Link("Ask", "ask.ask_page", ASK),
+    Link("Plan", "plan.plan_page", VIEW),
+    Link("Privacy", "privacy.privacy", VIEW),
+    Link("Operations", "operations.operations", OPERATE),
+)
+
+
+def shown(template: str, code: int = 200, **context: Any) -> Response:
+    """Return the page of *template*; a browser that has it already is told so."""
+    made = Response(
+        render_template(template, **context, **_frame()), code, content_type=CONTENT_TYPE
+    )
+    made.headers["Vary"] = "Accept, Authorization, Cookie"
+    if code == 200 and request.method in ("GET", "HEAD"):
+        made.add_etag(weak=True)
+        made.make_conditional(request)
+    return made
+
+
+def reader() -> Credential | None:
+    """Return what the visitor may do; None before the log-in."""
+    credential: Credential | None = g.get("credential")
+    return credential
+
+
+def links_of(credential: Credential | None) -> list[Link]:
+    """Return the pages that *credential* opens, in order."""
+    return [link for link in LINKS if credential and link.scope in credential.scopes]
+
+
+def _frame() -> dict[str, Any]:
+    return {
+        "links": [
+            {"title": link.title, "url": url_for(link.endpoint), "endpoint": link.endpoint}
+            for link in links_of(reader())
+        ],
+        "here": request.endpoint or "",
+        "logged_in": bool(reader() and cookie.presented()),
+        "open_pages": services().config.open_dashboard and cookie.is_local(),
+        "app_names": [registry.app for registry in services().catalog.registries[:1]],
+        "version": __version__,
+        "now": services().clock(),
+    }

@@ -1,0 +1,133 @@
+"""Operations: what came, what became of it, and what an operator should do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from ...credentials import OPERATE
+from ...doctor import expiry, servers, uploads
+from ...doctor.examine import Check
+from ...doctor.findings import GOOD, LEVELS, Finding, worst
+from ...doctor.state import State
+from ...storage.diagnosis import Shard
+from ...storage.values import Count
+from ...telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
+from ...telemetry.snapshot import Snapshot
+from ..auth import scope
+from ..operations import Operation, documented
+from ..services import services
+from .layout import CONTENT_TYPE, shown
+
+blueprint = Blueprint("operations", __name__)
+
+# What can be judged from what this process may see; hearsay doctor sees more.
+CHECKS: Final[tuple[Check, ...]] = (
+    *(uploads.conservation, uploads.workers, uploads.quarantine, uploads.lateness),
+    *(servers.profile, servers.library, servers.memory, servers.log, servers.clock),
+    *(servers.capacity, expiry.registry),
+)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What became of all uploads, over the shards."""
+
+    accepted: Count
+    folded: Count
+    pending: Count
+    aside: Count
+    dropped: Count
+    late: int
+    drift: int  # uploads that are not where the counts say
+    backlog: int  # entries
+
+    @property
+    def late_share(self) -> float:
+        """The part of the folded reports that came late."""
+        return self.late / self.folded.reports if self.folded.reports else 0.0
+
+
+@blueprint.get("/operations")
+@scope(OPERATE, page=True)
+@documented(Operation(None, media_type=CONTENT_TYPE))
+def operations() -> ResponseReturnValue:
+    """Show what came, what became of it, and what an operator should do next."""
+    snapshot = services().snapshot()
+    findings = findings_of(snapshot)
+    totals = snapshot.totals
+    now = datetime.fromtimestamp(services().clock(), UTC)
+    return shown(
+        "operations.html",
+        snapshot=snapshot,
+        flow=flow_of(snapshot) if snapshot.store_is_up else None,
+        findings=sorted(findings, key=lambda one: -LEVELS.index(one.level)),
+        level=worst(findings),
+        good=GOOD,
+        rejected=ranked(totals.of(REJECTED)),
+        refused=ranked(totals.of(REFUSED)),
+        duplicates=sum(totals.of(DUPLICATES).values()),
+        fold_ms=_fold_ms(snapshot),
+        moment=now.isoformat(timespec="seconds"),
+        moment_text=f"{now:%Y-%m-%d %H:%M:%S} UTC",
+    )
+
+
+def findings_of(snapshot: Snapshot) -> list[Finding]:
+    """Return what is found in *snapshot*, as ``hearsay doctor`` would judge it."""
+    shared = services()
+    if not snapshot.store_is_up:
+        why = "uploads are answered 503 until it does; devices keep them and send again"
+        step = "look whether the server runs, and at REDIS_URL: docs/operate.md#store-down"
+        return [Finding("fault", "store", "does not answer", why, step)]
+    state = State(
+        servers=snapshot.servers,
+        shards=[Shard(counters, None) for counters in snapshot.shards],
+        recorded_shards=shared.config.shards,
+        recorded_profile=shared.config.profile,  # what init has noted; a process cannot read it
+        credentials=None,
+        alive=snapshot.totals.alive,
+        metrics=tuple(shared.catalog),
+        used={},
+        archiving=(),
+        stuck=0,
+        now=shared.clock(),
+    )
+    return [finding for check in CHECKS for finding in check(shared.config, state)]
+
+
+def flow_of(snapshot: Snapshot) -> Flow:
+    """Return what became of all uploads."""
+    shards = snapshot.shards
+    return Flow(
+        _sum(one.accepted for one in shards),
+        _sum(one.folded for one in shards),
+        _sum(one.pending for one in shards),
+        _sum(one.quarantined for one in shards),
+        _sum(one.dropped for one in shards),
+        sum(one.late_reports for one in shards),
+        sum(one.drift for one in shards),
+        sum(one.stream for one in shards),
+    )
+
+
+def ranked(counts: Mapping[str, int]) -> Sequence[tuple[str, int, float]]:
+    """Return *counts* with their part of the greatest, the greatest first."""
+    most = max(counts.values(), default=1)
+    in_order = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return [(name.replace("_", " "), n, n / most) for name, n in in_order if n]
+
+
+def _fold_ms(snapshot: Snapshot) -> float | None:
+    folds = sum(snapshot.totals.of(FOLDS).values())
+    return sum(snapshot.totals.of(FOLD_US).values()) / folds / 1_000 if folds else None
+
+
+def _sum(counts: Iterable[Any]) -> Count:
+    found = list(counts)
+    return Count(sum(one.uploads for one in found), sum(one.reports for one in found))

@@ -1,0 +1,194 @@
+"""A question with its answer as a page shows it: chart, table, and how to ask it elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from client_sdk.errors import UnknownMetricError
+
+from ...analytics.rows import Row
+from ...analytics.verbs.actives import ALL, DEVICES
+from ...analytics.verbs.funnel import MEASURE
+from ...catalog import Catalog
+from ...charts import Face, chart_of, table_of
+from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
+from ...query import Plan, Query, Reply, plan, run
+from ...query.request import TIME
+from ...storage import Storage, Tallies
+from .. import cookie
+from ..auth import visible
+from ..services import services
+from . import snippets
+
+WIDTH: Final = 600  # user units: about the pixels of a panel, so that its letters are of its size
+MOST_ROWS: Final = 40  # of a table; the file has them all
+_HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
+_FRAME, _TEXT = 110, 30  # pixels of a panel around its charts, and of a text in it
+_DAMAGED: Final = (
+    "The stored counts of this metric are damaged or cannot be read, so there is no answer. "
+    "Run hearsay fsck to see which."
+)
+_log = logging.getLogger("hearsay.web")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A question, and how its panel is named."""
+
+    id: str  # of letters, digits and hyphens: it is part of ids and addresses
+    title: str
+    query: Query
+    hint: str = ""  # what a reader must know beside it
+    wide: bool = False  # it takes the whole width
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A wish with what it was answered: a chart, or the fault that there is none."""
+
+    wish: Wish
+    reply: Reply | None
+    fault: str = ""
+    charts: tuple[tuple[str, Markup], ...] = ()  # each with its heading, "" if there is one
+    table: Markup = Markup("")
+    curl: str = ""
+    python: str = ""
+    json: str = ""
+    csv: str = ""  # the address of the file
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def height(self) -> float:
+        """About how high it is shown, in pixels."""
+        drawn = (found for _, chart in self.charts if (found := _HEIGHT.search(chart)))
+        texts = len(self.warnings) + bool(self.wish.hint) + len(self.charts)
+        return _FRAME + _TEXT * texts + sum(float(found[1]) for found in drawn)
+
+
+class Answers:
+    """Answers of one request: what several questions read is read from the store once."""
+
+    def __init__(self) -> None:
+        """Answer for whoever asks now."""
+        shared = services()
+        self._catalog, self._now = visible(), shared.clock()
+        self._storage = _Once(shared.tallies)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The metrics that may be asked about."""
+        return self._catalog
+
+    def reply(self, query: Query) -> Reply:
+        """Return the answer to *query*.  Raises what ``plan`` and ``run`` raise."""
+        return run(self.plan(query), self._storage)  # type: ignore[arg-type]  # it only reads
+
+    def plan(self, query: Query) -> Plan:
+        """Return what is read for *query*."""
+        return plan(query, self._catalog, self._now)
+
+    def panel(self, wish: Wish, csv: str = "") -> Panel:
+        """Return *wish* with its answer; a fault of it costs the page no more than this panel."""
+        try:
+            reply = self.reply(wish.query)
+        except (QueryError, UnknownMetricError) as error:
+            return Panel(wish, None, str(error))
+        except (DamagedTallyError, RefusedByStoreError) as error:
+            _log.error("panel=%s: cannot be answered: %s", wish.id, error)
+            return Panel(wish, None, _DAMAGED)
+        return dressed(wish, reply, csv)
+
+
+class _Once:
+    """Reads each tally once."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._found: dict[tuple[bytes, Iterable[int], int | None], Tallies] = {}
+
+    def tallies(self, metric: bytes, epochs: range, latest: int | None = None) -> Tallies:
+        place = metric, epochs, latest
+        if place not in self._found:
+            self._found[place] = self._storage.tallies(metric, epochs, latest)
+        return self._found[place]
+
+
+def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
+    """Return *panels* in two columns of about the same height, each below those before it."""
+    columns: tuple[list[Panel], list[Panel]] = [], []
+    heights = [0.0, 0.0]
+    for panel in panels:
+        lower = heights.index(min(heights))
+        columns[lower].append(panel)
+        heights[lower] += panel.height
+    return columns
+
+
+def dressed(wish: Wish, reply: Reply, csv: str = "") -> Panel:
+    """Return the panel of a *reply*."""
+    query, origin = wish.query, cookie.origin()
+    rows, note = _without_common_note(reply.rows)
+    return Panel(
+        wish,
+        reply,
+        charts=tuple(_charts(wish, rows)),
+        table=Markup(table_of(rows, wish.title, most=MOST_ROWS)),  # noqa: S704  # escapes
+        curl=snippets.curl(query, origin),
+        python=snippets.python(query, origin),
+        json=snippets.as_json(query),
+        csv=csv,
+        warnings=(*filter(None, (note,)), *_warnings(reply)),
+        facts=reply.meta["facts"],
+    )
+
+
+def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
+    """Return *rows* without the note that all of them have, and this note; "" for none.
+
+    Notes of differences stay, as their chart tells them.
+    """
+    notes = {row.note for row in rows if row.p_value is None}
+    note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None
+    return ([replace(row, note=None) for row in rows], note) if note else (rows, "")
+
+
+def _warnings(reply: Reply) -> list[str]:
+    """Return what must be said beside the numbers, but for what the head of the page tells."""
+    return [text for text in reply.meta["warnings"] if "window is still running" not in text]
+
+
+def _charts(wish: Wish, rows: Iterable[Row]) -> Iterator[tuple[str, Markup]]:
+    """Yield a chart, or one a measure where shares of different groups stand in one answer."""
+    drawn: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.dimensions.get(TIME) != ALL:
+            drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
+    for number, (measure, some) in enumerate(drawn.items()):
+        face = Face(f"{identifier(wish.id)}-{number}", heading=False, width=WIDTH)
+        plain = [_plain(row) for row in some]
+        chart = chart_of(wish.query.verb, plain, f"{wish.title} {measure}".strip(), face)
+        yield measure if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
+
+
+def _plain(row: Row) -> Row:
+    """Return *row* without what its panel tells already: its measure, and how it was counted."""
+    dimensions = {name: value for name, value in row.dimensions.items() if name != MEASURE}
+    return replace(row, dimensions=dimensions, note=None if row.unit == DEVICES else row.note)
+
+
+def identifier(text: str) -> str:
+    """Return *text* as the beginning of ids."""
+    return "c-" + re.sub(r"[^A-Za-z0-9-]", "-", text)[:60]
+
+
+def greatest(rows: Iterable[Row]) -> Row | None:
+    """Return the row with the greatest number, None if none has one."""
+    numbered = [row for row in rows if row.value is not None]
+    return max(numbered, key=lambda row: row.value or 0.0, default=None)

@@ -1,0 +1,163 @@
+"""Plan: what devices and ε give, before anybody is asked; the interval moves with the sliders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, log10
+from typing import Any, Final
+
+from flask import Blueprint, request
+from flask.typing import ResponseReturnValue
+from markupsafe import Markup
+
+from client_sdk.metric import Metric
+
+from ...analytics.rows import SHARE
+from ...charts import Face
+from ...charts.curve import Curve, curve
+from ...credentials import VIEW
+from ...errors import QueryError
+from ...plan_text import NEVER
+from ...planner import EPSILONS, Line, Question, curves, least_epsilon, plan
+from ...precision import in_words, scale_of, wished
+from ..auth import scope, visible
+from ..operations import Operation, documented, in_query
+from .deniability import guesses, odds
+from .layout import CONTENT_TYPE, shown
+from .panels import WIDTH
+
+blueprint = Blueprint("plan", __name__)
+
+LEAST, MOST = 2, 7  # powers of ten of the devices
+_NUMBER: Final = {"type": "number"}
+_PARAMETERS: Final = (
+    in_query("metric", {"type": "string"}, "The name of a metric."),
+    in_query("devices", _NUMBER, "Devices, as a power of ten."),
+    in_query("epsilon", _NUMBER, "ε of a report."),
+    in_query("share", _NUMBER, "Percent of the devices that a segment has."),
+    in_query("need", _NUMBER, "Half-width wished, in percent or in the metric's unit."),
+)
+
+
+@dataclass(frozen=True)
+class Sliders:
+    """What the sliders say."""
+
+    power: float  # of ten: devices
+    epsilon: Fraction
+    share: float  # percent
+    need: float  # in percent points or the unit of the metric
+
+    @property
+    def devices(self) -> int:
+        """The devices, in two digits."""
+        exact = 10**self.power
+        step = 10 ** (int(log10(exact)) - 1)
+        return int(round(exact / step) * step)
+
+
+@blueprint.get("/plan")
+@scope(VIEW, page=True)
+@documented(
+    Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
+)
+def plan_page() -> ResponseReturnValue:
+    """Show the interval to expect from devices and ε, and what a wished one takes."""
+    metrics = list(visible())
+    name = request.args.get("metric")
+    metric = visible().metric(name) if name else (metrics[0] if metrics else None)
+    found = _planned(metric, asked_of(metric, request.args)) if metric else {}
+    return shown("plan.html", metrics=metrics, metric=metric, least=LEAST, most=MOST, **found)
+
+
+def asked_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
+    """Read the sliders; what is not told is as the metric declares it.
+
+    Raises: QueryError: names the parameter and what would work.
+    """
+    unit, whole = scale_of(metric)
+    factor = 100.0 if unit == SHARE else whole
+    usual = {
+        "devices": log10(metric.expected_devices),
+        "epsilon": float(metric.epsilon),
+        "share": 100.0,
+        "need": wished(metric) * factor,
+    }
+    bounds = {
+        "devices": (LEAST, MOST),
+        "epsilon": (0.1, 16.0),
+        "share": (1.0, 100.0),
+        "need": (factor / 10_000, factor),
+    }
+    if not parameters.get("devices"):
+        usual["devices"] = min(max(usual["devices"], LEAST), MOST)
+    told = {
+        name: _number(parameters[name], name, *bounds[name]) if parameters.get(name) else default
+        for name, default in usual.items()
+    }
+    epsilon = Fraction(f"{told['epsilon']:.2f}") if parameters.get("epsilon") else metric.epsilon
+    return Sliders(told["devices"], epsilon, told["share"], told["need"])
+
+
+def _number(text: str, name: str, low: float, high: float) -> float:
+    try:
+        found = float(text) if text.isascii() and len(text) < 30 else float("nan")
+    except ValueError:
+        found = float("nan")
+    if not low <= found <= high:
+        raise QueryError(f"{name}: must be a number from {low:g} to {high:g}")
+    return found
+
+
+def _planned(metric: Metric, asked: Sliders) -> dict[str, Any]:
+    """Return what the page shows of a plan."""
+    unit, whole = scale_of(metric)
+    part = asked.need / (100.0 if unit == SHARE else whole)
+    question = Question(asked.devices, part, asked.share / 100)
+    epsilons = sorted({asked.epsilon, *map(Fraction, EPSILONS)})
+    lines = list(plan(metric, question, epsilons))
+    own = next(line for line in lines if line.epsilon == asked.epsilon)
+    least = least_epsilon(metric, question)
+    return {
+        "asked": asked,
+        "unit": "points" if unit == SHARE else unit,
+        "own": _told(metric, own),
+        "lines": [_told(metric, line) for line in lines],
+        "least_epsilon": None if least is None else f"{float(least):g}",
+        "wish": in_words(metric, part),
+        "odds": odds(asked.epsilon),
+        "guesses": guesses(asked.epsilon),
+        "curve": _curve(metric, asked, epsilons, part * whole),
+        "power": f"{asked.power:.2f}",
+        "need": f"{asked.need:.3g}",
+        "segment": ceil(asked.devices * asked.share / 100),
+    }
+
+
+def _told(metric: Metric, line: Line) -> dict[str, Any]:
+    """Return a line of the plan in words."""
+    half = NEVER if line.half_width is None else in_words(metric, line.half_width)
+    found = None if line.detectable is None else in_words(metric, line.detectable)[1:]
+    numbers = ("devices", "windows", "days")
+    counted = {
+        name: NEVER if (n := getattr(line, name)) is None else f"{n:,.10g}" for name in numbers
+    }
+    return {
+        "epsilon": f"{float(line.epsilon):g}",
+        "half_width": half,
+        "refusal": line.refusal,
+        "detectable": found,
+        "odds": odds(line.epsilon),
+        **counted,
+    }
+
+
+def _curve(metric: Metric, asked: Sliders, epsilons: list[Fraction], need: float) -> Markup:
+    found = curves(metric, epsilons, share=asked.share / 100)
+    drawn = [Curve(f"ε {float(one.epsilon):g}", one.points) for one in found]
+    title = "Half-width of the interval against devices"
+    face = Face(prefix="curve", heading=False, width=WIDTH)
+    unit = scale_of(metric).unit
+    return Markup(curve(drawn, title, face, unit, asked.devices, need))  # noqa: S704  # it escapes

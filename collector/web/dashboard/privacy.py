@@ -1,0 +1,162 @@
+"""Privacy: what each question costs a person, in ε and in plain words; a record to keep."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Final
+
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response
+
+from client_sdk import __version__
+from client_sdk.domains import ItemDomain
+from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.metric import Metric
+
+from ...budget import Cost, cost_of
+from ...credentials import VIEW
+from ...planning import plus_minus
+from ..auth import scope, visible
+from ..operations import JSON, Operation, documented
+from ..query import describe
+from ..services import services
+from .deniability import epsilon, guesses, odds
+from .layout import CONTENT_TYPE, shown
+
+blueprint = Blueprint("privacy", __name__)
+
+OFTEN: Final = {
+    "1h": "at most once an hour",
+    "1d": "at most once a day",
+    "7d": "at most once a week",
+    "once": "once and never again",
+}
+WINDOWS: Final = {"1h": "hour", "1d": "day", "7d": "week", "once": "life"}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a question costs a person, as texts."""
+
+    metric: Metric
+    often: str
+    window: str
+    report: str
+    week: str
+    year: str
+    life: str  # "" where reports add up until a cap of the device ends it
+    delta: str
+    odds: str
+    guesses: int
+    chances: tuple[str, str] | None  # that a report speaks for what is true, and for another item
+
+
+@blueprint.get("/privacy")
+@scope(VIEW, page=True)
+@documented(Operation(None, media_type=CONTENT_TYPE))
+def privacy() -> ResponseReturnValue:
+    """Show what each question costs the people who are asked."""
+    told = [told_of(metric) for metric in visible()]
+    costs = [cost_of(metric) for metric in visible()]
+    return shown(
+        "privacy.html",
+        told=told,
+        week=epsilon(sum((one.week for one in costs), Fraction())),
+        year=epsilon(sum((one.year for one in costs), Fraction())),
+    )
+
+
+@blueprint.get("/privacy/people")
+@scope(VIEW, page=True)
+@documented(Operation(None, media_type=CONTENT_TYPE))
+def people() -> ResponseReturnValue:
+    """Show the page for the people measured: what is asked, what is sent, what it proves."""
+    return shown("people.html", told=[told_of(metric) for metric in visible()])
+
+
+@blueprint.get("/privacy/record.json")
+@scope(VIEW, page=True)
+@documented(Operation(None, media_type=JSON))
+def record() -> ResponseReturnValue:
+    """Send the record of this deployment: what is asked, at which cost, and who sees it."""
+    text = json.dumps(record_of(list(visible())), ensure_ascii=False, indent=2) + "\n"
+    response = Response(text, content_type=JSON)
+    response.headers["Content-Disposition"] = 'attachment; filename="hearsay-record.json"'
+    return response
+
+
+def told_of(metric: Metric) -> Told:
+    """Return what *metric* costs, in words."""
+    cost, delta = cost_of(metric), metric.mechanism.delta
+    return Told(
+        metric,
+        OFTEN[metric.every],
+        WINDOWS[metric.every],
+        epsilon(cost.report),
+        epsilon(cost.week),
+        epsilon(cost.year),
+        "" if cost.life is None else epsilon(cost.life),
+        f"{float(delta):.1g}" if delta else "",
+        odds(cost.report),
+        guesses(cost.report),
+        _chances(metric),
+    )
+
+
+def record_of(metrics: list[Metric]) -> dict[str, Any]:
+    """Return the record: facts of JSON types, ε rounded up."""
+    shared = services()
+    now = datetime.fromtimestamp(shared.clock(), UTC)
+    return {
+        "form": 1,
+        "made_at": now.isoformat(timespec="seconds"),
+        "made_by": f"hearsay {__version__}",
+        "applications": sorted({registry.app for registry in shared.catalog.registries}),
+        "profile": shared.config.profile,
+        "privacy": "local differential privacy: randomized on the device, before it is sent",
+        "kept": [
+            "tallies: sums over many reports, by metric, period and public segment",
+            "reports until they are counted; longer only where an archive is set",
+            "random ids of uploads until they expire, so that none is counted twice",
+        ],
+        "not_kept": ["addresses", "names of devices or people", "true values", "times of uploads"],
+        "archive": bool(shared.config.archive),
+        "archive_days": shared.config.archive_days if shared.config.archive else None,
+        "metrics": [_entry(metric) for metric in metrics],
+    }
+
+
+def _entry(metric: Metric) -> dict[str, Any]:
+    cost = cost_of(metric)
+    return {
+        **describe(metric),
+        "owner": metric.owner,
+        "parameters": metric.mechanism.parameters,
+        "epsilon": _amounts(cost),
+        "odds_of_a_report": odds(cost.report),
+        "best_guess_of_100": guesses(cost.report),
+        "precision_with_expected_devices": plus_minus(metric),
+        "answers_need_reports": metric.min_reports,
+    }
+
+
+def _amounts(cost: Cost) -> dict[str, str | None]:
+    return {
+        "report": epsilon(cost.report),
+        "week": epsilon(cost.week),
+        "year": epsilon(cost.year),
+        "life": None if cost.life is None else epsilon(cost.life),
+    }
+
+
+def _chances(metric: Metric) -> tuple[str, str] | None:
+    """Return both chances where a report speaks for items; elsewhere any value may give it."""
+    mechanism = metric.mechanism
+    if not isinstance(mechanism, FrequencyOracle) or not isinstance(metric.domain, ItemDomain):
+        return None
+    p, q = mechanism.channel.p, mechanism.channel.q
+    return f"{100 * float(p):.3g} %", f"{100 * float(q):.3g} %"

@@ -1,0 +1,156 @@
+"""Which questions the page of a metric asks: those that its type can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
+from client_sdk.epoch import ONCE
+from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.metric import Metric
+from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
+
+from ...analytics.verb import ESTIMATE, names
+from ...query import Query
+from ...query.request import TIME
+from .chosen import Chosen
+from .panels import Wish
+
+_SHORT: Final = 20  # items that a chart shows all of
+_LINES: Final = 20  # items of which a trend is told without choosing one
+_ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
+_CONTROLS: Final = ("control", "off", "a", "old")
+_SPREADING: Final = frozenset({"version", "release", "build"})
+
+
+def first_wish(metric: Metric, chosen: Chosen) -> Wish:
+    """Return the metric's own question, in the form that its type deserves."""
+    verb, options, title = _own(metric)
+    return Wish("answer", title, _query(metric, chosen, verb, options))
+
+
+def further_wishes(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
+    """Yield what else can be asked.
+
+    Args: item: of which segments and lines are told where one must be chosen; "" for none.
+    """
+    if isinstance(metric.domain, NumberDomain):
+        yield from _of_numbers(metric, chosen)
+    if metric.every != ONCE:
+        yield from _over_time(metric, chosen, item)
+    for dimension in metric.segments:
+        yield from _by(metric, chosen, dimension, item)
+
+
+def item_needed(metric: Metric) -> bool:
+    """Return whether numbers of segments are of one item that must be chosen."""
+    domain = metric.domain
+    return isinstance(domain, ItemDomain | KeyValueDomain) and not _is_boolean(metric)
+
+
+def items_of(metric: Metric) -> tuple[str, ...]:
+    """Return the items that can be chosen."""
+    domain = metric.domain
+    if isinstance(domain, KeyValueDomain):
+        return domain.keys.labels
+    return domain.labels if item_needed(metric) and isinstance(domain, ItemDomain) else ()
+
+
+def granularity(metric: Metric, chosen: Chosen) -> str:
+    """Return the stretch of time of which a line has one point."""
+    if metric.every == "7d" or chosen.is_long:
+        return f"{TIME}:week"
+    return f"{TIME}:day"
+
+
+def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
+    """Return verb, options and title of the metric's own question."""
+    match metric.domain:
+        case GridDomain():
+            return "map", {}, "Where devices are"
+        case PairDomain():
+            return "crosstab", {}, "Both answers together"
+        case FunnelDomain():
+            return "funnel", {}, "How far devices came"
+        case RetentionDomain():
+            return "retention", {}, "How many came back"
+        case KeyValueDomain():
+            return "key_values", {}, "Who holds each key, and how much"
+        case NumberDomain():
+            if isinstance(metric.mechanism, DistributionMechanism):
+                return "histogram", {"buckets": 24}, "Distribution"
+            return "mean", {}, "Mean"
+        case ItemDomain(labels=labels) if len(labels) > _SHORT:
+            return "top_k", {"k": _SHORT}, f"The {_SHORT} most common"
+        case ItemDomain(boolean=True):
+            return ESTIMATE, {}, "Share of devices"
+        case ItemDomain():
+            return "frequency", {}, "Share of devices"
+    verb = "heavy_hitters" if "heavy_hitters" in names() else ESTIMATE
+    return verb, {}, "What is common"
+
+
+def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[Wish]:
+    if isinstance(metric.mechanism, DistributionMechanism):
+        query = _query(metric, chosen, "cdf", {})
+        yield Wish("up-to", "Up to which number", query)
+        levels = {"levels": [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]}
+        query = _query(metric, chosen, "quantile", levels)
+        yield Wish("quantiles", "Quantiles", query, "p50 is the median: half are below.")
+
+
+def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
+    stretch = granularity(metric, chosen)
+    items = items_of(metric)
+    wants_one = len(items) > _LINES or bool(chosen.item)
+    structured = isinstance(metric.domain, FunnelDomain | RetentionDomain)
+    if not structured and (not wants_one or item):
+        options = {"item": item} if wants_one else {}
+        title = f"{item} over time" if wants_one else "Over time"
+        yield Wish("time", title, _query(metric, chosen, "trend", options, [stretch]))
+    query = _query(metric, chosen, "actives", {}, [stretch])
+    yield Wish("devices", "Devices that reported", query)
+
+
+def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[Wish]:
+    name = dimension.replace("_", " ")
+    if item_needed(metric) and not item:
+        return
+    of_one = {"item": item} if item_needed(metric) else {}
+    what = f"{item} by {name}" if of_one else f"By {name}"
+    hint = "Intervals hold all at once, so segments may be compared."
+    query = _query(metric, chosen, "segments", of_one, [dimension])
+    yield Wish(f"by-{dimension}", what, query, hint)
+    if dimension in _ARMS:
+        control = next((c for c in _CONTROLS if c in metric.segments[dimension]), None)
+        options = {"dimension": dimension, "control": control or metric.segments[dimension][0]}
+        query = _query(metric, chosen, "lift", {**options, **of_one}, [dimension])
+        hint = "Who is in which arm is taken as chance, so that the difference is that of the arms."
+        yield Wish(f"lift-{dimension}", f"What {name} changes", query, hint)
+    if dimension in _SPREADING and metric.every != ONCE:
+        stretch = granularity(metric, chosen)
+        query = _query(metric, chosen, "adoption", {}, [stretch, dimension])
+        hint = "Counted in the clear, without noise: shares of reports."
+        yield Wish(f"spread-{dimension}", f"How each {name} spreads", query, hint)
+
+
+def _query(
+    metric: Metric,
+    chosen: Chosen,
+    verb: str,
+    options: dict[str, Any],
+    dimensions: list[str] | None = None,
+) -> Query:
+    return Query(
+        metrics=[metric.name],
+        verb=verb,
+        date_range=chosen.date_range,
+        dimensions=dimensions or [],
+        filters=chosen.filters(metric),
+        options=options,
+    )
+
+
+def _is_boolean(metric: Metric) -> bool:
+    return isinstance(metric.domain, ItemDomain) and metric.domain.boolean

@@ -1,0 +1,107 @@
+"""Log in with a read token, log out.  Nothing is kept here: the cookie holds the token."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from flask import Blueprint, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from msgspec import Struct
+
+from ...credentials import ADMIN, OPEN, READ, Credential
+from ...errors import ForbiddenError
+from .. import cookie
+from ..auth import scope
+from ..operations import Operation, documented, in_query
+from ..services import services
+from .layout import CONTENT_TYPE, links_of, shown
+
+blueprint = Blueprint("session", __name__)
+
+FORM: Final = "application/x-www-form-urlencoded"
+_MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
+# A path of this collector.  "//" and "/\" begin an address elsewhere, and browsers drop controls.
+_LOCAL: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
+_NEXT: Final = in_query("next", {"type": "string"}, "The page to show after the log-in.")
+_SEE_OTHER: Final = 303
+
+
+class LogIn(Struct, forbid_unknown_fields=True):
+    """What the form of the log-in sends."""
+
+    token: str
+    next: str = "/"
+
+
+class LogOut(Struct, forbid_unknown_fields=True):
+    """What the button of the log-out sends: nothing."""
+
+
+@blueprint.get("/login")
+@scope(OPEN)
+@documented(Operation(None, media_type=CONTENT_TYPE, parameters=(_NEXT,)))
+def login_page() -> ResponseReturnValue:
+    """Show the form of the log-in."""
+    return shown("login.html", next=local(request.args.get("next", "")), wrong=False)
+
+
+@blueprint.post("/login")
+@scope(OPEN)
+@documented(
+    Operation(
+        None,
+        status=_SEE_OTHER,
+        media_type=CONTENT_TYPE,
+        takes={FORM: LogIn},
+        problems=(401, 403, 413),
+    )
+)
+def log_in() -> ResponseReturnValue:
+    """Let the browser keep a good read token, and show the page that was asked for."""
+    _require_this_site()
+    request.max_content_length = _MOST_BYTES
+    token = request.form.get("token", "").strip()
+    wanted = local(request.form.get("next", ""))
+    credential = services().keyring.find(f"Bearer {token}")
+    if credential is None or credential.kind not in (READ, ADMIN):
+        return shown("login.html", 401, next=wanted, wrong=True)
+    response = redirect(wanted if wanted != "/" else home_of(credential), _SEE_OTHER)
+    cookie.keep(response, token)
+    return response
+
+
+@blueprint.post("/logout")
+@scope(OPEN)
+@documented(
+    Operation(
+        None,
+        status=_SEE_OTHER,
+        media_type=CONTENT_TYPE,
+        takes={FORM: LogOut},
+        problems=(403,),
+    )
+)
+def log_out() -> ResponseReturnValue:
+    """Let the browser forget the token."""
+    _require_this_site()
+    response = redirect(url_for("session.login_page"), _SEE_OTHER)
+    cookie.forget(response)
+    return response
+
+
+def local(path: str) -> str:
+    """Return *path* if it is one of this collector, else that of the first page."""
+    return path if _LOCAL.fullmatch(path) else "/"
+
+
+def home_of(credential: Credential) -> str:
+    """Return the first page that *credential* opens."""
+    links = links_of(credential)
+    return url_for(links[0].endpoint) if links else "/"
+
+
+def _require_this_site() -> None:
+    """Raise ForbiddenError if another site may have sent this form through a visitor's browser."""
+    if cookie.is_from_another_site():
+        raise ForbiddenError("this form can only be sent from a page of this collector")

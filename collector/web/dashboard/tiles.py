@@ -1,0 +1,181 @@
+"""A metric in a tile: its number with the interval, its line, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask import url_for
+from markupsafe import Markup
+
+from client_sdk.domains import ItemDomain, NumberDomain
+from client_sdk.epoch import ONCE
+from client_sdk.errors import UnknownMetricError
+from client_sdk.metric import Metric
+from client_sdk.structured_domains import FunnelDomain, GridDomain, RetentionDomain
+
+from ...analytics.answer import MEAN
+from ...analytics.rows import ITEM, Row
+from ...analytics.verb import ESTIMATE
+from ...analytics.verbs.funnel import MEASURE
+from ...charts import Face
+from ...charts.number import margin, number, numbers_of, reading
+from ...charts.spark import spark
+from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
+from ...query import Query, Reply
+from .chosen import Chosen
+from .panels import Answers, greatest, identifier
+from .questions import granularity
+
+_OTHERS = 3  # items told beside the greatest
+_LASTS = frozenset({FunnelDomain, RetentionDomain})
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What the overview shows of a metric."""
+
+    metric: Metric
+    url: str
+    label: str = ""  # what the number is of
+    value: str = ""
+    margin: str = ""
+    quality: str = ""
+    n: int = 0
+    is_open: bool = False
+    reason: str = ""  # why there is no number
+    others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
+    line: Markup = Markup("")
+    change: str = ""  # what the line did, if that is more than noise
+
+
+def tile_of(metric: Metric, chosen: Chosen, answers: Answers) -> Tile:
+    """Return the tile of *metric*; what is damaged costs no other tile."""
+    url = url_for("metric.metric_page", name=metric.name) + chosen.address()
+    try:
+        reply = answers.reply(_question(metric, chosen))
+        found = _headline(metric, reply)
+        made = _with_number(metric, url, found, reply)
+        if found is None or numbers_of(found) is None or metric.every == ONCE:
+            return made
+        line, change = _line(metric, chosen, found.item, answers)
+    except (DamagedTallyError, RefusedByStoreError):
+        reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
+        return Tile(metric, url, reason=reason)
+    except (QueryError, UnknownMetricError) as error:
+        return Tile(metric, url, reason=str(error))
+    return Tile(**{**vars(made), "line": line, "change": change})
+
+
+def _question(metric: Metric, chosen: Chosen) -> Query:
+    """Return what is asked for the number: the greatest item needs intervals that hold at once."""
+    verb, options = ESTIMATE, dict[str, Any]()
+    domain = metric.domain
+    if isinstance(domain, FunnelDomain):
+        verb = "funnel"
+    elif isinstance(domain, RetentionDomain):
+        verb = "retention"
+    elif isinstance(domain, ItemDomain) and not domain.boolean:
+        verb, options = "top_k", {"k": 1 + _OTHERS}
+    return Query(
+        metrics=[metric.name],
+        verb=verb,
+        date_range=chosen.date_range,
+        filters=chosen.filters(metric),
+        options=options,
+    )
+
+
+def _headline(metric: Metric, reply: Reply) -> Row | None:
+    rows = reply.rows
+    if isinstance(metric.domain, FunnelDomain | RetentionDomain):
+        measure = rows[0].dimensions[MEASURE] if isinstance(metric.domain, FunnelDomain) else None
+        return next(
+            (
+                row
+                for row in reversed(rows)
+                if measure is None or row.dimensions[MEASURE] == measure
+            ),
+            None,
+        )
+    if isinstance(metric.domain, NumberDomain):
+        return next((row for row in rows if row.item == MEAN), None)
+    shares = [row for row in rows if row.unit == rows[0].unit]
+    return greatest(shares) or (rows[0] if rows else None)
+
+
+def _with_number(metric: Metric, url: str, found: Row | None, reply: Reply) -> Tile:
+    n, is_open = reply.meta["n"], reply.meta["metrics"][0]["window_open"]
+    if found is None:
+        return Tile(metric, url, n=n, is_open=is_open, reason="no answer")
+    numbers = numbers_of(found)
+    if numbers is None:
+        return Tile(metric, url, n=n, is_open=is_open, reason=found.reason or "no number")
+    return Tile(
+        metric,
+        url,
+        label=_label(metric, found),
+        value=number(numbers.value, found.unit, numbers.half_width),
+        margin=margin(found),
+        quality=found.quality,
+        n=n,
+        is_open=is_open,
+        others=_others(metric, found, reply.rows),
+    )
+
+
+def _label(metric: Metric, row: Row) -> str:
+    domain = metric.domain
+    if isinstance(domain, NumberDomain):
+        return "mean"
+    if isinstance(domain, ItemDomain) and domain.boolean:
+        return "say yes"
+    if isinstance(domain, GridDomain):
+        return f"in the cell {row.item}"
+    if isinstance(domain, FunnelDomain):
+        return f"reached {row.item}"
+    if isinstance(domain, RetentionDomain):
+        return f"{row.dimensions[MEASURE]} came back in {row.item}"
+    return row.item
+
+
+def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+    if isinstance(metric.domain, GridDomain | NumberDomain):
+        return ()
+    if type(metric.domain) in _LASTS:
+        same = [row for row in rows if row.dimensions[MEASURE] == first.dimensions[MEASURE]]
+        return tuple((row.item, reading(row)) for row in same if row is not first)[-_OTHERS:]
+    rest = [row for row in rows if row is not first and row.unit == first.unit and row.value]
+    sure = sorted((row for row in rest if (row.ci_low or 0) > 0), key=lambda row: -(row.value or 0))
+    return tuple((row.item, reading(row)) for row in sure[:_OTHERS])
+
+
+def _line(
+    metric: Metric, chosen: Chosen, item: str, answers: Answers
+) -> tuple[Markup, str]:
+    """Return the line of the number, and how it changed if that is more than noise."""
+    domain = metric.domain
+    if type(domain) in _LASTS:
+        return Markup(""), ""
+    is_one = isinstance(domain, NumberDomain)
+    query = Query(
+        metrics=[metric.name],
+        verb="trend",
+        date_range=chosen.date_range,
+        dimensions=[granularity(metric, chosen)],
+        filters=chosen.filters(metric),
+        options={} if is_one else {ITEM: item},
+    )
+    reply = answers.reply(query)
+    face = Face(prefix=identifier(f"line-{metric.name}"), heading=False)
+    drawn = Markup(spark(reply.rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
+    return drawn, _change(reply)
+
+
+def _change(reply: Reply) -> str:
+    for change in reply.meta["facts"].get("changes", ()):
+        if change["detected"]:
+            how = "higher" if change["after"] > change["before"] else "lower"
+            return f"{how} since {change['changed_at']}"
+    return ""

@@ -1,0 +1,15 @@
+"""Parameters of the pages' addresses, as the description of the routes tells them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...query.window import RANGES
+from ..operations import in_query
+
+_DATE: Final = {"type": "string", "format": "date"}
+RANGE_PARAMETERS: Final = (
+    in_query("range", {"enum": [*RANGES, "dates"]}, "The stretch of time, up to today."),
+    in_query("from", _DATE, "First day, with ``to``."),
+    in_query("to", _DATE, "Last day, with ``from``."),
+)

@@ -1,0 +1,187 @@
+// What a page gains by a script.  It is complete without one: everything here is a shortcut.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const told = document.getElementById("told");
+  const main = () => document.getElementById("main");
+
+  function tell(text) {
+    told.textContent = text;
+    clearTimeout(tell.timer);
+    tell.timer = setTimeout(() => { told.textContent = ""; }, 2500);
+  }
+
+  // Theme: as the system has it, light, or dark.
+  const THEMES = ["", "light", "dark"];
+  const NAMES = { "": "System theme", light: "Light", dark: "Dark" };
+  const toggle = document.querySelector("[data-theme-toggle]");
+  function name() {
+    toggle.querySelector("[data-theme-name]").textContent = NAMES[root.dataset.theme || ""];
+  }
+  toggle.hidden = false;
+  name();
+  toggle.addEventListener("click", () => {
+    const next = THEMES[(THEMES.indexOf(root.dataset.theme || "") + 1) % THEMES.length];
+    if (next) root.dataset.theme = next; else delete root.dataset.theme;
+    try { localStorage.setItem("hearsay-theme", next); } catch { /* not kept */ }
+    name();
+  });
+
+  // Moments in the time of this machine; the server tells UTC.
+  function localise(part) {
+    for (const one of part.querySelectorAll("time[data-local]")) {
+      const moment = new Date(one.dateTime);
+      one.title = one.textContent;
+      one.textContent = moment.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+    }
+  }
+
+  function dress(part) {
+    localise(part);
+    for (const one of part.querySelectorAll("[data-copy]")) one.hidden = !navigator.clipboard;
+  }
+  dress(document);
+
+  // Under the pointer: the numbers of a mark, which its title tells to everybody else.
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.hidden = true;
+  tip.setAttribute("aria-hidden", "true");
+  document.body.append(tip);
+  let silenced = null;
+  function still() {
+    if (silenced) silenced.mark.prepend(silenced.title);
+    silenced = null;
+    tip.hidden = true;
+  }
+  document.addEventListener("pointermove", (event) => {
+    const mark = event.target.closest && event.target.closest(".mark[data-label]");
+    if (!mark) { if (!tip.hidden) still(); return; }
+    if (!silenced || silenced.mark !== mark) {
+      if (silenced) still();
+      const title = mark.querySelector(":scope > title");
+      if (title) { silenced = { mark, title }; title.remove(); } else { silenced = null; }
+      const { label, value, low, high, reason } = mark.dataset;
+      tip.replaceChildren();
+      const head = document.createElement("b");
+      head.textContent = label;
+      tip.append(head, value ? `${value}${low ? ` — between ${low} and ${high}` : ""}` : reason || "no number");
+    }
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    const left = Math.min(event.clientX + 14, innerWidth - box.width - 8);
+    const below = event.clientY + 18;
+    tip.style.left = `${Math.max(left, 8)}px`;
+    tip.style.top = `${below + box.height > innerHeight ? event.clientY - box.height - 12 : below}px`;
+  });
+  document.addEventListener("scroll", still, true);
+
+  // Forms that show something answer at once when a choice is made.
+  function leave(form) {
+    for (const one of form.elements) if (one.name && one.value === "" ) one.disabled = true;
+    form.submit();
+  }
+  document.addEventListener("change", (event) => {
+    const form = event.target.form;
+    if (!form) return;
+    const dates = form.querySelector(".dates");
+    if (event.target.name === "range" && dates) {
+      const wanted = event.target.value === "dates";
+      if (wanted) delete dates.dataset.optional; else dates.dataset.optional = "";
+      if (wanted) { dates.querySelector("input").focus(); return; }
+      for (const one of dates.querySelectorAll("input")) one.value = "";
+    }
+    if (dates && dates.contains(event.target)) {
+      if ([...dates.querySelectorAll("input")].some((one) => !one.value)) return;
+      form.elements.range.value = "dates";
+    }
+    if ("auto" in form.dataset) leave(form);
+    if ("ask" in form.dataset && ["metric", "verb"].includes(event.target.name)) {
+      for (const one of form.elements) {
+        if (one.name.startsWith("option.") || (event.target.name === "metric" && (one.name === "by" || one.name.startsWith("segment.")))) one.disabled = true;
+      }
+      leave(form);
+    }
+  });
+
+  // Sliders: the plan is computed by the server, and its part of the page replaced.
+  for (const form of document.querySelectorAll("form[data-live]")) {
+    let waiting = null;
+    let current = null;
+    const show = async () => {
+      const target = document.querySelector(form.dataset.live);
+      if (current) current.abort();
+      current = new AbortController();
+      const address = `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
+      target.classList.add("busy");
+      try {
+        const answer = await fetch(address, { signal: current.signal, headers: { Accept: "text/html" } });
+        if (!answer.ok) { tell("This cannot be planned: look at the numbers."); return; }
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        target.replaceChildren(...page.querySelector(form.dataset.live).childNodes);
+        history.replaceState(null, "", address);
+      } catch (error) {
+        if (error.name !== "AbortError") tell("The collector does not answer.");
+        else return;
+      }
+      target.classList.remove("busy");
+    };
+    form.addEventListener("input", (event) => {
+      const output = form.querySelector(`output[data-of="${event.target.name}"]`);
+      if (output) {
+        const value = Number(event.target.value);
+        const round = (x) => Number(x.toPrecision(2));
+        output.textContent = ("power" in output.dataset ? round(10 ** value) : value).toLocaleString("en") + (output.dataset.unit || "");
+      }
+      clearTimeout(waiting);
+      waiting = setTimeout(show, 150);
+    });
+    form.addEventListener("change", (event) => { if (event.target.name === "metric") { const url = new URL(location); url.search = `?metric=${encodeURIComponent(event.target.value)}`; location = url; } });
+  }
+
+  // Copy the numbers of a panel.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const answer = await fetch(button.dataset.copy);
+    await navigator.clipboard.writeText(await answer.text());
+    tell("Copied.");
+  });
+
+  // Live: the main part again from time to time, while somebody looks and is not in the middle of it.
+  let tag = null;
+  function busy() {
+    const active = document.activeElement;
+    const picked = getSelection && String(getSelection());
+    return document.hidden || picked || (active && active.matches("input, select, textarea") && main().contains(active));
+  }
+  async function refresh() {
+    if (busy()) return;
+    let answer;
+    try {
+      answer = await fetch(location.href, { headers: { Accept: "text/html", ...(tag ? { "If-None-Match": tag } : {}) }, cache: "no-store" });
+    } catch { return; }
+    if (answer.status !== 200 || answer.redirected) return;
+    tag = answer.headers.get("ETag");
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.getElementById("main");
+    if (!fresh || fresh.innerHTML === refresh.last || busy()) return;
+    if (refresh.last !== undefined || fresh.textContent !== main().textContent) swap(fresh);
+    refresh.last = fresh.innerHTML;
+  }
+  function swap(fresh) {
+    const open = [...main().querySelectorAll("details")].map((one) => one.open);
+    const scrolled = [...main().querySelectorAll(".picture, .scroll")].map((one) => [one.scrollLeft, one.scrollTop]);
+    const place = focused();
+    still();
+    main().replaceChildren(...fresh.childNodes);
+    dress(main());
+    main().querySelectorAll("details").forEach((one, i) => { one.open = open[i] ?? one.open; });
+    main().querySelectorAll(".picture, .scroll").forEach((one, i) => { if (scrolled[i]) [one.scrollLeft, one.scrollTop] = scrolled[i]; });
+    if (place >= 0) { const again = focusable()[place]; if (again) again.focus({ preventScroll: true }); }
+  }
+  function focusable() { return [...main().querySelectorAll("a[href], button, summary, [tabindex]")]; }
+  function focused() { return focusable().indexOf(document.activeElement); }
+  const seconds = Number(main().dataset.refresh);
+  if (seconds) setInterval(refresh, 1000 * seconds);
+})();

@@ -1,0 +1,55 @@
+"""A browser and a fed collector for all tests here; without a browser, a loud word at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.browsing import PROGRAMS, Watch, browser_path, running_browser, watched
+from tests.support.shown_site import ShownSite, shown_site
+
+Open = Callable[..., tuple[Page, Watch]]
+_NONE = f"no browser: none of {', '.join(PROGRAMS)} is on PATH"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say loudly that nothing was proved about the pages."""
+    skipped = [one for one in terminalreporter.stats.get("skipped", ()) if _NONE in str(one.longrepr)]
+    if skipped:
+        terminalreporter.write_sep("!", "THE PAGES WERE NOT TESTED", red=True, bold=True)
+        terminalreporter.write_line(f"{_NONE}; {len(skipped)} tests of the pages were skipped.")
+        terminalreporter.write_line("Debian: apt install chromium. On a bare machine .ci/run does.")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = browser_path()
+    if path is None:
+        pytest.skip(_NONE)
+    with running_browser(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShownSite]:
+    """A collector with reports of simulated devices, for tests that only look."""
+    with shown_site(tmp_path_factory.mktemp("shown")) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser: Browser, site: ShownSite) -> Iterator[Open]:
+    """Open a page of the site as somebody who has logged in, watched until the test ends."""
+    with ExitStack() as stack:
+
+        def visited(path: str, **options: Any) -> tuple[Page, Watch]:
+            page, watch = stack.enter_context(watched(browser, site.url, **options))
+            page.context.add_cookies([site.cookie()])
+            page.goto(path)
+            return page, watch
+
+        yield visited

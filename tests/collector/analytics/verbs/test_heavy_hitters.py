@@ -1,0 +1,160 @@
+"""Common strings without a list: which are shown, what is said of them, and when none is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from benchmarks._text_fleet import tally_of
+from client_sdk.mechanisms.pem import PEM
+from client_sdk.metric import Metric
+from collector.analytics.slices import Slice
+from collector.analytics.verb import load
+from collector.errors import QueryError
+from tests.support.asking import ask
+from tests.support.populations import category, metric_of
+from tests.support.registries import STRING
+
+METRIC: Final = metric_of(STRING, epsilon='"4"')
+HELD: Final = {"crash": 60_000, "hang": 30_000, "overheat": 20_000, "": 15_000, "zzz": 100}
+LETTERS: Final = {"alphabet": "abcdefghijklmnopqrstuvwxyz"}
+
+
+def crowd(
+    held: Mapping[str, int] = HELD,
+    dimensions: Mapping[str, str] | None = None,
+    metric: Metric = METRIC,
+) -> Slice:
+    """Return the slice of devices that hold these strings."""
+    assert isinstance(metric.mechanism, PEM)
+    texts = [text.encode() for text in held]
+    tally = tally_of(metric.mechanism, texts, list(held.values()), seed=1)
+    return Slice(metric, dimensions or {}, sum(held.values()), tally, (0,))
+
+
+def test_common_strings_are_found_the_most_common_first_with_their_shares() -> None:
+    """Nobody named them; a string that few hold is not among them."""
+    one = crowd()
+
+    rows = ask("heavy_hitters", [one], options=LETTERS).rows
+
+    assert [row.item for row in rows] == ["crash", "hang", "overheat", ""]
+    for row in rows:
+        assert row.value is not None
+        assert row.ci_low is not None
+        assert row.ci_high is not None
+        assert 0 < row.ci_low < HELD[row.item] / one.n < row.ci_high
+    assert all(row.simultaneous and row.unit == "share" for row in rows)
+
+
+@pytest.mark.parametrize(("options", "items"), [({"k": 2}, 2), ({"threshold": 0.2}, 2)])
+def test_k_and_threshold_say_how_many_are_shown(options: dict[str, Any], items: int) -> None:
+    """The first k, or those of at least a share."""
+    rows = ask("heavy_hitters", [crowd()], options={**LETTERS, **options}).rows
+
+    assert [row.item for row in rows] == ["crash", "hang"][:items]
+
+
+def test_a_string_as_long_as_the_cut_says_that_longer_ones_are_counted_too() -> None:
+    """ "overheat" has the 8 bytes that count; "overheating" would be told as the same."""
+    rows = {row.item: row for row in ask("heavy_hitters", [crowd()], options=LETTERS).rows}
+
+    assert rows["overheat"].note is not None
+    assert "cut to 8 bytes" in rows["overheat"].note
+    assert rows["hang"].note is None
+
+
+def test_too_few_reports_for_the_threshold_give_a_reason_and_the_reports_needed() -> None:
+    """No row is better than a search that finds nothing and seems to say there is nothing."""
+    found = ask("heavy_hitters", [crowd()], options={**LETTERS, "threshold": 0.001})
+
+    (row,), (fact,) = found.rows, found.facts["slices"]
+    assert row.value is None
+    assert row.reason is not None
+    assert f"{fact['reports_needed']:,} are needed for a share of 0.1 %" in row.reason
+    assert fact["reports_needed"] > 100 * sum(HELD.values()) / 10
+    assert fact["detectable_share"] > 0.001
+
+
+def test_very_few_reports_are_refused_without_a_threshold_too() -> None:
+    """Where not even what half of the devices hold would be found, nothing is told."""
+    one = crowd({"crash": 500, "hang": 100}, metric=metric_of(STRING, epsilon='"1"'))
+
+    (row,) = ask("heavy_hitters", [one], options=LETTERS).rows
+
+    assert row.value is None
+    assert "for a share of 50 %" in (row.reason or "")
+
+
+def test_the_facts_tell_what_could_be_found() -> None:
+    """Levels, the longest string, and from which share on strings are found."""
+    one = crowd()
+
+    (fact,) = ask("heavy_hitters", [one], options=LETTERS).facts["slices"]
+
+    assert (fact["levels"], fact["longest"]) == (4, 8)
+    assert 0.01 < fact["detectable_share"] < 0.05
+    assert fact["reports_needed"] < one.n
+
+
+def test_named_candidates_are_estimated_whether_common_or_not() -> None:
+    """Without a search: of any bytes, in order of their shares, and cut as the device cuts."""
+    options = {"candidates": ["hang", "überhit", "crash", "overheating"]}
+
+    rows = ask("heavy_hitters", [crowd()], options=options).rows
+
+    assert [row.item for row in rows[:3]] == ["crash", "hang", "overheat"]
+    assert rows[3].item == "überhit"
+    assert rows[3].ci_low is not None
+    assert rows[3].ci_low <= 0
+    assert "not distinguishable from zero" in (rows[3].note or "")
+
+
+def test_candidates_that_are_the_same_once_cut_are_refused() -> None:
+    """Two rows of one string would be one too many."""
+    options = {"candidates": ["overheating", "overheat"]}
+
+    with pytest.raises(QueryError, match=r"options\.candidates: must be different"):
+        ask("heavy_hitters", [crowd()], options=options)
+
+
+def test_ten_thousand_candidates_that_nobody_holds_give_no_false_alarm() -> None:
+    """Their intervals hold at once, so none lies above 0."""
+    options = {"candidates": [f"x{i}" for i in range(10_000)], "k": 10_000}
+
+    rows = ask("heavy_hitters", [crowd()], options=options).rows
+
+    assert len(rows) == 10_000
+    assert all(row.ci_low is not None and row.ci_low <= 0 for row in rows)
+
+
+def test_slices_share_the_level() -> None:
+    """All intervals of the answer hold at once, so those of two slices are wider than of one."""
+    first, second = crowd(dimensions={"os": "a"}), crowd(dimensions={"os": "b"})
+
+    rows = ask("heavy_hitters", [first, second], options=LETTERS).rows
+    alone = ask("heavy_hitters", [first], options=LETTERS).rows
+
+    assert [row.dimensions["os"] for row in rows] == ["a"] * 4 + ["b"] * 4
+    assert (rows[0].ci_high or 0) > (alone[0].ci_high or 1)
+
+
+def test_a_slice_below_the_least_reports_says_why() -> None:
+    """Its tally is not looked at."""
+    (row,) = ask("heavy_hitters", [crowd({"crash": 90})], options=LETTERS).rows
+
+    assert row.value is None
+    assert row.reason is not None
+    assert "not enough reports" in row.reason
+
+
+def test_other_metrics_are_refused_with_what_would_work() -> None:
+    """A category has a list, and strings have none."""
+    assert load("heavy_hitters").refusal(METRIC) is None
+    assert "top_k" in (load("heavy_hitters").refusal(category("a", "b")) or "")
+    assert "heavy_hitters" in (load("estimate").refusal(METRIC) or "")
+    assert "heavy_hitters" in (load("frequency").refusal(METRIC) or "")
+    for verb in ("mean", "sum", "quantile", "trend", "compare", "map", "funnel", "range", "top_k"):
+        assert load(verb).refusal(METRIC) is not None

@@ -1,0 +1,124 @@
+"""Every verb within a slice answers a request as it comes, over a store, with JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pytest
+
+from benchmarks._text_fleet import tally_of as text_tally
+from client_sdk.mechanisms.pem import PEM
+from client_sdk.registry import Registry
+from collector.analytics.rows import flat
+from collector.catalog import Catalog
+from collector.query import plan, read, run
+from collector.segments import segment_text
+from collector.storage.values import Cell
+from tests.support.memory_storage import MemoryStorage
+from tests.support.populations import WAVE, law_of
+from tests.support.registries import (
+    CATEGORY,
+    FUNNEL,
+    HEAD,
+    KEY_VALUE,
+    LOCATION,
+    NUMBER,
+    PAIR,
+    RETENTION,
+    STRING,
+    table,
+)
+from tests.support.uploads import NOON
+
+KINDS: Final = {
+    "theme": {**CATEGORY, "mechanism": '"grr"'},
+    "plan": {**CATEGORY, "mechanism": '"grr"', "values": '["x", "y"]'},
+    "wait": WAVE,
+    "age": NUMBER,
+    "games": {**KEY_VALUE, "mechanism": '"pckv_grr"'},
+    "place": {**LOCATION, "mechanism": '"grr"'},
+    "people": {**PAIR, "mechanism": '"grr"'},
+    "shop": {**FUNNEL, "mechanism": '"grr"'},
+    "word": {**STRING, "epsilon": '"4"'},
+    "visits": {**RETENTION, "mechanism": '"grr"'},
+}
+REGISTRY: Final = Registry.from_text(
+    HEAD + "".join(table(name, fields, every='"1d"') for name, fields in KINDS.items())
+)
+QUESTIONS: Final[list[tuple[str, list[str], dict[str, Any]]]] = [
+    ("estimate", ["theme"], {}),
+    ("frequency", ["theme"], {"postprocess": "norm_sub"}),
+    ("top_k", ["theme"], {"options": {"k": 2}}),
+    ("mean", ["age"], {}),
+    ("sum", ["age"], {}),
+    ("variance", ["wait"], {}),
+    ("quantile", ["wait"], {"options": {"levels": [0.5, 0.99]}}),
+    ("cdf", ["wait"], {"postprocess": "isotonic", "options": {"points": [1, 20.5]}}),
+    ("histogram", ["wait"], {"options": {"buckets": 6}}),
+    ("key_values", ["games"], {"options": {"keys": ["video"]}}),
+    ("range", ["wait"], {"options": {"ranges": [[None, 10], [11, 30.5]]}}),
+    ("range", ["theme"], {"options": {"low": "free", "high": "pro"}}),
+    ("crosstab", ["people"], {"options": {"simultaneous": True}}),
+    ("crosstab", ["theme", "plan"], {}),
+    ("funnel", ["shop"], {}),
+    ("heavy_hitters", ["word"], {"options": {"threshold": 0.45, "alphabet": "abcdef"}}),
+    ("heavy_hitters", ["word"], {"options": {"candidates": ["cafe", "decade"]}}),
+    ("retention", ["visits"], {}),
+    ("map", ["place"], {"options": {"coarsen": 2}}),
+]
+TODAY: Final = int(NOON) // 86_400
+
+
+def storage() -> MemoryStorage:
+    """Return a store with reports of two platforms on two days of every metric."""
+    found = MemoryStorage()
+    for name in KINDS:
+        metric = REGISTRY.metric(name)
+        for day in (TODAY - 2, TODAY - 1):
+            for platform, n in (("linux", 6_000), ("mac", 100)):
+                cell = Cell(metric.digest, day, segment_text(metric, {"platform": platform}))
+                vector = [n, *tally_of(name, n)]
+                found.fold(0, [], {cell: [(i, v) for i, v in enumerate(vector) if v]})
+    return found
+
+
+def tally_of(name: str, n: int) -> list[int]:
+    """Return a tally that *n* reports can give."""
+    mechanism = REGISTRY.metric(name).mechanism
+    if name == "age":
+        return [10 * n, 100 * n, 0]
+    if name == "games":
+        return [n // 3, n // 5, n // 9, n // 9, n // 9, n // 9]
+    if isinstance(mechanism, PEM):
+        return [int(count) for count in text_tally(mechanism, [b"cafe"], [n], seed=1)]
+    law = law_of(mechanism)
+    cells = np.floor(n * np.linspace(1, 3, len(law)) @ law / (2 * len(law))).astype(int)
+    cells[0] += n - cells.sum()
+    return [int(cell) for cell in cells]
+
+
+@pytest.mark.parametrize("dimensions", [[], ["time:day", "platform"]], ids=["whole", "sliced"])
+@pytest.mark.parametrize(("verb", "metrics", "more"), QUESTIONS)
+def test_a_request_of_each_verb_is_answered_with_rows_of_json(
+    verb: str, metrics: list[str], more: dict[str, Any], dimensions: list[str]
+) -> None:
+    """Slices that are large enough have numbers, others reasons; nothing is of numpy's types."""
+    body = {"verb": verb, "metrics": metrics, "dimensions": dimensions, "date_range": "7d", **more}
+
+    reply = run(plan(read(json.dumps(body).encode()), Catalog([REGISTRY]), NOON), storage())
+
+    told = msgspec.json.decode(msgspec.json.encode([[flat(row) for row in reply.rows], reply.meta]))
+    rows = told[0]
+    assert rows
+    assert all((row["value"] is None) == (row["reason"] is not None) for row in rows)
+    numbers = [row for row in rows if row["value"] is not None]
+    assert numbers
+    assert all(row["ci_low"] <= row["ci_high"] for row in numbers)
+    if dimensions:
+        platforms = {row["platform"] for row in numbers}
+        assert platforms == {"linux"}, "the smaller one has too few reports"
+        assert {row["platform"] for row in rows} == {"linux", "mac"}
+        assert len({row["time"] for row in rows}) == 2

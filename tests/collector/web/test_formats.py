@@ -1,0 +1,220 @@
+"""An answer is the same in JSON, CSV, Arrow and flat records; no cell of a CSV is a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import pytest
+from flask.testing import FlaskClient
+
+from collector.analytics.rows import Row
+from collector.query import Reply
+from collector.web.formats import ARROW, FORMS, rfc3339
+from tests.support.asked import JANUARY, JANUARY_5, follow, post, store
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import READ_TOKEN, bearer, registry
+
+REGISTRY: Final = registry()
+PAGE: Final = REGISTRY.metric("page")
+QUESTION: Final = {
+    "metrics": ["page"],
+    "date_range": JANUARY,
+    "dimensions": ["time:week", "platform"],
+}
+MEDIA: Final = {"json": "application/json", "csv": "text/csv; charset=utf-8", "arrow": ARROW}
+
+
+@pytest.fixture
+def filled(client: FlaskClient, storage: MemoryStorage) -> FlaskClient:
+    """Two weeks of two platforms, one of them with too few reports for a number."""
+    for week in (0, 7):
+        store(storage, PAGE, JANUARY_5 + week, 400, platform="linux")
+        store(storage, PAGE, JANUARY_5 + week, 150, platform="mac")
+    store(storage, PAGE, JANUARY_5 + 8, 101)
+    return client
+
+
+def lines_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_every_form_tells_the_same_numbers(filled: FlaskClient) -> None:
+    """Of each row its dimensions, its number, both ends, its reports and its reason."""
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = post(filled, QUESTION).get_json()["rows"]
+    flat = [{**row.pop("dimensions"), **row} for row in rows]
+
+    by_csv = lines_of(post(filled, QUESTION, query_string={"format": "csv"}).text)
+    stream = post(filled, QUESTION, query_string={"format": "arrow"}).data
+    by_arrow = pyarrow.ipc.open_stream(stream).read_all().to_pylist()
+    records = post(filled, QUESTION, query_string={"format": "rows"}).get_json()
+
+    assert len(flat) == 15
+    assert by_arrow == flat
+    assert [{**one, "time": one["time"][:10]} for one in records] == flat
+    assert by_csv == [{name: shown(one[name]) for name in one} for one in flat]
+
+
+def shown(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def test_flat_records_name_what_a_dashboard_needs(filled: FlaskClient) -> None:
+    """No selectors: time, item, value, ends and reports are keys of each record."""
+    records = follow(filled, QUESTION, format="rows").get_json()
+
+    assert {"time", "platform", "item", "value", "ci_low", "ci_high", "n"} <= set(records[0])
+    assert datetime.fromisoformat(records[0]["time"]).utcoffset() is not None
+
+
+@pytest.mark.parametrize(
+    ("label", "beginning"),
+    [
+        ("2026-01-05", "2026-01-05T00:00:00Z"),
+        ("2026-01", "2026-01-01T00:00:00Z"),
+        ("2026-01-05T07:00Z", "2026-01-05T07:00:00Z"),
+    ],
+)
+def test_a_label_of_time_is_told_as_its_beginning(label: str, beginning: str) -> None:
+    assert rfc3339(label) == beginning
+    assert datetime.fromisoformat(beginning).utcoffset() is not None
+
+
+def test_a_period_begins_when_its_first_epoch_does() -> None:
+    """A period of several epochs has the labels of the first and the last."""
+    assert rfc3339("2026-01-05/2026-01-11") == "2026-01-05T00:00:00Z"
+    assert rfc3339("2026-01-05T07:00Z/2026-01-05T09:00Z") == "2026-01-05T07:00:00Z"
+
+
+def test_what_is_reported_once_has_no_time() -> None:
+    assert rfc3339("once") is None
+
+
+@pytest.mark.parametrize("accepted", MEDIA.items(), ids=MEDIA)
+def test_the_form_is_chosen_by_the_accept_header_too(
+    filled: FlaskClient, accepted: tuple[str, str]
+) -> None:
+    name, media_type = accepted
+
+    response = post(filled, QUESTION, headers={"Accept": media_type.partition(";")[0]})
+
+    assert response.content_type == media_type
+    assert response.data == post(filled, QUESTION, query_string={"format": name}).data
+    assert "Accept" in response.headers["Vary"]
+
+
+@pytest.mark.parametrize("accepted", ["*/*", "text/html,*/*;q=0.8", "image/png", ""])
+def test_who_accepts_no_form_of_ours_gets_json(filled: FlaskClient, accepted: str) -> None:
+    response = post(filled, QUESTION, headers={"Accept": accepted})
+
+    assert response.content_type == "application/json"
+
+
+def test_an_estimate_has_the_same_forms(filled: FlaskClient) -> None:
+    path = "/v1/metrics/page/estimate"
+    window = {"from": JANUARY[0], "to": JANUARY[1]}
+
+    for form in FORMS:
+        said = {**window, "format": form.name}
+        response = filled.get(path, query_string=said, headers=bearer(READ_TOKEN))
+        assert response.content_type == MEDIA.get(form.name, "application/json")
+    lines = lines_of(filled.get(path, query_string={**said, "format": "csv"},
+                                headers=bearer(READ_TOKEN)).text)  # fmt: skip
+    assert [one["item"] for one in lines] == ["home", "news", "shop"]
+
+
+@pytest.mark.parametrize(
+    "said", [{"format": "xml"}, {"format": ""}, {"format": ["csv", "json"]}, {"form": "csv"}]
+)
+def test_a_form_that_is_none_of_ours_is_a_problem(
+    filled: FlaskClient, said: Mapping[str, Any]
+) -> None:
+    response = post(filled, QUESTION, query_string=said)
+
+    document = response.get_json(force=True)
+    assert (response.status_code, document["type"]) == (400, "urn:hearsay:problem:bad-parameter")
+    assert document["errors"][0].keys() == {"parameter", "detail"}
+
+
+def test_without_arrow_the_answer_names_what_to_install(
+    filled: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    response = post(filled, QUESTION, query_string={"format": "arrow"})
+
+    assert response.status_code == 406
+    assert "hearsay[archive]" in response.get_json(force=True)["detail"]
+
+
+def test_a_link_gives_what_the_post_gives(filled: FlaskClient) -> None:
+    """A question fits into an address, so that an answer can be shared and read by dashboards."""
+    for form in FORMS:
+        posted = post(filled, QUESTION, query_string={"format": form.name})
+        linked = follow(filled, QUESTION, format=form.name)
+        assert linked.data == posted.data
+        assert linked.headers["ETag"] == posted.headers["ETag"]
+
+
+def csv_of(*rows: Row) -> str:
+    (form,) = [form for form in FORMS if form.name == "csv"]
+    return form.body(Reply(rows, {})).decode()
+
+
+def row(item: str, value: float | None = 0.5) -> Row:
+    return Row({"item": item}, value, value, value, 0.1, 7, 0.05, "good")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@sum", "\t=1", "\r=1", "=cmd|' /C calc'!A0"])
+def test_no_text_of_a_file_is_run_as_a_formula(text: str) -> None:
+    """Names of items are a registry's, but whoever opens the file need not have read it."""
+    (line,) = lines_of(csv_of(row(text)))
+
+    assert line["item"] == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["a,b", 'say "a"', "two\nlines", "two\r\nlines", " a ", "ü", "'"])
+def test_any_text_comes_back_from_a_file_as_it_was(text: str) -> None:
+    """RFC 4180: separators, quotes and line ends stand in quotes."""
+    written = csv_of(row(text), row("b", None))
+
+    assert [line["item"] for line in lines_of(written)] == [text, "b"]
+    assert [line["value"] for line in lines_of(written)] == ["0.5", ""]
+    assert written.endswith("\r\n")
+
+
+def test_a_negative_number_stays_a_number() -> None:
+    """Nor is a bucket of a histogram, which runs nothing, bent."""
+    (line,) = lines_of(csv_of(row("-20-10", -0.01)))
+
+    assert float(line["value"]) == -0.01
+    assert line["item"] == "-20-10"
+
+
+def test_a_file_has_every_column_of_a_row() -> None:
+    """A new one, too."""
+    names = [name for name in Row.__dataclass_fields__ if name != "dimensions"]
+
+    assert set(lines_of(csv_of(row("a")))[0]) == {"item", *names}
+
+
+def test_a_file_of_no_rows_still_has_its_header() -> None:
+    names = csv_of().splitlines()[0].split(",")
+
+    assert {"value", "ci_low", "ci_high", "n", "reason"} <= set(names)
+
+
+def test_numbers_of_a_file_are_exact() -> None:
+    """Every digit that tells a float from its neighbours."""
+    number = 0.1 + 0.2
+
+    (line,) = lines_of(csv_of(row("a", number)))
+
+    assert float(line["value"]) == number
+    assert json.loads(FORMS[0].body(Reply((row("a", number),), {})))["rows"][0]["value"] == number

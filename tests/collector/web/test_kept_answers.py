@@ -1,0 +1,211 @@
+"""Answers that cannot change any more are kept; who asks again is told so, and nobody else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from collector.credentials import ANALYST, READ, Credential, digest_of
+from collector.lateness import LAST_VERSION
+from collector.query import cache
+from collector.query.cache import Cache
+from collector.storage.values import Tallies
+from tests.collector.web.conftest import MakeApp
+from tests.support.asked import JANUARY, JANUARY_5, follow, post, store
+from tests.support.memory_storage import MemoryStorage
+from tests.support.uploads import ADMIN_TOKEN, READ_TOKEN, bearer, registry, registry_text
+
+PAGE: Final = registry().metric("page")
+CLOSED: Final = {"metrics": ["page"], "date_range": JANUARY}
+RUNNING: Final = {"metrics": ["page"], "date_range": "30d"}
+
+
+class CountingStorage(MemoryStorage):
+    """Counts how often tallies are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readings = 0
+
+    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
+        self.readings += 1
+        return super().tallies(metric, epochs, latest)
+
+
+@pytest.fixture
+def storage() -> CountingStorage:
+    storage = CountingStorage()
+    store(storage, PAGE, JANUARY_5, 400, platform="linux")
+    return storage
+
+
+def test_a_closed_window_is_read_from_the_store_once(
+    client: FlaskClient, storage: CountingStorage
+) -> None:
+    answers = [post(client, CLOSED) for _ in range(3)]
+
+    assert storage.readings == 1
+    assert len({answer.data for answer in answers}) == 1
+    assert len({answer.headers["ETag"] for answer in answers}) == 1
+    assert answers[0].headers["Cache-Control"] == "private, no-cache"
+    assert answers[0].get_json()["meta"]["metrics"][0]["version"] == LAST_VERSION
+
+
+def test_a_window_that_can_still_change_is_read_each_time(
+    client: FlaskClient, storage: CountingStorage
+) -> None:
+    answers = [post(client, RUNNING) for _ in range(3)]
+
+    assert storage.readings == 3
+    assert all("ETag" not in answer.headers for answer in answers)
+    assert {answer.headers["Cache-Control"] for answer in answers} == {"no-store"}
+
+
+def test_who_has_the_answer_is_told_that_it_still_holds(
+    client: FlaskClient, storage: CountingStorage
+) -> None:
+    """Even by a process that has not answered it yet, and without the store."""
+    tag = post(client, CLOSED).headers["ETag"]
+    storage.readings = 0
+
+    again = post(client, CLOSED, headers={"If-None-Match": tag})
+    linked = client.get(
+        "/v1/query",
+        query_string={"q": '{"metrics":["page"],"date_range":["2026-01-05","2026-01-18"]}'},
+        headers={**bearer(READ_TOKEN), "If-None-Match": f'"other", {tag}'},
+    )
+
+    assert (again.status_code, again.data) == (304, b"")
+    assert (again.headers["ETag"], linked.status_code) == (tag, 304)
+    assert storage.readings == 0
+
+
+def test_another_tag_is_answered_in_full(client: FlaskClient) -> None:
+    response = post(client, CLOSED, headers={"If-None-Match": '"0123"'})
+
+    assert response.status_code == 200
+    assert response.get_json()["meta"]["n"] == 400
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"alpha": 0.1},
+        {"verb": "frequency"},
+        {"metrics": ["theme"]},
+        {"filters": [["is", "platform", ["linux"]]]},
+        {"dimensions": ["platform"]},
+        {"date_range": [JANUARY[0], "2026-01-17"]},
+        {"version": 0},
+        {"pagination": {"limit": 1}},
+        {"order_by": [["value", "desc"]]},
+        {"include": ["total_rows"]},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_another_question_is_another_answer(client: FlaskClient, change: dict[str, Any]) -> None:
+    kept = post(client, CLOSED).headers["ETag"]
+
+    other = post(client, CLOSED | change, headers={"If-None-Match": kept})
+
+    assert other.status_code == 200, other.text
+    assert other.headers["ETag"] != kept
+
+
+def test_another_form_is_another_answer(client: FlaskClient) -> None:
+    tags = {
+        follow(client, CLOSED, format=form).headers["ETag"]
+        for form in ("json", "csv", "arrow", "rows")
+    }
+
+    assert len(tags) == 4
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda text: text.replace("min_reports = 100", "min_reports = 500", 1),
+        lambda text: text.replace('title = "Page"', 'title = "First page"'),
+        lambda text: text.replace('["linux", "mac"]', '["linux", "mac", "amiga"]'),
+        lambda text: text.replace('epsilon = "1.0"', 'epsilon = "2.0"', 1),
+    ],
+    ids=["min_reports", "title", "segments", "epsilon"],
+)
+def test_after_a_change_of_the_registry_no_old_answer_holds(make_app: MakeApp, bend: Any) -> None:
+    """A browser keeps the tag for longer than a process runs."""
+    kept = post(make_app().test_client(), CLOSED).headers["ETag"]
+
+    later = make_app(bend(registry_text())).test_client()
+
+    assert post(later, CLOSED, headers={"If-None-Match": kept}).status_code == 200
+
+
+def test_a_kept_answer_is_shown_to_nobody_who_may_not_see_its_metric(
+    config: Any, make_app: MakeApp
+) -> None:
+    """Who may not see a metric learns neither from the cache nor from a tag that it is there."""
+    limited = "limited-token-for-tests-0123456789"
+    few = Credential(READ, role=ANALYST, metrics=frozenset({"theme"}))
+    app = make_app(credentials={**config.credentials, digest_of(limited): few})
+    client = app.test_client()
+    tag = post(client, CLOSED).headers["ETag"]
+
+    asked = post(client, CLOSED, token=limited)
+    known = post(client, CLOSED, token=limited, headers={"If-None-Match": tag})
+    unknown = post(client, CLOSED | {"metrics": ["pages"]}, token=limited)
+
+    assert (asked.status_code, known.status_code, unknown.status_code) == (404, 404, 404)
+    assert asked.get_json(force=True)["type"] == unknown.get_json(force=True)["type"]
+    assert post(client, CLOSED, token=ADMIN_TOKEN).status_code == 403
+    assert post(client, CLOSED | {"metrics": ["theme"]}, token=limited).status_code == 200
+
+
+def test_a_refusal_is_not_kept(client: FlaskClient) -> None:
+    response = post(client, CLOSED | {"order_by": [["colour", "asc"]]})
+
+    assert response.status_code == 400
+    assert response.headers["Cache-Control"] == "no-store"
+    assert "ETag" not in response.headers
+
+
+def test_the_least_recently_used_answers_are_forgotten_first() -> None:
+    """And all of them together are never more than the limit."""
+    kept, whole = Cache(), bytes(cache.LARGEST)
+    most = cache.MOST_BYTES // cache.LARGEST
+
+    for number in range(most):
+        kept.put(bytes([number]), whole)
+    assert kept.get(b"\0") is not None
+    kept.put(b"new", whole)
+
+    assert kept.get(b"\1") is None
+    assert [kept.get(key) is None for key in (b"\0", b"new")] == [False, False]
+
+
+def test_an_answer_that_is_longer_than_its_part_is_not_kept() -> None:
+    kept = Cache()
+
+    kept.put(b"a", bytes(cache.LARGEST + 1))
+    kept.put(None, b"b")
+
+    assert (kept.get(b"a"), kept.get(None)) == (None, None)
+
+
+def test_a_body_that_is_put_again_counts_once() -> None:
+    kept = Cache()
+    for _ in range(100):
+        kept.put(b"a", bytes(cache.LARGEST))
+    kept.put(b"b", b"b")
+
+    assert kept.get(b"a") is not None
+
+
+def test_each_application_keeps_answers_of_its_own(app: Flask, make_app: MakeApp) -> None:
+    other = make_app()
+    post(app.test_client(), CLOSED)
+
+    assert app.extensions["hearsay"].answers is not other.extensions["hearsay"].answers
