@@ -1,4 +1,4 @@
-"""Run benchmarks by name, or all of them: ``python -m benchmarks [NAME ...]``."""
+"""Run benchmarks by name, or all of them: ``python -m benchmarks [NAME ...] [--write]``."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ def main(wanted: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main([word for word in sys.argv[1:] if not word.startswith("--")])  # flags are the modules'

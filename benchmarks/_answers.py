@@ -23,7 +23,7 @@ from collector.catalog import Catalog
 from collector.query import plan, read
 from collector.query.reading import guarded
 
-from ._tallies import Bits, Law, law_of, law_of_key_values
+from ._tallies import Bits, Law, Points, law_of, law_of_key_values
 
 HERE: Final = Path(__file__).parent
 EXAMPLES: Final = HERE.parent / "examples" / "data"
@@ -40,9 +40,9 @@ Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Slice]]]
 class Scenario:
     """A question about devices whose true answers are known.
 
-    ``draw`` yields so many times the slices of one report of each device, perturbed anew.  ``null``
-    does so where nothing differs, for verbs that look for differences; ``seen`` tells whether one
-    was found.
+    ``draw`` yields so many times the slices of one report of each device, perturbed anew.  For
+    verbs that look for differences ``seen`` tells whether one was found, and ``beside`` are other
+    devices to look at.
     """
 
     request: Mapping[str, Any]
@@ -50,12 +50,12 @@ class Scenario:
     title: str
     draw: Draw
     truth: Callable[[Mapping[str, str]], float]
-    times: int = 1_000
+    times: int = 2_000
     remark: str = ""
     x_unit: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)  # of the request, other for the picture
     seen: Callable[[Findings], bool] | None = None
-    null: Draw | None = None
+    beside: Mapping[str, Draw] = field(default_factory=dict)  # other populations, by their name
 
     @property
     def verb(self) -> str:
@@ -85,6 +85,7 @@ class Measured:
     rows: int
     covered: float  # of the intervals; all at once if ``simultaneous``
     least: float  # of the intervals of the row with the fewest
+    first_held: int  # intervals of the first row of the first answer
     simultaneous: bool
     ratio: float | None  # root mean square error over the predicted one
     moved: float | None  # error of what postprocess shows over that of the raw number
@@ -129,6 +130,7 @@ def measure(scenario: Scenario, times: int, *, narrowed: float = 1.0) -> Measure
         len(first.rows),
         covered,
         float(min(rates)),
+        round(float(parts[0][:, 3].sum())),
         simultaneous,
         _ratio(parts, 0, 2),
         _ratio(parts, 1, 0) if asked.postprocess != "raw" else None,
@@ -161,9 +163,7 @@ def question(request: Mapping[str, Any]) -> tuple[Verb, Asked]:
     """Return the verb and what it is asked, as the collector takes them from *request*."""
     planned = plan(read(json.dumps(request).encode()), Catalog([REGISTRY]), NOW)
     query = planned.query
-    segments = {
-        name: planned.readings[0].metric.segments[name] for name in planned.groups
-    }
+    segments = {name: planned.readings[0].metric.segments[name] for name in planned.groups}
     return planned.verb, Asked(query.alpha, query.postprocess, planned.options, segments)
 
 
@@ -178,10 +178,16 @@ def hidden(slices: Sequence[Slice]) -> list[Slice]:
 
 
 def _ratio(parts: Sequence[Any], over: int, under: int) -> float | None:
-    """Return how one column compares with another, each row of an answer for itself first."""
-    pairs = [(np.mean(part[:, over] ** 2), np.mean(part[:, under] ** 2)) for part in parts]
-    ratios = [top / bottom for top, bottom in pairs if bottom > 0]
-    return sqrt(float(np.mean(ratios))) if ratios else None
+    """Return how one column compares with another, rows of different units scaled to one.
+
+    A row that is in few answers counts for little.
+    """
+    squares = [(len(part), *(np.mean(part[:, c] ** 2) for c in (over, under))) for part in parts]
+    known = [(count, top / bottom) for count, top, bottom in squares if bottom > 0]
+    if not known:
+        return None
+    counts, ratios = np.array(known).T
+    return sqrt(float(np.average(ratios, weights=counts)))
 
 
 def _worst(found: Findings, scenario: Scenario) -> Worst | None:
@@ -225,7 +231,7 @@ def scaled(held: Any, devices: int) -> Any:
 
 
 @cache
-def law(name: str) -> Law | Bits:
+def law(name: str) -> Law | Bits | Points:
     """Return the law of the reports of the metric *name*."""
     metric = REGISTRY.metric(name)
     return law_of_key_values(metric) if metric.type == "key_value" else law_of(metric.mechanism)
@@ -258,5 +264,3 @@ def at_random(devices: int, shares: Any) -> Any:
     """Return what ``drawn`` takes for *devices* drawn by *shares* anew each time."""
     shares = np.asarray(shares, dtype=float)
     return np.concatenate([[float(devices)], shares / shares.sum()])
-
-

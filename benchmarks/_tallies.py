@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from client_sdk.metric import Metric
 from collector.analytics.support_laws import met_by_points
 from tests.support.enumeration import distribution
 
-_CELLS = 1 << 22  # of one draw: 32 MiB
+_CELLS: Final = 1 << 22  # of one draw: 32 MiB
+_MOST_SUBSETS: Final = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,33 @@ class Bits:
         return generator.binomial(counts, self.p) + generator.binomial(others, self.q)
 
 
-def law_of(mechanism: Mechanism[Any]) -> Law | Bits:
+@dataclass(frozen=True)
+class Points:
+    """The law of reports that are points: orthogonal to that of the item with the chance p.
+
+    ``own`` and ``others`` list the points that are and are not, a row an item.
+    """
+
+    p: float
+    own: Any
+    others: Any
+
+    def drawn(self, held: Any, times: int, generator: np.random.Generator) -> Any:
+        """Return *times* tallies, as ``Law`` does; many items are drawn sooner so."""
+        counts = np.broadcast_to(np.asarray(held), (times, len(self.own)))
+        return np.array([self._one(row, generator) for row in counts])
+
+    def _one(self, counts: Any, generator: np.random.Generator) -> Any:
+        orthogonal = generator.binomial(counts, self.p)
+        found = np.zeros(self.own.shape[1] + self.others.shape[1], dtype=np.int64)
+        for devices, lists in ((orthogonal, self.own), (counts - orthogonal, self.others)):
+            items = np.repeat(np.arange(len(lists)), devices)
+            points = lists[items, generator.integers(lists.shape[1], size=items.size)]
+            found += np.bincount(points, minlength=found.size)
+        return found
+
+
+def law_of(mechanism: Mechanism[Any]) -> Law | Bits | Points:
     """Return the law of reports of items, of bins, or of grid positions."""
     if isinstance(mechanism, OUE):
         return Bits(float(mechanism.channel.p), float(mechanism.channel.q))
@@ -102,13 +129,14 @@ def _enumerated(mechanism: Mechanism[Any], values: list[Any]) -> Law:
         distribution(lambda randomness, v=value: mechanism.randomize(v, randomness)).pmf  # type: ignore[misc]  # bound now
         for value in values
     ]
-    payloads = sorted({payload for law in laws for payload in law})
+    payloads = sorted({cast("bytes", payload) for law in laws for payload in law})
     chances = [[float(law.get(payload, 0)) for payload in payloads] for law in laws]
     return Law(_normal(np.array(chances)), np.array([mechanism.tally(p, np) for p in payloads]))
 
 
 def _of_subsets(mechanism: SubsetSelection) -> Law:
     items, size, truth = mechanism.domain_size, mechanism.subset_size, float(mechanism.truth)
+    assert comb(items, size) <= _MOST_SUBSETS
     subsets = list(combinations(range(items), size))
     cells = np.zeros((len(subsets), items), dtype=np.int64)
     for row, subset in zip(cells, subsets, strict=True):
@@ -117,10 +145,10 @@ def _of_subsets(mechanism: SubsetSelection) -> Law:
     return Law(_normal(np.where(cells.T, inside, outside)), cells)
 
 
-def _of_points(mechanism: PGR) -> Law:
-    own = np.rint(met_by_points(mechanism, np.eye(mechanism.domain_size))).astype(bool)
-    p, size = float(mechanism.channel.p), own.sum(axis=1, keepdims=True)
-    return Law(_normal(np.where(own, p / size, (1 - p) / (own.shape[1] - size))), None)
+def _of_points(mechanism: PGR) -> Points:
+    met = np.rint(met_by_points(mechanism, np.eye(mechanism.domain_size))).astype(bool)
+    own, others = (np.nonzero(part)[1].reshape(len(met), -1) for part in (met, ~met))
+    return Points(float(mechanism.channel.p), own, others)
 
 
 def _normal(chances: Any) -> Any:

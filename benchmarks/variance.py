@@ -28,8 +28,11 @@ from client_sdk.mechanisms import (
 )
 from client_sdk.mechanisms._sketch import Sketch
 from client_sdk.mechanisms.hierarchy import Hierarchy
+from client_sdk.mechanisms.pem import PEM
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.randomness import system_randomness
+from collector.analytics.text_shares import shares_of
+from collector.analytics.text_sketches import sketches_of
 
 EPSILON: Final = "1"  # nats per report
 ITEMS: Final = 16
@@ -39,7 +42,9 @@ PLACE: Final = 30  # the grid point that every device holds
 DEVICES: Final = 300  # a run
 RUNS: Final = 400
 NUMBER_RUNS: Final = 1_500  # a run gives one squared error then, instead of ITEMS
-COUNTED: Final = (ItemMechanism, SetMechanism, KeyValueMechanism)  # they count items or keys
+COUNTED: Final = (ItemMechanism, SetMechanism, KeyValueMechanism, PEM)  # they count, not add up
+STRING_BYTES: Final = 6
+STRING_ROWS: Final = 4  # so that 300 devices are several a row and level
 
 
 class Row(NamedTuple):
@@ -66,21 +71,38 @@ def measure(name: str) -> Row:
         column = b"".join(mechanism.randomize(value, randomness) for value in values)
         tally = mechanism.tally(column, np)
         together += tally
-        totals, variances = mechanism.debias(tally, DEVICES, np)
+        totals, variances = estimated(mechanism, tally)
         squares.append(float(((totals - truth(mechanism, values)) ** 2).sum()))
         stated.append(float(variances.sum()))
     scale = float(np.mean(stated))
     # Collisions do not grow in proportion to n; samples differ in size from run to run.
-    if not isinstance(mechanism, Sketch | SampledItem | Hierarchy):
+    if not isinstance(mechanism, Sketch | SampledItem | Hierarchy | PEM):
         scale = float(mechanism.debias(together, runs * DEVICES, np).variances.sum()) / runs
     spread = float(np.std(squares, ddof=1)) / math.sqrt(runs)
     return Row(name, float(np.mean(squares)) / scale, spread / scale)
+
+
+def estimated(mechanism: Mechanism[Any], tally: Any) -> tuple[Any, Any]:
+    """Return the totals of one run and their stated variances; of strings those of the shares."""
+    if not isinstance(mechanism, PEM):
+        return mechanism.debias(tally, DEVICES, np)
+    texts = [text_of(place) for place in range(ITEMS)]
+    found = shares_of(sketches_of(mechanism, tally, DEVICES), texts, 1.0)
+    rows = np.array([(one.value, one.std_error) for one in found]).T * DEVICES
+    return rows[0], rows[1] ** 2
+
+
+def text_of(place: int) -> bytes:
+    """Return a string."""
+    return b"item%d" % place
 
 
 def made(name: str) -> Mechanism[Any]:
     """Return mechanism *name* over ITEMS items, or POINTS grid points."""
     kind = load(name)
     own: dict[str, int] = {}
+    if issubclass(kind, PEM):
+        return kind(EPSILON, STRING_BYTES, rows=STRING_ROWS)
     if "pad" in kind.parameter_names():
         own["pad"] = HELD
     if issubclass(kind, KeyValueMechanism):
@@ -92,6 +114,8 @@ def value_of(mechanism: Mechanism[Any], place: int) -> Any:
     """Return what a device holds whose first item is *place*."""
     if isinstance(mechanism, ItemMechanism):
         return place
+    if isinstance(mechanism, PEM):
+        return text_of(place)
     held = [(place + i) % ITEMS for i in range(HELD)]
     if isinstance(mechanism, SetMechanism):
         return frozenset(held)
@@ -104,6 +128,8 @@ def truth(mechanism: Mechanism[Any], values: list[Any]) -> Any:
     """Return the totals that *values* really have."""
     if not isinstance(mechanism, COUNTED):
         return np.array([float(sum(values))])
+    if isinstance(mechanism, PEM):
+        return np.array([values.count(text_of(place)) for place in range(ITEMS)])
     held = [[value] if isinstance(value, int) else list(value) for value in values]
     counts = np.bincount([item for items in held for item in items], minlength=ITEMS)
     if isinstance(mechanism, KeyValueMechanism):

@@ -83,7 +83,7 @@ class Result:
         """Return comma-separated values with a header, safe to open in a spreadsheet."""
         from .charts import csv_of
 
-        return csv_of(self._typed())
+        return csv_of(self.typed())
 
     def to_svg(self, title: str | None = None) -> str:
         """Return the chart that such an answer deserves, as an SVG document."""
@@ -91,7 +91,7 @@ class Result:
 
         prefix = f"h{hashlib.sha256(json.dumps(self.records()).encode()).hexdigest()[:12]}"
         face = Face(prefix, standalone=True)
-        return chart_of(self.verb, self._typed(), self.title if title is None else title, face)
+        return chart_of(self.verb, self.typed(), self.title if title is None else title, face)
 
     def to_html(self) -> str:
         """Return the chart, with the table of all numbers and what they rest on below it."""
@@ -101,20 +101,21 @@ class Result:
 
         said = (f"{self.meta['n']:,} reports", *self.meta["warnings"])
         notes = "".join(f"<p>{escape(text)}</p>" for text in said)
-        table = table_of(self._typed(), self.title)
+        table = table_of(self.typed(), self.title)
         return (
             f"<div>{self.to_svg()}{notes}<details><summary>Table</summary>{table}</details></div>"
         )
 
-    def _repr_html_(self) -> str:
-        """Show the answer in a notebook."""
-        return self.to_html()
-
-    def _typed(self) -> list[Row]:
+    def typed(self) -> list[Row]:
+        """Return the rows as the collector's own type, for its charts and tables."""
         from .analytics.rows import Row
 
         known = Row.__dataclass_fields__  # a newer collector may tell more
         return [Row(**{name: row[name] for name in row if name in known}) for row in self.rows]
+
+    def _repr_html_(self) -> str:
+        """Show the answer in a notebook."""
+        return self.to_html()
 
 
 class Client:

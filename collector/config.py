@@ -26,7 +26,7 @@ KNOWN: Final = frozenset(
         *("MAX_BACKLOG", "KEY_RATE", "ARCHIVE", "ARCHIVE_DAYS"),
         *("WRITE_KEY", "WRITE_KEY_FILE", "GATEWAY_KEY", "GATEWAY_KEY_FILE"),
         *("READ_TOKEN", "READ_TOKEN_FILE", "ADMIN_TOKEN", "ADMIN_TOKEN_FILE"),
-        *("QUERY_URL", "QUERY_URL_FILE"),
+        *("QUERY_URL", "QUERY_URL_FILE", "URL"),
     )
 )
 HIDDEN: Final = "***"  # shown instead of a key or token

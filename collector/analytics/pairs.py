@@ -13,7 +13,8 @@ from client_sdk.domains import listed
 
 from ..errors import QueryError
 from .measure import merged
-from .series import TIME, others, series_of
+from .rows import TIME
+from .series import others, series_of
 from .slices import Slice
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with

@@ -3,8 +3,9 @@
 Level by level the prefixes kept so far are extended by every string of ``step`` characters of an
 alphabet, and those whose share is above a cut are kept.  A string that ends on the way is looked up
 at once in that level and all later ones, and is a candidate if it may be common.  These levels had
-no say in which strings were looked up there, so intervals that hold for all of them at once
-(Bonferroni) hold for whatever is picked from them.
+no say in which strings were looked up there (but for which common ones were first taken out of the
+earlier levels), so intervals that hold for all of them at once (Bonferroni) hold for whatever is
+picked from them.
 
 Source: Wang, Li, Jha, IEEE TDSC 2021 (PEM).  Cuts, tests and the use of later levels are derived
 here; theirs keeps a fixed number of prefixes and takes the counts of the last level.

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import pi, sqrt
 from typing import Any, Final
 
@@ -56,6 +57,7 @@ class LinearCDF:
     missed: Any
 
 
+@lru_cache(maxsize=16)  # a page asks for several curves of the same reports
 def linear_cdf(mechanism: DistributionMechanism, n: int) -> LinearCDF:
     """Return the weights for *n* > 0 reports: least squares that penalise curvature."""
     laws = mechanism.spread(np.eye(mechanism.bins), np)

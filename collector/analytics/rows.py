@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..estimate import Estimate
+if TYPE_CHECKING:
+    from ..estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 ITEM: Final = "item"  # the dimension that names an item, a quantile, a bucket, a key
+TIME: Final = "time"  # the dimension of stretches of time
 SHARE: Final = "share"
 RAW: Final = "raw"  # unbiased, as debiased
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"

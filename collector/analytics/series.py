@@ -17,16 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import erfc, sqrt
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from .chi_square import upper_tail
 from .measure import Number, Population, estimates_of, merged, numbers_of, variance_if
 from .multiplicity import any_of
+from .rows import TIME
 from .slices import Slice
-
-TIME: Final = "time"  # the dimension of stretches of time
 
 
 @dataclass(frozen=True)

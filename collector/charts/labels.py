@@ -8,7 +8,6 @@ from typing import Final
 from ..analytics.rows import ITEM, SHARE, Row
 from .number import POINTS, RELATIVE
 
-TIME: Final = "time"
 MEASURE: Final = "measure"  # the dimension of verbs that tell several things of one item
 AGAINST: Final = "against"  # the dimension of what a number is compared with
 ALL: Final = "(all)"  # the value of a dimension that was summed over

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..analytics.rows import Row
-from .labels import TIME, constant, label_of
+from ..analytics.rows import TIME, Row
+from .labels import constant, label_of
 from .number import Numbers, numbers_of
 from .palette import SERIES
 from .times import hours_of, is_gap, usual_step

@@ -9,6 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+# Before numpy is loaded: our matrices are small, and threads for them cost more than they save.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from client_sdk import __version__
 from client_sdk.errors import HearsayError
 

@@ -13,11 +13,12 @@ from msgspec import Struct
 from client_sdk.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.metric import Metric
 
+from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names
 from ..catalog import Catalog
 from ..errors import QueryError
 from ..lateness import version_of
-from .request import TIME, Query, convert
+from .request import Query, convert
 from .window import EPOCH, PERIOD, day_of_text, days_of, epochs_of, labeller, with_previous
 
 MOST_GROUPS: Final = 50_000  # slices of one question

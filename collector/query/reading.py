@@ -21,12 +21,13 @@ from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.metric import Metric
 
 from ..analytics.need import shortage
+from ..analytics.rows import TIME
 from ..analytics.slices import Slice
 from ..errors import QueryError, TallyOverflowError
-from ..storage import Cell, Storage, Tallies
+from ..storage.protocols import Storage
+from ..storage.values import Cell, Tallies
 from ..tally import merge, reports_in
 from .plan import Plan, Reading
-from .request import TIME
 
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 FLOOR: Final = 100  # reports that any difference of two answers must hold, if it holds any

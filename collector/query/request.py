@@ -27,7 +27,6 @@ from .window import DEFAULT_RANGE
 DEFAULT_ALPHA: Final = 0.05
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level
 MOST_ROWS: Final = 10_000  # of one page
-TIME: Final = "time"  # the dimension of epochs; "time:week" and its like ask for longer stretches
 # How msgspec begins a complaint that repeats what was sent.
 _REPEATING: Final = ("Object contains unknown field", "Invalid enum value")
 T = TypeVar("T")

@@ -16,13 +16,13 @@ from ..analytics.answer import expectation
 from ..analytics.combining import combined
 from ..analytics.influence_rows import with_influence
 from ..analytics.need import guard
-from ..analytics.rows import Findings, Row
+from ..analytics.rows import TIME, Findings, Row
 from ..analytics.slices import Asked, Slice
+from ..analytics.suspicions import suspicions
 from ..errors import DamagedTallyError, QueryError
 from ..storage.protocols import Storage
 from .plan import Plan, Reading
 from .reading import slices_of
-from .request import TIME
 
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
@@ -212,3 +212,5 @@ def _warnings(plan: Plan, read: Sequence[list[list[Slice]]]) -> Iterator[str]:
             yield f"{name}: was reported under {len(slices)} definitions, {how}"
         if not any(one.n for definition in slices for one in definition):
             yield f"{name}: no reports in this window"
+        for definition in slices:
+            yield from suspicions(definition)

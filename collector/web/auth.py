@@ -10,7 +10,7 @@ from werkzeug.exceptions import NotFound
 
 from ..catalog import Catalog
 from ..credentials import GATEWAY, OPEN, OPERATOR, READ, REPORT, SCOPES, WRITE, Credential
-from ..errors import ForbiddenError, UnauthorizedError
+from ..errors import CollectorError, ForbiddenError, UnauthorizedError
 from . import cookie
 from .services import services
 
@@ -61,6 +61,17 @@ def reader() -> Credential:
     """Return what the request that is being answered may do."""
     credential: Credential = g.credential
     return credential
+
+
+def visitor() -> Credential | None:
+    """Return what whoever asks may do, also where nothing was needed or something else was."""
+    known: Credential | None = g.get("credential")
+    if known is None and _pages_are_open():
+        return _EVERYBODY
+    try:
+        return known or services().keyring.find(cookie.presented())
+    except CollectorError:  # the page says what else is wrong
+        return None
 
 
 def visible() -> Catalog:

@@ -11,11 +11,10 @@ import msgspec
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import NotAcceptable
 
-from ..analytics.rows import Row, flat
+from ..analytics.rows import TIME, Row, flat
 from ..charts import csv_of
 from ..errors import QueryError
 from ..query import Reply
-from ..query.request import TIME
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}")

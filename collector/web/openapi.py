@@ -118,7 +118,7 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
                 if operation.is_kept
                 else {}
             ),
-            **dict(_problems(sorted({*statuses, *operation.problems}), needed)),
+            **dict(_problems(sorted({*statuses, *operation.problems}), needed, operation)),
         },
         "security": [],
     }
@@ -146,8 +146,13 @@ def _content(operation: Operation) -> dict[str, Any]:
     return {"schema": schema_of(operation.answer)}
 
 
-def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _problems(
+    statuses: Iterable[int], needed: str, operation: Operation
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the answer of each status that is an error, with the headers that belong to it."""
+    as_page: dict[str, Any] = (
+        {operation.media_type: {}} if operation.media_type.startswith("text/html") else {}
+    )
     headers = {
         401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}, "required": True}},
         429: {"Retry-After": {"schema": {"type": "integer"}, "required": True}},
@@ -156,7 +161,7 @@ def _problems(statuses: Iterable[int], needed: str) -> Iterator[tuple[str, dict[
     for status in statuses:
         told = {
             "description": HTTPStatus(status).phrase + "." if needed == OPEN else _reasons(status),
-            "content": {CONTENT_TYPE: {"schema": schema_of(Problem)}},
+            "content": {CONTENT_TYPE: {"schema": schema_of(Problem)}, **as_page},
         }
         yield str(status), told | ({"headers": headers[status]} if status in headers else {})
 

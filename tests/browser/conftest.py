@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.support.browsing import PROGRAMS, Watch, browser_path, running_browser, watched
-from tests.support.shown_site import ShownSite, shown_site
+from tests.support.shown_site import READ_TOKEN, ShownSite, shown_site
 
 Open = Callable[..., tuple[Page, Watch]]
 _NONE = f"no browser: none of {', '.join(PROGRAMS)} is on PATH"
@@ -18,7 +18,9 @@ _NONE = f"no browser: none of {', '.join(PROGRAMS)} is on PATH"
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say loudly that nothing was proved about the pages."""
-    skipped = [one for one in terminalreporter.stats.get("skipped", ()) if _NONE in str(one.longrepr)]
+    skipped = [
+        one for one in terminalreporter.stats.get("skipped", ()) if _NONE in str(one.longrepr)
+    ]
     if skipped:
         terminalreporter.write_sep("!", "THE PAGES WERE NOT TESTED", red=True, bold=True)
         terminalreporter.write_line(f"{_NONE}; {len(skipped)} tests of the pages were skipped.")
@@ -46,9 +48,9 @@ def visit(browser: Browser, site: ShownSite) -> Iterator[Open]:
     """Open a page of the site as somebody who has logged in, watched until the test ends."""
     with ExitStack() as stack:
 
-        def visited(path: str, **options: Any) -> tuple[Page, Watch]:
+        def visited(path: str, token: str = READ_TOKEN, **options: Any) -> tuple[Page, Watch]:
             page, watch = stack.enter_context(watched(browser, site.url, **options))
-            page.context.add_cookies([site.cookie()])
+            page.context.add_cookies([site.cookie(token)])
             page.goto(path)
             return page, watch
 

@@ -24,7 +24,6 @@ from tests.support.registries import (
     PAIR,
     RETENTION,
     SET,
-    STRING,
     TWO_LAYER,
     table,
 )
@@ -37,7 +36,7 @@ _GREEDY: Final = ("0.01", "0.5", "0.999999999", "1", "1.000000001", "2", "4", "1
 _SENSELESS: Final = ("100", "1e309", "nan", "-1", "∞", "0", "١", "1_0", "", "16.1", "0.0000000001")
 _KINDS: Final = (
     *(BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER),
-    *(LOCATION, PAIR, FUNNEL, RETENTION, STRING),
+    *(LOCATION, PAIR, FUNNEL, RETENTION),
 )
 _ODD: Final = {
     "every": ('"1h"', '"1d"', '"7d"', '"once"', '"1s"', "1"),

@@ -23,6 +23,17 @@ class Route:
 
 ROUTES: Final = (
     Route("/", bearer(READ_TOKEN)),
+    Route("/metric/page", bearer(READ_TOKEN)),
+    Route("/metric/page/answer.csv", bearer(READ_TOKEN)),
+    Route("/compare", bearer(READ_TOKEN)),
+    Route("/ask?metric=page&verb=top_k", bearer(READ_TOKEN)),
+    Route("/ask.csv?q=%7B%22metrics%22:[%22page%22]%7D", bearer(READ_TOKEN)),
+    Route("/plan?metric=page", bearer(READ_TOKEN)),
+    Route("/privacy", bearer(READ_TOKEN)),
+    Route("/privacy/people", bearer(READ_TOKEN)),
+    Route("/privacy/record.json", bearer(READ_TOKEN)),
+    Route("/operations", bearer(ADMIN_TOKEN)),
+    Route("/login"),
     Route("/v1/metrics", bearer(READ_TOKEN)),
     Route("/v1/metrics/page/estimate", bearer(READ_TOKEN)),
     Route("/v1/query?q=%7B%22metrics%22:[%22page%22]%7D", bearer(READ_TOKEN)),

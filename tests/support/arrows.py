@@ -37,7 +37,10 @@ HOMES: Final = {
     "flask": ("collector.web",),
     "werkzeug": ("collector.web",),
     "prometheus_client": ("collector.telemetry",),
-    "pyarrow": ("collector.archive.rows", "collector.releasing", "collector.web.formats"),
+    "pyarrow": (
+        *("collector.archive.rows", "collector.client", "collector.releasing"),
+        "collector.web.formats",
+    ),
     "distributed": ("collector.archive.cluster",),
     "requests": (
         *("client_sdk.transport", "client_sdk.connections", "collector.client", "collector.demo"),

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-WIDE: Final = {"width": 1280, "height": 900}  # CSS pixels
-NARROW: Final = {"width": 360, "height": 740}
+WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}  # CSS pixels
+NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
 _PATIENCE: Final = 20_000  # milliseconds for anything to appear
 _INLINE: Final = ("data", "blob", "about")
 # Told to the console, where the watch sees it; Chromium tells most of them there by itself.
@@ -78,11 +78,18 @@ def watched(browser: Browser, origin: str, **options: Any) -> Iterator[tuple[Pag
 
     Args: options: of the profile, as Playwright names them.
     """
+    with unwatched(browser, origin, **options) as (page, watch):
+        yield page, watch
+    watch.require_none()
+
+
+@contextmanager
+def unwatched(browser: Browser, origin: str, **options: Any) -> Iterator[tuple[Page, Watch]]:
+    """Yield the same as ``watched``, without judging it."""
     context = browser.new_context(base_url=origin, **{"viewport": WIDE, **options})
     context.set_default_timeout(_PATIENCE)
     watch = Watch(context, origin)
     try:
         yield context.new_page(), watch
-        watch.require_none()
     finally:
         context.close()

@@ -13,7 +13,7 @@ from math import exp, sin, sqrt
 from pathlib import Path
 from typing import Any, Final
 
-from collector.analytics.rows import ITEM, SHARE, Row, empty_row, quality_of
+from collector.analytics.rows import ITEM, SHARE, TIME, Row, empty_row, quality_of
 from collector.charts import Face, bars, chart_of
 from collector.charts.cdf import cdf
 from collector.charts.curve import Curve, curve
@@ -22,7 +22,6 @@ from collector.charts.dots import dots
 from collector.charts.grid import Box, grid
 from collector.charts.heat import heat
 from collector.charts.histogram import histogram
-from collector.charts.labels import TIME
 from collector.charts.line import line
 from collector.charts.spark import spark
 from collector.estimate import Estimate

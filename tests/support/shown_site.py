@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,13 +28,13 @@ MIN_REPORTS: Final = 100
 
 SCRIPTS: Final = (
     "<script>alert(1)</script>",
-    "\"><img src=x onerror=alert(1)>",
+    '"><img src=x onerror=alert(1)>',
     "'><svg/onload=alert(1)>",
     "</title><script>alert(1)</script>",
     "</style></svg><script>alert(1)</script>",
     "javascript:alert(1)",
     "<details open ontoggle=alert(1)>",
-    "\" autofocus onfocus=alert(1) x=\"",
+    '" autofocus onfocus=alert(1) x="',
     "{{7*7}}${alert(1)}",
     "<iframe srcdoc='<script>parent.alert(1)</script>'>",
 )
@@ -111,32 +113,32 @@ def hostile_registry() -> str:
 
 
 HOSTILE: Final = tuple(_HOSTILE)  # names of its metrics
+DEMO: Final = tuple(Registry.from_file(str(DEMO_REGISTRY)).metrics)
 
 
 class ShownSite:
     """Where the pages are, and what opens them."""
 
-    def __init__(self, site: Site, demo: Registry, hostile: Registry) -> None:
+    def __init__(self, site: Site, demo: Path, hostile: Path) -> None:
         self.url, self.site = site.url, site
-        self.demo, self.hostile = demo, hostile
+        self.demo, self.hostile = (Registry.from_file(str(path)) for path in (demo, hostile))
         self.token = READ_TOKEN
+        self.operator = _operator_token(site, demo)
 
-    def cookie(self) -> Any:
-        """Return what a browser keeps after the log-in."""
-        return {
-            "name": "hearsay", "value": self.token, "url": self.url,
-            "httpOnly": True, "sameSite": "Strict",
-        }  # fmt: skip
+    def cookie(self, token: str = READ_TOKEN) -> Any:
+        """Return what a browser keeps after the log-in with *token*."""
+        return cookie_of(self.url, token)
 
-    def report(self, devices: int, days_ago: int = 0, seed: int = 0) -> None:
-        """Let devices report to all metrics, and wait until that is folded."""
-        chance = random.Random(100 * seed + days_ago)
+    def report(self, devices: int, days_ago: int = 0) -> None:
+        """Let devices report, and wait until that is folded.
+
+        Of past days only the demo's metrics are reported, which have lines over time.
+        """
+        chance, then = random.Random(days_ago), time.time() - days_ago * DAY
         transport = RequestsTransport(self.url, WRITE_KEY)
-        now = time.time() - days_ago * DAY
-        persons = population(devices, chance, days_ago)
-        drive(persons, self.demo, transport, clock=lambda: now)
-        others = [_other(chance) for _ in range(devices)]
-        drive(others, self.hostile, transport, clock=lambda: now)
+        drive(population(devices, chance, days_ago), self.demo, transport, clock=lambda: then)
+        if not days_ago:
+            drive([_other(chance) for _ in range(devices)], self.hostile, transport)
         self.site.wait_until_folded()
 
 
@@ -147,15 +149,32 @@ def shown_site(folder: Path) -> Iterator[ShownSite]:
     text = DEMO_REGISTRY.read_text(encoding="utf-8")
     demo.write_text(text.replace("min_reports = 1000", f"min_reports = {MIN_REPORTS}"), "utf-8")
     hostile.write_text(hostile_registry(), "utf-8")
-    both = Path(os.pathsep.join(map(str, (demo, hostile))))
+    both = Path(os.pathsep.join(map(str, (hostile, demo))))
     with running_site(folder / "store", both, WRITE_KEY, READ_TOKEN) as site:
-        registries = (Registry.from_file(str(path)) for path in (demo, hostile))
-        shown = ShownSite(site, *registries)
+        shown = ShownSite(site, demo, hostile)
         for days_ago in range(DAYS - 1, -1, -1):
             shown.report(A_DAY, days_ago)
         yield shown
 
 
+def cookie_of(url: str, token: str) -> Any:
+    """Return what a browser keeps after the log-in at *url* with *token*."""
+    kind = {"httpOnly": True, "sameSite": "Strict"}
+    return {"name": "hearsay", "value": token, "url": url, **kind}
+
+
 def _other(chance: random.Random) -> Person:
     values = {name: draw(chance) for name, (_, _, draw) in _HOSTILE.items()}
     return Person(values, {name: chance.choice(of) for name, of in _SEGMENTS.items()})
+
+
+def _operator_token(site: Site, registry: Path) -> str:
+    """Return a new token that also opens the page of operations."""
+    words = [sys.executable, "-m", "collector", "keys", "create", "read", "--role", "operator"]
+    settings = {"REDIS_URL": site.redis_url, "HEARSAY_REGISTRY": str(registry)}
+    settings |= {"HEARSAY_WRITE_KEY": WRITE_KEY, "HEARSAY_READ_TOKEN": READ_TOKEN}
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("HEARSAY")}
+    made = subprocess.run(
+        words, env={**inherited, **settings}, capture_output=True, text=True, check=True
+    )
+    return made.stdout.strip()

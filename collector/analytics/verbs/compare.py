@@ -11,8 +11,7 @@ from ...errors import QueryError
 from ..comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
 from ..measure import DRAWN, Population, items_of, refusal, unit_of
 from ..pairs import Pair, pairs_of
-from ..rows import Findings, Row, empty_row, with_item
-from ..series import TIME
+from ..rows import TIME, Findings, Row, empty_row, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb
 

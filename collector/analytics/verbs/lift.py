@@ -16,8 +16,7 @@ from ..comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_o
 from ..differences import POWER, covers_zero, lift, reports_needed, smallest_seen
 from ..measure import DRAWN, Population, items_of, refusal, unit_of
 from ..pairs import Pair, pairs_of, require_value
-from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
-from ..series import TIME
+from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb
 

@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 from ..measure import estimates_of, items_of, merged, refusal, unit_of
 from ..multiplicity import each_of
 from ..pooling import POOLED, pooled
-from ..rows import RAW, Findings, Row, empty_row, row_of, with_item
-from ..series import TIME
+from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb
 

@@ -18,8 +18,8 @@ from ..measure import (
     unit_of,
 )
 from ..multiplicity import each_of, holm
-from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
-from ..series import TIME, Scan, others, scans_of, series_of
+from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
+from ..series import Scan, others, scans_of, series_of
 from ..slices import Asked, Slice
 from ..verb import Verb
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import ask, compare, metric, operations, overview, plan, privacy, session
+from .ask import blueprint as _ask
+from .compare import blueprint as _compare
+from .metric import blueprint as _metric
+from .operations import blueprint as _operations
+from .overview import blueprint as _overview
+from .plan import blueprint as _plan
+from .privacy import blueprint as _privacy
+from .session import blueprint as _session
 
-BLUEPRINTS: Final = tuple(
-    module.blueprint
-    for module in (session, overview, metric, compare, ask, plan, privacy, operations)
-)
+BLUEPRINTS: Final = (_session, _overview, _metric, _compare, _ask, _plan, _privacy, _operations)

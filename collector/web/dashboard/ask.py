@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
@@ -12,6 +11,7 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.errors import UnknownMetricError
 from client_sdk.metric import Metric
 
+from ...analytics.rows import TIME
 from ...analytics.verb import ESTIMATE, Verb, load, names, summary
 from ...catalog import Catalog
 from ...charts import csv_of
@@ -19,9 +19,9 @@ from ...credentials import ASK
 from ...errors import QueryError
 from ...query import Query, read
 from ...query.parameters import SEGMENT
-from ...query.request import DEFAULT_ALPHA, TIME
+from ...query.request import DEFAULT_ALPHA
 from ...query.window import GRANULARITIES
-from ..auth import scope, visible
+from ..auth import scope
 from ..operations import Operation, documented, in_query
 from .chosen import DATES, WORDS, chosen
 from .form_options import fields_of, value_of
@@ -49,9 +49,7 @@ _PARAMETERS: Final = (
 
 @blueprint.get("/ask")
 @scope(ASK, page=True)
-@documented(
-    Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
-)
+@documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
 def ask_page() -> ResponseReturnValue:
     """Show the form of questions and, once it is sent, the answer."""
     answers = Answers()
@@ -77,9 +75,7 @@ def ask_page() -> ResponseReturnValue:
 
 @blueprint.get("/ask.csv")
 @scope(ASK, page=True)
-@documented(
-    Operation(None, media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500))
-)
+@documented(Operation(None, media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500)))
 def ask_csv() -> ResponseReturnValue:
     """Send the answer to a question as comma-separated values."""
     query = read(request.args.get("q", "").encode())

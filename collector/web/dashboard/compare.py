@@ -1,8 +1,9 @@
-"""Compare: one number now and before, or between the values of a segment, and whether it differs."""
+"""Compare: one number now and before, or between segments, and whether it differs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -12,11 +13,13 @@ from flask.typing import ResponseReturnValue
 from client_sdk.epoch import ONCE
 from client_sdk.metric import Metric
 
+from ...analytics.pairs import AGAINST
+from ...analytics.rows import TIME
 from ...charts import csv_of
 from ...credentials import ASK
 from ...errors import QueryError
 from ...query import Query
-from ...query.request import TIME
+from ...query.parameters import SEGMENT
 from ...query.window import PERIOD
 from ..auth import scope
 from ..operations import Operation, documented, in_query
@@ -30,6 +33,7 @@ from .words import RANGE_PARAMETERS
 blueprint = Blueprint("compare", __name__)
 
 BEFORE: Final = TIME  # what is compared: this stretch of time with the one before
+DIFFERENCE: Final = "difference"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("by", {"type": "string"}, "``time`` or a dimension of the metric."),
@@ -41,9 +45,7 @@ _PARAMETERS: Final = (
 
 @blueprint.get("/compare")
 @scope(ASK, page=True)
-@documented(
-    Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
-)
+@documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
 def compare() -> ResponseReturnValue:
     """Show how a number differs from that before, or between segments, with the interval."""
     answers, picked = Answers(), chosen(request.args)
@@ -55,7 +57,7 @@ def compare() -> ResponseReturnValue:
         by, against = _by(metric), request.args.get("against", "")
         item = _item(metric, picked, answers)
         panels = [
-            answers.panel(wish, url_for("compare.compare_csv") + _address(wish))
+            _named(answers.panel(wish, url_for("compare.compare_csv") + _address(wish)))
             for wish in _wishes(metric, picked, by, against, item)
         ]
     return shown(
@@ -126,9 +128,7 @@ def _item(metric: Metric, picked: Chosen, answers: Answers) -> str:
     return found.item if found else items[0]
 
 
-def _wishes(
-    metric: Metric, picked: Chosen, by: str, against: str, item: str
-) -> Iterator[Wish]:
+def _wishes(metric: Metric, picked: Chosen, by: str, against: str, item: str) -> Iterator[Wish]:
     of_one = {"item": item} if item else {}
     dimension = f"{TIME}:{PERIOD}" if by == BEFORE else by
     if not dimension:
@@ -140,12 +140,23 @@ def _wishes(
         options["against"] = against
     query = _query(metric, picked, "compare", dimension, options)
     hint = "Intervals hold all at once. One that covers 0 shows no detectable change."
-    yield Wish("difference", "Difference", query, hint, wide=True)
+    yield Wish(DIFFERENCE, "Difference", query, hint)
     if by == BEFORE:
         levels = _query(metric, picked, "trend", dimension, of_one)
     else:
         levels = _query(metric, picked, "segments", dimension, of_one)
-    yield Wish("levels", "What is compared", levels, wide=True)
+    yield Wish("levels", "What is compared", levels)
+
+
+def _named(panel: Panel) -> Panel:
+    """Return *panel* with what is held against what in its hint, if that is one pair."""
+    rows = panel.reply.rows if panel.reply else ()
+    pairs = {(row.dimensions.get(TIME), row.dimensions.get(AGAINST)) for row in rows}
+    if panel.wish.id != DIFFERENCE or len(pairs) != 1:
+        return panel
+    now, before = (text.replace("/", " to ") if text else "" for text in pairs.pop())
+    told = f"{now} less {before}." if now else f"Each less {before}."
+    return replace(panel, wish=replace(panel.wish, hint=f"{told} {panel.wish.hint}"))
 
 
 def _query(
@@ -163,6 +174,12 @@ def _query(
 
 def _address(wish: Wish) -> str:
     """Return the address of the file of a panel: that of the page, with the item it chose."""
-    told = request.args.to_dict() | {"metric": wish.query.metrics[0], "panel": wish.id}
+    known = {parameter["name"] for parameter in _PARAMETERS}
+    kept = {
+        name: value
+        for name, value in request.args.items()
+        if name in known or name.startswith(SEGMENT)
+    }
+    told = kept | {"metric": wish.query.metrics[0], "panel": wish.id}
     item = wish.query.options.get("item")
     return "?" + urlencode(told | ({"item": item} if item else {}))

@@ -1,16 +1,17 @@
-"""What all pages share: navigation, the state of the log-in, and an answer that can be refreshed."""
+"""What all pages share: navigation, the log-in, and an answer that can be refreshed."""
 
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from flask import g, render_template, request, url_for
+from flask import render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from client_sdk import __version__
 
 from ...credentials import ASK, OPERATE, VIEW, Credential
 from .. import cookie
+from ..auth import visitor
 from ..services import services
 
 
@@ -45,27 +46,20 @@ def shown(template: str, code: int = 200, **context: Any) -> Response:
     return made
 
 
-def reader() -> Credential | None:
-    """Return what the visitor may do; None before the log-in."""
-    credential: Credential | None = g.get("credential")
-    return credential
-
-
 def links_of(credential: Credential | None) -> list[Link]:
     """Return the pages that *credential* opens, in order."""
     return [link for link in LINKS if credential and link.scope in credential.scopes]
 
 
 def _frame() -> dict[str, Any]:
+    who = visitor()
     return {
         "links": [
             {"title": link.title, "url": url_for(link.endpoint), "endpoint": link.endpoint}
-            for link in links_of(reader())
+            for link in links_of(who)
         ],
         "here": request.endpoint or "",
-        "logged_in": bool(reader() and cookie.presented()),
+        "logged_in": bool(who and cookie.presented()),
         "open_pages": services().config.open_dashboard and cookie.is_local(),
-        "app_names": [registry.app for registry in services().catalog.registries[:1]],
         "version": __version__,
-        "now": services().clock(),
     }

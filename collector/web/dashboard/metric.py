@@ -19,7 +19,7 @@ from .chosen import WORDS, Chosen, chosen
 from .deniability import guesses, odds
 from .layout import CONTENT_TYPE, shown
 from .panels import Answers, Panel, Wish, greatest, in_columns
-from .questions import first_wish, further_wishes, item_needed, items_of
+from .questions import first_wish, further_wishes, has_choice, item_needed, items_of
 from .words import RANGE_PARAMETERS
 
 blueprint = Blueprint("metric", __name__)
@@ -57,11 +57,11 @@ def metric_page(name: str) -> ResponseReturnValue:
         "metric.html",
         metric=metric,
         columns=in_columns(panels),
+        panels=panels,
         basis=first.reply.meta["metrics"][0] if first.reply else None,
         chosen=picked,
         ranges=WORDS,
-        items=items_of(metric),
-        item=item,
+        items=items_of(metric) if has_choice(metric) else (),
         odds=odds(metric.mechanism.spent),
         guesses=guesses(metric.mechanism.spent),
     )

@@ -20,9 +20,7 @@ blueprint = Blueprint("overview", __name__)
 
 @blueprint.get("/")
 @scope(VIEW, page=True)
-@documented(
-    Operation(None, media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,))
-)
+@documented(Operation(None, media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,)))
 def overview() -> ResponseReturnValue:
     """Show every metric: its number with the interval, its line, and what it rests on."""
     picked = chosen(request.args)

@@ -12,22 +12,26 @@ from markupsafe import Markup
 
 from client_sdk.errors import UnknownMetricError
 
-from ...analytics.rows import Row
+from ...analytics.pairs import AGAINST
+from ...analytics.rows import ITEM, TIME, Row
 from ...analytics.verbs.actives import ALL, DEVICES
 from ...analytics.verbs.funnel import MEASURE
 from ...catalog import Catalog
 from ...charts import Face, chart_of, table_of
+from ...charts.labels import varying
 from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Plan, Query, Reply, plan, run
-from ...query.request import TIME
-from ...storage import Storage, Tallies
+from ...storage.protocols import Storage
+from ...storage.values import Tallies
 from .. import cookie
 from ..auth import visible
 from ..services import services
 from . import snippets
 
-WIDTH: Final = 600  # user units: about the pixels of a panel, so that its letters are of its size
+WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 MOST_ROWS: Final = 40  # of a table; the file has them all
+WINDOW: Final = "window"
+NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
 _FRAME, _TEXT = 110, 30  # pixels of a panel around its charts, and of a text in it
 _DAMAGED: Final = (
@@ -56,7 +60,7 @@ class Panel:
     reply: Reply | None
     fault: str = ""
     charts: tuple[tuple[str, Markup], ...] = ()  # each with its heading, "" if there is one
-    table: Markup = Markup("")
+    table: Markup = NOTHING
     curl: str = ""
     python: str = ""
     json: str = ""
@@ -172,15 +176,30 @@ def _charts(wish: Wish, rows: Iterable[Row]) -> Iterator[tuple[str, Markup]]:
             drawn.setdefault(row.dimensions.get(MEASURE, ""), []).append(row)
     for number, (measure, some) in enumerate(drawn.items()):
         face = Face(f"{identifier(wish.id)}-{number}", heading=False, width=WIDTH)
-        plain = [_plain(row) for row in some]
+        plain = _labelled([_plain(row) for row in some])
         chart = chart_of(wish.query.verb, plain, f"{wish.title} {measure}".strip(), face)
         yield measure if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
 
 
 def _plain(row: Row) -> Row:
     """Return *row* without what its panel tells already: its measure, and how it was counted."""
-    dimensions = {name: value for name, value in row.dimensions.items() if name != MEASURE}
+    dimensions = {
+        WINDOW if name == TIME and "/" in value else name: value  # two windows make no line
+        for name, value in row.dimensions.items()
+        if name != MEASURE
+    }
     return replace(row, dimensions=dimensions, note=None if row.unit == DEVICES else row.note)
+
+
+def _labelled(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return differences with no more in their labels than tells them apart."""
+    if not all(AGAINST in row.dimensions for row in rows):
+        return rows
+    telling = set(varying(rows)) or {ITEM}
+    return [
+        replace(row, dimensions={k: v for k, v in row.dimensions.items() if k in telling})
+        for row in rows
+    ]
 
 
 def identifier(text: str) -> str:

@@ -60,9 +60,7 @@ class Sliders:
 
 @blueprint.get("/plan")
 @scope(VIEW, page=True)
-@documented(
-    Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
-)
+@documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
 def plan_page() -> ResponseReturnValue:
     """Show the interval to expect from devices and ε, and what a wished one takes."""
     metrics = list(visible())
@@ -144,6 +142,8 @@ def _told(metric: Metric, line: Line) -> dict[str, Any]:
     counted = {
         name: NEVER if (n := getattr(line, name)) is None else f"{n:,.10g}" for name in numbers
     }
+    if line.days is not None:
+        counted["days"] += " day" if line.days == 1 else " days"
     return {
         "epsilon": f"{float(line.epsilon):g}",
         "half_width": half,

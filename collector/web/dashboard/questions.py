@@ -11,9 +11,9 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
 
+from ...analytics.rows import TIME
 from ...analytics.verb import ESTIMATE, names
 from ...query import Query
-from ...query.request import TIME
 from .chosen import Chosen
 from .panels import Wish
 
@@ -21,6 +21,7 @@ _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
 _ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
 _CONTROLS: Final = ("control", "off", "a", "old")
+_STRUCTURED: Final = (FunnelDomain, RetentionDomain)  # what they join is no single item
 _SPREADING: Final = frozenset({"version", "release", "build"})
 
 
@@ -55,6 +56,12 @@ def items_of(metric: Metric) -> tuple[str, ...]:
     if isinstance(domain, KeyValueDomain):
         return domain.keys.labels
     return domain.labels if item_needed(metric) and isinstance(domain, ItemDomain) else ()
+
+
+def has_choice(metric: Metric) -> bool:
+    """Return whether anything on the page of *metric* is told of one item."""
+    is_line = metric.every != ONCE and not isinstance(metric.domain, _STRUCTURED)
+    return item_needed(metric) and (is_line or bool(metric.segments))
 
 
 def granularity(metric: Metric, chosen: Chosen) -> str:
@@ -104,7 +111,7 @@ def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
     stretch = granularity(metric, chosen)
     items = items_of(metric)
     wants_one = len(items) > _LINES or bool(chosen.item)
-    structured = isinstance(metric.domain, FunnelDomain | RetentionDomain)
+    structured = isinstance(metric.domain, _STRUCTURED)
     if not structured and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{item} over time" if wants_one else "Over time"

@@ -10,11 +10,12 @@ from flask.typing import ResponseReturnValue
 from msgspec import Struct
 
 from ...credentials import ADMIN, OPEN, READ, Credential
-from ...errors import ForbiddenError
+from ...errors import ForbiddenError, UnauthorizedError
 from .. import cookie
 from ..auth import scope
 from ..operations import Operation, documented, in_query
 from ..services import services
+from .faults import wants_page
 from .layout import CONTENT_TYPE, links_of, shown
 
 blueprint = Blueprint("session", __name__)
@@ -65,6 +66,8 @@ def log_in() -> ResponseReturnValue:
     wanted = local(request.form.get("next", ""))
     credential = services().keyring.find(f"Bearer {token}")
     if credential is None or credential.kind not in (READ, ADMIN):
+        if not wants_page():
+            raise UnauthorizedError("the form must hold a good read token as token")
         return shown("login.html", 401, next=wanted, wrong=True)
     response = redirect(wanted if wanted != "/" else home_of(credential), _SEE_OTHER)
     cookie.keep(response, token)
@@ -86,7 +89,8 @@ def log_out() -> ResponseReturnValue:
     """Let the browser forget the token."""
     _require_this_site()
     response = redirect(url_for("session.login_page"), _SEE_OTHER)
-    cookie.forget(response)
+    if cookie.presented():
+        cookie.forget(response)
     return response
 
 

@@ -25,7 +25,7 @@ from ...charts.spark import spark
 from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Query, Reply
 from .chosen import Chosen
-from .panels import Answers, greatest, identifier
+from .panels import NOTHING, Answers, greatest, identifier
 from .questions import granularity
 
 _OTHERS = 3  # items told beside the greatest
@@ -46,7 +46,7 @@ class Tile:
     is_open: bool = False
     reason: str = ""  # why there is no number
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
-    line: Markup = Markup("")
+    line: Markup = NOTHING
     change: str = ""  # what the line did, if that is more than noise
 
 
@@ -151,13 +151,11 @@ def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str,
     return tuple((row.item, reading(row)) for row in sure[:_OTHERS])
 
 
-def _line(
-    metric: Metric, chosen: Chosen, item: str, answers: Answers
-) -> tuple[Markup, str]:
+def _line(metric: Metric, chosen: Chosen, item: str, answers: Answers) -> tuple[Markup, str]:
     """Return the line of the number, and how it changed if that is more than noise."""
     domain = metric.domain
     if type(domain) in _LASTS:
-        return Markup(""), ""
+        return NOTHING, ""
     is_one = isinstance(domain, NumberDomain)
     query = Query(
         metrics=[metric.name],

@@ -245,7 +245,7 @@ def test_cells_print_their_numbers() -> None:
 
     printed = [e.text for e in root.iter() if (e.get("class") or "").startswith("on-")]
     assert len(printed) == 19
-    assert printed[0] == "5.0 %"
+    assert printed[0] == "5.0 % ± 0.4"
 
 
 def test_the_first_row_of_a_map_is_the_southernmost() -> None:

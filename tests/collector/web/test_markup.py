@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from typing import Final
 
 import pytest
@@ -13,49 +12,12 @@ from collector.storage.values import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.hostile.markup import MARKUP
 from tests.support.memory_storage import MemoryStorage
+from tests.support.page import Page
 from tests.support.uploads import COMMON, READ_TOKEN, TODAY, bearer
 
 LABELS: Final = tuple(text for text in MARKUP if len(text) <= MAX_LABEL)[:1_000]
 A_METRIC: Final = 50  # labels
 REPORTS: Final = 1_000
-# All that the page is made of; anything else came out of a label.
-_TAGS: Final = {
-    *("html", "head", "meta", "title", "link", "body", "main", "header", "footer", "section"),
-    *("article", "figure", "figcaption", "h1", "h2", "h3", "p", "a", "dl", "dt", "dd", "ul", "li"),
-    *("table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "code", "div"),
-    *("span", "strong", "em", "small", "svg", "g", "rect", "line", "text", "path", "desc", "nav"),
-}
-
-
-class _Page(HTMLParser):
-    """Reads a page as a browser would, and keeps what could act."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.acting: list[str] = []
-        self.said: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _TAGS:
-            self.acting.append(tag)
-        for name, value in attrs:
-            if name.startswith("on") or name in ("style", "srcdoc", "formaction"):
-                self.acting.append(name)
-            if name in ("href", "src", "xlink:href") and not (value or "").startswith(("/", "#")):
-                self.acting.append(f"{name}={value}")
-
-    def handle_comment(self, data: str) -> None:
-        self.acting.append(f"<!--{data}")
-
-    def handle_data(self, data: str) -> None:
-        self.said.append(data)
-
-
-def page_of(text: str) -> _Page:
-    page = _Page()
-    page.feed(text)
-    page.close()
-    return page
 
 
 def hostile_registry() -> str:
@@ -75,19 +37,20 @@ def hostile_registry() -> str:
 def test_a_thousand_hostile_labels_are_shown_as_text(
     make_app: MakeApp, storage: MemoryStorage
 ) -> None:
-    """In titles, questions, tables and charts, with answers beside them."""
+    """In titles, questions, forms, tables and charts, with answers beside them."""
     assert len(set(LABELS)) == 1_000
     app = make_app(hostile_registry())
-    for metric in app.extensions["hearsay"].catalog.registries[0]:
+    metrics = list(app.extensions["hearsay"].catalog.registries[0])
+    for metric in metrics:
         cell = Cell(metric.digest, TODAY, "")
         storage.tallied[cell] |= {0: REPORTS, 1: REPORTS - 2, 2: 1, 3: 1}
+    paths = ["/", "/privacy/people", *(f"/metric/{metric.name}" for metric in metrics)]
 
-    response = app.test_client().get("/", headers=bearer(READ_TOKEN))
-    page = page_of(response.text)
+    pages = [app.test_client().get(path, headers=bearer(READ_TOKEN)).text for path in paths]
 
-    assert response.status_code == 200
-    assert page.acting == []
-    shown = "".join(page.said)
+    read = [Page(text) for text in pages]
+    assert [page.acting for page in read if page.acting] == []
+    shown = "".join(page.text for page in read)
     assert [label for label in LABELS if label not in shown] == []
 
 
@@ -105,6 +68,6 @@ def test_hostile_labels_leave_the_query_api_as_json_only(make_app: MakeApp) -> N
 @pytest.mark.parametrize("place", ["<p>{}</p>", "<p title='{}'>x</p>", "<svg>{}</svg>"])
 def test_a_page_that_forgets_to_escape_would_be_caught(place: str) -> None:
     """The control: unescaped, many labels act."""
-    acting = [label for label in LABELS if page_of(place.format(label)).acting]
+    acting = [label for label in LABELS if Page(place.format(label)).acting]
 
     assert len(acting) > len(LABELS) // 20

@@ -95,7 +95,8 @@ def test_a_refusal_tells_what_the_document_says_it_may(
 ) -> None:
     """Of each route the statuses without a credential, with one, and while the store is away."""
     for path, method in operations(told):
-        address = path.replace("{name}", "page").replace("{filename}", "hearsay.css")
+        named = path.replace("{name}", "page").replace("{panel}", "answer")
+        address = named.replace("{filename}", "hearsay.css")
         for secret in ("", READ_TOKEN):
             response = client.open(address, method=method, headers=bearer(secret), buffered=True)
             responses = told["paths"][path][method.lower()]["responses"]

@@ -13,7 +13,7 @@ from tests.collector.web.conftest import MakeApp
 from tests.support.memory_storage import MemoryStorage
 from tests.support.uploads import ADMIN_TOKEN, GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
 
-OPEN, WRITE, READ, STATE = "open", "write", "read", "state"
+OPEN, WRITE, READ, STATE, FORM = "open", "write", "read", "state", "form"
 # Every route with the credential it needs.  A new route is added here, or a test fails.
 ROUTES: Final = {
     ("POST", "/v1/reports"): WRITE,
@@ -21,7 +21,21 @@ ROUTES: Final = {
     ("GET", "/v1/metrics/<name>/estimate"): READ,
     ("POST", "/v1/query"): READ,
     ("GET", "/v1/query"): READ,
+    ("GET", "/login"): OPEN,
+    ("POST", "/login"): FORM,
+    ("POST", "/logout"): OPEN,
     ("GET", "/"): READ,
+    ("GET", "/metric/<name>"): READ,
+    ("GET", "/metric/<name>/<panel>.csv"): READ,
+    ("GET", "/compare"): READ,
+    ("GET", "/compare.csv"): READ,
+    ("GET", "/ask"): READ,
+    ("GET", "/ask.csv"): READ,
+    ("GET", "/plan"): READ,
+    ("GET", "/privacy"): READ,
+    ("GET", "/privacy/people"): READ,
+    ("GET", "/privacy/record.json"): READ,
+    ("GET", "/operations"): STATE,
     ("GET", "/metrics"): STATE,
     ("GET", "/v1/openapi.json"): OPEN,
     ("GET", "/livez"): OPEN,
@@ -33,6 +47,7 @@ ALLOWED: Final = {
     WRITE: {WRITE_KEY, GATEWAY_KEY},
     READ: {READ_TOKEN},
     STATE: {ADMIN_TOKEN},
+    FORM: set(),  # takes a token in a form, and no header
 }
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
@@ -44,7 +59,8 @@ HEADERS: Final = {
 
 
 def address(rule: str) -> str:
-    return rule.replace("<name>", "page").replace("<path:filename>", "hearsay.css")
+    named = rule.replace("<name>", "page").replace("<panel>", "answer")
+    return named.replace("<path:filename>", "hearsay.css")
 
 
 def test_every_route_is_declared_with_its_credential(app: Flask) -> None:

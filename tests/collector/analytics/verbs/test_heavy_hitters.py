@@ -34,9 +34,12 @@ def crowd(
     return Slice(metric, dimensions or {}, sum(held.values()), tally, (0,))
 
 
+CROWD: Final = crowd()
+
+
 def test_common_strings_are_found_the_most_common_first_with_their_shares() -> None:
     """Nobody named them; a string that few hold is not among them."""
-    one = crowd()
+    one = CROWD
 
     rows = ask("heavy_hitters", [one], options=LETTERS).rows
 
@@ -52,14 +55,14 @@ def test_common_strings_are_found_the_most_common_first_with_their_shares() -> N
 @pytest.mark.parametrize(("options", "items"), [({"k": 2}, 2), ({"threshold": 0.2}, 2)])
 def test_k_and_threshold_say_how_many_are_shown(options: dict[str, Any], items: int) -> None:
     """The first k, or those of at least a share."""
-    rows = ask("heavy_hitters", [crowd()], options={**LETTERS, **options}).rows
+    rows = ask("heavy_hitters", [CROWD], options={**LETTERS, **options}).rows
 
     assert [row.item for row in rows] == ["crash", "hang"][:items]
 
 
 def test_a_string_as_long_as_the_cut_says_that_longer_ones_are_counted_too() -> None:
     """ "overheat" has the 8 bytes that count; "overheating" would be told as the same."""
-    rows = {row.item: row for row in ask("heavy_hitters", [crowd()], options=LETTERS).rows}
+    rows = {row.item: row for row in ask("heavy_hitters", [CROWD], options=LETTERS).rows}
 
     assert rows["overheat"].note is not None
     assert "cut to 8 bytes" in rows["overheat"].note
@@ -68,7 +71,7 @@ def test_a_string_as_long_as_the_cut_says_that_longer_ones_are_counted_too() -> 
 
 def test_too_few_reports_for_the_threshold_give_a_reason_and_the_reports_needed() -> None:
     """No row is better than a search that finds nothing and seems to say there is nothing."""
-    found = ask("heavy_hitters", [crowd()], options={**LETTERS, "threshold": 0.001})
+    found = ask("heavy_hitters", [CROWD], options={**LETTERS, "threshold": 0.001})
 
     (row,), (fact,) = found.rows, found.facts["slices"]
     assert row.value is None
@@ -90,7 +93,7 @@ def test_very_few_reports_are_refused_without_a_threshold_too() -> None:
 
 def test_the_facts_tell_what_could_be_found() -> None:
     """Levels, the longest string, and from which share on strings are found."""
-    one = crowd()
+    one = CROWD
 
     (fact,) = ask("heavy_hitters", [one], options=LETTERS).facts["slices"]
 
@@ -103,7 +106,7 @@ def test_named_candidates_are_estimated_whether_common_or_not() -> None:
     """Without a search: of any bytes, in order of their shares, and cut as the device cuts."""
     options = {"candidates": ["hang", "überhit", "crash", "overheating"]}
 
-    rows = ask("heavy_hitters", [crowd()], options=options).rows
+    rows = ask("heavy_hitters", [CROWD], options=options).rows
 
     assert [row.item for row in rows[:3]] == ["crash", "hang", "overheat"]
     assert rows[3].item == "überhit"
@@ -117,14 +120,14 @@ def test_candidates_that_are_the_same_once_cut_are_refused() -> None:
     options = {"candidates": ["overheating", "overheat"]}
 
     with pytest.raises(QueryError, match=r"options\.candidates: must be different"):
-        ask("heavy_hitters", [crowd()], options=options)
+        ask("heavy_hitters", [CROWD], options=options)
 
 
 def test_ten_thousand_candidates_that_nobody_holds_give_no_false_alarm() -> None:
     """Their intervals hold at once, so none lies above 0."""
     options = {"candidates": [f"x{i}" for i in range(10_000)], "k": 10_000}
 
-    rows = ask("heavy_hitters", [crowd()], options=options).rows
+    rows = ask("heavy_hitters", [CROWD], options=options).rows
 
     assert len(rows) == 10_000
     assert all(row.ci_low is not None and row.ci_low <= 0 for row in rows)

@@ -23,6 +23,7 @@ from tests.support.registries import (
     RETENTION,
     SET,
 )
+from tests.support.seeded import SeededRandomness
 
 HELD = [1_000 if 10 <= i <= 20 else 100 for i in range(48)]
 SIZES = category("none", "some", "many", "all")
@@ -135,3 +136,24 @@ def test_a_slice_that_is_too_small_has_reasons() -> None:
 
     assert row.value is None
     assert row.reason
+
+
+def test_ranges_of_a_hierarchy_are_narrower_than_sums_and_add_up_alike() -> None:
+    """Read off the tree, whose error does not grow with the items of a range."""
+    labels = [f"v{i}" for i in range(64)]
+    ranges = [["v0", "v39"], ["v40", "v63"], [None, None]]
+    widths, sums = [], []
+    for mechanism in ("hierarchy", "hadamard"):
+        metric, randomness = category(*labels, mechanism=mechanism), SeededRandomness(b"tree")
+        payloads = [metric.mechanism.randomize(i % 64, randomness) for i in range(3_000)]
+        tally = metric.mechanism.tally(b"".join(payloads), np)
+        one = Slice(metric, {}, 3_000, tally, (0,))
+        rows = ask("range", [one], options={"ranges": ranges}).rows
+        assert rows[0].value is not None
+        assert rows[1].value is not None
+        widths.append(rows[0].std_error)
+        sums.append(rows[0].value + rows[1].value - (rows[2].value or 0))
+        assert {row.note for row in rows} == {None}
+
+    assert widths[0] < 0.6 * widths[1]  # type: ignore[operator]
+    assert sums == pytest.approx([0, 0], abs=1e-9)

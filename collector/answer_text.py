@@ -1,0 +1,69 @@
+"""An answer as text for people: a table with the digits that each interval deserves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from .analytics.rows import Row
+from .charts.letters import one_line
+from .charts.number import margin, number, numbers_of
+from .charts.remarks import remarks
+
+_WORDS: Final = {
+    "pointwise": "each interval for itself",
+    "simultaneous": "all intervals at once",
+    "mixed": "intervals each for itself, where a row does not say otherwise",
+}
+_GAP: Final = "  "
+
+
+def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the answer as text, one line after another.
+
+    Args: meta: what the answer rests on, as POST /v1/query tells it.
+    """
+    yield one_line(title)
+    for question in dict.fromkeys(metric["question"] for metric in meta["metrics"]):
+        yield one_line(question)
+    yield ""
+    yield from _table(rows)
+    yield ""
+    yield from _basis(meta)
+    for note in remarks(rows):
+        yield f"note: {note.text}"
+    for warning in meta["warnings"]:
+        yield f"warning: {one_line(warning)}"
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for row in rows for name in row.dimensions))
+    cells = [[*names, "value", "±", "reports"]]
+    ends: list[str] = [""]  # what follows a line: a reason is not held by a column
+    for row in rows:
+        where = [one_line(row.dimensions.get(name, "")) for name in names]
+        found = numbers_of(row)
+        if found is None:
+            cells.append([*where, "–", "", f"{row.n:,}"])
+            ends.append(one_line(row.reason or "no number"))
+        else:
+            shown = number(found.value, row.unit, found.half_width)
+            cells.append([*where, shown, margin(row).removeprefix("± "), f"{row.n:,}"])
+            ends.append("")
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line, end in zip(cells, ends, strict=True):
+        texts = [
+            text.ljust(width) if place < len(names) else text.rjust(width)
+            for place, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        yield _GAP.join([*texts, end]).rstrip()
+
+
+def _basis(meta: Mapping[str, Any]) -> Iterator[str]:
+    level = f"{100 * (1 - meta['alpha']):g} %"
+    reports = "1 report" if meta["n"] == 1 else f"{meta['n']:,} reports"
+    yield f"{reports}; {level}, {_WORDS[meta['intervals']]}"
+    for metric in meta["metrics"]:
+        window = metric["window"]
+        stretch = " to ".join(dict.fromkeys((window["from"], window["to"])))
+        yield f"{metric['name']}: {stretch}; ε {metric['epsilon_per_report']:.3g} a report"

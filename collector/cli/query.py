@@ -1,0 +1,148 @@
+"""``hearsay query``: ask a running collector, and print its answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from ..errors import ConfigError
+from .root import explained, main
+
+if TYPE_CHECKING:
+    from ..client import Client, Result
+
+_HERE: Final = "http://127.0.0.1:8000"
+_URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
+
+
+@main.command()
+@click.argument("metrics", nargs=-1, required=True)
+@click.option(
+    "--verb", default="estimate", show_default=True, help="What to ask; see docs/query.md."
+)
+@click.option("--range", "words", help="Window in words, such as 28d or 12mo; 30d by default.")
+@click.option("--from", "first", help="First day, such as 2026-01-01; needs --to.")
+@click.option("--to", "last", help="Last day; needs --from.")
+@click.option(
+    "--dimension", "dimensions", multiple=True, help="Row a value of it, or time:week; repeatable."
+)
+@click.option(
+    "--filter", "filters", multiple=True,
+    help="platform=linux,mac takes only these, platform!=mac all others; repeatable.",
+)  # fmt: skip
+@click.option("--order-by", multiple=True, help="Column, or -column for the largest first.")
+@click.option("--option", "options", multiple=True, help="Of the verb, such as k=5; repeatable.")
+@click.option("--alpha", type=float, help="1 - level of the intervals; 0.05 by default.")
+@click.option("--postprocess", help="Such as norm_sub; raw by default.")
+@click.option("--limit", type=click.IntRange(1), help="Most rows; all by default.")
+@click.option(
+    "--format", "form", type=click.Choice(("table", "csv", "json", "svg")), default="table",
+    show_default=True, help="What to print.",
+)  # fmt: skip
+@click.option("--svg", type=click.Path(dir_okay=False), help="File to write the chart to, too.")
+@click.option("--explain", is_flag=True, help="Print curl and Python that ask the same instead.")
+@click.option("--url", help=f"The collector; {_URL}, or {_HERE}.")
+@click.option(
+    "--token-file", type=click.Path(exists=True, dir_okay=False),
+    help=f"File with a read token; {_TOKEN} if left out.",
+)  # fmt: skip
+@explained
+def query(metrics: tuple[str, ...], form: str, svg: str | None, explain: bool, url: str | None,
+          token_file: str | None, **asked: Any) -> None:  # fmt: skip
+    """Ask a running collector about METRICS: numbers with intervals, or why there are none."""
+    from ..client import Client
+
+    address = url or os.environ.get(_URL) or _HERE
+    fields = dict(_fields(**asked))
+    if explain:
+        _explain(address, metrics, fields)
+        return
+    with Client(address, _token(token_file)) as client:
+        result = _result(client, metrics, fields)
+    if svg is not None:
+        Path(svg).write_text(result.to_svg() + "\n", encoding="utf-8")
+    for text in _shown(result, form):
+        click.echo(text, nl=not text.endswith("\n"))
+
+
+def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> Result:
+    return client.query(metrics, **fields)
+
+
+def _fields(
+    verb: str, words: str | None, first: str | None, last: str | None,
+    dimensions: tuple[str, ...], filters: tuple[str, ...], order_by: tuple[str, ...],
+    options: tuple[str, ...], alpha: float | None, postprocess: str | None, limit: int | None,
+) -> Iterator[tuple[str, Any]]:  # fmt: skip
+    """Yield the fields of the question by name, those that were given."""
+    yield "verb", verb
+    if (first is None) != (last is None):
+        raise click.UsageError("--from and --to go together; or take --range")
+    if first is not None and words is not None:
+        raise click.UsageError("take --range, or --from and --to")
+    given: dict[str, Any] = {
+        "date_range": words or ([first, last] if first else None),
+        "dimensions": list(dimensions),
+        "filters": list(map(_filter, filters)),
+        "order_by": [[name.lstrip("-"), "desc" if name[0] == "-" else "asc"] for name in order_by],
+        "options": dict(map(_option, options)),
+        "alpha": alpha,
+        "postprocess": postprocess,
+        "pagination": limit and {"limit": limit},
+    }
+    yield from ((name, value) for name, value in given.items() if value)
+
+
+def _filter(text: str) -> list[Any]:
+    name, found, values = text.partition("=")
+    if not found or not name.strip("!") or not values:
+        raise click.BadParameter("must be name=value,value or name!=value", param_hint="--filter")
+    return ["is_not" if name.endswith("!") else "is", name.rstrip("!"), values.split(",")]
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Return name and value: JSON if it is some, and otherwise text."""
+    name, found, value = text.partition("=")
+    if not found or not name:
+        raise click.BadParameter("must be name=value", param_hint="--option")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _token(path: str | None) -> str:
+    if path is not None:
+        return Path(path).read_text(encoding="utf-8").strip()
+    token = os.environ.get(_TOKEN)
+    if not token:
+        raise ConfigError(_TOKEN, "missing", "must be a read token; or name --token-file")
+    return token
+
+
+def _shown(result: Result, form: str) -> Iterator[str]:
+    if form == "csv":
+        yield result.to_csv()
+    elif form == "svg":
+        yield result.to_svg()
+    elif form == "json":
+        told = {"meta": result.meta, "rows": result.rows}
+        yield json.dumps(told, ensure_ascii=False, indent=2)
+    else:
+        from ..answer_text import lines_of
+
+        yield from lines_of(result.title, result.typed(), result.meta)
+
+
+def _explain(address: str, metrics: Sequence[str], fields: dict[str, Any]) -> None:
+    """Print what asks the same; what is wrong with the question is said here already."""
+    from ..query import read
+    from ..web.dashboard.snippets import curl, python
+
+    asked = read(json.dumps({"metrics": metrics, **fields}).encode())
+    click.echo(f"{curl(asked, address)}\n\n{python(asked, address)}")

@@ -1,0 +1,75 @@
+"""Make the pictures of the pages for the documentation: ``make screenshots``; about two minutes.
+
+The people are drawn with a fixed seed.  The noise is not: it comes from the operating system, as
+on every device.  So two runs give pictures that differ in their numbers, within their intervals.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, Literal
+
+from playwright.sync_api import Page, ViewportSize
+
+from client_sdk.registry import Registry
+from client_sdk.transport import RequestsTransport
+from collector.demo_live import bring_past_days
+from collector.demo_people import population
+from collector.simulate import DEMO_REGISTRY, drive
+from tests.support.browsing import browser_path, running_browser, watched
+from tests.support.shown_site import READ_TOKEN, WRITE_KEY, cookie_of
+from tests.support.site import Site, running_site
+
+FOLDER: Final = Path(__file__).parents[2] / "docs" / "images"
+PAGES: Final = {
+    "overview": "/",
+    "metric": "/metric/one_page",
+    "plan": "/plan?metric=first_page",
+    "privacy": "/privacy",
+}
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+SIZE: Final[ViewportSize] = {"width": 1200, "height": 860}  # pixels
+DEVICES: Final = 5_000  # of today, as in the demo
+_SEED: Final = 1999
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Write a picture of each of PAGES in each of SCHEMES."""
+    path = browser_path()
+    if path is None:
+        sys.exit("no browser is on PATH: apt install chromium")
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as kept:
+        registry = Path(str(DEMO_REGISTRY))
+        with running_site(Path(kept) / "store", registry, WRITE_KEY, READ_TOKEN) as site:
+            _feed(site)
+            with running_browser(path) as browser:
+                for scheme in SCHEMES:
+                    with watched(browser, site.url, color_scheme=scheme) as (page, _):
+                        page.context.add_cookies([cookie_of(site.url, READ_TOKEN)])
+                        for name in PAGES:
+                            shot = shot_of(page, name, folder / f"{name}-{scheme}.png")
+                            print(f"{name}-{scheme}.png: {len(shot):,} bytes")
+
+
+def shot_of(page: Page, name: str, path: Path | None = None) -> bytes:
+    """Return a picture of the page called *name* as it is seen first; also written to *path*."""
+    page.set_viewport_size(SIZE)
+    page.goto(PAGES[name])
+    page.evaluate("document.fonts.ready")
+    return page.screenshot(path=path, animations="disabled", caret="hide")
+
+
+def _feed(site: Site) -> None:
+    registry = Registry.from_file(str(DEMO_REGISTRY))
+    transport, chance = RequestsTransport(site.url, WRITE_KEY), random.Random(_SEED)
+    bring_past_days(registry, transport, chance, lambda: None, lambda done: None)
+    drive(population(DEVICES, chance), registry, transport)
+    site.wait_until_folded()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""A page that is watched grows by itself, and does not disturb whoever reads it."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Open
+from tests.support.browsing import watched
+from tests.support.shown_site import ShownSite
+
+LATER = 20_000  # milliseconds; longer than any page waits
+
+
+def reports(page: Page) -> int:
+    """Return how many reports the page of a metric tells of."""
+    text = page.locator("dl.facts dd").first.inner_text()
+    return int(re.sub(r"\D", "", text))
+
+
+def test_new_reports_show_without_a_reload(browser: Browser, site: ShownSite) -> None:
+    with watched(browser, site.url) as (page, _):
+        page.context.add_cookies([site.cookie()])
+        page.clock.install()
+        page.goto("/metric/one_page")
+        before = reports(page)
+        page.get_by_text("Table", exact=True).first.click()
+        page.locator("summary").first.focus()
+
+        site.report(3)
+        page.clock.run_for(LATER)
+
+        expect(page.locator("dl.facts dd").first).not_to_have_text(f"{before:,}")
+        assert reports(page) >= before + 3
+        assert page.locator("details").first.get_attribute("open") is not None
+        assert page.evaluate("document.activeElement.matches('summary')")
+
+
+def test_a_page_without_news_is_left_alone(visit: Open) -> None:
+    page, _ = visit("about:blank")
+    page.clock.install()
+    page.goto("/metric/age")
+    page.evaluate("document.querySelector('h1').dataset.mine = 'yes'")
+
+    with page.expect_response("**/metric/age"):
+        page.clock.run_for(LATER)
+    page.wait_for_timeout(100)
+
+    assert page.locator("h1").get_attribute("data-mine") == "yes"
+
+
+def test_who_fills_in_a_form_is_not_interrupted(visit: Open, site: ShownSite) -> None:
+    page, _ = visit("about:blank")
+    page.clock.install()
+    page.goto("/metric/one_page")
+    page.locator("select[name='segment.platform']").focus()
+    page.evaluate("document.querySelector('h1').dataset.mine = 'yes'")
+
+    site.report(3)
+    page.clock.run_for(LATER)
+    page.wait_for_timeout(100)
+
+    assert page.locator("h1").get_attribute("data-mine") == "yes"
+    assert page.evaluate("document.activeElement.matches('select')")

@@ -1,0 +1,58 @@
+"""Every page, light and dark, narrow, wide and on paper: readable by all, and silent."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import pytest
+from playwright.sync_api import ViewportSize
+
+from tests.browser.conftest import Open
+from tests.support.browsing import NARROW, WIDE
+from tests.support.checks import faults_of
+from tests.support.shown_site import DEMO, HOSTILE, ShownSite
+
+OPERATIONS: Final = "/operations"
+ASKED: Final = (
+    "/ask?metric=first_page&verb=trend&by=time:day",
+    "/ask?metric=labels&verb=frequency&by=platform",
+    "/ask?metric=first_page&verb=quantile",
+    "/compare?metric=one_page&by=platform",
+    "/compare?metric=first_page",
+    "/plan?metric=page_views&devices=5.2&epsilon=2&share=30",
+    "/metric/first_page?range=7d&segment.platform=phone&item=news",
+)
+PAGES: Final = (
+    *("/", "/login", "/ask", "/compare", "/plan", "/privacy", "/privacy/people", OPERATIONS),
+    *(f"/metric/{name}" for name in (*DEMO, *HOSTILE)),
+    *ASKED,
+    "/nowhere",
+)
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+PAPER: Final[ViewportSize] = {"width": 794, "height": 1123}  # CSS pixels of an A4 page
+MOST_BYTES: Final = 150_000  # of a page with all that it loads
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_sound_in_every_light_and_width(path: str, visit: Open, site: ShownSite) -> None:
+    """No fault of accessibility, no error, no dialog, nothing from elsewhere."""
+    loaded: list[int] = []
+    page, watch = visit("about:blank", token=site.operator if path == OPERATIONS else site.token)
+    watch.expected = ("404",) if path == "/nowhere" else ()
+    watch.expected += ("400",) if "verb=quantile" in path else ()
+    page.on("response", lambda answer: loaded.append(len(answer.body())))
+    page.goto(path)
+
+    for details in page.locator("details").all():
+        details.evaluate("one => one.open = true")
+    found: list[str] = []
+    for name, size in (("wide", WIDE), ("narrow", NARROW)):
+        page.set_viewport_size(size)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            found += [f"{name}, {scheme}, {fault}" for fault in faults_of(page)]
+    page.set_viewport_size(PAPER)
+    page.emulate_media(media="print", color_scheme="light")
+    found += [f"print, {fault}" for fault in faults_of(page)]
+    assert not found, "\n".join(dict.fromkeys(found))
+    assert sum(loaded) <= MOST_BYTES

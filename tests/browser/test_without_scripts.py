@@ -1,0 +1,58 @@
+"""Without scripts nothing is missing: log-in, pages, forms and log-out are plain HTML."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, expect
+
+from tests.support.browsing import watched
+from tests.support.shown_site import ShownSite
+
+
+def test_a_visit_without_scripts_from_log_in_to_log_out(browser: Browser, site: ShownSite) -> None:
+    with watched(browser, site.url, java_script_enabled=False) as (page, watch):
+        watch.expected = ("401",)
+        page.goto("/metric/one_page?range=7d")
+        page.locator("input[name=token]").fill("no-token-at-all-0123456789")
+        page.locator("button.primary").click()
+        expect(page.get_by_role("alert")).to_contain_text("opens nothing")
+        page.locator("input[name=token]").fill(site.token)
+        page.locator("button.primary").click()
+        expect(page.locator("h1")).to_have_text("Left after one page")
+        assert urlsplit(page.url).query == "range=7d"
+
+        page.locator("select[name='segment.platform']").select_option("phone")
+        page.locator("form.range button").click()
+        assert "segment.platform=phone" in page.url
+        expect(page.locator("#answer svg").first).to_be_visible()
+        page.get_by_text("Table", exact=True).first.click()
+        expect(page.locator("details[open] table").first).to_be_visible()
+
+        page.locator("nav a", has_text="Ask").click()
+        page.locator("select[name=metric]").select_option("one_page")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        expect(page.locator("section.panel svg").first).to_be_visible()
+
+        page.locator("nav a", has_text="Plan").click()
+        before = page.locator("#planned .big").first.text_content() or ""
+        page.locator("input[name=need]").fill("5")
+        page.locator("input[name=share]").focus()
+        page.keyboard.press("Home")
+        page.locator("form.sliders button").click()
+        expect(page.locator("#planned .big").first).not_to_have_text(before)
+
+        page.get_by_role("button", name="Log out").click()
+        expect(page.locator("h1")).to_have_text("Log in")
+        assert page.context.cookies() == []
+
+
+def test_no_control_that_needs_a_script_is_shown_without_one(
+    browser: Browser, site: ShownSite
+) -> None:
+    with watched(browser, site.url, java_script_enabled=False) as (page, _):
+        page.context.add_cookies([site.cookie()])
+        page.goto("/metric/first_page")
+
+        for one in page.locator("[data-copy], [data-theme-toggle]").all():
+            assert not one.is_visible()

@@ -1,0 +1,187 @@
+"""``hearsay query`` asks a running collector; what it prints says how sure each number is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from collector.cli import main
+from collector.config import Config
+from collector.web import create_app
+from tests.support.asked import JANUARY, JANUARY_5, store
+from tests.support.memory_credentials import MemoryCredentials
+from tests.support.memory_storage import MemoryStorage
+from tests.support.served import served
+from tests.support.uploads import NOON, READ_TOKEN, registry, registry_text
+
+PAGE: Final = registry().metric("page")
+WINDOW: Final = ("--from", JANUARY[0], "--to", JANUARY[1])
+ENVIRONMENT: Final = {name: None for name in os.environ if name.startswith("HEARSAY_")}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A collector with reports of two platforms; one of them is too few for a number."""
+    path = tmp_path_factory.mktemp("registry") / "metrics.toml"
+    path.write_text(registry_text(min_reports=150), encoding="utf-8")
+    metric = registry(min_reports=150).metric("page")
+    storage = MemoryStorage()
+    for platform, n in (("linux", 4_000), ("mac", 2_000)):
+        store(storage, metric, JANUARY_5, n, platform=platform)
+    store(storage, metric, JANUARY_5 + 7, 120, platform="mac")
+    config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": READ_TOKEN})
+    app = create_app(config, storage, lambda: NOON, MemoryCredentials())
+    with served(app) as address:
+        yield address
+
+
+def ask(url: str, *arguments: str, **env: str) -> Result:
+    known = {**ENVIRONMENT, "HEARSAY_URL": url, "HEARSAY_READ_TOKEN": READ_TOKEN, **env}
+    return CliRunner().invoke(main, ["query", *arguments], env=known)
+
+
+def printed(url: str, *arguments: str) -> str:
+    result = ask(url, *arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_an_answer_is_a_table_with_intervals_and_what_it_rests_on(url: str) -> None:
+    """As many digits as the interval deserves."""
+    lines = printed(url, "page", "--verb", "top_k", "--option", "k=2", *WINDOW).splitlines()
+
+    assert lines[0] == "Page"
+    assert lines[3].split() == ["item", "value", "±", "reports"]
+    assert lines[4].split()[:2] == ["home", "216"]
+    assert lines[4].split()[-1] == "6,120"
+    assert len(lines[4]) == len(lines[5])
+    assert any(line.startswith("6,120 reports; 95 %, all intervals at once") for line in lines)
+    assert any("2026-01-05 to 2026-01-18" in line for line in lines)
+
+
+def test_a_row_without_a_number_says_why(url: str) -> None:
+    output = printed(url, "page", "--dimension", "time:week", *WINDOW)
+
+    (line,) = [line for line in output.splitlines() if "2026-01-12  home" in line]
+    assert "–" in line
+    assert "not enough reports: 120 of at least 150 needed" in line
+
+
+def test_filters_options_and_order_are_those_of_the_question(url: str) -> None:
+    told = json.loads(
+        printed(
+            url,
+            *("page", "--verb", "frequency", "--filter", "platform!=mac", "--order-by", "-value"),
+            *("--alpha", "0.1", "--postprocess", "norm_sub", "--limit", "2", "--format", "json"),
+            *("--dimension", "platform", *WINDOW),
+        )
+    )
+
+    question = told["meta"]["query"]
+    assert question["filters"] == [["is_not", "platform", ["mac"]]]
+    assert question["order_by"] == [["value", "desc"]]
+    assert (question["alpha"], question["postprocess"]) == (0.1, "norm_sub")
+    assert question["pagination"]["limit"] == len(told["rows"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "values"), [("platform=linux", ["linux"]), ("platform=linux,mac", ["linux", "mac"])]
+)
+def test_a_filter_may_name_several_values(url: str, text: str, values: list[str]) -> None:
+    told = json.loads(printed(url, "page", "--filter", text, *WINDOW, "--format", "json"))
+
+    assert told["meta"]["query"]["filters"] == [["is", "platform", values]]
+
+
+def test_an_answer_can_be_a_file(url: str) -> None:
+    lines = list(csv.DictReader(io.StringIO(printed(url, "page", *WINDOW, "--format", "csv"))))
+
+    assert [line["item"] for line in lines] == ["home", "news", "shop"]
+    assert all(float(line["ci_low"]) < float(line["ci_high"]) for line in lines)
+
+
+def test_an_answer_can_be_a_picture(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "page.svg"
+
+    shown = printed(url, "page", *WINDOW, "--format", "svg")
+    output = printed(url, "page", *WINDOW, "--svg", str(file))
+
+    assert file.read_text(encoding="utf-8").strip() == shown.strip()
+    assert ElementTree.fromstring(shown).tag.endswith("svg")  # noqa: S314  # our own
+    assert output.startswith("Page\n")
+
+
+def test_the_token_may_stand_in_a_file(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{READ_TOKEN}\n", encoding="utf-8")
+
+    result = ask(url, "page", *WINDOW, "--token-file", str(file), HEARSAY_READ_TOKEN="")
+
+    assert result.exit_code == 0
+
+
+def test_what_cannot_be_answered_is_said_in_one_line(url: str) -> None:
+    result = ask(url, "page", "--verb", "top_k", "--option", "k=0", *WINDOW)
+
+    assert result.exit_code == 1
+    assert "options.k: expected `int` >= 1" in result.output
+    assert len(result.output.splitlines()) == 1
+
+
+def test_a_missing_token_or_collector_is_said_in_one_line(url: str) -> None:
+    without = ask(url, "page", HEARSAY_READ_TOKEN="")
+    nobody = ask("http://127.0.0.1:1", "page")
+
+    assert "HEARSAY_READ_TOKEN" in without.output
+    assert "did not answer" in nobody.output
+    assert (without.exit_code, nobody.exit_code) == (1, 1)
+    assert READ_TOKEN not in nobody.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *((flag, text) for flag in ("--filter", "--option") for text in ("platform", "=mac")),
+        ("--filter", "!=mac"),
+        ("--from", "2026-01-01"),
+        ("--range", "7d", *WINDOW),
+        (),
+    ],
+)
+def test_a_command_that_cannot_be_meant_is_refused(url: str, arguments: tuple[str, ...]) -> None:
+    metrics = ("page",) if arguments else ()
+
+    assert ask(url, *metrics, *arguments).exit_code == 2
+
+
+def test_the_same_question_is_explained_as_curl_and_python(url: str) -> None:
+    """Both run and get the same numbers; neither holds the token."""
+    asked = ("page", "--verb", "top_k", "--option", "k=2", *WINDOW)
+    output = printed(url, *asked, "--explain")
+    command, _, program = output.partition("\n\n")
+    environment = {**os.environ, "HEARSAY_READ_TOKEN": READ_TOKEN}
+    wanted = json.loads(printed(url, *asked, "--format", "json"))["rows"]
+
+    curl = subprocess.run(
+        ["sh", "-c", command.replace("curl", "curl -s", 1)],
+        capture_output=True, check=True, env=environment, timeout=60,
+    )  # fmt: skip
+    found: dict[str, Any] = {}
+    here = program.replace('os.environ["HEARSAY_READ_TOKEN"]', repr(READ_TOKEN))
+    exec(here.replace("print(answer.to_pandas())", ""), found)  # noqa: S102  # what was printed
+
+    assert json.loads(curl.stdout)["rows"] == wanted
+    assert list(found["answer"].rows) == wanted
+    assert READ_TOKEN not in output
+    assert shlex.split(command)[0] == "curl"

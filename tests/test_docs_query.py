@@ -1,0 +1,167 @@
+"""docs/query.md, the notebook and the Grafana dashboard: what they ask is answered as they show."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+
+from collector.cli import main
+from collector.query import Query, read
+from collector.query.window import GRANULARITIES, RANGES
+from collector.web.formats import FORMS
+from tests.support.editor_site import TOKEN, editor_app
+from tests.support.served import served
+from tests.support.verb_table import verb_table
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = (ROOT / "docs" / "query.md").read_text(encoding="utf-8")
+NOTEBOOK: Final = json.loads((ROOT / "examples" / "answers.ipynb").read_text(encoding="utf-8"))
+BOARD: Final = json.loads((ROOT / "examples/grafana/answers.json").read_text(encoding="utf-8"))
+BLOCKS: Final = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
+CELLS: Final = [
+    ("".join(cell["source"]), cell["id"])
+    for cell in NOTEBOOK["cells"]
+    if cell["cell_type"] == "code"
+]
+HERE: Final = "http://127.0.0.1:8000"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(editor_app()) as address:
+        yield address
+
+
+@pytest.fixture
+def environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a reader has set."""
+    monkeypatch.setenv("HEARSAY_URL", url)
+    monkeypatch.setenv("HEARSAY_READ_TOKEN", TOKEN)
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(("command", "shown"), BLOCKS, ids=[command for command, _ in BLOCKS])
+def test_a_command_of_the_page_prints_what_the_page_shows(command: str, shown: str) -> None:
+    done = CliRunner().invoke(main, shlex.split(command.removeprefix("hearsay ")))
+
+    assert done.exit_code == 0, done.output
+    assert done.output == shown
+
+
+def test_curl_and_python_of_the_page_give_the_same_rows(
+    url: str, environment: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (command,) = re.findall(r"```sh\n(curl.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+
+    exec(program.replace(HERE, url), names)  # noqa: S102  # the page's own lines
+    told = subprocess.run(
+        ["sh", "-c", command.replace(HERE, url)], capture_output=True, check=True, timeout=60
+    )
+
+    assert json.loads(told.stdout)["rows"] == list(names["answer"].rows)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["dark", "system"]
+
+
+def test_every_field_verb_range_and_form_is_on_the_page() -> None:
+    """``python -m tests.support.verb_table`` prints the table of verbs."""
+    words = [
+        *(f"| `{name}` |" for name in Query.__struct_fields__),
+        *(f"| `{form.name}` |" for form in FORMS),
+        *(f"`{name}`" for name in RANGES),
+        *(f"`time:{name}`" for name in GRANULARITIES if name != "epoch"),
+    ]
+
+    assert [word for word in words if word not in PAGE] == []
+    assert verb_table() in PAGE
+
+
+def test_the_problem_on_the_page_is_what_a_collector_says(url: str, environment: None) -> None:
+    (shown,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    question = {"metrics": ["theme"], "filters": [["is", "platform", ["amiga"]]]}
+    client = editor_app().test_client()
+
+    told = client.post("/v1/query", json=question, headers={"Authorization": f"Bearer {TOKEN}"})
+
+    assert told.get_json(force=True) == json.loads(shown)
+
+
+@pytest.mark.usefixtures("environment")
+def test_every_cell_of_the_notebook_runs_and_shows_something() -> None:
+    """In order, as a kernel does: what the last expression is worth is shown."""
+    names: dict[str, Any] = {}
+    asked: list[str] = []
+    for source, cell in CELLS:
+        *before, last = ast.parse(source).body
+        exec(compile(ast.Module(before, []), cell, "exec"), names)  # noqa: S102  # our own file
+        if not isinstance(last, ast.Expr):
+            exec(compile(ast.Module([last], []), cell, "exec"), names)  # noqa: S102
+            continue
+        value = eval(compile(ast.Expression(last.value), cell, "eval"), names)  # noqa: S307
+        assert value, cell
+        if hasattr(value, "_repr_html_"):
+            asked.append(value.verb)
+            assert "<svg" in value._repr_html_()
+    assert asked == ["top_k", "compare", "trend", "frequency"]
+
+
+def test_the_notebook_keeps_no_output() -> None:
+    """Numbers of a day that is over would be read as if they were today's."""
+    cells = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+
+    assert [cell["id"] for cell in cells if cell["outputs"] or cell["execution_count"]] == []
+
+
+@pytest.mark.parametrize("panel", BOARD["panels"], ids=lambda panel: panel["title"])
+def test_a_panel_of_the_dashboard_gets_records_with_the_columns_it_names(
+    panel: dict[str, Any],
+) -> None:
+    """Infinity reads an array of flat objects as it is; times are RFC 3339."""
+    (target,) = panel["targets"]
+    client = editor_app().test_client()
+
+    answer = client.get(target["url"], headers={"Authorization": f"Bearer {TOKEN}"})
+
+    records = answer.get_json()
+    assert answer.status_code == 200
+    assert len(records) > 1
+    for column in target["columns"]:
+        assert all(column["selector"] in record for record in records)
+        if column["type"] == "timestamp":
+            assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", one["time"]) for one in records)
+
+
+def test_the_panels_of_the_dashboard_do_not_overlap() -> None:
+    places = [panel["gridPos"] for panel in BOARD["panels"]]
+    cells = [
+        (x, y)
+        for at in places
+        for x in range(at["x"], at["x"] + at["w"])
+        for y in range(at["y"], at["y"] + at["h"])
+    ]
+
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+
+
+def test_the_link_on_the_page_is_a_question() -> None:
+    (question,) = re.findall(r"/v1/query\?format=rows&q=(\{.*\})", PAGE)
+
+    assert read(question.encode()).dimensions == ["time:week"]
+
+
+def test_every_link_of_the_page_leads_to_a_file() -> None:
+    links = re.findall(r"\]\((?!http)([^)#]+)", PAGE)
+
+    assert links
+    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
