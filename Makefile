@@ -13,7 +13,7 @@ SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
 STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url archive_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks secrets clean FORCE
+.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks screenshots secrets clean FORCE
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench      measure; ARGS names the benchmarks"
 	@echo "make bench-peers  measure the peers beside us, in .venv-peers; ARGS=--write updates the pages"
 	@echo "make bench-sdks  measure what telemetry SDKs cost, in .venv-sdks; ARGS=--write updates the pages"
+	@echo "make screenshots  make the pictures of the pages in docs/images; needs chromium"
 	@echo "make secrets    make the keys and passwords that docker-compose.yml reads"
 	@echo "make clean      remove caches and build results"
 
@@ -95,6 +96,9 @@ $(SDKS)/.installed: benchmarks/sdk_requirements.txt | setup
 	$(BIN)/python -m venv --clear $(SDKS)
 	$(SDKS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
+
+screenshots: setup
+	$(BIN)/python -m tests.browser.screenshots
 
 secrets: $(SECRETS) secrets/users_acl
 

@@ -1,21 +1,17 @@
-"""Real counts, and how often the intervals of a verb hold the truth about them."""
+"""A question whose true answers are known, and how often the intervals of a verb hold them."""
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from math import sqrt
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from client_sdk.metric import Metric
-from client_sdk.registry import Registry
 from collector.analytics.rows import Findings, Row
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import Verb
@@ -23,17 +19,13 @@ from collector.catalog import Catalog
 from collector.query import plan, read
 from collector.query.reading import guarded
 
-from ._tallies import Bits, Law, Points, law_of, law_of_key_values
+from ._crowds import REGISTRY
+from ._draws import Draw
 
-HERE: Final = Path(__file__).parent
-EXAMPLES: Final = HERE.parent / "examples" / "data"
-DEMO: Final = HERE.parent / "collector" / "demo_data"
-REGISTRY: Final = Registry.from_text((HERE / "answers.toml").read_text(encoding="utf-8"))
 NOW: Final = 1_795_000_000.0  # Unix time, in November 2026: the questions are planned then
 SEED: Final = 20261121
 
 Name: TypeAlias = tuple[tuple[str, str], ...]  # the dimensions of a row
-Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Slice]]]
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ class Measured:
     times: int
     rows: int
     covered: float  # of the intervals; all at once if ``simultaneous``
-    least: float  # of the intervals of the row with the fewest
+    least: float  # of the row with the fewest, of those that half of the answers have
     first_held: int  # intervals of the first row of the first answer
     simultaneous: bool
     ratio: float | None  # root mean square error over the predicted one
@@ -123,7 +115,7 @@ def measure(scenario: Scenario, times: int, *, narrowed: float = 1.0) -> Measure
         at_once += all_in
     assert first is not None
     parts = [np.array(rows, dtype=float) for rows in kept.values()]
-    rates = [part[:, 3].mean() for part in parts]
+    rates = [part[:, 3].mean() for part in parts if len(part) >= times / 2]
     covered = at_once / times if simultaneous else float(np.concatenate(parts)[:, 3].mean())
     return Measured(
         times,
@@ -202,65 +194,3 @@ def _worst(found: Findings, scenario: Scenario) -> Worst | None:
 
     row = max(rows, key=off)
     return Worst(", ".join(row.dimensions.values()), scenario.truth(row.dimensions), row)
-
-
-def counted(path: Path, *columns: str, count: str = "count") -> dict[tuple[str, ...], int]:
-    """Return the counts of a file by the values of *columns*, others summed over."""
-    found: dict[tuple[str, ...], int] = defaultdict(int)
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found[tuple(row[column] for column in columns)] += int(row[count])
-    return dict(found)
-
-
-def numbers(counts: Mapping[tuple[str, ...], int], low: int, high: int) -> Any:
-    """Return how many hold each whole number from *low* to *high*, what lies beyond clamped."""
-    held = np.zeros(high - low + 1, dtype=np.int64)
-    for (text,), devices in counts.items():
-        held[min(max(int(text), low), high) - low] += devices
-    return held
-
-
-def scaled(held: Any, devices: int) -> Any:
-    """Return *devices* in the proportions of *held*, by largest remainders."""
-    exact = np.asarray(held, dtype=float) * devices / np.sum(held)
-    whole = np.floor(exact).astype(np.int64)
-    rest = np.argsort(whole - exact, kind="stable")[: devices - int(whole.sum())]
-    whole[rest] += 1
-    return whole
-
-
-@cache
-def law(name: str) -> Law | Bits | Points:
-    """Return the law of the reports of the metric *name*."""
-    metric = REGISTRY.metric(name)
-    return law_of_key_values(metric) if metric.type == "key_value" else law_of(metric.mechanism)
-
-
-def drawn(name: str, groups: Sequence[tuple[Mapping[str, str], Any]]) -> Draw:
-    """Return the draw of one slice for each group: its dimensions, and devices by value.
-
-    Devices are the same each time; or, of floats, ``n`` shares first, n devices drawn from them.
-    """
-    metric = REGISTRY.metric(name)
-
-    def draw(times: int, generator: np.random.Generator) -> Iterator[list[Slice]]:
-        tallies = []
-        for _, held in groups:
-            counts = np.asarray(held)
-            if counts.dtype.kind == "f":
-                counts = generator.multinomial(int(counts[0]), counts[1:], times)
-            tallies.append((counts.sum(axis=-1), law(name).drawn(counts, times, generator)))
-        for i in range(times):
-            yield [
-                Slice(metric, dimensions, int(np.broadcast_to(n, times)[i]), tally[i], (0,))
-                for (dimensions, _), (n, tally) in zip(groups, tallies, strict=True)
-            ]
-
-    return draw
-
-
-def at_random(devices: int, shares: Any) -> Any:
-    """Return what ``drawn`` takes for *devices* drawn by *shares* anew each time."""
-    shares = np.asarray(shares, dtype=float)
-    return np.concatenate([[float(devices)], shares / shares.sum()])

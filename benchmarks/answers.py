@@ -36,7 +36,7 @@ def main() -> None:
     found = {one.verb: (one, measure(one, one.times)) for one in scenarios()}
     parts = {
         "table": table(found),
-        "verbs": "\n\n".join(section(one) for one, _ in found.values()),
+        "verbs": "\n\n".join(section(*pair) for pair in found.values()),
         "differences": differences([one for one, _ in found.values()]),
         "joint": joint_table(),
         "binned": wasserstein_table(),
@@ -96,7 +96,8 @@ def misses(found: dict[str, tuple[Scenario, Measured]]) -> str:
     ]
     bar = f"{PERCENT * LOW:g} to {PERCENT * HIGH:g} %"
     return (
-        f"Outside {bar} (all at once: below): {', '.join(held) or 'none'}. "
+        f"Outside {bar} (all at once: below it by more than two standard errors): "
+        f"{', '.join(held) or 'none'}. "
         f"Error more than {PERCENT * NEAR:g} % off the predicted one: {', '.join(off) or 'none'}."
     )
 
@@ -106,8 +107,8 @@ def noise(one: Measured) -> float:
     return 2 * sqrt(LOW * (1 - LOW) / one.times) if one.simultaneous else 0.0
 
 
-def section(scenario: Scenario) -> str:
-    """Return what the page says of one verb."""
+def section(scenario: Scenario, found: Measured) -> str:
+    """Return what the page says of one verb, of which so much was *found*."""
     one = measure(scenario, 1)
     lines = [
         f"### {scenario.verb}",
@@ -116,7 +117,15 @@ def section(scenario: Scenario) -> str:
         f"![{scenario.title}](images/answers/{scenario.verb}.svg)",
         farthest(one),
     ]
-    return "\n\n".join([*lines, scenario.remark] if scenario.remark else lines)
+    if scenario.remark:
+        lines.append(scenario.remark)
+    if found.moved is not None:
+        way = scenario.request["postprocess"]
+        lines.append(
+            f"Over all answers the numbers that are shown, `{way}`, err {found.moved:.3f} times as "
+            "much as the raw ones."
+        )
+    return "\n\n".join(lines)
 
 
 def farthest(one: Measured) -> str:

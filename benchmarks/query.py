@@ -77,7 +77,7 @@ SHAPES: Final = (
 class _Question(NamedTuple):
     what: str
     fields: dict[str, Any]
-    bar: float  # ms
+    bar: float | None  # ms
 
 
 _RANGE: Final = "12mo"
@@ -105,7 +105,7 @@ QUESTIONS: Final = (
     _Question(
         "the same, a row a month, segment and item",
         {"metrics": ["sliced"], "date_range": _RANGE, "dimensions": ["time:month", "version"]},
-        150,
+        None,
     ),
 )
 CACHED: Final = 5.0  # ms
@@ -199,7 +199,7 @@ def _kept(path: Path, storage: Storage) -> None:
         _tell(f"a closed window asked again by HTTP, {what}", CACHED, ask)
 
 
-def _tell(what: str, bar: float, ask: Callable[[], int]) -> None:
+def _tell(what: str, bar: float | None, ask: Callable[[], int]) -> None:
     rows = ask()
     walls, processor = [], []
     for _ in range(ROUNDS):
@@ -208,10 +208,11 @@ def _tell(what: str, bar: float, ask: Callable[[], int]) -> None:
         walls.append(1e3 * (time.perf_counter() - wall))
         processor.append(1e3 * (time.process_time() - used))
     least, median = min(walls), statistics.median(walls)
-    verdict = "pass" if median <= bar else "FAIL"
+    wanted = "" if bar is None else f"≤ {bar:g} ms"
+    verdict = "" if bar is None else "pass" if median <= bar else "FAIL"
     print(
         f"| {what} | {rows:,} | {least:.1f} | {median:.1f} | {statistics.median(processor):.1f}"
-        f" | ≤ {bar:g} ms | {verdict} |"
+        f" | {wanted} | {verdict} |"
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
@@ -35,6 +34,13 @@ _TIME: Final = "server_time_usec"  # of INFO
 _MICRO: Final = 1_000_000  # of a second
 
 _log = logging.getLogger("hearsay.storage")
+
+
+class _Wanted(NamedTuple):
+    """Keys of one shard, and where the vector of each belongs: two lists, as pairs take longer."""
+
+    keys: list[bytes]
+    places: list[list[bytes]]
 
 
 class RedisStorage:
@@ -125,10 +131,10 @@ class RedisStorage:
     def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
         """Read the index sets of all shards, then the vectors, one MGET a shard."""
         found, wanted = self._indexed(metric, list(epochs), latest)
-        asked = [shard for shard in wanted if shard]
-        replies = self._call_many([("MGET", *map(itemgetter(0), shard)) for shard in asked])
+        asked = [shard for shard in wanted if shard.keys]
+        replies = self._call_many([("MGET", *shard.keys) for shard in asked])
         for shard, vectors in zip(asked, replies, strict=True):
-            for (_, of_cell), vector in zip(shard, vectors, strict=True):
+            for of_cell, vector in zip(shard.places, vectors, strict=True):
                 if vector is not None:
                     of_cell.append(vector)
         return {cell: vectors for cell, vectors in found.items() if vectors}
@@ -201,13 +207,13 @@ class RedisStorage:
 
     def _indexed(
         self, metric: bytes, epochs: Sequence[int], latest: int | None
-    ) -> tuple[Tallies, list[list[tuple[bytes, list[bytes]]]]]:
+    ) -> tuple[Tallies, list[_Wanted]]:
         """Return the cells that have a tally, and of each shard its keys with where they belong."""
         shards = range(self.shards)
         places = [(epoch, shard) for epoch in epochs for shard in shards]
         replies = self._call_many([("SMEMBERS", self._keys.cells(s, metric, e)) for e, s in places])
         found: Tallies = {}
-        wanted: list[list[tuple[bytes, list[bytes]]]] = [[] for _ in shards]
+        wanted = [_Wanted([], []) for _ in shards]
         named: dict[bytes, Cell] = {}  # the same members come back in every epoch
         here: dict[bytes, list[bytes]] = {}  # of one epoch
         for (epoch, shard), members in zip(places, replies, strict=True):
@@ -223,7 +229,8 @@ class RedisStorage:
                         continue
                     cell = Cell(metric, epoch, like.segment, like.lateness)
                     of_cell = here[member] = found[cell] = []
-                wanted[shard].append((head + member, of_cell))
+                wanted[shard].keys.append(head + member)
+                wanted[shard].places.append(of_cell)
         return found, wanted
 
     def _total_length(self, key: Callable[[int], str]) -> int:

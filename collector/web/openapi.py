@@ -52,7 +52,7 @@ def _document_of(app: Flask) -> dict[str, Any]:
 
 def declare_files(app: Flask) -> None:
     """Declare Flask's own route of files, which has no view of ours."""
-    name = in_path("filename", "^[^/]+$", "The name of a style sheet.")
+    name = in_path("filename", "^[^/]+$", "The name of a style sheet, a script or a picture.")
     files: Any = app.view_functions["static"]
     documented(
         Operation(
@@ -60,7 +60,7 @@ def declare_files(app: Flask) -> None:
             media_type="text/css; charset=utf-8",
             parameters=(name,),
             problems=(404,),
-            summary="Send a style sheet of the pages.",
+            summary="Send a file of the pages: style sheets, scripts, the icon.",
         )
     )(files)
 

@@ -37,6 +37,7 @@ _TYPES: Final = {
     "key_value": (
         'type = "key_value"\nvalues = ["a", "b"]\nmin = 0\nmax = 8\nunit = "hours"\nmost = 2'
     ),
+    "string": 'type = "string"\nlength = 4',
 }
 _VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "category": ("light", "light", "dark", "sepia"),
@@ -49,6 +50,7 @@ _VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "pair": ({"sex": "f", "age": "-40"}, {"sex": "m", "age": "41-"}),
     "location": ((0.5, 40.5), (2.5, 42.5)),
     "key_value": ({"a": 2.0}, {"a": 3.0, "b": 5.0}),
+    "string": ("oops", "oops", "ouch"),
 }
 NAMES: Final = tuple(_TYPES)
 

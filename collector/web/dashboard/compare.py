@@ -15,6 +15,7 @@ from client_sdk.metric import Metric
 
 from ...analytics.pairs import AGAINST
 from ...analytics.rows import TIME
+from ...analytics.verb import load
 from ...charts import csv_of
 from ...credentials import ASK
 from ...errors import QueryError
@@ -49,7 +50,7 @@ _PARAMETERS: Final = (
 def compare() -> ResponseReturnValue:
     """Show how a number differs from that before, or between segments, with the interval."""
     answers, picked = Answers(), chosen(request.args)
-    metrics = [metric for metric in answers.catalog if ways_of(metric)]
+    metrics = [metric for metric in answers.catalog if _is_comparable(metric)]
     metric = _metric(answers, metrics)
     panels: list[Panel] = []
     by = against = item = ""
@@ -94,6 +95,10 @@ def compare_csv() -> ResponseReturnValue:
     named = {wish.id: wish for wish in wishes}
     wish = named.get(request.args.get("panel", ""), wishes[-1])
     return csv_file(csv_of(answers.reply(wish.query).rows), f"{metric.name}-{wish.id}.csv")
+
+
+def _is_comparable(metric: Metric) -> bool:
+    return bool(ways_of(metric)) and load("compare").refusal(metric) is None
 
 
 def ways_of(metric: Metric) -> dict[str, str]:

@@ -12,7 +12,7 @@ from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
 
 from ...analytics.rows import TIME
-from ...analytics.verb import ESTIMATE, names
+from ...analytics.verb import ESTIMATE, load
 from ...query import Query
 from .chosen import Chosen
 from .panels import Wish
@@ -36,12 +36,10 @@ def further_wishes(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
 
     Args: item: of which segments and lines are told where one must be chosen; "" for none.
     """
-    if isinstance(metric.domain, NumberDomain):
-        yield from _of_numbers(metric, chosen)
-    if metric.every != ONCE:
-        yield from _over_time(metric, chosen, item)
+    wishes = [*_of_numbers(metric, chosen), *_over_time(metric, chosen, item)]
     for dimension in metric.segments:
-        yield from _by(metric, chosen, dimension, item)
+        wishes += _by(metric, chosen, dimension, item)
+    yield from (wish for wish in wishes if load(wish.query.verb).refusal(metric) is None)
 
 
 def item_needed(metric: Metric) -> bool:
@@ -94,8 +92,7 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
             return ESTIMATE, {}, "Share of devices"
         case ItemDomain():
             return "frequency", {}, "Share of devices"
-    verb = "heavy_hitters" if "heavy_hitters" in names() else ESTIMATE
-    return verb, {}, "What is common"
+    return "heavy_hitters", {"k": _SHORT}, "The most common strings"
 
 
 def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[Wish]:
@@ -108,6 +105,8 @@ def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[Wish]:
 
 
 def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
+    if metric.every == ONCE:
+        return
     stretch = granularity(metric, chosen)
     items = items_of(metric)
     wants_one = len(items) > _LINES or bool(chosen.item)

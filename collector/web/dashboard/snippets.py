@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from ...query import Query
 
 _DEFAULTS: Final = msgspec.to_builtins(Query(metrics=[""]))
+_SEPARATOR: Final = ",\n    "
 _TOKEN: Final = "HEARSAY_READ_TOKEN"  # noqa: S105 - the name of a variable, no secret
 
 
@@ -38,20 +38,12 @@ def curl(query: Query, origin: str) -> str:
 def python(query: Query, origin: str) -> str:
     """Return a program that asks *query* of the collector at *origin*."""
     fields = asked(query)
-    arguments = [repr(fields.pop("metrics")), *_arguments(fields)]
+    arguments = [repr(fields.pop("metrics")), *(f"{k}={v!r}" for k, v in fields.items())]
+    call = arguments[0] if len(arguments) == 1 else f"\n    {_SEPARATOR.join(arguments)},\n"
     return (
         "import os\n\n"
         "from collector.client import Client\n\n"
         f'client = Client("{origin}", os.environ["{_TOKEN}"])\n'
-        f"answer = client.query(\n    {_lines(arguments)},\n)\n"
+        f"answer = client.query({call})\n"
         "print(answer.to_pandas())"
     )
-
-
-def _arguments(fields: dict[str, Any]) -> Iterator[str]:
-    for name, value in fields.items():
-        yield f"{name}={value!r}"
-
-
-def _lines(arguments: list[str]) -> str:
-    return ",\n    ".join(arguments)

@@ -14,6 +14,7 @@ from client_sdk.epoch import ONCE
 from client_sdk.errors import UnknownMetricError
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain, GridDomain, RetentionDomain
+from client_sdk.text_domain import TextDomain
 
 from ...analytics.answer import MEAN
 from ...analytics.rows import ITEM, Row
@@ -29,6 +30,7 @@ from .panels import NOTHING, Answers, greatest, identifier
 from .questions import granularity
 
 _OTHERS = 3  # items told beside the greatest
+_SEARCH = "Common strings are looked for when this is opened."
 _LASTS = frozenset({FunnelDomain, RetentionDomain})
 
 
@@ -57,7 +59,7 @@ def tile_of(metric: Metric, chosen: Chosen, answers: Answers) -> Tile:
         reply = answers.reply(_question(metric, chosen))
         found = _headline(metric, reply)
         made = _with_number(metric, url, found, reply)
-        if found is None or numbers_of(found) is None or metric.every == ONCE:
+        if found is None or not made.value or metric.every == ONCE:
             return made
         line, change = _line(metric, chosen, found.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
@@ -78,6 +80,8 @@ def _question(metric: Metric, chosen: Chosen) -> Query:
         verb = "retention"
     elif isinstance(domain, ItemDomain) and not domain.boolean:
         verb, options = "top_k", {"k": 1 + _OTHERS}
+    elif isinstance(domain, TextDomain):
+        verb = "actives"  # to look for common strings takes too long for a tile
     return Query(
         metrics=[metric.name],
         verb=verb,
@@ -107,6 +111,8 @@ def _headline(metric: Metric, reply: Reply) -> Row | None:
 
 def _with_number(metric: Metric, url: str, found: Row | None, reply: Reply) -> Tile:
     n, is_open = reply.meta["n"], reply.meta["metrics"][0]["window_open"]
+    if isinstance(metric.domain, TextDomain):
+        return Tile(metric, url, n=n, is_open=is_open, reason=_SEARCH)
     if found is None:
         return Tile(metric, url, n=n, is_open=is_open, reason="no answer")
     numbers = numbers_of(found)
