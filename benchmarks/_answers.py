@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from collector.query.reading import guarded
 from ._crowds import REGISTRY
 from ._draws import Draw
 
+ALL: Final = "(all)"  # the value of a dimension that was summed over
+ONE_DAY: Final = ["2026-11-02", "2026-11-02"]
+MONTH: Final = ["2026-11-01", "2026-11-30"]
+FLIGHTS: Final = "flights from or to Chicago"
+PERSONS: Final = "persons of the US census"
 NOW: Final = 1_795_000_000.0  # Unix time, in November 2026: the questions are planned then
 SEED: Final = 20261121
 
@@ -92,44 +97,57 @@ def measure(scenario: Scenario, times: int, *, narrowed: float = 1.0) -> Measure
     Args: narrowed: what intervals and standard errors are multiplied with; 1, but to plant a bug.
     """
     verb, asked = question(scenario.request)
-    kept: dict[Name, list[tuple[float, float, float, bool]]] = defaultdict(list)
-    first, at_once, silent, total, simultaneous = None, 0, 0, 0, False
+    kept: dict[Name, list[_Held]] = defaultdict(list)
+    first, at_once, rows = Findings(()), 0, 0
     for slices in scenario.draw(times, np.random.default_rng(SEED)):
         found = verb.answer(hidden(slices), asked)
-        first = first or found
-        all_in = True
-        for row in found.rows:
-            total += 1
-            if row.value is None:
-                silent += 1
-                continue
-            truth = scenario.truth(row.dimensions)
-            inside = covers(row, truth, narrowed)
-            all_in &= inside
-            simultaneous = row.simultaneous
-            raw = row.value if row.raw is None else row.raw
-            error = (row.std_error or 0.0) * narrowed
-            kept[tuple(row.dimensions.items())].append(
-                (raw - truth, row.value - truth, error, inside)
-            )
-        at_once += all_in
-    assert first is not None
-    parts = [np.array(rows, dtype=float) for rows in kept.values()]
-    rates = [part[:, 3].mean() for part in parts if len(part) >= times / 2]
-    covered = at_once / times if simultaneous else float(np.concatenate(parts)[:, 3].mean())
+        first = first if first.rows else found
+        rows += len(found.rows)
+        seen = {_name(row): _held(row, scenario, narrowed) for row in found.rows if _has(row)}
+        at_once += all(one.inside for one in seen.values())
+        for name, one in seen.items():
+            kept[name].append(one)
+    parts = [np.array(held, dtype=float) for held in kept.values()]
+    simultaneous = all(row.simultaneous for row in first.rows)
+    inside = np.concatenate([part[:, 3] for part in parts])
     return Measured(
         times,
         len(first.rows),
-        covered,
-        float(min(rates)),
+        at_once / times if simultaneous else float(inside.mean()),
+        min(float(part[:, 3].mean()) for part in parts if len(part) >= times / 2),
         round(float(parts[0][:, 3].sum())),
         simultaneous,
         _ratio(parts, 0, 2),
         _ratio(parts, 1, 0) if asked.postprocess != "raw" else None,
-        silent / total,
+        1 - inside.size / rows,
         _worst(first, scenario),
         first,
     )
+
+
+class _Held(NamedTuple):
+    """One row beside the truth: errors of the unbiased and of the shown number, and as stated."""
+
+    raw: float
+    shown: float
+    stated: float
+    inside: bool
+
+
+def _held(row: Row, scenario: Scenario, narrowed: float) -> _Held:
+    truth = scenario.truth(row.dimensions)
+    assert row.value is not None
+    raw = row.value if row.raw is None else row.raw
+    stated = narrowed * (row.std_error or 0.0)
+    return _Held(raw - truth, row.value - truth, stated, covers(row, truth, narrowed))
+
+
+def _has(row: Row) -> bool:
+    return row.value is not None
+
+
+def _name(row: Row) -> Name:
+    return tuple(row.dimensions.items())
 
 
 def covers(row: Row, truth: float, narrowed: float = 1.0) -> bool:

@@ -14,8 +14,8 @@ from client_sdk.mechanisms.square_wave import SquareWave
 from collector.analytics.simplex import simplex_l2
 from collector.distribution import cumulative, histogram
 
-from ._answers import SEED, scaled
-from ._scenarios import ages, households, months, visits, waits
+from ._answers import SEED
+from ._crowds import VISITORS, ages, households, months, scaled, visits, waits
 from ._tallies import law_of
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
@@ -29,7 +29,7 @@ def populations() -> dict[str, Any]:
     return {
         "minutes to take-off, 0 to 119": waits(most=119),
         "age, 17 to 90": ages(),
-        "pages of a visit, 1 to 100": scaled(visits(most=100), 50_000),
+        "pages of a visit, 1 to 100": scaled(visits(most=100), VISITORS),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -16,6 +17,14 @@ from ._tallies import Bits, Law, Points, law_of, law_of_key_values
 Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Slice]]]
 
 
+@dataclass(frozen=True)
+class AtRandom:
+    """So many *devices*, drawn anew each time from a population with these *shares* of values."""
+
+    devices: int
+    shares: Any
+
+
 @cache
 def law(name: str) -> Law | Bits | Points:
     """Return the law of the reports of the metric *name*."""
@@ -26,16 +35,16 @@ def law(name: str) -> Law | Bits | Points:
 def drawn(name: str, groups: Sequence[tuple[Mapping[str, str], Any]]) -> Draw:
     """Return the draw of one slice for each group: its dimensions, and devices by value.
 
-    Devices are the same each time; or, of floats, ``n`` shares first, n devices drawn from them.
+    Devices are the same each time, but for those that are ``AtRandom``.
     """
     metric = REGISTRY.metric(name)
 
     def draw(times: int, generator: np.random.Generator) -> Iterator[list[Slice]]:
         tallies = []
         for _, held in groups:
-            counts = np.asarray(held)
-            if counts.dtype.kind == "f":
-                counts = generator.multinomial(int(counts[0]), counts[1:], times)
+            counts = held
+            if isinstance(held, AtRandom):
+                counts = generator.multinomial(held.devices, held.shares, times)
             tallies.append((counts.sum(axis=-1), law(name).drawn(counts, times, generator)))
         for i in range(times):
             yield [
@@ -44,12 +53,6 @@ def drawn(name: str, groups: Sequence[tuple[Mapping[str, str], Any]]) -> Draw:
             ]
 
     return draw
-
-
-def at_random(devices: int, shares: Any) -> Any:
-    """Return what ``drawn`` takes for *devices* drawn by *shares* anew each time."""
-    shares = np.asarray(shares, dtype=float)
-    return np.concatenate([[float(devices)], shares / shares.sum()])
 
 
 def rounded(name: str, held: Sequence[Any]) -> Draw:

@@ -37,7 +37,7 @@ LARGE_BODY_S: Final = 60.0  # and a gateway's: 8 MiB at 140 kB/s
 SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
 _HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
 _ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
-_FLASK_BODY: Final = MAX_DEVICE_BODY  # bytes; no route under Flask but the upload's has a body
+_FLASK_BODY: Final = MAX_DEVICE_BODY  # bytes; a question has at most as many
 
 _log = logging.getLogger("hearsay.web")
 

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks._answers import Scenario, measure, question
-from benchmarks._scenarios import accidents, dealt, households, long_waits, scenarios, waits
+from benchmarks._crowds import accidents, dealt, households, long_waits, waits
+from benchmarks._scenarios import scenarios
 from benchmarks.answers import NEAR, PAGE, PICTURES, farthest, wrapped
 from collector.analytics.verb import names
 

@@ -18,7 +18,7 @@ from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted
 from collector.errors import CorruptEntryError, TallyOverflowError
 from collector.storage.values import Cell
-from collector.tally import Mechanisms, check_column, merge, tally_entries
+from collector.tally import Mechanisms, check_column, merge, reports_in, reports_of, tally_entries
 from tests.support.seeded import SeededRandomness
 
 GRR_METRIC, SUM_METRIC = b"grrgrr", b"sumsum"
@@ -115,6 +115,26 @@ def test_merge_does_not_depend_on_order_or_split(
     parts = [pack(*merged(shuffled[:cut])), pack(*merged(shuffled[cut:]))]
 
     assert merged(packed) == merged(shuffled) == merged(parts)
+
+
+@given(st.lists(st.binary(max_size=20) | st.integers(-(2**62), 2**62).map(lambda n: pack(n, 1))))
+def test_the_reports_of_many_vectors_are_those_of_each(packed: list[bytes]) -> None:
+    """Also of vectors that are damaged, which must not end a look at the others."""
+    assert reports_in(packed) == sum(map(reports_of, packed))
+
+
+@given(vectors, vectors)
+def test_merge_pads_some_vectors_as_it_pads_all(short: list[bytes], full: list[bytes]) -> None:
+    """Whole ones take another way than those without their last zeros; together they must too."""
+    whole = [vector.ljust(7 * 8, b"\0") for vector in full]
+
+    n, tally = merge([*short, *whole], 6)
+
+    parts = [merge(part, 6) for part in (short, whole)]
+    assert n == sum(part[0] for part in parts)
+    assert tally.tolist() == [
+        sum(cells) for cells in zip(*(p[1].tolist() for p in parts), strict=True)
+    ]
 
 
 def test_merge_of_nothing_is_zero() -> None:

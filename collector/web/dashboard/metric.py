@@ -16,7 +16,7 @@ from ...credentials import VIEW
 from ..auth import scope
 from ..operations import Operation, documented, in_path
 from .chosen import WORDS, Chosen, chosen
-from .deniability import guesses, odds
+from .deniability import odds
 from .layout import CONTENT_TYPE, shown
 from .panels import Answers, Panel, Wish, greatest, in_columns
 from .questions import first_wish, further_wishes, has_choice, item_needed, items_of
@@ -62,8 +62,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         chosen=picked,
         ranges=WORDS,
         items=items_of(metric) if has_choice(metric) else (),
-        odds=odds(metric.mechanism.spent),
-        guesses=guesses(metric.mechanism.spent),
+        odds=odds(metric.mechanism.spent, metric.mechanism.delta),
     )
 
 

@@ -19,7 +19,7 @@ from ...storage.diagnosis import Shard
 from ...storage.values import Count
 from ...telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
 from ...telemetry.snapshot import Snapshot
-from ..auth import scope
+from ..auth import scope, visible
 from ..operations import Operation, documented
 from ..services import services
 from .layout import CONTENT_TYPE, shown
@@ -92,7 +92,7 @@ def findings_of(snapshot: Snapshot) -> list[Finding]:
         recorded_profile=shared.config.profile,  # what init has noted; a process cannot read it
         credentials=None,
         alive=snapshot.totals.alive,
-        metrics=tuple(shared.catalog),
+        metrics=tuple(visible()),
         used={},
         archiving=(),
         stuck=0,

@@ -125,8 +125,8 @@ def _planned(metric: Metric, asked: Sliders) -> dict[str, Any]:
         "lines": [_told(metric, line) for line in lines],
         "least_epsilon": None if least is None else f"{float(least):g}",
         "wish": in_words(metric, part),
-        "odds": odds(asked.epsilon),
-        "guesses": guesses(asked.epsilon),
+        "odds": odds(asked.epsilon, metric.mechanism.delta),
+        "guesses": guesses(asked.epsilon, metric.mechanism.delta),
         "curve": _curve(metric, asked, epsilons, part * whole),
         "power": f"{asked.power:.2f}",
         "need": f"{asked.need:.3g}",
@@ -149,7 +149,7 @@ def _told(metric: Metric, line: Line) -> dict[str, Any]:
         "half_width": half,
         "refusal": line.refusal,
         "detectable": found,
-        "odds": odds(line.epsilon),
+        "odds": odds(line.epsilon, metric.mechanism.delta),
         **counted,
     }
 

@@ -101,8 +101,8 @@ def told_of(metric: Metric) -> Told:
         epsilon(cost.year),
         "" if cost.life is None else epsilon(cost.life),
         f"{float(delta):.1g}" if delta else "",
-        odds(cost.report),
-        guesses(cost.report),
+        odds(cost.report, delta),
+        guesses(cost.report, delta),
         _chances(metric),
     )
 
@@ -115,7 +115,7 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
         "form": 1,
         "made_at": now.isoformat(timespec="seconds"),
         "made_by": f"hearsay {__version__}",
-        "applications": sorted({registry.app for registry in shared.catalog.registries}),
+        "applications": sorted({one.app for one in visible().registries if one.metrics}),
         "profile": shared.config.profile,
         "privacy": "local differential privacy: randomized on the device, before it is sent",
         "kept": [
@@ -137,8 +137,8 @@ def _entry(metric: Metric) -> dict[str, Any]:
         "owner": metric.owner,
         "parameters": metric.mechanism.parameters,
         "epsilon": _amounts(cost),
-        "odds_of_a_report": odds(cost.report),
-        "best_guess_of_100": guesses(cost.report),
+        "odds_of_a_report": odds(cost.report, cost.delta),
+        "best_guess_of_100": guesses(cost.report, cost.delta),
         "precision_with_expected_devices": plus_minus(metric),
         "answers_need_reports": metric.min_reports,
     }

@@ -11,7 +11,6 @@ import pytest
 from client_sdk.mechanisms.square_wave import SquareWave
 from client_sdk.registry import Registry
 from collector.analytics.answer import label_truth
-from collector.analytics.rows import Row
 from tests.support.asking import answer
 from tests.support.registries import NUMBER, file_with
 from tests.support.seeded import SeededRandomness

@@ -15,10 +15,10 @@ from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.analytics.answer import label_truth
 from collector.analytics.rows import Row
-from tests.support.asking import answer
 from collector.estimate import normal_quantile, ratio_limits
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus
+from tests.support.asking import answer
 from tests.support.key_value_reference import HeldPairs
 from tests.support.registries import KEY_VALUE, file_with
 from tests.support.seeded import SeededRandomness

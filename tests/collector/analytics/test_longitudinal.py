@@ -18,10 +18,9 @@ from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
 from client_sdk.store import Store
 from collector.analytics.answer import label_truth
-from collector.analytics.rows import Row
-from tests.support.asking import answer
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned
+from tests.support.asking import answer
 from tests.support.clock import NOON, FakeClock
 from tests.support.device import collecting
 from tests.support.registries import CATEGORY, TWO_LAYER, file_with

@@ -9,9 +9,8 @@ from client_sdk.mechanisms import SetMechanism
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.analytics.answer import label_truth
-from collector.analytics.rows import Row
-from tests.support.asking import answer
 from collector.planning import compare_mechanisms
+from tests.support.asking import answer
 from tests.support.registries import SET, file_with
 from tests.support.seeded import SeededRandomness
 

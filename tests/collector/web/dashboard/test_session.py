@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -9,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from client_sdk.epoch import DAY
+from collector.config import Config
 from collector.credentials import ANALYST, OPERATOR, READ, VIEWER, Credential, digest_of
 from collector.web import create_app
 from tests.collector.web.conftest import MakeApp
@@ -204,6 +208,9 @@ def test_pages_show_the_metrics_of_the_token_and_no_other(site: Flask) -> None:
         text = client.get(path, headers=BROWSER).text
         assert "All of set" in text, path
         assert not [name for name in hidden if f"All of {name}" in text], path
+    operations = client.get("/operations", headers=BROWSER)
+    assert operations.status_code == 200
+    assert not [name for name in hidden if f">{name}<" in operations.text]
     unknown = client.get("/metric/nobody", headers=BROWSER)
     for name in hidden:
         response = client.get(f"/metric/{name}", headers=BROWSER)
@@ -260,3 +267,27 @@ def test_a_form_that_is_too_long_is_refused(browser: FlaskClient) -> None:
     response = log_in(browser, "x" * 10_000)
 
     assert response.status_code == 413
+
+
+def test_operations_and_the_record_tell_of_no_metric_and_no_app_of_others(
+    tmp_path: Path, storage: MemoryStorage, credentials: MemoryCredentials
+) -> None:
+    """Not even that one of them is about to expire."""
+    paths = [tmp_path / f"{app}.toml" for app in ("ours", "theirs")]
+    for path in paths:
+        text = registry_text().replace('app = "types"', f'app = "{path.stem}"')
+        renamed = re.sub(r"\[metrics\.(\w+)\]", rf"[metrics.{path.stem}_\1]", text)
+        path.write_text(renamed.replace("2027-12-31", "2026-03-10"), encoding="utf-8")
+    config = Config.from_env({"HEARSAY_REGISTRY": os.pathsep.join(map(str, paths))})
+    ours = Credential(READ, app="ours", role=OPERATOR, expires=END)
+    token = credentials.add("hsr_of-one-app", ours)
+    client = create_app(config, storage, lambda: NOON, credentials).test_client()
+    client.set_cookie("hearsay", token)
+
+    pages = {
+        path: client.get(path, headers=BROWSER).text for path in PAGES if "category" not in path
+    }
+
+    assert "expires within" in pages["/operations"]
+    assert [path for path, text in pages.items() if "theirs" in text] == []
+    assert all("ours" in pages[path] for path in ("/operations", "/privacy/record.json"))
