@@ -87,7 +87,7 @@ class Curve:
         return weights
 
     def _estimates(self, ends: Any, alpha: float) -> list[Estimate]:
-        """Return weighted sums of F at its thresholds, with intervals cut off at 0 and 1.
+        """Return weighted sums of F at its thresholds: unbiased, so they may be below 0.
 
         The variance is estimated as that of F is, and at least that of the calmest bin.
         """
@@ -99,6 +99,7 @@ class Curve:
         bias = np.linalg.norm(ends @ self.linear.missed, axis=1)
         reach = np.where(known, 0, bias_aware_reach(bias, np.where(known, 1, errors), alpha))
         values = weights @ self.seen
-        columns = values, errors, (values - reach).clip(0, 1), (values + reach).clip(0, 1)
+        values = np.where(known, np.rint(values), values)
+        columns = values, errors, values - reach, values + reach
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [Estimate(*row) for row in rows]
