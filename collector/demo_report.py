@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from .charts.number import number
+
+_LABEL: Final = 12  # characters of the column of items at least
 
 
 def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
@@ -19,9 +21,11 @@ def print_table(document: Mapping[str, Any], out: TextIO) -> None:
     """Print every metric's rows and the share of intervals that cover."""
     for name, metric in document["metrics"].items():
         print(f"\n{name} ({metric['n']:,} reports)", file=out)
-        print(f"  {'':12} {'true':>12} {'estimate':>12}   {'95 % interval':27} covered", file=out)
+        width = max([_LABEL, *(len(row["item"]) for row in metric["rows"])])
+        heading = f"{'true':>12} {'estimate':>12}   {'95 % interval':27} covered"
+        print(f"  {'':{width}} {heading}", file=out)
         for row in metric["rows"]:
-            print(_line(row, metric["unit"]), file=out)
+            print(f"  {row['item']:{width}} {_line(row, metric['unit'])}", file=out)
     count = document["covered"]
     share = 100 * count["yes"] / max(count["of"], 1)
     print(f"\n{count['yes']} of {count['of']} intervals cover ({share:.0f} %)", file=out)
@@ -29,12 +33,12 @@ def print_table(document: Mapping[str, Any], out: TextIO) -> None:
 
 def _line(row: Mapping[str, Any], unit: str) -> str:
     if row["value"] is None:
-        return f"  {row['item']:12} {number(row['true'], unit, 0):>12}   not enough reports"
+        return f"{number(row['true'], unit, 0):>12}   not enough reports"
     names = ("true", "value", "ci_low", "ci_high")
     half_width = (row["ci_high"] - row["ci_low"]) / 2
     true, value, low, high = (number(row[name], unit, half_width) for name in names)
     verdict = "yes" if _covers(row) else "NO"
-    return f"  {row['item']:12} {true:>12} {value:>12}   {f'{low} … {high}':27} {verdict}"
+    return f"{true:>12} {value:>12}   {f'{low} … {high}':27} {verdict}"
 
 
 def _covers(row: Mapping[str, Any]) -> bool:

@@ -56,12 +56,13 @@ class DistributionMechanism(CountedReports[Fraction]):
 
     def channel_matrix(self, np: Numpy) -> Array:
         """Return Pr[symbol | bin] as floats, shape (symbols, bins); columns sum to 1."""
-        return np.array(self._laws).T
-
-    @cached_property
-    def _laws(self) -> list[list[float]]:
-        """The law of each bin in floats: to divide so many fractions takes milliseconds."""
-        return [[float(p) for p in self.channel_law(position)] for position in range(self.bins)]
+        matrix = self.__dict__.get("_matrix")
+        if matrix is None:  # kept, as to divide so many fractions takes milliseconds
+            laws = map(self.channel_law, range(self.bins))
+            matrix = np.array([[float(p) for p in law] for law in laws]).T
+            matrix.setflags(write=False)
+            self.__dict__["_matrix"] = matrix
+        return matrix
 
     def spread(self, shares: Array, np: Numpy) -> Array:
         """Return the symbol law of a distribution: *shares*, shape (…, bins), to (…, symbols)."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,9 @@ TEXTS: Final = {
     "floor": "cells are emptier than lies alone leave them: {found:.0f} squared deviations",
     "ceiling": "one report is more frequent than any value makes it: {found:.0f} nats",
 }
+
+
+Estimated: TypeAlias = tuple[Any, Any]  # estimates a report, and their variances
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,21 @@ def anomalies(
 
     Args: earlier: tally and reports of earlier epochs of the same metric; none below min_reports.
     """
-    return tuple(_found(metric, tally, n, earlier, alpha / CHECKS))
+    past = [estimated(metric.mechanism, *epoch) for epoch in earlier]
+    return anomalies_after(metric, tally, n, past, alpha)
+
+
+def anomalies_after(
+    metric: Metric, tally: Any, n: int, past: Sequence[Estimated], alpha: float = FALSE_ALARM
+) -> tuple[Anomaly, ...]:
+    """Do as ``anomalies`` for earlier epochs of which the estimates are known."""
+    return tuple(_found(metric, tally, n, past, alpha / CHECKS))
+
+
+def estimated(mechanism: Mechanism[Any], tally: Any, n: int) -> Estimated:
+    """Return estimates a report, and their variances."""
+    totals, variances = mechanism.debias(tally, n, np)
+    return totals / n, variances / n**2
 
 
 def checks_of(mechanism: Mechanism[Any], n: int) -> tuple[str, ...]:
@@ -78,34 +95,33 @@ def checks_of(mechanism: Mechanism[Any], n: int) -> tuple[str, ...]:
 
 
 def change(
-    metric: Metric, tally: Any, n: int, earlier: Sequence[tuple[Any, int]], alpha: float
+    metric: Metric, tally: Any, n: int, past: Sequence[Estimated], alpha: float
 ) -> Score | None:
     """Compare estimates with the mean of earlier ones, in standard errors, item by item.
 
     The error holds the noise of both, and what the earlier ones differ beyond their noise.
     """
     mechanism = metric.mechanism
-    if len(earlier) < LEAST_EARLIER or isinstance(mechanism, RAPPOR):
+    if len(past) < LEAST_EARLIER or isinstance(mechanism, RAPPOR):
         return None
-    now, noise = _estimated(mechanism, tally, n)
-    past = [_estimated(mechanism, *epoch) for epoch in earlier]
+    now, noise = estimated(mechanism, tally, n)
     values, noises = (np.array(part) for part in zip(*past, strict=True))
     drift = np.maximum(values.var(axis=0, ddof=1) - noises.mean(axis=0), 0)
-    count = len(earlier)
+    count = len(past)
     variance = noise + noises.mean(axis=0) / count + drift * (1 + 1 / count)
     found = np.abs(now - values.mean(axis=0)) / np.sqrt(variance)
     return Score(found, normal_quantile(alpha / now.size))
 
 
 def _found(
-    metric: Metric, tally: Any, n: int, earlier: Sequence[tuple[Any, int]], alpha: float
+    metric: Metric, tally: Any, n: int, past: Sequence[Estimated], alpha: float
 ) -> Iterator[Anomaly]:
     for name, check in SINGLE.items():
         score = check(metric.mechanism, tally, n, alpha)
         if score is not None and (found := float(score.found)) > score.limit:
             text = f"{TEXTS[name].format(found=found)}, noise gives {score.limit:.0f}"
             yield Anomaly(name, found, score.limit, text)
-    score = change(metric, tally, n, earlier, alpha)
+    score = change(metric, tally, n, past, alpha)
     if score is None:
         return
     for place in np.flatnonzero(score.found > score.limit).tolist():
@@ -118,9 +134,3 @@ def _named(metric: Metric, place: int) -> str:
     """Return what the estimate at *place* is of."""
     labels = getattr(getattr(metric.domain, "keys", metric.domain), "labels", ())
     return repr(labels[place]) if place < len(labels) else "the mean"
-
-
-def _estimated(mechanism: Mechanism[Any], tally: Any, n: int) -> tuple[Any, Any]:
-    """Return estimates a report, and their variances."""
-    totals, variances = mechanism.debias(tally, n, np)
-    return totals / n, variances / n**2

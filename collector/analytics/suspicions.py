@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from .anomaly import FALSE_ALARM, anomalies
+from .anomaly import FALSE_ALARM, Estimated, anomalies_after, estimated
 from .repeats import repeats_of
 from .rows import TIME
 from .slices import Slice
@@ -20,13 +20,14 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
     their noise, the tally of several epochs scatters more than the checks know, and is left out.
     """
     in_time = all(set(one.dimensions) == {TIME} for one in slices)
-    earlier: list[tuple[Any, int]] = []
+    past: list[Estimated] = []  # of each slice once: the comparisons are as many as their square
     for one in slices[-MOST_LOOKED_AT:]:
         if one.refusal is not None or repeats_of(one) > 1:
             continue
         place = ", ".join(one.dimensions.values())
-        for found in anomalies(one.metric, one.tally, one.n, earlier if in_time else ()):
+        for found in anomalies_after(one.metric, one.tally, one.n, past):
             where = f"{one.metric.name}{f' ({place})' if place else ''}"
             chance = f"by chance once in {1 / FALSE_ALARM:,.0f} epochs"
             yield f"{where}: not what honest devices send: {found.text}; {chance}"
-        earlier.append((one.tally, one.n))
+        if in_time:
+            past.append(estimated(one.metric.mechanism, one.tally, one.n))

@@ -18,7 +18,14 @@ from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.hadamard import Hadamard
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.registry import Registry
-from collector.analytics.anomaly import CHECKS, FALSE_ALARM, anomalies, change, checks_of
+from collector.analytics.anomaly import (
+    CHECKS,
+    FALSE_ALARM,
+    anomalies,
+    change,
+    checks_of,
+    estimated,
+)
 from collector.analytics.anomaly_checks import SINGLE, shortfall_limit
 from tests.support.registries import CATEGORY, NUMBER, file_with
 from tests.support.seeded import SeededRandomness
@@ -75,10 +82,10 @@ def test_clean_epochs_rarely_seem_to_have_changed() -> None:
     metric, draw = metric_of("grr", 8), np.random.default_rng(20261122)
     held = steep(N, 8)
     tallies = crowd(metric.mechanism, held, EPOCHS * 3 // 10, draw)
-    epochs = [(tally, N) for tally in tallies]
+    past = [estimated(metric.mechanism, tally, N) for tally in tallies]
 
     scores = [
-        change(metric, tally, N, epochs[i - 3 : i], FALSE_ALARM / CHECKS)
+        change(metric, tally, N, past[i - 3 : i], FALSE_ALARM / CHECKS)
         for i, tally in enumerate(tallies)
         if i >= 3
     ]
