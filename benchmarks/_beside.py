@@ -11,7 +11,7 @@ from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.square_wave import SquareWave
-from collector.analytics.simplex import simplex_l2
+from collector.analytics.release.simplex import simplex_l2
 from collector.distribution import cumulative, histogram
 
 from ._answers import SEED

@@ -25,7 +25,7 @@ from client_sdk.mechanisms.olh import OLH
 from client_sdk.mechanisms.pgr import PGR
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.randomness import Randomness
-from collector.analytics.reach import group_reach
+from collector.analytics.poisoning.reach import group_reach
 
 BEST, UNPADDED, HONEST, RANDOM = "best", "unpadded", "honest", "random"
 POOL: Final = 8  # seeds that suit all targets: they are rare, so an attacker repeats them

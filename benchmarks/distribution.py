@@ -20,8 +20,8 @@ import numpy as np
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.square_wave import SquareWave
-from collector.analytics.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
-from collector.analytics.simplex import simplex_l2
+from collector.analytics.numbers.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
+from collector.analytics.release.simplex import simplex_l2
 from collector.distribution import cumulative, histogram, quantile_positions
 
 DATA: Final = Path(__file__).parent.parent / "collector" / "demo_data" / "age_income.csv"

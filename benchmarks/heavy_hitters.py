@@ -20,10 +20,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms.pem import PEM
-from collector.analytics.prefix_search import candidates
-from collector.analytics.search_plan import Plan
-from collector.analytics.text_shares import shares_of
-from collector.analytics.text_sketches import sketches_of
+from collector.analytics.text.prefix_search import candidates
+from collector.analytics.text.search_plan import Plan
+from collector.analytics.text.text_shares import shares_of
+from collector.analytics.text.text_sketches import sketches_of
 
 from ._text_fleet import tally_of
 

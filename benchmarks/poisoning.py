@@ -23,10 +23,10 @@ from client_sdk.mechanisms.olh import OLH
 from client_sdk.metric import Metric
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
-from collector.analytics.anomaly import CHECKS, FALSE_ALARM, change
-from collector.analytics.anomaly_checks import SINGLE
-from collector.analytics.influence import moved
-from collector.analytics.reach import mean_reach, share_reach
+from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM, change
+from collector.analytics.poisoning.anomaly_checks import SINGLE
+from collector.analytics.poisoning.influence import moved
+from collector.analytics.poisoning.reach import mean_reach, share_reach
 from tests.support.registries import CATEGORY, file_with
 
 EPSILONS: Final = ("0.5", "1", "2", "4")

@@ -15,8 +15,8 @@ from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import Mechanism
 from client_sdk.mechanisms.hierarchy import Hierarchy
 from client_sdk.mechanisms.pgr import PGR, points
-from collector.analytics.sums import Shares
-from collector.analytics.support_laws import met_by_points
+from collector.analytics.items.sums import Shares
+from collector.analytics.items.support_laws import met_by_points
 from collector.estimate import normal_quantile
 
 DEVICES: Final = 100_000

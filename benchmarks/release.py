@@ -23,9 +23,9 @@ from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.square_wave import SquareWave
-from collector.analytics.buckets import best_buckets, bias_of
-from collector.analytics.postprocess import OF_PARTS, apply
-from collector.analytics.simplex import simplex_l2
+from collector.analytics.release.buckets import best_buckets, bias_of
+from collector.analytics.release.postprocess import OF_PARTS, apply
+from collector.analytics.release.simplex import simplex_l2
 from collector.distribution import histogram
 from collector.estimate import shares
 from tests.support.analyses import slope, two_means

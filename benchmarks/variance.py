@@ -31,8 +31,8 @@ from client_sdk.mechanisms.hierarchy import Hierarchy
 from client_sdk.mechanisms.pem import PEM
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.randomness import system_randomness
-from collector.analytics.text_shares import shares_of
-from collector.analytics.text_sketches import sketches_of
+from collector.analytics.text.text_shares import shares_of
+from collector.analytics.text.text_sketches import sketches_of
 
 EPSILON: Final = "1"  # nats per report
 ITEMS: Final = 16

@@ -10,7 +10,7 @@ from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 from client_sdk.text_domain import TextDomain
 
-from .analytics.buckets import Buckets
+from .analytics.release.buckets import Buckets
 from .planner import Line, Question
 from .precision import in_words, scale_of
 

@@ -20,8 +20,8 @@ import msgspec
 
 from client_sdk.errors import InvalidTallyError
 
-from .analytics.data_sheet import facts_of, markdown
-from .analytics.release import Columns, Part, parts_of, records, refusal, table
+from .analytics.release.data_sheet import facts_of, markdown
+from .analytics.release.release import Columns, Part, parts_of, records, refusal, table
 from .catalog import Catalog
 from .errors import ConfigError, DamagedTallyError, QueryError
 from .query import Plan, plan, question

@@ -12,8 +12,8 @@ from client_sdk.structured_domains import PairDomain
 from client_sdk.text_domain import TextDomain
 
 from ..estimate import Estimate, expected_half_width, mean, shares
-from .distribution import quantile_estimates, quantile_items, quantile_truth
-from .key_values import key_estimates, key_truth, mean_items
+from .items.key_values import key_estimates, key_truth, mean_items
+from .numbers.distribution import quantile_estimates, quantile_items, quantile_truth
 from .repeats import widened
 from .rows import RAW, SHARE, Row, empty_row, row_of, with_item
 from .slices import Slice

@@ -89,7 +89,7 @@ def _show_plan(metric: Metric, asked: Question, given: tuple[str, ...], as_json:
 def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
     from client_sdk.domains import NumberDomain
 
-    from ..analytics.buckets import best_buckets
+    from ..analytics.release.buckets import best_buckets
     from ..plan_text import bucket_lines
 
     if not isinstance(metric.domain, NumberDomain):

@@ -14,11 +14,11 @@ from client_sdk.metric import Metric
 
 from ..analytics.answer import expectation
 from ..analytics.combining import combined
-from ..analytics.influence_rows import with_influence
 from ..analytics.need import guard
+from ..analytics.poisoning.influence_rows import with_influence
+from ..analytics.poisoning.suspicions import suspicions
 from ..analytics.rows import TIME, Findings, Row
 from ..analytics.slices import Asked, Slice
-from ..analytics.suspicions import suspicions
 from ..errors import DamagedTallyError, QueryError
 from ..storage.protocols import Storage
 from .plan import Plan, Reading
@@ -213,4 +213,6 @@ def _warnings(plan: Plan, read: Sequence[list[list[Slice]]]) -> Iterator[str]:
         if not any(one.n for definition in slices for one in definition):
             yield f"{name}: no reports in this window"
         for definition in slices:
-            yield from suspicions(definition)
+            with _blaming(reading.metric):
+                found = list(suspicions(definition))
+            yield from found

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks import release
-from collector.analytics.postprocess import PROMISES
-from collector.analytics.release import refusal
+from collector.analytics.release.postprocess import PROMISES
+from collector.analytics.release.release import refusal
 from tests.support.releases import REGISTRY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "release.md").read_text(encoding="utf-8")

@@ -103,17 +103,19 @@ def test_the_query_behind_a_chart_is_one_click_away(visit: Open) -> None:
 def test_a_mark_under_the_pointer_tells_its_numbers(visit: Open) -> None:
     page, _ = visit("/metric/first_page")
 
-    page.locator("#answer .mark[data-label='news']").hover(force=True)
+    page.locator("#answer .mark[data-label='frontpage']").hover(force=True)
 
     expect(page.locator(".tip")).to_be_visible()
-    expect(page.locator(".tip b")).to_have_text("news")
+    expect(page.locator(".tip b")).to_have_text("frontpage")
     expect(page.locator(".tip")).to_contain_text("between")
 
 
 def test_a_hostile_label_under_the_pointer_stays_a_text(visit: Open) -> None:
-    page, _ = visit("/metric/labels")
+    page, _ = visit("/metric/both")
 
-    for mark in page.locator("#answer .mark[data-label]").all():
+    cells = page.locator("#answer .mark[data-label]").all()
+    assert len(cells) == 9
+    for mark in cells:
         mark.hover(force=True)
         expect(page.locator(".tip b")).to_have_text(mark.get_attribute("data-label") or "")
     assert page.locator(".tip script, .tip img, .tip svg, .tip iframe").count() == 0

@@ -8,8 +8,8 @@ from typing import Final
 from client_sdk.metric import Metric
 
 from ...estimate import Estimate
+from ..comparing.series import others
 from ..rows import TIME, Findings, Row, empty_row, row_of
-from ..series import others
 from ..slices import Asked, Slice
 from ..verb import Verb
 from .adoption import alike, refused

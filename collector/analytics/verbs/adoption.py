@@ -9,9 +9,9 @@ from msgspec import Meta, Struct
 
 from ...errors import QueryError
 from ...estimate import Estimate
-from ..measure import estimates_of, items_of, refusal, unit_of
+from ..comparing.measure import estimates_of, items_of, refusal, unit_of
+from ..comparing.series import others
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..series import others
 from ..slices import Asked, Slice
 from ..verb import Verb
 

@@ -8,9 +8,9 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 
 from ...errors import QueryError
-from ..comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
-from ..measure import DRAWN, Population, items_of, refusal, unit_of
-from ..pairs import Pair, pairs_of
+from ..comparing.comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
+from ..comparing.measure import DRAWN, Population, items_of, refusal, unit_of
+from ..comparing.pairs import Pair, pairs_of
 from ..rows import TIME, Findings, Row, empty_row, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb

@@ -14,13 +14,13 @@ from client_sdk.structured_domains import PairDomain
 
 from ...errors import QueryError
 from ...estimate import shares
-from ..association import association, margins
-from ..independence import APART, products
+from ..items.association import association, margins
+from ..items.independence import APART, products
+from ..items.sums import Shares
+from ..items.tables import refused_rows, rows_of
 from ..repeats import widened
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..sums import Shares
-from ..tables import refused_rows, rows_of
 from ..verb import Verb
 
 ALL: Final = "(all)"  # the value of a dimension that was summed over

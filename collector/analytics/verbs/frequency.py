@@ -13,12 +13,12 @@ from client_sdk.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import Estimate, key_shares, shares
-from ..postprocess import OF_PARTS, OF_SEVERAL, processed
+from ..items.sums import Shares
+from ..items.tables import named, refused_rows, rows_of
+from ..release.postprocess import OF_PARTS, OF_SEVERAL, processed
 from ..repeats import widened
 from ..rows import Findings
 from ..slices import Asked, Slice
-from ..sums import Shares
-from ..tables import named, refused_rows, rows_of
 from ..verb import Verb
 
 

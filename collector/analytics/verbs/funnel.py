@@ -10,10 +10,10 @@ import numpy as np
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain
 
+from ..items.sums import Shares
+from ..items.tables import refused_rows, rows_of
 from ..rows import ITEM, Findings, Row
 from ..slices import Asked, Slice
-from ..sums import Shares
-from ..tables import refused_rows, rows_of
 from ..verb import Verb
 
 MEASURE: Final = "measure"  # the dimension that tells of what a share is

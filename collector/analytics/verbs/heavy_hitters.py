@@ -13,13 +13,13 @@ from client_sdk.text_domain import TextDomain
 
 from ...errors import QueryError
 from ...estimate import Estimate, normal_quantile
-from ..prefix_search import candidates
+from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row
-from ..search_plan import Plan
 from ..slices import Asked, Slice
-from ..tables import named, refused_rows, rows_of
-from ..text_shares import shares_of
-from ..text_sketches import Sketch, sketches_of
+from ..text.prefix_search import candidates
+from ..text.search_plan import Plan
+from ..text.text_shares import shares_of
+from ..text.text_sketches import Sketch, sketches_of
 from ..verb import Verb
 
 PRINTABLE: Final = "".join(map(chr, range(32, 127)))

@@ -11,11 +11,11 @@ from msgspec import Meta, Struct
 
 from client_sdk.domains import NumberDomain
 
-from ..curves import Curve, refusal
-from ..postprocess import OF_PARTS, processed
+from ..items.tables import named, refused_rows, rows_of
+from ..numbers.curves import Curve, refusal
+from ..release.postprocess import OF_PARTS, processed
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..tables import named, refused_rows, rows_of
 from ..verb import Verb
 
 BUCKETS: Final = 20

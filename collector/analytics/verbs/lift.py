@@ -12,10 +12,10 @@ from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 
 from ...errors import QueryError
-from ..comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_open
-from ..differences import POWER, covers_zero, lift, reports_needed, smallest_seen
-from ..measure import DRAWN, Population, items_of, refusal, unit_of
-from ..pairs import Pair, pairs_of, require_value
+from ..comparing.comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_open
+from ..comparing.differences import POWER, covers_zero, lift, reports_needed, smallest_seen
+from ..comparing.measure import DRAWN, Population, items_of, refusal, unit_of
+from ..comparing.pairs import Pair, pairs_of, require_value
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb

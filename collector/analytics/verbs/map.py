@@ -12,12 +12,12 @@ from client_sdk.metric import Metric
 from client_sdk.structured_domains import GridDomain
 
 from ...estimate import Estimate
-from ..base_cut import base_cut
-from ..postprocess import OF_PARTS, processed
+from ..items.sums import Shares
+from ..items.tables import named, refused_rows, rows_of
+from ..release.base_cut import base_cut
+from ..release.postprocess import OF_PARTS, processed
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..sums import Shares
-from ..tables import named, refused_rows, rows_of
 from ..verb import Verb
 from .frequency import shares_of
 

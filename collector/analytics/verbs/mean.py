@@ -10,9 +10,9 @@ from client_sdk.metric import Metric
 
 from ... import estimate
 from ...estimate import Estimate
+from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..tables import refused_rows, rows_of
 from ..verb import Verb
 
 

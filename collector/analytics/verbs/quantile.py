@@ -10,12 +10,12 @@ from msgspec import Meta, Struct
 
 from ...errors import QueryError
 from ..answer import MONOTONE
-from ..curves import refusal
-from ..distribution import in_unit
-from ..quantiles import quantiles
+from ..items.tables import named, refused_rows, rows_of
+from ..numbers.curves import refusal
+from ..numbers.distribution import in_unit
+from ..numbers.quantiles import quantiles
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..tables import named, refused_rows, rows_of
 from ..verb import Verb
 from .mean import unit_of
 

@@ -16,12 +16,12 @@ from client_sdk.structured_domains import GridDomain, PairDomain, RetentionDomai
 
 from ...errors import QueryError
 from ...estimate import Estimate
-from .. import curves
-from ..curves import Curve
+from ..items.sums import Shares
+from ..items.tables import named, refused_rows, rows_of
+from ..numbers import curves
+from ..numbers.curves import Curve
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..sums import Shares
-from ..tables import named, refused_rows, rows_of
 from ..verb import Verb
 
 CONSISTENT: Final = "all ranges are read off one linear estimate: those that adjoin add up exactly"

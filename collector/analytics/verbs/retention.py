@@ -9,10 +9,10 @@ import numpy as np
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import RetentionDomain
 
+from ..items.sums import Shares
+from ..items.tables import refused_rows, rows_of
 from ..rows import ITEM, Findings, Row
 from ..slices import Asked, Slice
-from ..sums import Shares
-from ..tables import refused_rows, rows_of
 from ..verb import Verb
 from .funnel import MEASURE, UNSURE
 

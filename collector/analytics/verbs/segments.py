@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from ..measure import estimates_of, items_of, merged, refusal, unit_of
-from ..multiplicity import each_of
-from ..pooling import POOLED, pooled
+from ..comparing.measure import estimates_of, items_of, merged, refusal, unit_of
+from ..comparing.multiplicity import each_of
+from ..comparing.pooling import POOLED, pooled
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb

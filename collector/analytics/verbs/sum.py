@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...estimate import Estimate
+from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..tables import refused_rows, rows_of
 from ..verb import Verb
 from .mean import mean_of, refusal, unit_of
 

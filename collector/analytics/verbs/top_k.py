@@ -9,9 +9,9 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from ...estimate import Estimate
+from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..tables import named, refused_rows, rows_of
 from ..verb import Verb
 from .frequency import labels_of, refusal, shares_of
 

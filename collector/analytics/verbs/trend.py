@@ -7,19 +7,11 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from ..differences import NO_CHANGE, difference
-from ..measure import (
-    DRAWN,
-    Population,
-    estimates_of,
-    items_of,
-    merged,
-    refusal,
-    unit_of,
-)
-from ..multiplicity import each_of, holm
+from ..comparing.differences import NO_CHANGE, difference
+from ..comparing.measure import DRAWN, Population, estimates_of, items_of, merged, refusal, unit_of
+from ..comparing.multiplicity import each_of, holm
+from ..comparing.series import Scan, others, scans_of, series_of
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..series import Scan, others, scans_of, series_of
 from ..slices import Asked, Slice
 from ..verb import Verb
 

@@ -11,10 +11,10 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
 
 from ...estimate import Estimate
+from ..items.tables import refused_rows, rows_of
+from ..numbers.spread import population_variance
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..spread import population_variance
-from ..tables import refused_rows, rows_of
 from ..verb import Verb
 from . import mean
 

@@ -13,7 +13,7 @@ from flask.typing import ResponseReturnValue
 from client_sdk.epoch import ONCE
 from client_sdk.metric import Metric
 
-from ...analytics.pairs import AGAINST
+from ...analytics.comparing.pairs import AGAINST
 from ...analytics.rows import TIME
 from ...analytics.verb import load
 from ...charts import csv_of

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from client_sdk.errors import UnknownMetricError
 
-from ...analytics.pairs import AGAINST
+from ...analytics.comparing.pairs import AGAINST
 from ...analytics.rows import ITEM, TIME, Row
 from ...analytics.verbs.actives import ALL, DEVICES
 from ...analytics.verbs.funnel import MEASURE

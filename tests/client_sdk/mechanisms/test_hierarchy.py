@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.mechanisms.hadamard import Hadamard
 from client_sdk.mechanisms.hierarchy import FANOUTS, Hierarchy, best_fanout, depth
-from collector.analytics.sums import Shares
+from collector.analytics.items.sums import Shares
 from tests.support.coverage import fits_rate
 from tests.support.enumeration import distribution
 from tests.support.hierarchy_reference import counts_and_variances

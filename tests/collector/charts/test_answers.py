@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from client_sdk.metric import Metric
-from collector.analytics.pairs import AGAINST
+from collector.analytics.comparing.pairs import AGAINST
 from collector.analytics.rows import Findings
 from collector.analytics.verbs import crosstab, funnel, lift
 from collector.charts import Face, chart_of, csv_of, labels, number, table_of

@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from collector.analytics.comparisons import compared
-from collector.analytics.differences import NO_CHANGE
-from collector.analytics.measure import numbers_of
-from collector.analytics.pairs import AGAINST, REST, pairs_of
+from collector.analytics.comparing.comparisons import compared
+from collector.analytics.comparing.differences import NO_CHANGE
+from collector.analytics.comparing.measure import numbers_of
+from collector.analytics.comparing.pairs import AGAINST, REST, pairs_of
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError

@@ -11,10 +11,10 @@ import pytest
 from client_sdk.dataclass import replace
 from client_sdk.mechanisms import Mechanism
 from client_sdk.metric import Metric
-from collector.analytics.association import Association, association, margins
-from collector.analytics.independence import APART
+from collector.analytics.items.association import Association, association, margins
+from collector.analytics.items.independence import APART
+from collector.analytics.items.sums import Shares
 from collector.analytics.slices import Asked, Slice
-from collector.analytics.sums import Shares
 from collector.analytics.verb import load
 from collector.errors import QueryError
 from collector.query.reading import guarded

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.analytics.curves import Curve
+from collector.analytics.numbers.curves import Curve
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.analytics.verbs.quantile import name_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from client_sdk.metric import Metric
-from collector.analytics.postprocess import OF_PARTS
+from collector.analytics.release.postprocess import OF_PARTS
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError

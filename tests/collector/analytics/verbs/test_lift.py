@@ -10,10 +10,10 @@ import pytest
 
 from client_sdk.dataclass import replace
 from client_sdk.domains import NumberDomain
-from collector.analytics.comparisons import compared
-from collector.analytics.differences import NO_CHANGE, covers_zero, lift
-from collector.analytics.measure import Number, Population, numbers_of
-from collector.analytics.pairs import pairs_of
+from collector.analytics.comparing.comparisons import compared
+from collector.analytics.comparing.differences import NO_CHANGE, covers_zero, lift
+from collector.analytics.comparing.measure import Number, Population, numbers_of
+from collector.analytics.comparing.pairs import pairs_of
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Slice
 from collector.errors import QueryError

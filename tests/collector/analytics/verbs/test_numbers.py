@@ -10,8 +10,8 @@ import pytest
 
 from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms.square_wave import SquareWave
+from collector.analytics.numbers.spread import moment_weights, population_variance
 from collector.analytics.slices import Slice
-from collector.analytics.spread import moment_weights, population_variance
 from collector.analytics.verb import load
 from collector.errors import QueryError
 from collector.estimate import Estimate

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from collector.analytics.items.sums import BOUND_NOTE
 from collector.analytics.slices import Slice
-from collector.analytics.sums import BOUND_NOTE
 from collector.analytics.verb import load
 from collector.errors import QueryError
 from tests.support.asking import ask

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from collector.analytics.multiplicity import each_of
-from collector.analytics.pooling import POOLED, pooled
+from collector.analytics.comparing.multiplicity import each_of
+from collector.analytics.comparing.pooling import POOLED, pooled
 from collector.analytics.rows import RAW
 from collector.analytics.slices import Slice
 from collector.analytics.verbs.segments import OTHER

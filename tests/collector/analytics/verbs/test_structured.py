@@ -7,8 +7,8 @@ import pytest
 
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import RetentionDomain
+from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.slices import Slice
-from collector.analytics.sums import BOUND_NOTE, Shares
 from collector.analytics.verb import load
 from collector.analytics.verbs.map import NOISE
 from tests.support.asking import ask

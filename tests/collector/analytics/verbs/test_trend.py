@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from collector.analytics.differences import NO_CHANGE
-from collector.analytics.measure import merged
+from collector.analytics.comparing.differences import NO_CHANGE
+from collector.analytics.comparing.measure import merged
+from collector.analytics.comparing.series import scan, scans_of
 from collector.analytics.rows import Findings
-from collector.analytics.series import scan, scans_of
 from collector.analytics.slices import Slice
 from collector.errors import QueryError
 from tests.support.asking import ask

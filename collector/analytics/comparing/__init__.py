@@ -1,0 +1,1 @@
+"""How numbers of slices differ, and whether that is more than noise.  Pure."""

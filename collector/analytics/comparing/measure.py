@@ -1,0 +1,166 @@
+"""One number an item of a slice, with the variance that tests of differences need.  Pure.
+
+Two populations can be meant.  Of the devices that *reported*, only the noise is uncertain.  To tell
+whether something changed, or whether a treatment works, which devices happened to report is chance,
+too: for devices *drawn* at random the spread of their true values is added.
+
+Where n reports are of E epochs, a device has made up to E of them.  Its value may be the same in
+all, and so may be the noise of a metric that repeats responses: beside other devices both count as
+n / E reports.  That is a bound, since the variance of a sum of groups of at most E alike is at most
+E times that of independent ones.  Beside the same devices at another time what is alike cancels;
+there reports count as n, as if each epoch had drawn its devices anew.  That is too few where
+devices stay for long and then leave, and too many where they stay for good.
+
+Source: Bhatia, Davis, American Mathematical Monthly 2000: the variance of numbers from a to b with
+    mean m is at most (m-a)(b-m), which for shares it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain, listed
+from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.metric import Metric
+
+from ...errors import QueryError
+from ...estimate import Estimate, key_shares, mean, shares
+from ..answer import MEAN
+from ..repeats import widened
+from ..rows import SHARE
+from ..slices import Slice
+
+Population: TypeAlias = Literal["drawn", "reported"]
+DRAWN: Final = "drawn"
+
+
+@dataclass(frozen=True)
+class Number:
+    """An unbiased *value* with its *variance*, made of *n* reports."""
+
+    value: float
+    variance: float
+    n: int
+
+
+def refusal(metric: Metric) -> str | None:
+    """Return why *metric* has no numbers to follow or compare, or None."""
+    if isinstance(metric.domain, ItemDomain | KeyValueDomain | NumberDomain):
+        return None
+    return "has neither items nor numbers; declare a category, a boolean or a number"
+
+
+def unit_of(metric: Metric) -> str:
+    """Return the unit of the numbers of *metric*."""
+    return metric.domain.unit if isinstance(metric.domain, NumberDomain) else SHARE
+
+
+def items_of(metric: Metric, wanted: str | None, most: int) -> tuple[str, ...]:
+    """Return the item that is *wanted*; without one all, of a boolean "true".
+
+    Raises: QueryError: names ``options.item``: no item of the metric, or more than *most* are left.
+    """
+    labels = _labels(metric)
+    if wanted is not None:
+        if wanted not in labels:
+            raise QueryError(f"options.item: must be one of: {listed(labels)}")
+        return (wanted,)
+    boolean = isinstance(metric.domain, ItemDomain) and metric.domain.boolean
+    shown = labels[1:] if boolean else labels  # "false" is the rest
+    if len(shown) > most:
+        rule = f"must name one of the {len(shown)} items; at most {most} are taken together"
+        raise QueryError(f"options.item: {rule}")
+    return shown
+
+
+def place_of(metric: Metric, item: str) -> int:
+    """Return the place of *item* among all of *metric*."""
+    return _labels(metric).index(item)
+
+
+def estimates_of(one: Slice, alpha: float) -> Mapping[str, Estimate]:
+    """Return the number of every item of a slice with n > 0, for the devices that reported.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    domain, mechanism = one.metric.domain, one.metric.mechanism
+    if isinstance(domain, NumberDomain):
+        return {MEAN: mean(mechanism, domain, one.tally, one.n, alpha)}
+    if isinstance(mechanism, KeyValueMechanism):
+        found = key_shares(mechanism, one.tally, one.n, alpha)
+    else:
+        found = widened(one, shares(mechanism, one.tally, one.n, alpha))
+    return dict(zip(_labels(one.metric), found, strict=True))
+
+
+def numbers_of(
+    one: Slice, items: Sequence[str], population: Population, *, in_time: bool
+) -> Mapping[str, Number]:
+    """Return the numbers of *items* of a slice with n > 0, as they scatter in a *population*.
+
+    Args: in_time: to be compared with another time, rather than with other devices.
+    """
+    found = estimates_of(one, 0.5)  # any level: no interval is used
+    return {
+        item: Number(
+            found[item].value,
+            variance_if(
+                one,
+                found[item].value,
+                found[item].std_error ** 2 * one.n,
+                population,
+                in_time=in_time,
+            ),
+            one.n,
+        )
+        for item in items
+    }
+
+
+def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
+    """Return the reports of at least one slice together, as the slice of *dimensions*.
+
+    The caller sees to it that none is refused.
+    """
+    return replace(
+        parts[0],
+        dimensions=dimensions,
+        n=sum(one.n for one in parts),
+        tally=sum(one.tally for one in parts),
+        epochs=tuple(sorted({epoch for one in parts for epoch in one.epochs})),
+        is_open=any(one.is_open for one in parts),
+        late=sum(one.late for one in parts),
+    )
+
+
+def variance_if(
+    one: Slice, value: float, noise: float, population: Population, *, in_time: bool
+) -> float:
+    """Return the variance of a number of *one*, were the truth *value*.
+
+    Args: noise: of one report, the variance that the mechanism makes.  in_time: as above.
+    """
+    repeats = 1 if in_time else max(len(one.epochs), 1)
+    of_one = noise * (repeats if one.metric.policy else 1)
+    if population == DRAWN:
+        of_one += repeats * _spread(one.metric, value)
+    return of_one / one.n
+
+
+def _spread(metric: Metric, value: float) -> float:
+    """Return the largest variance that true values of mean *value* can have."""
+    low, high = 0.0, 1.0
+    if isinstance(metric.domain, NumberDomain):
+        low, high = float(metric.domain.minimum), float(metric.domain.maximum)
+    inside = min(max(value, low), high)
+    return (inside - low) * (high - inside)
+
+
+def _labels(metric: Metric) -> tuple[str, ...]:
+    """Return what ``estimates_of`` has numbers of."""
+    domain = metric.domain
+    if isinstance(domain, KeyValueDomain):
+        return domain.keys.labels
+    return domain.labels if isinstance(domain, ItemDomain) else (MEAN,)

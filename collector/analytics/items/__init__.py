@@ -1,0 +1,1 @@
+"""Sums, ratios and tables of shares of items.  Pure."""

@@ -1,0 +1,149 @@
+"""Shares of groups of items, and other weighted sums of shares, with the right variance.  Pure.
+
+The estimate of the sum of w_i f_i is the sum of w_i times the estimates, so parts add up exactly.
+Its variance is not the sum of theirs: what one report supports of several items depends on each
+other.  For a device that holds v it is Var(sum of w_i S_i | v) / (p-q)^2, see ``support_laws``.
+
+Of mechanisms that count reports one by one the mean square of what these stand for, less that of
+what the devices hold, is unbiased.  Of mechanisms of which only the variance of each item is known,
+the sum of standard errors is a bound, and rows say so.
+
+Derived here; the variance of one item is that of Wang et al., USENIX Security 2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from client_sdk.mechanisms import Mechanism
+from client_sdk.mechanisms.exponential import UNSEEN, Exponential
+from client_sdk.mechanisms.hierarchy import Hierarchy
+from client_sdk.mechanisms.pgr import PGR
+
+from ...estimate import Estimate, linear_limits, normal_quantile, ratio_limits
+from ..repeats import repeats_of
+from ..slices import Slice
+from .support_laws import base_of, chances, is_known, laws_of, met_by_items, met_by_points, pair_of
+
+BOUND_NOTE: Final = "the interval is a bound: it is at least as wide as its level asks for"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Unbiased shares of the items among *n* reports, and how sums of them scatter.
+
+    ``values``, shape (items,), may be below 0.  Up to ``repeats`` reports may share their noise.
+    """
+
+    mechanism: Mechanism[Any]
+    tally: Any
+    n: int
+    values: Any
+    repeats: int = 1
+
+    @classmethod
+    def of(cls, mechanism: Mechanism[Any], tally: Any, n: int) -> Shares:
+        """Debias a tally of *n* > 0 independent reports of single items.
+
+        Raises: InvalidTallyError: the tally cannot have come from n reports.
+        """
+        return cls(mechanism, np.asarray(tally), n, mechanism.debias(tally, n, np).totals / n)
+
+    @classmethod
+    def of_slice(cls, one: Slice) -> Shares:
+        """Debias the tally of a slice that may have numbers.  Raises InvalidTallyError."""
+        found = cls.of(one.metric.mechanism, one.tally, one.n)
+        return replace(found, repeats=repeats_of(one))
+
+    @property
+    def note(self) -> str | None:
+        """What must be said beside sums of several items."""
+        return None if is_known(self.mechanism) else BOUND_NOTE
+
+    def groups(self, members: Any, alpha: float) -> list[Estimate]:
+        """Return the share of each group: score intervals where the variance is linear in it.
+
+        Args: members: booleans, shape (groups, items).
+        """
+        weights = np.asarray(members, dtype=np.float64)
+        values, errors = weights @ self.values, np.sqrt(self.variances(weights))
+        reach = normal_quantile(alpha) * errors
+        low, high = values - reach, values + reach
+        if pair_of(base_of(self.mechanism)) is not None:
+            laws = laws_of(self.mechanism, weights)
+            inside, outside = (_mean_over(laws, part) for part in (weights, 1 - weights))
+            each = self.repeats / self.n
+            slope = each * np.where(weights.all(axis=1), 0, inside - outside)
+            level = each * np.where(weights.all(axis=1), inside, outside)
+            low, high = linear_limits(values, level, slope, alpha)
+        columns = (column.tolist() for column in (values, errors, low, high))
+        return [Estimate(*row) for row in zip(*columns, strict=True)]
+
+    def ratio(self, part: Any, whole: Any, alpha: float) -> Estimate | None:
+        """Return the share of the members of group *whole* that are in *part*, which it holds.
+
+        None where whether anybody is in *whole* is not sure.  By Fieller's interval; value and
+        interval are cut off at 0 and 1.
+
+        Args:    part, whole: booleans, shape (items,).
+        Derived: with the share u of the whole and o of the part, o - (B/C) u does not depend on
+                 u, B being their covariance and C the variance of u; its ratio is less by B/C.
+        """
+        weights = np.array([part, whole], dtype=np.float64)
+        over, under = weights @ self.values
+        of_part, of_whole, of_both = self.variances(np.vstack([weights, weights.sum(axis=0)]))
+        if under <= normal_quantile(alpha) * np.sqrt(of_whole):
+            return None
+        shared = (of_both - of_part - of_whole) / 2
+        if self.note is not None:  # nothing is known of it: then the worst
+            shared = -np.sqrt(of_part * of_whole)
+        turn = shared / of_whole
+        law = max(of_part - shared * turn, 0.0), of_whole
+        limits = ratio_limits(over - turn * under, under, *law, alpha)
+        value = min(max(over / under, 0.0), 1.0)
+        error = np.sqrt(law[0] + law[1] * (value - turn) ** 2) / under
+        low, high = (min(max(float(limit + turn), 0.0), 1.0) for limit in limits)
+        return Estimate(float(value), float(error), low, high)
+
+    def variances(self, weights: Any) -> Any:
+        """Return the variance of each weighted sum of shares, shape (sums,).
+
+        Args: weights: shape (sums, items).
+        """
+        return self.repeats * self._variances(weights)
+
+    def _variances(self, weights: Any) -> Any:
+        """Return the variances of independent reports."""
+        base = base_of(self.mechanism)
+        if isinstance(base, Hierarchy):
+            return base.sum_variances(weights, self.tally, np)
+        if isinstance(base, PGR | Exponential):
+            return self._of_reports(base, weights)
+        laws = laws_of(self.mechanism, weights)
+        if laws is not None:
+            # Unbiased shares may be below 0; no population scatters less than its calmest devices.
+            return np.clip(laws @ self.values, laws.min(axis=1), laws.max(axis=1)) / self.n
+        marginal = self.mechanism.debias(self.tally, self.n, np).variances
+        return (np.abs(weights) @ np.sqrt(marginal) / self.n) ** 2
+
+    def _of_reports(self, base: PGR | Exponential, weights: Any) -> Any:
+        """Return variances from the mean square of what the reports stand for."""
+        counts = self.tally.astype(np.float64)
+        if isinstance(base, PGR):
+            p, q = chances(self.mechanism)
+            met = met_by_points(base, weights)
+            stands = (met - q * weights.sum(axis=1)[:, None]) / (p - q)
+        else:
+            stands = weights @ met_by_items(base)
+            counts += UNSEEN
+        squares = stands**2 @ counts / self.n
+        held = np.clip(weights**2 @ self.values, 0, (weights**2).max(axis=1))
+        return np.maximum(squares - held, 0) / self.n
+
+
+def _mean_over(laws: Any, members: Any) -> Any:
+    """Return the mean of each law over the items of its group; 0 of none."""
+    return (laws * members).sum(axis=1) / np.maximum(members.sum(axis=1), 1)

@@ -1,0 +1,1 @@
+"""How numbers are distributed.  Pure."""

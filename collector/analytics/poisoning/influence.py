@@ -1,0 +1,128 @@
+"""What fake devices could do to an estimate, and how many it takes.  Pure.
+
+With a share b of fakes, of reports that stand for c each, the mean of all reports is (1-w) v + w c,
+v being what the honest ones give; w = b where every report bears upon the estimate, and
+k b / (1 - b + k b) where of the honest ones only one in k does.  All that follows is this equation
+solved for one of its terms.  Nothing here tells whether there are fakes.
+
+Source: Cao, Jia, Gong, USENIX Security 2021: gains of their attacks, of which this is the largest;
+    the robust interval, the numbers of fakes and the split over two sides are derived here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor, sqrt
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from client_sdk.mechanisms import DistributionMechanism
+
+from ..numbers.quantiles import LinearCDF, linear_cdf
+from .reach import Reach
+
+FAKES: Final = 0.01  # of all reports; the share that ``Row.influence`` is of
+
+
+class Side(NamedTuple):
+    """One estimate of a comparison: its value, what a fake report can stand for, its reports."""
+
+    value: float
+    reach: Reach
+    n: int
+
+
+def weight(reach: Reach, fakes: float) -> float:
+    """Return how much of the estimate a share *fakes* of all reports makes up."""
+    return fakes * reach.crowd / (1 - fakes + fakes * reach.crowd)
+
+
+def moved(reach: Reach, value: float, fakes: float = FAKES) -> float:
+    """Return the most that a share *fakes* of all reports can move an estimate of *value*."""
+    return weight(reach, fakes) * max(reach.high - value, value - reach.low)
+
+
+def fakes_to_raise(reach: Reach, value: float, by: float, n: int) -> int | None:
+    """Return how many fakes, added to *n* reports, raise the estimate *by* > 0; None: none can."""
+    room = reach.high - value - by
+    return ceil(n / reach.crowd * by / room) if room > 0 else None
+
+
+def fakes_to_lower(reach: Reach, value: float, by: float, n: int) -> int | None:
+    """Return how many fakes, added to *n* reports, lower the estimate *by* > 0; None: none can."""
+    room = value - by - reach.low
+    return ceil(n / reach.crowd * by / room) if room > 0 else None
+
+
+def fakes_to_count(reach: Reach, devices: float) -> int:
+    """Return how many fakes raise a count by *devices* > 0, or lower it by -*devices*."""
+    return ceil(devices / (reach.high if devices > 0 else reach.low))
+
+
+def fakes_to_flip(winner: Side, loser: Side, *, shared: bool = False) -> int | None:
+    """Return how many fakes turn a difference round; None: none can.
+
+    Args: shared: both estimates come from the same reports, each of which bears upon both; a fake
+          then counts for one and against the other.  Else fakes join either side, split at best:
+          both estimates meet at t, where n1 (v1-t)/(t-low) + n2 (t-v2)/(high-t) is least.
+    """
+    if winner.value < loser.value:
+        winner, loser = loser, winner
+    apart = winner.value - loser.value
+    low, high = winner.reach.low, loser.reach.high
+    if shared and winner.reach.crowd == loser.reach.crowd == 1:
+        return floor(winner.n * apart / (high - low)) + 1
+    if not low < loser.value <= winner.value < high:
+        return None
+    first, second = winner.n / winner.reach.crowd, loser.n / loser.reach.crowd
+    pulls = sqrt(first * (winner.value - low)), sqrt(second * (high - loser.value))
+    meet = (pulls[0] * high + pulls[1] * low) / (pulls[0] + pulls[1])
+    meet = min(max(meet, loser.value), winner.value)
+    down = first * (winner.value - meet) / (meet - low)
+    return floor(down + second * (meet - loser.value) / (high - meet)) + 1
+
+
+def robust_interval(
+    reach: Reach, interval: tuple[float, float], fakes: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Return an interval for the honest devices, if at most a share *fakes* of reports is fake.
+
+    It widens with *fakes* at both ends, so "at most" holds; it is cut off at *bounds*.
+    """
+    part = weight(reach, fakes)
+    low = (interval[0] - part * reach.high) / (1 - part)
+    high = (interval[1] - part * reach.low) / (1 - part)
+    return max(low, bounds[0]), min(high, bounds[1])
+
+
+def cdf_reach(linear: LinearCDF) -> tuple[Any, Any]:
+    """Return the least and the most that one report stands for in F, at every threshold."""
+    return linear.weights.min(axis=1), linear.weights.max(axis=1)
+
+
+def quantiles_moved(
+    mechanism: DistributionMechanism,
+    tally: Any,
+    n: int,
+    levels: Sequence[float],
+    fakes: float = FAKES,
+) -> list[float]:
+    """Return the most that a share *fakes* of reports can move each quantile, in grid steps.
+
+    F under attack lies between two curves, made of the best report for each threshold, and so do
+    its quantiles; one attack cannot follow a curve everywhere, so this is a bound.
+    """
+    linear = linear_cdf(mechanism, n)
+    middle = linear.weights @ (mechanism.require_counts(tally, n, np) / n)
+    curves = (middle, *((1 - fakes) * middle + fakes * end for end in cdf_reach(linear)))
+    bins = linear.shares.shape[0]
+    places = np.linspace(-0.5, bins - 0.5, middle.size)
+    crossings = []
+    for curve in curves:
+        inner = np.clip(curve, 0, 1)
+        inner[0], inner[-1] = 0, 1  # nobody is outside of the range, whatever the fakes say
+        crossings.append(np.interp(levels, np.sort(inner), places).clip(0, bins - 1))
+    own, *others = crossings
+    most = np.max([np.abs(other - own) for other in others], axis=0)
+    return [float(step) * mechanism.top / (bins - 1) for step in most]

@@ -1,0 +1,1 @@
+"""Consistent histograms: projections, and what is published of them.  Pure."""

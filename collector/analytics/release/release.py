@@ -1,0 +1,162 @@
+"""What can be published once and for all: a consistent histogram, and records drawn from it.  Pure.
+
+All of it is computed from randomized reports alone, so it costs no privacy, however often it is
+made and whatever is done with it: that is post-processing, and it needs no noise.  So the records
+may be drawn with any generator, from a published seed.
+
+Records are apportioned, not drawn one by one: each cell gets its share of them rounded up or down,
+with the expectation kept.  That adds less chance than independent draws, and none where there are
+as many records as reports.
+
+Source: Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, proposition
+    2.1: post-processing.  Madow, Annals of Mathematical Statistics 1949: systematic sampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
+from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.metric import Metric
+
+from ...distribution import histogram
+from ...errors import QueryError
+from ...estimate import Estimate, shares
+from ..slices import Slice
+from .axes import axes_of
+from .lattice import simplex_l1
+
+MAX_RECORDS: Final = 5_000_000  # a gigabyte of memory while they are written
+Columns: TypeAlias = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The histogram of one slice: ``counts`` of devices by cell, int64, shape (cells,).
+
+    They sum to the reports, but for sets, of whose items a device may hold many.  ``estimates`` are
+    the unbiased shares of items with their intervals; the bins of numbers have none.
+    """
+
+    slice: Slice
+    counts: Any
+    estimates: tuple[Estimate, ...]
+
+
+def refusal(metric: Metric, *, records: bool) -> str | None:
+    """Return why there is no histogram of *metric*, or no *records* drawn from one; else None."""
+    domain = metric.domain
+    if isinstance(domain, KeyValueDomain):
+        return "tells of every key apart; ask for key_values instead"
+    if isinstance(domain, NumberDomain):
+        if isinstance(metric.mechanism, DistributionMechanism):
+            return None
+        return "tells a mean only; a histogram needs mechanism square_wave, or a category of ranges"
+    if not isinstance(domain, ItemDomain) or not domain.size:
+        return "has no closed list of values"
+    if records and domain.several:
+        return "is a set, of which reports do not tell what goes together; release the histogram"
+    return None
+
+
+def parts_of(slices: Sequence[Slice], alpha: float) -> tuple[Part, ...]:
+    """Return the histogram of each of *slices*, all of one metric that has no ``refusal``.
+
+    Raises: QueryError: a slice may have no number; nothing is released without it.
+            InvalidTallyError: a tally cannot have come from its reports.
+    """
+    for one in slices:
+        if one.refusal is not None or not one.n:
+            named = ", ".join(one.dimensions.values())
+            where = f"{one.metric.name} of {named}" if named else one.metric.name
+            raise QueryError(f"metric={where}: {one.refusal or 'no reports'}")
+    return tuple(_part(one, alpha) for one in slices)
+
+
+def _part(one: Slice, alpha: float) -> Part:
+    domain, mechanism = one.metric.domain, one.metric.mechanism
+    if isinstance(mechanism, DistributionMechanism):
+        return Part(one, simplex_l1(histogram(mechanism, one.tally, one.n) * one.n, one.n), ())
+    estimates = tuple(shares(mechanism, one.tally, one.n, alpha))
+    counts = np.array([estimate.value for estimate in estimates]) * one.n
+    if isinstance(domain, ItemDomain) and domain.several:
+        return Part(one, np.rint(counts.clip(0, one.n)).astype(np.int64), estimates)
+    return Part(one, simplex_l1(counts, one.n), estimates)
+
+
+def table(parts: Sequence[Part]) -> Columns:
+    """Return the histogram as columns: what a row is of, its count, and the unbiased share.
+
+    Raises: QueryError: two columns would have one name.
+    """
+    metric = parts[0].slice.metric
+    told = [column for axis in axes_of(metric) for column in axis.told().items()]
+    cells = len(parts[0].counts)
+    columns = [
+        *_dimensions(parts, cells),
+        *((name, [*values] * len(parts)) for name, values in told),
+        ("count", [count for part in parts for count in part.counts.tolist()]),
+        ("share", [float(count / part.slice.n) for part in parts for count in part.counts]),
+    ]
+    estimates = [estimate for part in parts for estimate in part.estimates]
+    if estimates:
+        columns.append(("unbiased", [estimate.value for estimate in estimates]))
+        for name in ("ci_low", "ci_high", "std_error"):
+            columns.append((name, [getattr(estimate, name) for estimate in estimates]))
+    return _distinct(columns)
+
+
+def records(parts: Sequence[Part], size: int, seed: int) -> Columns:
+    """Return *size* records as columns, in random order; the same for the same *seed*.
+
+    Raises: QueryError: two columns would have one name, or there are too many records.
+    """
+    if not 1 <= size <= MAX_RECORDS:
+        raise QueryError(f"synthetic: must be from 1 to {MAX_RECORDS}")
+    generator = np.random.default_rng(seed)
+    counts = np.concatenate([part.counts for part in parts])
+    each = apportioned(counts, size, int(generator.integers(counts.sum())))
+    cells = len(parts[0].counts)
+    drawn = generator.permutation(np.repeat(np.arange(counts.size), each))
+    of_part, of_cell = np.divmod(drawn, cells)
+    columns = [
+        (name, [values[part] for part in of_part.tolist()])
+        for name, values in _dimensions(parts, 1)
+    ]
+    for axis in axes_of(parts[0].slice.metric):
+        columns.append((axis.name, axis.draw(of_cell, generator)))
+    return _distinct(columns)
+
+
+def apportioned(counts: Any, size: int, start: int) -> Any:
+    """Return how many of *size* records each cell gets: its part, rounded up or down.
+
+    With *start* uniform over 0 … sum - 1 the expectation of each is exactly its part.
+
+    Args: counts: int64, not negative, shape (cells,), with a sum above 0.
+    """
+    total = int(counts.sum())
+    ends = [(size * end + start) // total for end in np.cumsum(counts).tolist()]
+    return np.diff(np.array([0, *ends], dtype=np.int64))
+
+
+def _dimensions(parts: Sequence[Part], rows: int) -> list[tuple[str, list[Any]]]:
+    """Return a column for each dimension, in which each part has so many *rows*."""
+    return [
+        (name, [part.slice.dimensions[name] for part in parts for _ in range(rows)])
+        for name in parts[0].slice.dimensions
+    ]
+
+
+def _distinct(columns: Sequence[tuple[str, list[Any]]]) -> Columns:
+    names = [name for name, _ in columns]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise QueryError(
+            f"columns: {twice[0]} would be there twice; rename the metric, part or dimension"
+        )
+    return dict(columns)

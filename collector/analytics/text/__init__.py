@@ -1,0 +1,1 @@
+"""Common strings among those that nobody listed beforehand.  Pure."""

@@ -1,0 +1,79 @@
+"""One number an item, of every kind of metric, and how it scatters beside other devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from client_sdk.metric import Metric
+from client_sdk.registry import Registry
+from collector.analytics.comparing.measure import items_of, merged, numbers_of, refusal, unit_of
+from collector.analytics.slices import Slice
+from collector.errors import QueryError
+from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
+
+
+def metric_of(fields: dict[str, str]) -> Metric:
+    return Registry.from_text(file_with(fields)).metric("m")
+
+
+@pytest.mark.parametrize(
+    ("fields", "items", "unit"),
+    [
+        (BOOLEAN, ("true",), "share"),
+        (CATEGORY, ("free", "pro", "team"), "share"),
+        (SET, ("a", "b", "c"), "share"),
+        (NUMBER, ("mean",), None),
+    ],
+)
+def test_every_kind_has_its_items(
+    fields: dict[str, str], items: tuple[str, ...], unit: str | None
+) -> None:
+    """Of a boolean only "true"; "false" may be named."""
+    metric = metric_of(fields)
+
+    assert refusal(metric) is None
+    assert items_of(metric, None, 3) == items
+    assert items_of(metric, items[-1], 1) == items[-1:]
+    assert unit_of(metric) == unit or unit is None
+    if fields is BOOLEAN:
+        assert items_of(metric, "false", 1) == ("false",)
+
+
+def test_more_items_than_one_picture_holds_must_be_named() -> None:
+    """The error says how many there are, and of an unknown one which."""
+    with pytest.raises(QueryError, match=r"^options\.item: must name one of the 3 items"):
+        items_of(metric_of(CATEGORY), None, 2)
+    with pytest.raises(QueryError, match=r"^options\.item: must be one of: free, pro, team"):
+        items_of(metric_of(CATEGORY), "gold", 2)
+
+
+def test_slices_together_have_all_their_reports_and_epochs() -> None:
+    """Integers are added, an epoch counts once."""
+    metric = metric_of(CATEGORY)
+    parts = [
+        Slice(metric, {}, 6, np.array([1, 2, 3]), epochs, late=1) for epochs in ((1, 2), (2, 3))
+    ]
+
+    whole = merged(parts, {"time": "both"})
+
+    assert (whole.n, whole.tally.tolist(), whole.epochs, whole.late) == (
+        12,
+        [2, 4, 6],
+        (1, 2, 3),
+        2,
+    )
+
+
+def test_repeated_responses_are_worth_those_of_one_epoch_beside_other_devices() -> None:
+    """The same noise, sent in each of four epochs, is no smaller than sent once."""
+    metric = metric_of(TWO_LAYER)
+    size = metric.mechanism.tally_size
+    one = Slice(metric, {}, 900, np.full(size, 900 // size), (1, 2, 3, 4))
+
+    apart, same = (
+        numbers_of(one, ("pro",), "reported", in_time=in_time)["pro"].variance
+        for in_time in (False, True)
+    )
+
+    assert apart == pytest.approx(4 * same)
