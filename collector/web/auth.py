@@ -19,6 +19,7 @@ V = TypeVar("V", bound=Callable[..., Any])
 _MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
 _PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
 _EVERYBODY: Final = Credential(READ, role=OPERATOR)  # who sees pages that are open
+_OF_PROXIES: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
@@ -117,6 +118,7 @@ def _pages_are_open() -> bool:
     """Return whether pages are open here, and were asked for under a name of this machine.
 
     A web page that makes its own name point here could otherwise read the answers through a
-    visitor's browser.
+    visitor's browser; and what a proxy on this machine passes on comes from elsewhere.
     """
-    return services().config.open_dashboard and cookie.is_local()
+    passed_on = any(name in request.headers for name in _OF_PROXIES)
+    return services().config.open_dashboard and cookie.is_local() and not passed_on
