@@ -1,22 +1,26 @@
-"""Numbers of one question that were found under several definitions of a metric, as one.  Pure."""
+"""Shares and means that were found under several definitions of a metric, as one.  Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import erfc, sqrt
+from math import sqrt
 
 from ..estimate import Estimate, normal_quantile
 from .rows import Findings, Row, quality_of
 
+_NOTE = "over several definitions of the metric, each by its reports"
+
 
 def combined(findings: Sequence[Findings], alpha: float) -> Findings:
-    """Return *findings* as one: rows of the same dimensions weighted by inverse variance.
+    """Return *findings* as one: rows of the same dimensions weighted by their reports.
 
-    The definitions have reports of different devices, so that their errors are independent.  Rows
-    that only one has are left as they are; facts are those of the first.
+    So a row is about all devices that reported, as ever.  Weights by inverse variance would scatter
+    less and be about nobody: users of the two definitions may differ.  Definitions have reports of
+    different devices or epochs, so their errors are independent.  Where one definition has no
+    number for a row, nor has the whole.
 
-    Derived: weights 1/s_i^2 make the least variance, 1/sum(1/s_i^2), of an unbiased mean.
+    Derived: the mean of n_i reports each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2.
     """
     if len(findings) == 1:
         return findings[0]
@@ -26,44 +30,35 @@ def combined(findings: Sequence[Findings], alpha: float) -> Findings:
             places.setdefault((tuple(row.dimensions.items()), row.unit), []).append(row)
     rows = tuple(_combine(rows, alpha) for rows in places.values())
     warnings = tuple(dict.fromkeys(text for found in findings for text in found.warnings))
-    return Findings(rows, warnings, findings[0].facts)
+    return Findings(rows, warnings)
 
 
 def _combine(rows: Sequence[Row], alpha: float) -> Row:
-    """Return one row of several that estimate the same."""
-    known = [row for row in rows if row.value is not None and row.std_error]
-    if len(known) < 2:
-        return known[0] if known else rows[0]
-    weights = [1 / (row.std_error or 1.0) ** 2 for row in known]
-    total = sum(weights)
+    """Return one row of several about the same, each with its own reports."""
+    missing = [row for row in rows if row.value is None or row.std_error is None]
+    if len(rows) == 1 or missing:
+        return (missing or rows)[0]
+    n = sum(row.n for row in rows)
 
     def mean(numbers: Sequence[float | None]) -> float:
-        return sum(w * (x or 0.0) for w, x in zip(weights, numbers, strict=True)) / total
+        return sum(row.n * (x or 0.0) for row, x in zip(rows, numbers, strict=True)) / n
 
-    value, error = mean([row.value for row in known]), total**-0.5
-    # A simultaneous interval is wider than z; the widest of the rows says by how much.
-    reach = max(
-        [
-            normal_quantile(alpha),
-            *(((row.ci_high or 0) - (row.ci_low or 0)) / 2 / (row.std_error or 1) for row in known),
-        ]
-    )
-    estimate = Estimate(value, error, value - reach * error, value + reach * error)
-    raws = [row.value if row.raw is None else row.raw for row in known]
+    value = mean([row.value for row in rows])
+    error = sqrt(sum((row.n * (row.std_error or 0.0)) ** 2 for row in rows)) / n
+    reach = normal_quantile(alpha) * error
+    estimate = Estimate(value, error, value - reach, value + reach)
+    raws = [row.value if row.raw is None else row.raw for row in rows]
+    is_raw = all(row.raw is None for row in rows)
+    centre = value if is_raw else mean(raws)  # the interval is that of the unbiased number
     return replace(
-        known[0],
+        rows[0],
         value=value,
-        ci_low=estimate.ci_low,
-        ci_high=estimate.ci_high,
+        ci_low=centre - reach,
+        ci_high=centre + reach,
         std_error=error,
-        n=sum(row.n for row in known),
+        n=n,
         quality=quality_of(estimate),
-        raw=None if known[0].raw is None else mean(raws),
-        p_value=None if known[0].p_value is None else 2 * _upper_tail(abs(value) / error),
-        fakes_to_flip=None,
-        note="combined over definitions of the metric by inverse variance",
+        raw=None if is_raw else centre,
+        is_open=any(row.is_open for row in rows),
+        note=_NOTE,
     )
-
-
-def _upper_tail(z: float) -> float:
-    return 0.5 * erfc(z / sqrt(2))

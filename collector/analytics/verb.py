@@ -44,7 +44,9 @@ class Verb:
     most_metrics: int = 1
     needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
     estimates: bool = True  # rows are shares and means of slices, to be held against the need
-    merges_definitions: bool = False  # it takes the slices of all definitions of a metric at once
+    combines: bool = False  # rows of several definitions of a metric can be combined by reports
+    counts: bool = False  # it counts reports, so that slices of all definitions are given at once
+    most_slices: int = 50_000  # of one question, so that none keeps a processor for long
 
 
 @cache

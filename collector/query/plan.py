@@ -10,8 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from client_sdk.domains import NumberDomain
 from client_sdk.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.metric import Metric
+from client_sdk.text_domain import TextDomain
 
 from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names
@@ -22,6 +24,8 @@ from .request import Query, convert
 from .window import EPOCH, PERIOD, day_of_text, days_of, epochs_of, labeller, with_previous
 
 MOST_GROUPS: Final = 50_000  # slices of one question
+MOST_ROWS: Final = 200_000  # of all pages; each takes 500 bytes and 7 µs
+_FEWER: Final = "take fewer dimensions, a longer stretch of time or a shorter window"
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,16 @@ def _require_moderate(made: Plan) -> None:
     for reading in made.readings:
         stretches = len(set(map(reading.label, reading.epochs))) if reading.label else 1
         found = stretches * prod(len(reading.metric.segments[name]) for name in made.groups)
-        if found > MOST_GROUPS:
-            rule = f"would give {found} groups, must be at most {MOST_GROUPS}; take fewer"
-            raise QueryError(f"dimensions: {rule} dimensions, a longer stretch or a shorter window")
+        most = min(made.verb.most_slices, MOST_GROUPS)
+        if found > most:
+            rule = f"would give {found} groups, must be at most {most} for {made.query.verb}"
+            raise QueryError(f"dimensions: {rule}; {_FEWER}")
+        rows = found * prod(_items(each.metric) for each in made.readings)
+        if rows > MOST_ROWS:
+            rule = f"would give {rows} rows, must be at most {MOST_ROWS}"
+            raise QueryError(f"dimensions: {rule}; {_FEWER}")
+
+
+def _items(metric: Metric) -> int:
+    """Return how many rows a slice of *metric* gives, about."""
+    return 1 if isinstance(metric.domain, NumberDomain | TextDomain) else metric.domain.size

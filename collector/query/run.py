@@ -49,37 +49,59 @@ def run(plan: Plan, storage: Storage) -> Reply:
         {name: plan.readings[0].metric.segments[name] for name in plan.groups},
     )
     read = [_read(plan, reading, storage) for reading in plan.readings]
-    findings = _found(plan, asked, read)
+    used = _used(plan, read)
+    findings = _found(plan, asked, used)
     page = plan.query.pagination
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
-    return Reply(_influenced(rows, plan, read), _meta(plan, findings, read))
+    return Reply(_influenced(rows, plan, used), _meta(plan, findings, read, used))
 
 
 def _read(plan: Plan, reading: Reading, storage: Storage) -> list[list[Slice]]:
-    """Return the slices of each definition that has reports; of the current one in any case."""
+    """Return the slices of the current definition, then of each other that has reports."""
     with _blaming(reading.metric):
         found = [slices_of(plan, reading, one, storage) for one in reading.definitions]
-    used = [slices for slices in found if any(one.n for one in slices)]
-    return used or found[:1]
+    return [found[0], *(slices for slices in found[1:] if any(one.n for one in slices))]
 
 
-def _found(plan: Plan, asked: Asked, read: Sequence[list[list[Slice]]]) -> Findings:
-    """Ask the verb; where one metric was reported under several definitions, ask of each."""
-    with _blaming(*(reading.metric for reading in plan.readings)):
-        if plan.verb.merges_definitions:
-            every = [one for definitions in read for slices in definitions for one in slices]
-            return plan.verb.answer(every, asked)
-        if len(read) == 1:
-            return combined([_guarded(plan, slices, asked) for slices in read[0]], asked.alpha)
-        return plan.verb.answer([one for slices in read for one in slices[0]], asked)
+def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice]]]:
+    """Return of each metric the definitions whose reports the answer rests on.
+
+    All of them where reports are only counted.  Otherwise the current one, and with it those of
+    the same values, where numbers of several can be combined.
+    """
+    if plan.verb.counts and not _asks_for_item(plan):
+        return list(read)
+    if not plan.verb.combines or len(read) > 1:
+        return [definitions[:1] for definitions in read]
+    (reading,), (definitions,) = plan.readings, read
+    meant = reading.metric.domain.canonical()
+    alike = [
+        slices
+        for slices in definitions[1:]
+        if slices[0].metric.domain.canonical() == meant and not plan.verb.refusal(slices[0].metric)
+    ]
+    current = [definitions[0]] if any(one.n for one in definitions[0]) else []
+    return [current + alike or definitions[:1]]
 
 
-def _guarded(plan: Plan, slices: Sequence[Slice], asked: Asked) -> Findings:
-    """Ask the verb of one definition, and hold its estimates against the declared need."""
-    found = plan.verb.answer(slices, asked)
-    if not plan.verb.estimates or not slices:
+def _asks_for_item(plan: Plan) -> bool:
+    """Whether the reports are not only counted, but the number of an item is asked for."""
+    return getattr(plan.options, "item", None) is not None
+
+
+def _found(plan: Plan, asked: Asked, used: Sequence[list[list[Slice]]]) -> Findings:
+    """Ask the verb, of each definition if several are used, and hold numbers against the need."""
+    metrics = [reading.metric for reading in plan.readings]
+    with _blaming(*metrics):
+        if plan.verb.combines and len(used) == 1:
+            each = [plan.verb.answer(slices, asked) for slices in used[0]]
+            found = combined(each, asked.alpha)
+        else:
+            every = [one for definitions in used for slices in definitions for one in slices]
+            found = plan.verb.answer(every, asked)
+    if not plan.verb.estimates or len(metrics) > 1:
         return found
-    return replace(found, rows=guard(found.rows, slices[0].metric))
+    return replace(found, rows=guard(found.rows, metrics[0]))
 
 
 def _influenced(
@@ -125,7 +147,12 @@ def _key(row: Row, name: str) -> tuple[bool, Any]:
     return value is None, 0 if value is None else value
 
 
-def _meta(plan: Plan, findings: Findings, read: Sequence[list[list[Slice]]]) -> dict[str, Any]:
+def _meta(
+    plan: Plan,
+    findings: Findings,
+    read: Sequence[list[list[Slice]]],
+    used: Sequence[list[list[Slice]]],
+) -> dict[str, Any]:
     query = plan.query
     meta: dict[str, Any] = {
         "verb": query.verb,
@@ -138,7 +165,7 @@ def _meta(plan: Plan, findings: Findings, read: Sequence[list[list[Slice]]]) -> 
         "alpha": query.alpha,
         "intervals": _intervals(findings.rows),
         "postprocess": query.postprocess,
-        "warnings": [*_warnings(plan, read), *findings.warnings],
+        "warnings": [*_warnings(plan, read, used), *findings.warnings],
         "facts": dict(findings.facts),
         "query": msgspec.to_builtins(query),
     }
@@ -200,16 +227,16 @@ def _intervals(rows: Iterable[Row]) -> str:
     return "mixed" if len(kinds) == 2 else "pointwise"
 
 
-def _warnings(plan: Plan, read: Sequence[list[list[Slice]]]) -> Iterator[str]:
-    for reading, slices in zip(plan.readings, read, strict=True):
+def _warnings(
+    plan: Plan, read: Sequence[list[list[Slice]]], used: Sequence[list[list[Slice]]]
+) -> Iterator[str]:
+    for reading, slices, taken in zip(plan.readings, read, used, strict=True):
         name = reading.metric.name
         if reading.is_open and TIME not in plan.dimensions:
             yield f"{name}: the window is still running; its last epoch is counted so far"
-        if len(slices) > 1:
-            how = (
-                "combined by inverse variance" if len(read) == 1 else "only the current one is used"
-            )
-            yield f"{name}: was reported under {len(slices)} definitions, {how}"
+        if others := sum(one.n for definition in slices[1:] for one in definition):
+            are = "are counted, too" if len(taken) > 1 else "are left out"
+            yield f"{name}: {others} reports under earlier definitions {are}"
         if not any(one.n for definition in slices for one in definition):
             yield f"{name}: no reports in this window"
         for definition in slices:

@@ -81,7 +81,20 @@ def place_of(metric: Metric, item: str) -> int:
 
 
 def estimates_of(one: Slice, alpha: float) -> Mapping[str, Estimate]:
-    """Return the number of every item of a slice with n > 0, for the devices that reported.
+    """Return the number of every item of a slice with n > 0, as a row shows it.
+
+    It holds for the devices that reported; errors allow for noise that reports repeat.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    found = independent(one, alpha)
+    return dict(zip(found, widened(one, list(found.values())), strict=True))
+
+
+def independent(one: Slice, alpha: float) -> Mapping[str, Estimate]:
+    """Return the number of every item of a slice with n > 0, as if no two reports shared noise.
+
+    ``variance_if`` counts what they share.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
@@ -91,7 +104,7 @@ def estimates_of(one: Slice, alpha: float) -> Mapping[str, Estimate]:
     if isinstance(mechanism, KeyValueMechanism):
         found = key_shares(mechanism, one.tally, one.n, alpha)
     else:
-        found = widened(one, shares(mechanism, one.tally, one.n, alpha))
+        found = shares(mechanism, one.tally, one.n, alpha)
     return dict(zip(_labels(one.metric), found, strict=True))
 
 
@@ -102,7 +115,7 @@ def numbers_of(
 
     Args: in_time: to be compared with another time, rather than with other devices.
     """
-    found = estimates_of(one, 0.5)  # any level: no interval is used
+    found = independent(one, 0.5)  # any level: no interval is used
     return {
         item: Number(
             found[item].value,
@@ -140,7 +153,8 @@ def variance_if(
 ) -> float:
     """Return the variance of a number of *one*, were the truth *value*.
 
-    Args: noise: of one report, the variance that the mechanism makes.  in_time: as above.
+    Args: noise: of one report, the variance that the mechanism makes, repeated or not.
+          in_time: as above.
     """
     repeats = 1 if in_time else max(len(one.epochs), 1)
     of_one = noise * (repeats if one.metric.policy else 1)

@@ -24,7 +24,7 @@ import numpy as np
 from ..rows import TIME
 from ..slices import Slice
 from .chi_square import upper_tail
-from .measure import Number, Population, estimates_of, merged, numbers_of, variance_if
+from .measure import Number, Population, independent, merged, numbers_of, variance_if
 from .multiplicity import any_of
 
 
@@ -61,7 +61,7 @@ def scans_of(
     Raises: InvalidTallyError: a tally cannot have come from its reports.
     """
     pooled = merged(parts, {})
-    common = estimates_of(pooled, 0.5)  # any level: no interval is used
+    common = independent(pooled, 0.5)  # any level: no interval is used
     each = [numbers_of(one, items, population, in_time=True) for one in parts]
     found = {}
     for item in items:

@@ -27,6 +27,7 @@ from client_sdk.metric import Metric
 from ...distribution import histogram
 from ...errors import QueryError
 from ...estimate import Estimate, shares
+from ..repeats import widened
 from ..slices import Slice
 from .axes import axes_of
 from .lattice import simplex_l1
@@ -82,7 +83,7 @@ def _part(one: Slice, alpha: float) -> Part:
     domain, mechanism = one.metric.domain, one.metric.mechanism
     if isinstance(mechanism, DistributionMechanism):
         return Part(one, simplex_l1(histogram(mechanism, one.tally, one.n) * one.n, one.n), ())
-    estimates = tuple(shares(mechanism, one.tally, one.n, alpha))
+    estimates = tuple(widened(one, shares(mechanism, one.tally, one.n, alpha)))
     counts = np.array([estimate.value for estimate in estimates]) * one.n
     if isinstance(domain, ItemDomain) and domain.several:
         return Part(one, np.rint(counts.clip(0, one.n)).astype(np.int64), estimates)

@@ -36,7 +36,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     A point is counted in, and so is the range: what lay beyond an end was counted as that end.
     """
     comparisons = sum(len(points_of(one, asked.options)) for one in slices)
-    alpha = asked.alpha / comparisons if asked.options.simultaneous else asked.alpha
+    alpha = asked.alpha / max(comparisons, 1) if asked.options.simultaneous else asked.alpha
     return Findings(tuple(row for one in slices for row in _rows(one, asked, alpha)))
 
 
@@ -60,4 +60,4 @@ def points_of(one: Slice, options: Options) -> list[Fraction]:
     return edges_of(domain, STEPS)
 
 
-VERB = Verb(answer, refusal, Options, OF_CURVES)
+VERB = Verb(answer, refusal, Options, OF_CURVES, most_slices=400)

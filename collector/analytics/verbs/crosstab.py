@@ -140,4 +140,4 @@ def refusal(metric: Metric) -> str | None:
     return f"has no single items to cross; {DECLARE}"
 
 
-VERB = Verb(answer, refusal, Options, most_metrics=2)
+VERB = Verb(answer, refusal, Options, most_metrics=2, most_slices=400)

@@ -25,4 +25,4 @@ def refusal(metric: Metric) -> str | None:
     return None
 
 
-VERB = Verb(answer, refusal)
+VERB = Verb(answer, refusal, combines=True)

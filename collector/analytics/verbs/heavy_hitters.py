@@ -145,4 +145,4 @@ def refusal(metric: Metric) -> str | None:
     return 'has a list of values, or numbers; declare type = "string", or ask for top_k'
 
 
-VERB = Verb(answer, refusal, Options, estimates=False)
+VERB = Verb(answer, refusal, Options, estimates=False, most_slices=16)

@@ -36,7 +36,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     Intervals are widened by what a bucket of a population that is not too rough can be missed by.
     """
     comparisons = sum(len(_edges(one, asked)) - 1 for one in slices)
-    alpha = asked.alpha / comparisons if asked.options.simultaneous else asked.alpha
+    alpha = asked.alpha / max(comparisons, 1) if asked.options.simultaneous else asked.alpha
     rows = tuple(row for one in slices for row in _rows(one, asked, alpha))
     edges = [float(edge) for edge in _edges(slices[0], asked)] if slices else []
     return Findings(rows, facts={"edges": edges})
@@ -67,4 +67,4 @@ def edges_of(domain: NumberDomain, parts: int) -> list[Fraction]:
     return [domain.minimum + i * width for i in range(count + 1)]
 
 
-VERB = Verb(answer, refusal, Options, OF_PARTS)
+VERB = Verb(answer, refusal, Options, OF_PARTS, most_slices=400)

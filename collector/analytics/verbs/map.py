@@ -109,4 +109,4 @@ def refusal(metric: Metric) -> str | None:
     return 'has no places; declare type = "location", or ask for frequency, mean or histogram'
 
 
-VERB = Verb(answer, refusal, Options, OF_PARTS)
+VERB = Verb(answer, refusal, Options, OF_PARTS, most_slices=24)

@@ -78,4 +78,4 @@ def name_of(level: float) -> str:
     return f"p{(Decimal(repr(level)) * 100).normalize():f}"
 
 
-VERB = Verb(answer, refusal, Options)
+VERB = Verb(answer, refusal, Options, most_slices=400)

@@ -122,4 +122,4 @@ def refusal(metric: Metric) -> str | None:
     return curves.refusal(metric)
 
 
-VERB = Verb(answer, refusal, Options)
+VERB = Verb(answer, refusal, Options, most_slices=100)

@@ -56,4 +56,4 @@ def refusal(metric: Metric) -> str | None:
     return None if isinstance(metric.mechanism, DistributionMechanism) else MEAN_ONLY
 
 
-VERB = Verb(answer, refusal)
+VERB = Verb(answer, refusal, most_slices=400)

@@ -1,4 +1,4 @@
-"""Numbers of several definitions of a metric become one, weighted by what each is worth."""
+"""Numbers of several definitions of a metric become one about all devices that reported."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collector.estimate import Estimate, normal_quantile
 Z = normal_quantile(0.05)
 
 
-def found(value: float, error: float, **more: float) -> Findings:
+def found(value: float, error: float, n: int = 1_000) -> Findings:
     estimate = Estimate(value, error, value - Z * error, value + Z * error)
-    return Findings((row_of({"item": "a"}, estimate, 1_000, 0.05, "share", **more),))
+    return Findings((row_of({"item": "a"}, estimate, n, 0.05, "share"),))
 
 
 def only(findings: Findings) -> Row:
@@ -21,33 +21,27 @@ def only(findings: Findings) -> Row:
     return row
 
 
-def test_the_weights_are_inverse_variances() -> None:
-    """0.3 with error 0.01 counts four times as much as 0.5 with error 0.02."""
-    row = only(combined([found(0.3, 0.01), found(0.5, 0.02)], 0.05))
+def test_each_definition_counts_by_its_reports() -> None:
+    """Not by how little it scatters: 3,000 devices at 0.3 and 1,000 at 0.5 are 0.35 of all."""
+    row = only(combined([found(0.3, 0.02, 3_000), found(0.5, 0.01, 1_000)], 0.05))
 
-    assert row.value == pytest.approx((4 * 0.3 + 0.5) / 5)
-    assert row.std_error == pytest.approx((1 / 0.01**2 + 1 / 0.02**2) ** -0.5)
-    assert row.ci_high == pytest.approx((row.value or 0) + Z * (row.std_error or 0))
-    assert row.n == 2_000
+    assert row.value == pytest.approx(0.35)
+    assert row.std_error == pytest.approx(((0.75 * 0.02) ** 2 + (0.25 * 0.01) ** 2) ** 0.5)
+    assert row.ci_high == pytest.approx(0.35 + Z * (row.std_error or 0))
+    assert row.n == 4_000
 
 
-def test_a_definition_without_a_number_adds_nothing() -> None:
+def test_where_a_definition_has_no_number_nor_has_the_whole() -> None:
+    """It would be about the devices of the others only."""
     refused = Findings((empty_row({"item": "a"}, 5, 0.05, "share", "not enough reports"),))
 
-    assert only(combined([refused, found(0.3, 0.01)], 0.05)).value == 0.3
-    assert only(combined([refused, refused], 0.05)).reason == "not enough reports"
+    assert only(combined([refused, found(0.3, 0.01)], 0.05)).reason == "not enough reports"
 
 
 def test_one_definition_is_left_as_it_is() -> None:
     alone = found(0.3, 0.01)
 
     assert combined([alone], 0.05) is alone
-
-
-def test_the_p_value_of_a_combined_difference_is_that_of_the_combination() -> None:
-    row = only(combined([found(0.02, 0.01, p_value=0.05), found(0.02, 0.01, p_value=0.05)], 0.05))
-
-    assert row.p_value == pytest.approx(0.0047, abs=1e-4)  # 2.83 standard errors
 
 
 def test_rows_that_one_definition_has_are_kept() -> None:

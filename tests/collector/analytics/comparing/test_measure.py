@@ -7,9 +7,18 @@ import pytest
 
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from collector.analytics.comparing.measure import items_of, merged, numbers_of, refusal, unit_of
+from collector.analytics.comparing.measure import (
+    estimates_of,
+    items_of,
+    merged,
+    numbers_of,
+    refusal,
+    unit_of,
+)
+from collector.analytics.comparing.series import scans_of
 from collector.analytics.slices import Slice
 from collector.errors import QueryError
+from collector.estimate import shares
 from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
 
 
@@ -71,9 +80,30 @@ def test_repeated_responses_are_worth_those_of_one_epoch_beside_other_devices() 
     size = metric.mechanism.tally_size
     one = Slice(metric, {}, 900, np.full(size, 900 // size), (1, 2, 3, 4))
 
+    alone = shares(metric.mechanism, one.tally, one.n, 0.05)[1].std_error
+
     apart, same = (
         numbers_of(one, ("pro",), "reported", in_time=in_time)["pro"].variance
         for in_time in (False, True)
     )
 
-    assert apart == pytest.approx(4 * same)
+    assert apart == pytest.approx(4 * alone**2)
+    assert same == pytest.approx(alone**2)
+    assert estimates_of(one, 0.05)["pro"].std_error == pytest.approx(2 * alone)
+
+
+def test_a_change_of_repeated_responses_counts_each_epoch_anew() -> None:
+    """A series is compared with itself at another time, where what repeats cancels."""
+    metric = metric_of(TWO_LAYER)
+    size = metric.mechanism.tally_size
+    even, first = np.full(size, 1_200), np.array([1_300, *[1_200] * (size - 2), 1_100])
+
+    def p_value(epochs: int) -> float:
+        parts = [
+            Slice(metric, {}, 3 * 1_200, tally, tuple(range(i * epochs, (i + 1) * epochs)))
+            for i, tally in enumerate((even, first))
+        ]
+        return scans_of(parts, ("free",), "reported")["free"].p_value
+
+    assert p_value(7) == pytest.approx(p_value(1))
+    assert p_value(1) < 1

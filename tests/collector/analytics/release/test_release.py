@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client_sdk.registry import Registry
 from collector.analytics.release.release import (
     MAX_RECORDS,
     Part,
@@ -22,7 +23,10 @@ from collector.analytics.release.release import (
     refusal,
     table,
 )
+from collector.analytics.slices import Asked, Slice
+from collector.analytics.verb import load
 from collector.errors import QueryError
+from tests.support.registries import TWO_LAYER, file_with
 from tests.support.releases import REGISTRY, slice_of, values_of
 
 ALPHA: Final = 0.05
@@ -45,6 +49,19 @@ def test_a_histogram_is_of_whole_devices_that_sum_to_the_reports(name: str) -> N
     assert part.counts.dtype == np.int64
     assert part.counts.min() >= 0
     assert part.counts.sum() == DEVICES
+
+
+def test_a_histogram_of_repeated_noise_has_the_intervals_of_the_answer() -> None:
+    """The same responses in each of four epochs: errors as in ``frequency``, twice those of one."""
+    metric = Registry.from_text(file_with(TWO_LAYER)).metric("m")
+    tally = np.full(metric.mechanism.tally_size, 900 // metric.mechanism.tally_size)
+    once, four = (Slice(metric, {}, 900, tally, tuple(range(epochs))) for epochs in (1, 4))
+
+    (part,), (alone,) = (parts_of([one], ALPHA) for one in (four, once))
+
+    rows = load("frequency").answer([four], Asked(ALPHA)).rows
+    assert [(e.ci_low, e.ci_high) for e in part.estimates] == [(r.ci_low, r.ci_high) for r in rows]
+    assert part.estimates[0].std_error == pytest.approx(2 * alone.estimates[0].std_error)
 
 
 def test_of_a_set_every_count_is_consistent_on_its_own() -> None:
