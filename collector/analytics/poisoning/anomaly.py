@@ -18,7 +18,8 @@ change    estimates against those of earlier epochs      what began suddenly, tr
 
 All checks of an epoch together raise a false alarm with a chance of FALSE_ALARM at most: ``total``
 and ``ceiling`` by bounds for every n, the others where counts are near enough to normal ones, and
-``change`` if the truth stays as it was.
+``change`` if the truth stays as it was, or goes on to differ from epoch to epoch as it did.  Of a
+truth that does anything else ``change`` says so, which is no chance of its own.
 """
 
 from __future__ import annotations
@@ -29,16 +30,23 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from client_sdk.mechanisms import Mechanism
+from client_sdk.domains import NumberDomain
+from client_sdk.mechanisms import (
+    DistributionMechanism,
+    KeyValueMechanism,
+    MeanMechanism,
+    Mechanism,
+)
 from client_sdk.mechanisms.rappor import RAPPOR
 from client_sdk.metric import Metric
 
-from ...estimate import normal_quantile
 from .anomaly_checks import SINGLE, Score
+from .student import student_quantile
 
 FALSE_ALARM: Final = 1e-4  # chance for a metric and epoch, all checks together
 CHECKS: Final = len(SINGLE) + 1  # with ``change``; the chance is shared equally
-LEAST_EARLIER: Final = 3  # epochs; fewer do not tell how far the truth drifts by itself
+CHANGE: Final = "change"  # the check that the truth can fail, too
+LEAST_EARLIER: Final = 3  # epochs; of so few the law is so wide that only leaps are found
 TEXTS: Final = {
     "total": "reports support too many or too few items: {found:.0f} off",
     "spread": "what devices draw at random is uneven: chi-square {found:.0f}",
@@ -83,15 +91,23 @@ def anomalies_after(
 
 
 def estimated(mechanism: Mechanism[Any], tally: Any, n: int) -> Estimated:
-    """Return estimates a report, and their variances."""
+    """Return estimates a report, and their variances if each epoch draws its devices anew.
+
+    To the noise this adds f (1-f) of shares, and the most that numbers of this mean can vary.
+    """
     totals, variances = mechanism.debias(tally, n, np)
-    return totals / n, variances / n**2
+    values, most = totals / n, _most(mechanism, totals.size)
+    inside = np.clip(values, 0, most)
+    return values, variances / n**2 + inside * (most - inside) / n
 
 
-def checks_of(mechanism: Mechanism[Any], n: int) -> tuple[str, ...]:
-    """Return the checks of one epoch that apply to *n* reports of *mechanism*."""
-    nothing = np.zeros(mechanism.tally_size, dtype=np.int64)
-    return tuple(name for name, check in SINGLE.items() if check(mechanism, nothing, n, 0.5))
+def _most(mechanism: Mechanism[Any], size: int) -> Any:
+    """Return the most that one device can add to each of *size* estimates; the least is 0."""
+    if isinstance(mechanism, MeanMechanism | DistributionMechanism):
+        return float(mechanism.top)
+    if isinstance(mechanism, KeyValueMechanism):  # holders of each key, then sums of numbers
+        return np.repeat([1.0, float(mechanism.top)], size // 2)
+    return 1.0
 
 
 def change(
@@ -99,18 +115,20 @@ def change(
 ) -> Score | None:
     """Compare estimates with the mean of earlier ones, in standard errors, item by item.
 
-    The error holds the noise of both, and what the earlier ones differ beyond their noise.
+    How far epochs differ, by noise, by who is there and by a truth that drifts, is taken from the
+    earlier ones, but not below what noise and who is there make at least.  Known of a few epochs
+    only, it makes the law that of Student.
     """
     mechanism = metric.mechanism
     if len(past) < LEAST_EARLIER or isinstance(mechanism, RAPPOR):
         return None
-    now, noise = estimated(mechanism, tally, n)
-    values, noises = (np.array(part) for part in zip(*past, strict=True))
-    drift = np.maximum(values.var(axis=0, ddof=1) - noises.mean(axis=0), 0)
-    count = len(past)
-    variance = noise + noises.mean(axis=0) / count + drift * (1 + 1 / count)
-    found = np.abs(now - values.mean(axis=0)) / np.sqrt(variance)
-    return Score(found, normal_quantile(alpha / now.size))
+    now, variance = estimated(mechanism, tally, n)
+    values, variances = (np.array(part) for part in zip(*past, strict=True))
+    usual, count = variances.mean(axis=0), len(past)
+    spread = np.maximum(values.var(axis=0, ddof=1), usual) * (1 + 1 / count)
+    spread += np.maximum(variance - usual, 0)  # of fewer reports than before
+    found = np.abs(now - values.mean(axis=0)) / np.sqrt(spread)
+    return Score(found, student_quantile(alpha / now.size, count - 1))
 
 
 def _found(
@@ -127,10 +145,14 @@ def _found(
     for place in np.flatnonzero(score.found > score.limit).tolist():
         found = float(score.found[place])
         text = f"{_named(metric, place)} changed by {found:.1f} standard errors"
-        yield Anomaly("change", found, score.limit, f"{text}, noise gives {score.limit:.1f}")
+        yield Anomaly(CHANGE, found, score.limit, f"{text}, chance gives {score.limit:.1f}")
 
 
 def _named(metric: Metric, place: int) -> str:
     """Return what the estimate at *place* is of."""
     labels = getattr(getattr(metric.domain, "keys", metric.domain), "labels", ())
-    return repr(labels[place]) if place < len(labels) else "the mean"
+    if place < len(labels):
+        return repr(labels[place])
+    if isinstance(metric.domain, NumberDomain):
+        return "the mean"
+    return f"the sum of {labels[place - len(labels)]!r}" if labels else "a cell of strings"
