@@ -23,7 +23,7 @@ from client_sdk.mechanisms.olh import OLH
 from client_sdk.metric import Metric
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
-from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM, change
+from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM, change, estimated
 from collector.analytics.poisoning.anomaly_checks import SINGLE
 from collector.analytics.poisoning.influence import moved
 from collector.analytics.poisoning.reach import mean_reach, share_reach
@@ -41,6 +41,7 @@ SHARES: Final = (0.01, 0.05)  # of fakes
 CLEAN: Final = 10_000  # epochs
 ATTACKED: Final = 1_000  # epochs
 BEGINNINGS: Final = 200  # epochs
+BEFORE: Final = (7, 14, 30)  # epochs that ``change`` has seen
 DRAWS: Final = 20261121  # seed of the honest crowds
 NUMBERS: Final = ("duchi", "piecewise", "hybrid", "one_bit_mean", "square_wave",
                   "discrete_gaussian", "discrete_laplace")  # fmt: skip
@@ -92,7 +93,8 @@ def false_alarms() -> Iterator[str]:
         mechanism = load(name)("1", ITEMS)
         found = _alarms(mechanism, crowd(mechanism, held, CLEAN, draw))
         yield _row([name, ", ".join(found), str(int(np.any(list(found.values()), axis=0).sum()))])
-    yield _row(["grr, 8 items", "change", str(_changes(draw))])
+    for before in BEFORE:
+        yield _row(["grr, 8 items", f"change, after {before}", str(_changes(draw, before))])
 
 
 def detection() -> Iterator[str]:
@@ -120,12 +122,13 @@ def detection() -> Iterator[str]:
 
 
 def beginnings() -> Iterator[str]:
-    """Yield in what part of epochs ``change`` finds fakes that were not in the three before."""
-    yield _row(["mechanism", "targets", *(f"{share:.0%} of fakes" for share in SHARES)])
-    yield _row(["---"] * 4)
+    """Yield in what part of epochs ``change`` finds fakes that were not in those before."""
+    heads = [f"{share:.0%} after {before}" for share in SHARES for before in BEFORE]
+    yield _row(["mechanism", "targets", *heads])
+    yield _row(["---"] * (2 + len(heads)))
     for name in ("grr", "oue", "sue", "hadamard"):
         for targets in (TARGETS[:1], TARGETS):
-            rates = [_sudden(name, targets, share) for share in SHARES]
+            rates = [_sudden(name, targets, share, before) for share in SHARES for before in BEFORE]
             yield _row([name, str(len(targets)), *rates])
 
 
@@ -164,25 +167,31 @@ def _alarms(mechanism: Mechanism[Any], tallies: Any) -> dict[str, Any]:
     return {name: score.found > score.limit for name, score in scores.items() if score}
 
 
-def _changes(draw: np.random.Generator) -> int:
-    """Return how many clean epochs seem to differ from the three before them."""
-    metric = _metric("grr", 8)
-    tallies = crowd(metric.mechanism, np.full(8, REPORTS // 8), CLEAN + 3, draw)
-    epochs, level = [(tally, REPORTS) for tally in tallies], FALSE_ALARM / CHECKS
-    scores = [change(metric, *epochs[i], epochs[i - 3 : i], level) for i in range(3, len(epochs))]
+def _changes(draw: np.random.Generator, before: int) -> int:
+    """Return how many clean epochs seem to differ from so many *before* them."""
+    metric, level = _metric("grr", 8), FALSE_ALARM / CHECKS
+    tallies = crowd(metric.mechanism, np.full(8, REPORTS // 8), CLEAN + before, draw)
+    past = [estimated(metric.mechanism, tally, REPORTS) for tally in tallies]
+    scores = [
+        change(metric, tallies[i], REPORTS, past[i - before : i], level)
+        for i in range(before, len(past))
+    ]
     return sum(bool((score.found > score.limit).any()) for score in scores if score)
 
 
-def _sudden(name: str, targets: Sequence[int], share: float) -> str:
+def _sudden(name: str, targets: Sequence[int], share: float, before: int) -> str:
     """Return the part of epochs in which fakes that have just begun are a change."""
     metric, draw = _metric(name, ITEMS), np.random.default_rng(DRAWS)
     mechanism, level, m = metric.mechanism, FALSE_ALARM / CHECKS, round(share * REPORTS)
     fakes = fakes_of(mechanism, BEST, targets, m, system_randomness())
-    earlier = [(tally, REPORTS) for tally in crowd(mechanism, _held("steep", REPORTS), 3, draw)]
-    attacked = crowd(mechanism, _held("steep", REPORTS - m), BEGINNINGS, draw) + fakes
-    scores = [change(metric, tally, REPORTS, earlier, level) for tally in attacked]
-    rate = np.mean([bool((score.found > score.limit).any()) for score in scores if score])
-    return f"{100 * rate:.0f} %"
+    found = 0
+    for _ in range(BEGINNINGS):
+        earlier = crowd(mechanism, _held("steep", REPORTS), before, draw)
+        past = [estimated(mechanism, tally, REPORTS) for tally in earlier]
+        attacked = crowd(mechanism, _held("steep", REPORTS - m), 1, draw)[0] + fakes
+        score = change(metric, attacked, REPORTS, past, level)
+        found += score is not None and bool((score.found > score.limit).any())
+    return f"{100 * found / BEGINNINGS:.0f} %"
 
 
 def _metric(name: str, items: int) -> Metric:

@@ -63,7 +63,7 @@ def curve_picture(
     for i, one in enumerate(shown, 1):
         places = [(plot.x.at(n), plot.y.at(error)) for n, error in one.points]
         body.append(element("path", d=line_path(places), **paint(f"line-{i}")))
-    body += _references(plot, unit, devices, need)
+    body += _references(plot, curves, unit, devices, need)
     body += _names(shown, plot, face)
     notes = (Note(f"and {len(curves) - len(shown):,} more"),) if len(curves) > len(shown) else ()
     subtitle = f"half-width of the interval, {unit_words(unit)}" if unit else "half-width"
@@ -123,7 +123,7 @@ def _axes(plot: _Plot, unit: str) -> Iterator[Element]:
 
 
 def _references(
-    plot: _Plot, unit: str, devices: float | None, need: float | None
+    plot: _Plot, curves: Sequence[Curve], unit: str, devices: float | None, need: float | None
 ) -> Iterator[Element]:
     if devices:
         x = plot.x.at(devices)
@@ -136,7 +136,10 @@ def _references(
         y = plot.y.at(need)
         yield stroke(plot.x.start, y, plot.x.end, y, "reference")
         above = y - 8 if y > 30 else y + 9
-        yield text(f"needed: ± {number(need, unit, 0)}", plot.x.start + 5, above, "aside")
+        # Lines fall, so to the right they are away from a label that stands where they end lower.
+        lower = all(plot.y.at(one.points[-1][1]) > y + _LINE for one in curves)
+        place, anchor = (plot.x.end - 5, "end") if lower else (plot.x.start + 5, "start")
+        yield text(f"needed: ± {number(need, unit, 0)}", place, above, "aside", anchor)
 
 
 def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element]:

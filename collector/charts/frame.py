@@ -123,6 +123,8 @@ def level_of(rows: Iterable[Row]) -> str:
     numbered = [row for row in rows if row.value is not None]
     if not numbered:
         return ""
+    if not any(row.std_error for row in numbered):  # counted, not estimated
+        return "counted" if all(row.ci_low == row.ci_high for row in numbered) else "sure bounds"
     levels = {f"{100 * (1 - row.alpha):.6g} %" for row in numbered}
     at_once = ", all at once" if all(row.simultaneous for row in numbered) else ""
     return f"{' and '.join(sorted(levels))} intervals{at_once}"

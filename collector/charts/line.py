@@ -127,8 +127,10 @@ def _time_labels(times: Timeline, plot: _Plot, shown: Sequence[Row]) -> Iterator
         places = [plot.x.at(tick.hours) for tick in found]
         names = [tick.label for tick in found]
     else:
-        places = [plot.x.at(rank) for rank in range(len(times.names))]
-        names = list(times.names)
+        # Rows without a number have names, too, and perhaps no place in view.
+        ranks = [i for i in range(len(times.names)) if plot.x.low <= i <= plot.x.high]
+        places = [plot.x.at(rank) for rank in ranks]
+        names = [times.names[rank] for rank in ranks]
     for place in places:
         yield stroke(place, foot, place, foot + 4, "axis")
     yield from labels_below(places, names, foot, plot.x)

@@ -6,13 +6,13 @@ k b / (1 - b + k b) where of the honest ones only one in k does.  All that follo
 solved for one of its terms.  Nothing here tells whether there are fakes.
 
 Source: Cao, Jia, Gong, USENIX Security 2021: gains of their attacks, of which this is the largest;
-    the robust interval, the numbers of fakes and the split over two sides are derived here.
+    the numbers of fakes and the split over two sides are derived here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor, sqrt
+from math import floor, sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -43,36 +43,15 @@ def moved(reach: Reach, value: float, fakes: float = FAKES) -> float:
     return weight(reach, fakes) * max(reach.high - value, value - reach.low)
 
 
-def fakes_to_raise(reach: Reach, value: float, by: float, n: int) -> int | None:
-    """Return how many fakes, added to *n* reports, raise the estimate *by* > 0; None: none can."""
-    room = reach.high - value - by
-    return ceil(n / reach.crowd * by / room) if room > 0 else None
+def fakes_to_flip(winner: Side, loser: Side) -> int | None:
+    """Return how many fakes turn a difference of different reports round; None: none can.
 
-
-def fakes_to_lower(reach: Reach, value: float, by: float, n: int) -> int | None:
-    """Return how many fakes, added to *n* reports, lower the estimate *by* > 0; None: none can."""
-    room = value - by - reach.low
-    return ceil(n / reach.crowd * by / room) if room > 0 else None
-
-
-def fakes_to_count(reach: Reach, devices: float) -> int:
-    """Return how many fakes raise a count by *devices* > 0, or lower it by -*devices*."""
-    return ceil(devices / (reach.high if devices > 0 else reach.low))
-
-
-def fakes_to_flip(winner: Side, loser: Side, *, shared: bool = False) -> int | None:
-    """Return how many fakes turn a difference round; None: none can.
-
-    Args: shared: both estimates come from the same reports, each of which bears upon both; a fake
-          then counts for one and against the other.  Else fakes join either side, split at best:
-          both estimates meet at t, where n1 (v1-t)/(t-low) + n2 (t-v2)/(high-t) is least.
+    Fakes join either side, split at best: both estimates meet at t, where n1 (v1-t)/(t-low) +
+    n2 (t-v2)/(high-t) is least.
     """
     if winner.value < loser.value:
         winner, loser = loser, winner
-    apart = winner.value - loser.value
     low, high = winner.reach.low, loser.reach.high
-    if shared and winner.reach.crowd == loser.reach.crowd == 1:
-        return floor(winner.n * apart / (high - low)) + 1
     if not low < loser.value <= winner.value < high:
         return None
     first, second = winner.n / winner.reach.crowd, loser.n / loser.reach.crowd
@@ -81,19 +60,6 @@ def fakes_to_flip(winner: Side, loser: Side, *, shared: bool = False) -> int | N
     meet = min(max(meet, loser.value), winner.value)
     down = first * (winner.value - meet) / (meet - low)
     return floor(down + second * (meet - loser.value) / (high - meet)) + 1
-
-
-def robust_interval(
-    reach: Reach, interval: tuple[float, float], fakes: float, bounds: tuple[float, float]
-) -> tuple[float, float]:
-    """Return an interval for the honest devices, if at most a share *fakes* of reports is fake.
-
-    It widens with *fakes* at both ends, so "at most" holds; it is cut off at *bounds*.
-    """
-    part = weight(reach, fakes)
-    low = (interval[0] - part * reach.high) / (1 - part)
-    high = (interval[1] - part * reach.low) / (1 - part)
-    return max(low, bounds[0]), min(high, bounds[1])
 
 
 def cdf_reach(linear: LinearCDF) -> tuple[Any, Any]:

@@ -21,17 +21,13 @@ from client_sdk.registry import Registry
 from collector.analytics.poisoning.influence import (
     FAKES,
     Side,
-    fakes_to_count,
     fakes_to_flip,
-    fakes_to_lower,
-    fakes_to_raise,
     moved,
     quantiles_moved,
-    robust_interval,
     weight,
 )
 from collector.analytics.poisoning.influence_rows import with_influence
-from collector.analytics.poisoning.reach import Reach, share_reach
+from collector.analytics.poisoning.reach import Reach
 from collector.analytics.rows import Row, row_of
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
@@ -150,33 +146,6 @@ def test_an_estimate_is_moved_by_the_mean_of_honest_and_made_up_reports(crowd: f
     assert weight(reach, 0.0) == 0.0
 
 
-@pytest.mark.parametrize("crowd", [1.0, 8.0])
-def test_as_many_fakes_as_said_move_an_estimate_and_one_fewer_does_not(crowd: float) -> None:
-    """Law: m* is the least whole number."""
-    reach, n, v, by = Reach(-0.6, 3.2, crowd), 10_000, 0.3, 0.05
-    up, down = fakes_to_raise(reach, v, by, n), fakes_to_lower(reach, v, by, n)
-
-    def at(m: int, limit: float) -> float:
-        return (n / crowd * v + m * limit) / (n / crowd + m)
-
-    assert up is not None
-    assert down is not None
-    assert at(up, 3.2) >= v + by > at(up - 1, 3.2)
-    assert at(down, -0.6) <= v - by < at(down - 1, -0.6)
-
-
-def test_what_no_report_stands_for_is_never_reached() -> None:
-    """Law: no number of fakes brings a mean to its limit."""
-    assert fakes_to_raise(OUE_REACH, 0.3, 3.0, 1_000) is None
-    assert fakes_to_lower(OUE_REACH, 0.3, 1.0, 1_000) is None
-
-
-def test_a_count_takes_its_devices_over_what_a_fake_is_worth() -> None:
-    """Law: ceil(devices / A) to raise, ceil(devices / B) to lower."""
-    assert fakes_to_count(OUE_REACH, 1_000) == 313
-    assert fakes_to_count(OUE_REACH, -1_000) == 1_667
-
-
 def flipped(winner: Side, loser: Side, down: int, up: int) -> bool:
     """Return whether fakes against the winner and for the loser turn their difference."""
     first = (winner.n * winner.value + down * winner.reach.low) / (winner.n + down)
@@ -194,29 +163,6 @@ def test_the_fakes_that_flip_a_comparison_are_the_fewest_over_all_splits(n1: int
     assert found is not None
     assert any(flipped(winner, loser, down, found - down) for down in range(found + 1))
     assert not any(flipped(winner, loser, down, found - 1 - down) for down in range(found))
-
-
-def test_fakes_among_shared_reports_count_for_one_item_and_against_the_other() -> None:
-    """Law: each closes 1/(p-q) of a difference of counts."""
-    reach = share_reach(OUE("1", ITEMS), 0)
-    assert reach is not None
-    apart = 1 / float(OUE("1", ITEMS).channel.p - OUE("1", ITEMS).channel.q)
-
-    found = fakes_to_flip(Side(0.5, reach, 10_000), Side(0.4, reach, 10_000), shared=True)
-
-    assert found == int(1_000 / apart) + 1
-
-
-def test_a_robust_interval_is_the_formula_and_widens_with_the_fakes_allowed() -> None:
-    """Law: [(low - b A)/(1-b), (high + b B)/(1-b)], cut off at the range."""
-    at_none, at_some, at_more = (
-        robust_interval(OUE_REACH, (0.3, 0.4), fakes, (0.0, 1.0)) for fakes in (0.0, 0.02, 0.05)
-    )
-
-    assert at_none == (0.3, 0.4)
-    assert at_some == pytest.approx(((0.3 - 0.02 * 3.2) / 0.98, (0.4 + 0.02 * 0.6) / 0.98))
-    assert at_more[0] < at_some[0] < at_none[0] < at_none[1] < at_some[1] < at_more[1]
-    assert robust_interval(OUE_REACH, (0.3, 0.4), 0.5, (0.0, 1.0)) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("symbol", [0, 70, 143])
