@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 
@@ -16,27 +18,47 @@ from .root import explained, main
 if TYPE_CHECKING:
     from ..planner import Question
 
-_PART = click.FloatRange(0, 1, min_open=True, max_open=True)
-_ABOVE_0 = click.FloatRange(0, min_open=True)
+
+class _Within(click.FloatRange):
+    """A number between two bounds, and none that is not finite: of nan no bound says anything."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return *value* as a number.  Fails where it is none or out of bounds."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
+_LEAST, _MOST = 1e-6, 1e15  # far beyond what any plan is about; floats keep their digits between
+_PART = _Within(_LEAST, 1, max_open=True)
+_SIZE = _Within(1 / _MOST, _MOST)
 
 
 @main.command()
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 @click.argument("metric")
-@click.option("--devices", type=click.IntRange(1), help="Devices of one window.")
-@click.option("--half-width", type=_ABOVE_0, help="Wished, in the metric's unit or as a share.")
+@click.option("--devices", type=click.IntRange(1, MAX_REPORTS), help="Devices of one window.")
+@click.option("--half-width", type=_SIZE, help="Wished, in the metric's unit or as a share.")
 @click.option(
-    "--segment-share", type=click.FloatRange(0, 1, min_open=True), default=1.0,
+    "--segment-share", type=_Within(_LEAST, 1), default=1.0,
     show_default=True, help="Part of the devices that the answer is about.",
 )  # fmt: skip
-@click.option("--effect", type=_ABOVE_0, help="Difference of two arms that should be found.")
+@click.option("--effect", type=_SIZE, help="Difference of two arms that should be found.")
 @click.option(
     "--arms", type=_PART, nargs=2, default=(0.5, 0.5), show_default=True,
     help="Parts of these devices in the two arms.",
 )  # fmt: skip
 @click.option("--epsilon", multiple=True, help="ε of a report; repeatable.")
-@click.option("--alpha", type=_PART, default=0.05, show_default=True, help="1 - level.")
-@click.option("--power", type=_PART, default=0.8, show_default=True, help="Chance to find it.")
+@click.option(
+    "--alpha", type=_Within(_LEAST, 0.5), default=0.05, show_default=True, help="1 - level."
+)
+@click.option(
+    "--power", type=_Within(0.5, 1 - _LEAST), default=0.8, show_default=True,
+    help="Chance to find it.",
+)  # fmt: skip
 @click.option("--buckets", is_flag=True, help="Into how many buckets to cut a number's range.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @explained
@@ -56,8 +78,8 @@ def plan(
         raise click.BadParameter("together they are more than all devices", param_hint="--arms")
     one = _metric(path, metric)
     asked = Question(
-        devices or one.expected_devices,
-        half_width / scale_of(one).whole if half_width else wished(one),
+        one.expected_devices if devices is None else devices,
+        wished(one) if half_width is None else half_width / scale_of(one).whole,
         segment_share,
         None if effect is None else effect / scale_of(one).whole,
         arms,

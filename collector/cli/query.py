@@ -86,16 +86,17 @@ def _fields(
     if first is not None and words is not None:
         raise click.UsageError("take --range, or --from and --to")
     given: dict[str, Any] = {
-        "date_range": words or ([first, last] if first else None),
-        "dimensions": list(dimensions),
-        "filters": list(map(_filter, filters)),
-        "order_by": [[name.lstrip("-"), "desc" if name[0] == "-" else "asc"] for name in order_by],
-        "options": dict(map(_option, options)),
+        "date_range": words if first is None else [first, last],
+        "dimensions": list(dimensions) or None,
+        "filters": list(map(_filter, filters)) or None,
+        "order_by": list(map(_column, order_by)) or None,
+        "options": dict(map(_option, options)) or None,
         "alpha": alpha,
         "postprocess": postprocess,
-        "pagination": limit and {"limit": limit},
+        "pagination": None if limit is None else {"limit": limit},
     }
-    yield from ((name, value) for name, value in given.items() if value)
+    # What is empty or 0 was said, and is for the collector to refuse.
+    yield from ((name, value) for name, value in given.items() if value is not None)
 
 
 def _filter(text: str) -> list[Any]:
@@ -103,6 +104,13 @@ def _filter(text: str) -> list[Any]:
     if not found or not name.strip("!") or not values:
         raise click.BadParameter("must be name=value,value or name!=value", param_hint="--filter")
     return ["is_not" if name.endswith("!") else "is", name.rstrip("!"), values.split(",")]
+
+
+def _column(text: str) -> list[str]:
+    name = text.removeprefix("-")
+    if not name:
+        raise click.BadParameter("must be a column, or -column", param_hint="--order-by")
+    return [name, "asc" if name == text else "desc"]
 
 
 def _option(text: str) -> tuple[str, Any]:

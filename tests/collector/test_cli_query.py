@@ -139,6 +139,23 @@ def test_what_cannot_be_answered_is_said_in_one_line(url: str) -> None:
     assert len(result.output.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [(("--alpha", "0"), "alpha"), (("--range", ""), "date_range"),
+     (("--postprocess", ""), "postprocess")],
+)  # fmt: skip
+def test_an_option_that_is_empty_or_0_is_refused_as_it_was_said(
+    url: str, arguments: tuple[str, str], field: str
+) -> None:
+    """Law: nothing that was said is left out; the default is another question."""
+    window = () if field == "date_range" else WINDOW
+
+    result = ask(url, "page", *arguments, *window)
+
+    assert result.exit_code == 1
+    assert f"{field}: " in result.output
+
+
 def test_a_missing_token_or_collector_is_said_in_one_line(url: str) -> None:
     without = ask(url, "page", HEARSAY_READ_TOKEN="")
     nobody = ask("http://127.0.0.1:1", "page")
@@ -154,6 +171,8 @@ def test_a_missing_token_or_collector_is_said_in_one_line(url: str) -> None:
     [
         *((flag, text) for flag in ("--filter", "--option") for text in ("platform", "=mac")),
         ("--filter", "!=mac"),
+        ("--order-by", ""),
+        ("--order-by", "-"),
         ("--from", "2026-01-01"),
         ("--range", "7d", *WINDOW),
         (),

@@ -17,6 +17,7 @@ from collector.lint import warnings
 from collector.plan_text import data_of, lines_of
 from collector.planner import DEVICES, Line, Question, curves, least_epsilon, mechanism_at, plan
 from collector.precision import half_width, reports_for, still_needed
+from collector.query.request import LEAST_ALPHA, MOST_ALPHA
 from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
 
 ONE = Fraction(1)
@@ -195,7 +196,17 @@ def test_the_command_prints_how_many_buckets_suit_a_number(path: str) -> None:
         (["other"], "must be one of m"),
         (["m", "--epsilon", "many"], "epsilon"),
         (["m", "--arms", "0.7", "0.7"], "more than all devices"),
-        (["m", "--half-width", "0"], "range x>0"),
+        (["m", "--half-width", "0"], "0.0 is not in the range"),
+        (["m", "--half-width", "1e400"], "inf is not in the range"),
+        (["m", "--half-width", "nan"], "nan is not in the range"),
+        (["m", "--effect", "inf"], "inf is not in the range"),
+        (["m", "--alpha", "1e-300"], "1e-300 is not in the range 1e-06<=x<=0.5"),
+        (["m", "--alpha", "nan"], "nan is not in the range"),
+        (["m", "--power", "nan"], "nan is not in the range"),
+        (["m", "--power", "1e-300"], "1e-300 is not in the range 0.5<=x<=0.999999"),
+        (["m", "--arms", "nan", "0.5"], "nan is not in the range"),
+        (["m", "--segment-share", "nan"], "nan is not in the range"),
+        (["m", "--devices", f"{10**30}"], "is not in the range"),
     ],
 )
 def test_the_command_refuses_what_is_no_plan(path: str, arguments: list[str], rule: str) -> None:
@@ -205,3 +216,21 @@ def test_the_command_refuses_what_is_no_plan(path: str, arguments: list[str], ru
     assert done.exit_code != 0
     assert rule in done.output
     assert "Traceback" not in done.output
+    assert isinstance(done.exception, SystemExit)
+
+
+@pytest.mark.parametrize("level", [LEAST_ALPHA, MOST_ALPHA])
+@pytest.mark.parametrize("power", ["0.5", "0.999999"])
+def test_the_ends_of_what_a_plan_takes_are_those_of_a_question(
+    path: str, level: float, power: str
+) -> None:
+    """Law: they are planned, and finite; the levels are those that an answer can have."""
+    asked = ["m", "--alpha", str(level), "--power", power, "--effect", "1", "--json"]
+    beyond = ["m", "--alpha", str(level / 2 if level == LEAST_ALPHA else 2 * level * 0.99)]
+
+    done = CliRunner().invoke(main, ["plan", path, *asked])
+
+    assert done.exit_code == 0
+    assert "NaN" not in done.output
+    assert "Infinity" not in done.output
+    assert CliRunner().invoke(main, ["plan", path, *beyond]).exit_code == 2
