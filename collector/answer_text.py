@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from .analytics.rows import Row
 from .charts.letters import one_line
-from .charts.number import margin, number, numbers_of
+from .charts.number import margin, numbers_of, value_of
 from .charts.remarks import remarks
 
 _WORDS: Final = {
@@ -47,8 +47,7 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
             cells.append([*where, "–", "", f"{row.n:,}"])
             ends.append(one_line(row.reason or "no number"))
         else:
-            shown = number(found.value, row.unit, found.half_width)
-            cells.append([*where, shown, margin(row).removeprefix("± "), f"{row.n:,}"])
+            cells.append([*where, value_of(row), margin(row).removeprefix("± "), f"{row.n:,}"])
             ends.append("")
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line, end in zip(cells, ends, strict=True):

@@ -10,7 +10,7 @@ from ..analytics.rows import Row
 from .axes import fitted_ticks
 from .frame import PAD, Face, text
 from .letters import one_line, width_of
-from .number import margin, number, numbers_of
+from .number import margin, value_of
 from .scale import Linear
 from .style import TEXT
 from .svg import Element
@@ -88,9 +88,3 @@ class Columns:
 def label_width(label: str) -> float:
     """Return how wide *label* is."""
     return width_of(one_line(label), TEXT)
-
-
-def value_of(row: Row, unit: str, signed: bool = False) -> str:
-    """Return the number of *row* with its unit, "" if it has none."""
-    found = numbers_of(row)
-    return number(found.value, unit, found.half_width, signed) if found else ""

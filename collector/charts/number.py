@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from math import floor, isfinite, log10
+from math import ceil, floor, isfinite, log10
 from typing import Final, NamedTuple
 
 from ..analytics.rows import SHARE, Row
@@ -19,6 +19,7 @@ _SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ
 _KNOWN: Final = 9  # digits after the first at most, however small the interval is
 _GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
 _UNIT: Final = 16  # letters
+_DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
 _PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
 _SIZES: Final = ((1e13, 0.0, ""), (1e9, 1e9, " bn"), (1e6, 1e6, " M"), (1e5, 1e3, " k"))  # at axes
 _EXACT: Final = 4  # significant digits of a number without noise, if it is not whole
@@ -65,10 +66,16 @@ def number(value: float, unit: str, half_width: float, signed: bool = False) -> 
     return _digits(factor * value, factor * half_width, signed) + suffix
 
 
-def plus_minus(half_width: float, unit: str) -> str:
-    """Return the half-width without its unit, as it stands after a value: "± 0.3"."""
+def plus_minus(half_width: float, unit: str, value: float | None = None) -> str:
+    """Return the half-width without its unit, as it stands after a value: "± 0.3".
+
+    Rounded up, so that what is shown holds all of the interval, also around the rounded *value*.
+    """
     factor, _ = _scaled(unit)
-    return f"± {_digits(factor * half_width, factor * half_width)}"
+    half = factor * half_width
+    decimals = _last(half) if half > 0 and isfinite(half) else 0
+    moved = 0.0 if value is None else abs(factor * value - round(factor * value, decimals))
+    return f"± {_digits(_outward(half + moved, half), half)}"
 
 
 def margin(row: Row, unit: str | None = None) -> str:
@@ -80,11 +87,32 @@ def margin(row: Row, unit: str | None = None) -> str:
     half = found.half_width
     if not half:
         return ""
-    if abs((high - value) - (value - low)) <= 2 * _SYMMETRIC * half:
-        return plus_minus(half, unit or row.unit)
     factor, _ = _scaled(unit or row.unit)
-    ends = [_digits(factor * end, factor * half) for end in (low, high)]
-    return f"({ends[0]} to {ends[1]})"
+    if not row.std_error:  # bounds, which are counted
+        return f"({_exact(factor * low)} to {_exact(factor * high)})"
+    arms = high - value, value - low
+    if abs(arms[0] - arms[1]) <= 2 * _SYMMETRIC * half:
+        return plus_minus(max(arms), unit or row.unit, value)
+    ends = -_outward(-factor * low, factor * half), _outward(factor * high, factor * half)
+    return "({} to {})".format(*(_digits(end, factor * half) for end in ends))
+
+
+def value_of(row: Row, unit: str | None = None, signed: bool = False) -> str:
+    """Return the number of *row* with its unit, "" if it has none; what is counted in full."""
+    found = numbers_of(row)
+    half = found.half_width if found and row.std_error else 0.0
+    return number(found.value, unit or row.unit, half, signed) if found else ""
+
+
+def ends_of(row: Row, unit: str | None = None) -> tuple[str, str]:
+    """Return the ends of the interval of *row* with their unit, rounded outwards."""
+    found = numbers_of(row)
+    if found is None:
+        return "", ""
+    factor, suffix = _scaled(unit or row.unit)
+    half = factor * found.half_width if row.std_error else 0.0
+    ends = -_outward(-factor * found.low, half), _outward(factor * found.high, half)
+    return _digits(ends[0], half) + suffix, _digits(ends[1], half) + suffix
 
 
 def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
@@ -92,7 +120,7 @@ def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
     found = numbers_of(row)
     if found is None:
         return row.reason or "no number"
-    shown = number(found.value, unit or row.unit, found.half_width, signed)
+    shown = value_of(row, unit, signed)
     after = margin(row, unit)
     return f"{shown} {after}" if after else shown
 
@@ -141,6 +169,14 @@ def _digits(value: float, half_width: float, signed: bool = False) -> str:
         return sign + _fixed(value, decimals)
     known = round(value, decimals)
     return sign + (_power(known, Decimal(known).adjusted() + decimals) if known else "0")
+
+
+def _outward(value: float, half_width: float) -> float:
+    """Return *value* rounded up to the last digit that ±*half_width* deserves."""
+    if half_width <= 0 or not isfinite(half_width) or not isfinite(value):
+        return value
+    scale = 10.0 ** min(_last(half_width), _KNOWN)
+    return ceil(value * scale - _DUST) / scale if 0 < scale < _GREATEST else value
 
 
 def _last(half_width: float) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..analytics.rows import Row
 from .letters import one_line
-from .number import chance, margin, number, numbers_of
+from .number import chance, ends_of, margin, number, numbers_of, value_of
 from .svg import Element, element, markup
 
 COLUMNS: Final = (
@@ -75,11 +75,11 @@ def _cells(row: Row, names: Sequence[str], unit: str) -> Iterator[Element]:
     if found is None:
         yield element("td", one_line(row.reason or "no number"), colspan="4", class_="reason")
     else:
-        half = found.half_width
-        yield element("td", number(found.value, unit, half))
+        low, high = ends_of(row, unit)
+        yield element("td", value_of(row, unit))
         yield element("td", margin(row, unit).strip("±() "))
-        yield element("td", number(found.low, unit, half))
-        yield element("td", number(found.high, unit, half))
+        yield element("td", low)
+        yield element("td", high)
     yield element("td", f"{row.n:,}")
     yield element("td", _remarks(row))
 

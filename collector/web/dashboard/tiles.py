@@ -21,7 +21,7 @@ from ...analytics.rows import ITEM, Row
 from ...analytics.verb import ESTIMATE
 from ...analytics.verbs.funnel import MEASURE
 from ...charts import Face
-from ...charts.number import margin, number, numbers_of, reading
+from ...charts.number import margin, numbers_of, reading, value_of
 from ...charts.spark import spark
 from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Query, Reply
@@ -122,7 +122,7 @@ def _with_number(metric: Metric, url: str, found: Row | None, reply: Reply) -> T
         metric,
         url,
         label=_label(metric, found),
-        value=number(numbers.value, found.unit, numbers.half_width),
+        value=value_of(found),
         margin=margin(found),
         quality=found.quality,
         n=n,

@@ -295,7 +295,7 @@ def test_a_sparkline_has_no_text_but_says_its_last_number() -> None:
     root = parsed(spark(months(), "Dark mode"))
 
     assert [e for e in root.iter() if e.tag.endswith("text")] == []
-    assert "the last: 32.0 % ± 0.8" in (root.findtext("{*}desc") or "")
+    assert "the last: 32.0 % ± 0.9" in (root.findtext("{*}desc") or "")
 
 
 def test_the_heading_can_be_left_to_the_page() -> None:

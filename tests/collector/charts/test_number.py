@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.analytics.rows import Row
 from collector.charts.number import (
     MINUS,
     POINTS,
@@ -90,8 +91,8 @@ def test_a_signed_number_shows_its_plus_but_zero_has_none() -> None:
 
 
 def test_a_row_reads_as_value_and_half_width() -> None:
-    assert reading(row("a", 0.201, 0.0034)) == "20.1 % ± 0.3"
-    assert plus_minus(0.0034, "share") == "± 0.3"
+    assert reading(row("a", 0.201, 0.0034)) == "20.1 % ± 0.4"
+    assert plus_minus(0.0034, "share") == "± 0.4"
 
 
 def test_an_interval_whose_arms_differ_is_written_by_its_ends() -> None:
@@ -129,3 +130,21 @@ def test_ticks_share_their_digits(ticks: tuple[float, ...], unit: str, labels: l
 def test_a_small_p_value_is_not_claimed_to_the_digit() -> None:
     assert chance(1e-9) == "p < 0.001"
     assert chance(0.0123) == "p = 0.012"
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-4, 10))
+def test_what_is_shown_holds_all_of_the_interval(value: float, part: float) -> None:
+    """Value and half-width as printed: rounded up, also for what the value was rounded by."""
+    half = part * max(abs(value), 1.0)
+    shown = reading(row("a", value, half, unit="ms")).replace("−", "-").replace(",", "")
+
+    centre, reach = (float(part.removesuffix(" ms ")) for part in shown.split("±"))
+    assert centre - reach <= value - half + 1e-6 * half
+    assert centre + reach >= value + half - 1e-6 * half
+
+
+def test_what_is_counted_has_all_its_digits() -> None:
+    """Bounds that were rounded would not hold."""
+    counted = Row({}, 16_234.0, 16_234.0, 64_001.0, 0.0, 64_001, 0.05, "good", "devices")
+
+    assert reading(counted) == "16,234 devices (16,234 to 64,001)"

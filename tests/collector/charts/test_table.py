@@ -37,7 +37,7 @@ def test_a_table_shows_the_digits_of_the_interval() -> None:
     root = parsed(table_of([row("a", 0.20134, 0.0034)]))
 
     cells = [cell.text for cell in root.findall("tbody/tr/td")]
-    assert cells[:4] == ["20.1 %", "0.3", "19.8 %", "20.5 %"]
+    assert cells[:4] == ["20.1 %", "0.4", "19.7 %", "20.5 %"]
 
 
 def test_differences_are_shown_in_points() -> None:
