@@ -23,6 +23,7 @@ from client_sdk.errors import InvalidTallyError
 from .analytics.release.data_sheet import facts_of, markdown
 from .analytics.release.release import Columns, Part, parts_of, records, refusal, table
 from .catalog import Catalog
+from .charts.table import inert
 from .errors import ConfigError, DamagedTallyError, QueryError
 from .query import Plan, plan, question
 from .query.plan import Reading
@@ -142,8 +143,14 @@ def _write_text(text: str, path: Path) -> None:
 def _write_csv(columns: Columns, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerow(map(_cell, columns))
+        for cells in zip(*columns.values(), strict=True):
+            writer.writerow(map(_cell, cells))
+
+
+def _cell(value: object) -> object:
+    """Return what a spreadsheet shows as *value*, and does not run."""
+    return inert(value) if isinstance(value, str) else value
 
 
 def _write_parquet(sheet: Mapping[str, Any], columns: Columns, path: Path) -> None:

@@ -57,9 +57,9 @@ def csv_of(rows: Sequence[Row]) -> str:
     names = _dimensions(rows)
     out = StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([*map(_inert, names), *COLUMNS])
+    writer.writerow([*map(inert, names), *COLUMNS])
     for row in rows:
-        dimensions = [_inert(row.dimensions.get(name, "")) for name in names]
+        dimensions = [inert(row.dimensions.get(name, "")) for name in names]
         writer.writerow([*dimensions, *(_plain(getattr(row, column)) for column in COLUMNS)])
     return out.getvalue()
 
@@ -100,8 +100,9 @@ def _remarks(row: Row) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return _inert(value) if isinstance(value, str) else "" if value is None else value
+    return inert(value) if isinstance(value, str) else "" if value is None else value
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
+    """Return *text* so that no spreadsheet runs it as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text

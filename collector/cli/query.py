@@ -36,7 +36,12 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
     help="platform=linux,mac takes only these, platform!=mac all others; repeatable.",
 )  # fmt: skip
 @click.option("--order-by", multiple=True, help="Column, or -column for the largest first.")
-@click.option("--option", "options", multiple=True, help="Of the verb, such as k=5; repeatable.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    help="Of the verb: k=5, levels=0.5,0.9.",
+)
 @click.option("--alpha", type=float, help="1 - level of the intervals; 0.05 by default.")
 @click.option("--postprocess", help="Such as norm_sub; raw by default.")
 @click.option("--limit", type=click.IntRange(1), help="Most rows; all by default.")
@@ -90,7 +95,7 @@ def _fields(
         "dimensions": list(dimensions) or None,
         "filters": list(map(_filter, filters)) or None,
         "order_by": list(map(_column, order_by)) or None,
-        "options": dict(map(_option, options)) or None,
+        "options": _options(verb, options) or None,
         "alpha": alpha,
         "postprocess": postprocess,
         "pagination": None if limit is None else {"limit": limit},
@@ -113,15 +118,13 @@ def _column(text: str) -> list[str]:
     return [name, "asc" if name == text else "desc"]
 
 
-def _option(text: str) -> tuple[str, Any]:
-    """Return name and value: JSON if it is some, and otherwise text."""
-    name, found, value = text.partition("=")
-    if not found or not name:
+def _options(verb: str, texts: Sequence[str]) -> dict[str, Any]:
+    from ..option_text import options_of
+
+    parts = [text.partition("=") for text in texts]
+    if not all(name and found for name, found, _ in parts):
         raise click.BadParameter("must be name=value", param_hint="--option")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+    return options_of(verb, [(name, value) for name, _, value in parts])
 
 
 def _token(path: str | None) -> str:

@@ -20,6 +20,7 @@ _MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
 _PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
 _EVERYBODY: Final = Credential(READ, role=OPERATOR)  # who sees pages that are open
 _OF_PROXIES: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+_UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
@@ -108,7 +109,7 @@ def _reader_with(needed: str, header: str) -> Credential:
     """
     credential = services().keyring.find(header)
     if credential is None or credential.kind in (WRITE, GATEWAY):  # those are public
-        raise UnauthorizedError(_NEEDED)
+        raise UnauthorizedError(_UNKNOWN if header else _NEEDED)
     if needed not in credential.scopes:
         raise ForbiddenError(f"this token has no right to {needed}; another role has")
     return credential
