@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from client_sdk.metric import Metric
 
 from .rows import RAW
+
+FLOOR: Final = 100  # reports that any difference of two answers must hold, if it holds any
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,8 @@ class Slice:
 
     ``refusal`` says why there may be no number: too few reports, of this slice or of what would be
     left of the others beside it.  A verb must give a row with this reason, and may not use the
-    tally in any other row but those of sums over all slices.
+    tally in any other row but those of sums over all slices, or of so many of them that FLOOR
+    reports of the ``whole``, or none, are in no row.
     """
 
     metric: Metric
@@ -28,6 +31,7 @@ class Slice:
     is_open: bool = False  # the last epoch is still running
     late: int = 0  # of the n reports, those folded later than a day after their epoch
     refusal: str | None = None
+    whole: int | None = None  # reports of its stretch of time, if slices of it may be left out
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,14 @@
 """From the store to slices: tallies of a window, merged over shards, epochs and lateness.
 
-Small groups.  A slice below ``min_reports`` has no number.  Nor may two answers about one window
-differ by fewer than FLOOR reports: segments with fewer are left out of whatever is filtered or
-grouped, and a slice that lacks so few of the whole is refused.  Where the groups without a number
-are so few together, the smallest group with one loses it, too.  Every report is deniable on its
-own; this keeps a crowd around each number besides.
+Small groups.  A slice below ``min_reports`` has no number.  Nor can any answers about segments of
+one stretch of time tell by their difference what fewer than FLOOR reports said: segments with fewer
+are left out of whatever is filtered or grouped, and also of the whole if they are so few together.
+So every number rests on some of the same parts, each of FLOOR reports at least.  Every report is
+deniable on its own; this keeps a crowd around each number besides.
+
+Not guarded: stretches of time against each other.  Two windows, or a window and its days, tell by
+their difference the tally of single epochs, however few reported in them.  Nor is any count hidden:
+the reports of a slice are told, also of one without a number.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from client_sdk.metric import Metric
 
 from ..analytics.need import shortage
 from ..analytics.rows import TIME
-from ..analytics.slices import Slice
+from ..analytics.slices import FLOOR, Slice
 from ..errors import QueryError, TallyOverflowError
 from ..storage.protocols import Storage
 from ..storage.values import Cell, Tallies
@@ -30,22 +34,28 @@ from ..tally import merge, reports_in
 from .plan import Plan, Reading
 
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
-FLOOR: Final = 100  # reports that any difference of two answers must hold, if it holds any
 Group: TypeAlias = tuple[str, ...]
 Place: TypeAlias = tuple[str | None, str]  # a stretch of time, None for all of it, and a segment
 Cells: TypeAlias = list[tuple[Cell, list[bytes]]]
 
 
-def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: Storage) -> list[Slice]:
+def slices_of(
+    plan: Plan, reading: Reading, metric: Metric, storage: Storage, notes: list[str] | None = None
+) -> list[Slice]:
     """Return the slices of one definition of a metric, in the order of time and vocabulary.
 
     Without groups there is always one slice, be it of no reports.
 
+    Args:   notes: takes a sentence on reports that were left out.
     Raises: StorageUnavailableError.  InvalidTallyError: a stored tally cannot have been folded.
             QueryError: more reports than can be added up.
     """
     places = _places(reading, storage.tallies(metric.digest, reading.epochs, reading.version))
     small, totals = _small_segments(plan, places)
+    if small and notes is not None:
+        few = sum(_reports(places[place]) for place in small)
+        rule = f"of segments with fewer than {FLOOR} are left out"
+        notes.append(f"{metric.name}: {few} reports {rule}")
     grouped: dict[Group, Cells] = defaultdict(list)
     for place, cells in places.items():
         stretch, segment = place
@@ -75,17 +85,27 @@ def _places(reading: Reading, found: Tallies) -> dict[Place, Cells]:
 def _small_segments(
     plan: Plan, places: Mapping[Place, Cells]
 ) -> tuple[set[Place], Counter[str | None]]:
-    """Return which segments of which stretch must not be told apart, and the reports of each."""
+    """Return which segments of which stretch are left out, and the reports of each whole."""
     totals: Counter[str | None] = Counter()
-    if not plan.filters and not plan.groups:
-        return set(), totals
-    small = set()
-    for place, cells in places.items():
-        n = reports_in([vector for _, vectors in cells for vector in vectors])
+    few: dict[str | None, dict[Place, int]] = defaultdict(dict)
+    for place, cells in places.items() if any(segment for _, segment in places) else ():
+        n = _reports(cells)
         totals[place[0]] += n
         if 0 < n < FLOOR:
-            small.add(place)
+            few[place[0]][place] = n
+    small: set[Place] = set()
+    for stretch, found in few.items():
+        together = sum(found.values())
+        is_of_whole = together >= FLOOR or together == totals[stretch]
+        if not is_of_whole:
+            totals[stretch] -= together
+        if plan.filters or plan.groups or not is_of_whole:
+            small |= found.keys()
     return small, totals
+
+
+def _reports(cells: Cells) -> int:
+    return reports_in([vector for _, vectors in cells for vector in vectors])
 
 
 def _group(plan: Plan, stretch: str | None, values: Mapping[str, str | None]) -> Group:
@@ -134,37 +154,10 @@ def _slice(
 def guarded(
     slices: Sequence[Slice], metric: Metric, totals: Mapping[str | None, int]
 ) -> Iterator[Slice]:
-    """Yield *slices* with the reason of each that may have no number.
+    """Yield *slices* with the whole of each, and the reason of those that may have no number.
 
     Args: totals: reports of the whole of each stretch of time, None for all of it.
     """
-    beside: dict[str | None, list[Slice]] = defaultdict(list)
     for one in slices:
-        beside[one.dimensions.get(TIME)].append(one)
-    hidden = {
-        id(one)
-        for stretch, group in beside.items()
-        for one in _to_hide(group, metric.min_reports, totals.get(stretch))
-    }
-    for one in slices:
-        rest = totals.get(one.dimensions.get(TIME), one.n) - one.n
-        if one.n < metric.min_reports:
-            yield replace(one, refusal=shortage(metric, one.n))
-        elif 0 < rest < FLOOR or id(one) in hidden:
-            reason = f"beside it are fewer than {FLOOR} reports, which the difference would tell"
-            yield replace(one, refusal=reason)
-        else:
-            yield one
-
-
-def _to_hide(group: Sequence[Slice], least: int, total: int | None) -> list[Slice]:
-    """Return what must be hidden so that all that has no number is FLOOR together, or nothing.
-
-    The whole less every number beside each other would tell it otherwise.
-
-    Args: total: reports of the whole, if it holds more than the *group*.
-    """
-    told = sorted((one for one in group if one.n >= least), key=lambda one: one.n)
-    whole = sum(one.n for one in group) if total is None else total
-    rest = whole - sum(one.n for one in told)
-    return told[:1] if 0 < rest < FLOOR else []
+        reason = shortage(metric, one.n) if one.n < metric.min_reports else None
+        yield replace(one, refusal=reason, whole=totals.get(one.dimensions.get(TIME)))

@@ -48,18 +48,19 @@ def run(plan: Plan, storage: Storage) -> Reply:
         plan.options,
         {name: plan.readings[0].metric.segments[name] for name in plan.groups},
     )
-    read = [_read(plan, reading, storage) for reading in plan.readings]
+    notes: list[str] = []
+    read = [_read(plan, reading, storage, notes) for reading in plan.readings]
     used = _used(plan, read)
     findings = _found(plan, asked, used)
     page = plan.query.pagination
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
-    return Reply(_influenced(rows, plan, used), _meta(plan, findings, read, used))
+    return Reply(_influenced(rows, plan, used), _meta(plan, findings, read, used, notes))
 
 
-def _read(plan: Plan, reading: Reading, storage: Storage) -> list[list[Slice]]:
+def _read(plan: Plan, reading: Reading, storage: Storage, notes: list[str]) -> list[list[Slice]]:
     """Return the slices of the current definition, then of each other that has reports."""
     with _blaming(reading.metric):
-        found = [slices_of(plan, reading, one, storage) for one in reading.definitions]
+        found = [slices_of(plan, reading, one, storage, notes) for one in reading.definitions]
     return [found[0], *(slices for slices in found[1:] if any(one.n for one in slices))]
 
 
@@ -152,6 +153,7 @@ def _meta(
     findings: Findings,
     read: Sequence[list[list[Slice]]],
     used: Sequence[list[list[Slice]]],
+    notes: Sequence[str],
 ) -> dict[str, Any]:
     query = plan.query
     meta: dict[str, Any] = {
@@ -165,7 +167,7 @@ def _meta(
         "alpha": query.alpha,
         "intervals": _intervals(findings.rows),
         "postprocess": query.postprocess,
-        "warnings": [*_warnings(plan, read, used), *findings.warnings],
+        "warnings": [*_warnings(plan, read, used), *notes, *findings.warnings],
         "facts": dict(findings.facts),
         "query": msgspec.to_builtins(query),
     }
@@ -238,7 +240,8 @@ def _warnings(
             are = "are counted, too" if len(taken) > 1 else "are left out"
             yield f"{name}: {others} reports under earlier definitions {are}"
         if not any(one.n for definition in slices for one in definition):
-            yield f"{name}: no reports in this window"
+            later = f" up to version {reading.version}, and later ones may have some"
+            yield f"{name}: no reports in this window{'' if reading.version is None else later}"
         for definition in slices:
             with _blaming(reading.metric):
                 found = list(suspicions(definition))

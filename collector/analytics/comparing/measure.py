@@ -145,6 +145,7 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
         epochs=tuple(sorted({epoch for one in parts for epoch in one.epochs})),
         is_open=any(one.is_open for one in parts),
         late=sum(one.late for one in parts),
+        whole=None,  # that of each part is of its own stretch
     )
 
 

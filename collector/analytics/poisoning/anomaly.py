@@ -18,8 +18,8 @@ change    estimates against those of earlier epochs      what began suddenly, tr
 
 All checks of an epoch together raise a false alarm with a chance of FALSE_ALARM at most: ``total``
 and ``ceiling`` by bounds for every n, the others where counts are near enough to normal ones, and
-``change`` if the truth stays as it was, or goes on to differ from epoch to epoch as it did.  Of a
-truth that does anything else ``change`` says so, which is no chance of its own.
+``change`` if the truth stays as it was, or goes on to differ from epoch to epoch as it did.  A
+finding of ``change`` may be of the truth itself, so no chance of fakes follows from it.
 """
 
 from __future__ import annotations

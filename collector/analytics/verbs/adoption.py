@@ -15,7 +15,10 @@ from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb
 
-EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
+EXACT: Final = (
+    "exact: counted in the clear, without segments of a few reports; "
+    "of devices, if each reports as often"
+)
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 

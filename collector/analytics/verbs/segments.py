@@ -12,7 +12,7 @@ from ..comparing.measure import estimates_of, items_of, merged, refusal, unit_of
 from ..comparing.multiplicity import each_of
 from ..comparing.pooling import POOLED, pooled
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
-from ..slices import Asked, Slice
+from ..slices import FLOOR, Asked, Slice
 from ..verb import Verb
 
 OTHER: Final = "(other)"  # the value of each dimension of segments that are told together
@@ -58,11 +58,15 @@ def with_others(group: Sequence[Slice]) -> list[Slice]:
     """Return *group* and, after it, those refused as one slice, if they are enough together.
 
     It tells no more than a filter on these segments would.  Where none beside it is shown, what was
-    refused may have been the whole; of one alone it would be what was refused.
+    refused may have been the whole; of one alone it would be what was refused.  Where fewer than
+    FLOOR reports of the whole are in no slice, they would be what all rows leave.
     """
     few = [one for one in group if one.refusal is not None]
-    least = group[0].metric.min_reports
+    least, whole = group[0].metric.min_reports, group[0].whole
+    left = 0 if whole is None else whole - sum(one.n for one in group)
     if len(few) < 2 or len(few) == len(group) or sum(one.n for one in few) < least:
+        return list(group)
+    if 0 < left < FLOOR:
         return list(group)
     names = {name: value if name == TIME else OTHER for name, value in few[0].dimensions.items()}
     return [*group, replace(merged(few, names), refusal=None)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from random import Random
 from typing import Any, Final
@@ -11,9 +12,11 @@ from typing import Any, Final
 import pytest
 
 from client_sdk.registry import Registry
+from collector.analytics.slices import FLOOR, Slice
+from collector.analytics.verbs.segments import with_others
 from collector.catalog import Catalog
 from collector.query import plan, read
-from collector.query.reading import FLOOR, slices_of
+from collector.query.reading import slices_of
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from tests.support.memory_storage import MemoryStorage
@@ -43,6 +46,7 @@ QUESTIONS: Final = [
         ([], ["platform"], ["channel"], ["platform", "channel"]),
     )
 ]
+PLACES: Final = list(product(PLATFORMS, CHANNELS))
 Place = tuple[str, str]
 
 
@@ -61,23 +65,43 @@ def store_of(counts: Mapping[Place, int]) -> MemoryStorage:
     return storage
 
 
-def answered(counts: Mapping[Place, int]) -> Iterator[frozenset[Place]]:
-    """Yield the segments that each number of each question rests on."""
+def answered(counts: Mapping[Place, int]) -> Iterator[list[frozenset[Place]]]:
+    """Yield, for each question, the segments that each of its numbers rests on.
+
+    Where groups are asked for, the row of those that are told together is among them.
+    """
     storage = store_of(counts)
     for filters, dimensions in QUESTIONS:
         fields = {"metrics": ["page"], "filters": filters, "dimensions": dimensions}
         made = plan(read(json.dumps(fields).encode()), CATALOG, NOON)
-        for one in slices_of(made, made.readings[0], PAGE, storage):
-            inside = frozenset(segments_of(counts, filters, one.dimensions))
-            assert sum(counts[place] for place in inside) == one.n
-            if one.refusal is None:
-                yield inside
+        slices = slices_of(made, made.readings[0], PAGE, storage)
+        inside = [frozenset(segments_of(counts, filters, one.dimensions)) for one in slices]
+        pairs = list(zip(slices, inside, strict=True))
+        assert all(sum(counts[place] for place in places) == one.n for one, places in pairs)
+        told = [places for one, places in pairs if one.refusal is None]
+        others = with_others(slices)[len(slices) :] if dimensions and slices else []
+        told += [together(counts, slices, inside, one) for one in others]
+        yield told
+
+
+def together(
+    counts: Mapping[Place, int],
+    slices: Sequence[Slice],
+    inside: Sequence[frozenset[Place]],
+    other: Slice,
+) -> frozenset[Place]:
+    """Return the segments of the row that holds all refused ones of *slices*."""
+    pairs = zip(slices, inside, strict=True)
+    found = frozenset[Place]().union(*(places for one, places in pairs if one.refusal is not None))
+    assert sum(counts[place] for place in found) == other.n
+    return found
 
 
 def segments_of(
     counts: Mapping[Place, int], filters: list[Any], group: Mapping[str, str]
 ) -> Iterator[Place]:
     """Yield the segments of a group: all of them, or where they are told apart none of the few."""
+    whole = whole_of(counts)
     for place, n in counts.items():
         values = dict(zip(("platform", "channel"), place, strict=True))
         taken = all(
@@ -85,8 +109,15 @@ def segments_of(
             for kind, name, chosen in filters
         )
         own = all((values[name] or "(not said)") == value for name, value in group.items())
-        if taken and own and n and (n >= FLOOR or not (filters or group)):
+        if taken and own and n and (n >= FLOOR or (place in whole and not (filters or group))):
             yield place
+
+
+def whole_of(counts: Mapping[Place, int]) -> frozenset[Place]:
+    """Return the segments that the whole holds: without small ones that are few together."""
+    small = {place: n for place, n in counts.items() if 0 < n < FLOOR}
+    is_few = 0 < sum(small.values()) < FLOOR and sum(small.values()) < sum(counts.values())
+    return frozenset(counts) - (small.keys() if is_few else set())
 
 
 def few_between(
@@ -104,11 +135,51 @@ def test_no_pair_of_answers_differs_by_a_few_reports(seed: int) -> None:
     random, compared = Random(seed), 0
     for _ in range(TALLIES):
         counts = tallies(random)
-        told = sorted(set(answered(counts)), key=sorted)
+        told = sorted({one for answer in answered(counts) for one in answer}, key=sorted)
         pairs = list(combinations(told, 2))
         compared += len(pairs)
         assert [pair for pair in pairs if few_between(counts, *pair)] == []
     assert compared * 5 >= PAIRS
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_combination_of_answers_tells_of_a_few_reports(seed: int) -> None:
+    """However many are added and subtracted: segments that no answer parts are FLOOR together."""
+    random = Random(seed)
+    for _ in range(TALLIES):
+        counts = tallies(random)
+        told = sorted({one for answer in answered(counts) for one in answer}, key=sorted)
+        parts: Counter[frozenset[int]] = Counter()
+        for place, n in counts.items():
+            parts[frozenset(i for i, one in enumerate(told) if place in one)] += n
+        del parts[frozenset()]  # in no answer
+        assert [n for n in parts.values() if 0 < n < FLOOR] == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_numbers_of_an_answer_leave_no_few_reports_of_the_whole(seed: int) -> None:
+    """Groups beside one another, and those told together: the whole less all of them."""
+    random, added = Random(seed), 0
+    for _ in range(TALLIES):
+        counts = tallies(random)
+        for told in answered(counts):
+            whole = sum(counts[place] for place in whole_of(counts))
+            left = whole - sum(counts[place] for place in frozenset().union(*told))
+            assert not (told and 0 < left < FLOOR)
+            added += len(told) > 2
+    assert added >= TALLIES
+
+
+def test_segments_are_told_together_whatever_few_reports_are_beside_them() -> None:
+    """Two refused segments have enough together, and the few are in no answer at all."""
+    few = {("linux", "beta"): 400, ("mac", "beta"): 110, ("", "beta"): 115}
+    beside = {**few, ("mac", "stable"): FLOOR - 1}
+
+    def most(counts: dict[Place, int]) -> int:
+        return max(len(told) for told in answered(dict.fromkeys(PLACES, 0) | counts))
+
+    assert most(few) == 2
+    assert most(beside) == 2
 
 
 def test_a_rule_that_is_left_out_would_be_seen() -> None:

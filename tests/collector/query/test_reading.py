@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from collector.analytics.slices import FLOOR
 from collector.catalog import Catalog
 from collector.query import plan, read, run
-from collector.query.reading import FLOOR, NOT_SAID, slices_of
+from collector.query.reading import NOT_SAID, slices_of
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from tests.support.memory_storage import MemoryStorage
@@ -71,26 +72,41 @@ def test_a_group_without_reports_is_left_out_but_the_whole_never_is() -> None:
     assert (whole.refusal or "").startswith(f"not enough reports: 0 of at least {LEAST} needed")
 
 
-def test_a_few_reports_of_a_segment_are_in_the_whole_only() -> None:
-    """Nor is any number told that lacks just them: the difference would be theirs."""
-    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): FLOOR - 1})
+def test_segments_of_a_few_reports_together_are_left_out_of_everything() -> None:
+    """Also of the whole: less the others it would tell what they said."""
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 60, (TODAY, ""): FLOOR - 61})
 
     (whole,) = asked(storage)
-    (linux,) = asked(storage, filters=[["is", "platform", ["linux"]]])
     (grouped,) = asked(storage, dimensions=["platform"])
 
-    assert whole.n == 900 + FLOOR - 1
-    assert whole.refusal is None
-    assert linux.refusal is not None
-    assert (grouped.dimensions["platform"], grouped.refusal) == ("linux", linux.refusal)
+    assert (whole.n, whole.refusal) == (900, None)
+    assert (grouped.dimensions["platform"], grouped.n) == ("linux", 900)
 
 
-def test_beside_few_reports_the_smallest_group_has_no_number_either() -> None:
-    """Two groups below min_reports have more than FLOOR together; one alone would be told."""
-    counts = {(TODAY, "linux"): 900, (TODAY, "mac"): 500, (TODAY, ""): LEAST - 1}
-    many = asked(stored(counts), dimensions=["platform"])
+def test_segments_of_a_few_reports_that_are_many_together_are_in_the_whole() -> None:
+    """A fleet of many small segments still has an answer."""
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 60, (TODAY, ""): FLOOR - 60})
 
-    assert [one.refusal is None for one in many] == [True, True, False]
+    (whole,) = asked(storage)
+
+    assert whole.n == 900 + FLOOR
+
+
+def test_a_rare_segment_does_not_keep_others_from_being_compared() -> None:
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 800, (TODAY, ""): 3})
+
+    found = asked(storage, dimensions=["platform"])
+
+    assert [(one.n, one.refusal) for one in found] == [(900, None), (800, None)]
+
+
+def test_what_is_left_out_is_said() -> None:
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 3})
+    made = plan(read(b'{"metrics":["page"]}'), CATALOG, NOON)
+
+    warnings = run(made, storage).meta["warnings"]
+
+    assert "page: 3 reports of segments with fewer than 100 are left out" in warnings
 
 
 @pytest.mark.parametrize("seed", range(40))
