@@ -45,7 +45,7 @@ def column_of(level: int, row: int, found: int, columns: int) -> int:
     return ((found + shift) * found + offset) % PRIME * columns >> BITS
 
 
-def after(row: int, found: Array, tails: Array, length: int) -> Array:
+def joined(row: int, found: Array, tails: Array, length: int) -> Array:
     """Return the fingerprints of prefixes with further symbols.
 
     Args: found: of the prefixes.  tails: of the further symbols alone, *length* each; of shapes

@@ -28,16 +28,22 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def program() -> str:
     path = browser_path()
     if path is None:
         pytest.skip(_NONE)
-    with running_browser(path) as running:
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(program: str) -> Iterator[Browser]:
+    """A browser for one module: while it runs, this thread has an event loop, which others need."""
+    with running_browser(program) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShownSite]:
+def site(program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShownSite]:
     """A collector with reports of simulated devices, for tests that only look."""
     with shown_site(tmp_path_factory.mktemp("shown")) as running:
         yield running

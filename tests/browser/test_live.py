@@ -63,3 +63,37 @@ def test_who_fills_in_a_form_is_not_interrupted(visit: Open, site: ShownSite) ->
 
     assert page.locator("h1").get_attribute("data-mine") == "yes"
     assert page.evaluate("document.activeElement.matches('select')")
+
+
+def test_a_page_that_gets_no_answer_says_since_when(visit: Open) -> None:
+    """After two failures it is dimmed and says so, and after the next answer no longer."""
+    page, watch = visit("about:blank")
+    watch.expected = ("503",)
+    page.clock.install()
+    page.goto("/metric/age")
+    page.route("**/metric/age", lambda route: route.fulfill(status=503, body=""))
+
+    for _ in range(3):
+        with page.expect_response("**/metric/age"):
+            page.clock.run_for(LATER)
+    expect(page.locator("#told")).to_contain_text("No answer since")
+    assert page.locator("main").get_attribute("data-old") is not None
+
+    page.unroute("**/metric/age")
+    with page.expect_response("**/metric/age"):
+        page.clock.run_for(LATER)
+    expect(page.locator("#told")).to_have_text("")
+    assert page.locator("main").get_attribute("data-old") is None
+
+
+def test_a_page_whose_log_in_has_ended_says_so(visit: Open) -> None:
+    page, _ = visit("about:blank")
+    page.clock.install()
+    page.goto("/metric/age")
+    page.context.clear_cookies()
+
+    with page.expect_response("**/login**"):
+        page.clock.run_for(LATER)
+
+    expect(page.locator("#told")).to_contain_text("log-in has ended")
+    assert page.locator("h1").inner_text() != "Log in"

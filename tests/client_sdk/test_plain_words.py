@@ -19,13 +19,26 @@ from tests.support.registries import (
     NUMBER,
     PAIR,
     SET,
+    STRING,
     file_with,
 )
 
 KEY_VALUE = {**NUMBER, "type": '"key_value"', "values": '["a", "b", "c"]'}
 del KEY_VALUE["step"]
-KINDS = {"category": CATEGORY, "set": SET, "number": NUMBER, "key_value": KEY_VALUE}
-VALUES = {"category": "pro", "set": ["a", "c"], "number": 4.5, "key_value": {"a": 3, "b": 10}}
+KINDS = {
+    "category": CATEGORY,
+    "set": SET,
+    "number": NUMBER,
+    "key_value": KEY_VALUE,
+    "string": STRING,
+}
+VALUES = {
+    "category": "pro",
+    "set": ["a", "c"],
+    "number": 4.5,
+    "key_value": {"a": 3, "b": 10},
+    "string": "word",
+}
 
 
 def metric_of(fields: dict[str, str], **changes: str) -> Metric:

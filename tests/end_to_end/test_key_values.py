@@ -123,13 +123,11 @@ def test_the_metric_is_listed_with_keys_range_and_the_largest_mapping(client: Fl
 def test_the_page_draws_shares_and_means_each_on_its_own_scale(
     client: FlaskClient, storage: MemoryStorage
 ) -> None:
-    """Percent and minutes share no axis."""
+    """Bars of percent, and dots of minutes: they share no axis."""
     send_all(client, storage)
 
-    page = client.get("/", headers=bearer(READ_TOKEN)).text
+    page = client.get("/metric/m", headers=bearer(READ_TOKEN)).text
 
-    shares, means = page.split("<svg")[1:]
-    assert "mean of" not in shares
-    assert means.count("mean of video") > 0
-    assert "minutes" in means.split("</svg>")[0]
-    assert "minutes" not in shares
+    assert "Bar chart of 3 rows" in page  # of shares
+    assert "Dots with intervals of 3 rows" in page  # of means, beside it
+    assert "mean of chess: not enough reports" in page

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.mechanisms._prefix_hash import END, after, columns_of
+from client_sdk.mechanisms._prefix_hash import END, columns_of, joined
 
 from .search_plan import Plan
 from .text_shares import LIKELY, cleared
@@ -92,7 +92,7 @@ def _tails(plan: Plan, more: int, whole: bool) -> _Tails:
     found = np.zeros((plan.mechanism.rows, len(table)), dtype=np.int64)
     for row in range(plan.mechanism.rows):
         for symbols in sequences:
-            found[row] = after(row, found[row], symbols, 1)
+            found[row] = joined(row, found[row], symbols, 1)
     return _Tails(table, found, len(sequences), whole)
 
 
@@ -117,7 +117,7 @@ def _above(levels: Sequence[Sketch], kept: _Kept, tails: _Tails, least: float, m
     parents, own = np.divmod(places, len(tails.table))
     table = np.concatenate([kept.table[parents], tails.table[own]], axis=1)
     found = [
-        after(row, kept.found[row][parents], tails.found[row][own], tails.length)
+        joined(row, kept.found[row][parents], tails.found[row][own], tails.length)
         for row in range(len(kept.found))
     ]
     return _Kept(table, np.stack(found))
@@ -127,7 +127,7 @@ def _shares(levels: Sequence[Sketch], found: Any, tails: _Tails) -> Any:
     """Return the shares of prefixes with tails from all *levels*, shape (prefixes, tails)."""
     total, reports = 0.0, sum(max(level.n, 1) for level in levels)
     together = [
-        after(row, own[:, None], tails.found[row], tails.length) for row, own in enumerate(found)
+        joined(row, own[:, None], tails.found[row], tails.length) for row, own in enumerate(found)
     ]
     for level in levels:
         m = level.mechanism.columns

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms._prefix_hash import END, after
+from client_sdk.mechanisms._prefix_hash import END, joined
 
 from ...estimate import Estimate
 from .peeling import clipped, peel
@@ -37,7 +37,7 @@ def prefixes(texts: Sequence[bytes], lengths: Sequence[int], rows: int) -> Itera
             extra = np.where(ends == place, END, table[:, place].astype(np.int64) + 1)
             going = ends >= place
             for row in range(rows):
-                found[row] = np.where(going, after(row, found[row], extra, 1), found[row])
+                found[row] = np.where(going, joined(row, found[row], extra, 1), found[row])
         done = length
         yield found
 

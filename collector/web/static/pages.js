@@ -155,13 +155,32 @@
     const picked = getSelection && String(getSelection());
     return document.hidden || picked || (active && active.matches("input, select, textarea") && main().contains(active));
   }
+  let failures = 0;
+  let answered = new Date();
+  // Numbers that are no longer renewed must not pass for new ones.
+  function failed(ended) {
+    failures += 1;
+    if (!ended && failures < 2) return;
+    const text = ended ? "The log-in has ended. Load this page again to log in." : `No answer since ${answered.toLocaleTimeString()}`;
+    main().dataset.old = "";
+    clearTimeout(tell.timer);
+    if (told.textContent !== text) told.textContent = text;
+  }
+  function succeeded() {
+    if ("old" in main().dataset) { delete main().dataset.old; told.textContent = ""; }
+    failures = 0;
+    answered = new Date();
+  }
   async function refresh() {
     if (busy()) return;
     let answer;
     try {
       answer = await fetch(location.href, { headers: { Accept: "text/html", ...(tag ? { "If-None-Match": tag } : {}) }, cache: "no-store" });
-    } catch { return; }
-    if (answer.status !== 200 || answer.redirected) return;
+    } catch { failed(false); return; }
+    const ended = answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/login");
+    if (answer.status === 304) { succeeded(); return; }
+    if (ended || answer.status !== 200 || answer.redirected) { failed(ended); return; }
+    succeeded();
     tag = answer.headers.get("ETag");
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("main");

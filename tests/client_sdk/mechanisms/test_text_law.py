@@ -12,10 +12,10 @@ from client_sdk.mechanisms import TextMechanism, load, names
 from client_sdk.mechanisms._prefix_hash import (
     END,
     PRIME,
-    after,
     column_of,
     columns_of,
     fingerprint,
+    joined,
     modulo_prime,
     symbols,
 )
@@ -135,7 +135,7 @@ def test_the_hash_by_numpy_is_that_of_the_device_and_of_the_page() -> None:
         for prefix in prefixes:
             one = np.zeros(1, dtype=np.int64)
             for symbol in prefix:
-                one = after(row, one, np.array([symbol]), 1)
+                one = joined(row, one, np.array([symbol]), 1)
             assert one.tolist() == [fingerprint(row, prefix)]
             found.append(int(columns_of(level, row, one, mechanism.columns)[0]))
 
@@ -149,7 +149,7 @@ def test_tails_hashed_alone_continue_any_prefix() -> None:
     whole = fingerprint(3, symbols(b"abcd", 4))
     tail = np.array([fingerprint(3, symbols(b"cd", 2))])
 
-    together = after(3, np.array([fingerprint(3, symbols(b"ab", 2))]), tail, 2)
+    together = joined(3, np.array([fingerprint(3, symbols(b"ab", 2))]), tail, 2)
 
     assert together.tolist() == [whole]
 
