@@ -89,6 +89,7 @@ def _measure(
 
 def _serve(site: _Site, children: Children, out: TextIO, show: bool) -> None:
     """Let devices go on reporting while people look at the pages, until Ctrl-C or a death."""
+    _say(out, f"read token: {site.read_token}  (HEARSAY_READ_TOKEN of the queries on the pages)")
     _say(out, f"result page: {site.url}/  (Ctrl-C ends everything)")
     if show:
         webbrowser.open(site.url)
@@ -110,12 +111,12 @@ class _Site:
         import requests
 
         self.url = f"http://127.0.0.1:{port}"
-        self.write_key, self._read_token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self.write_key, self.read_token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         self._redis_url, self._port = redis_url, port
         self._prefix = f"hearsay-demo-{secrets.token_hex(4)}"
         self._session = requests.Session()
         self._session.trust_env = False  # a proxy of the office does not lead to this machine
-        self._session.headers["Authorization"] = f"Bearer {self._read_token}"
+        self._session.headers["Authorization"] = f"Bearer {self.read_token}"
 
     def environment(self) -> dict[str, str]:
         """The settings of both processes."""
@@ -127,7 +128,7 @@ class _Site:
             "HEARSAY_PREFIX": self._prefix,
             "HEARSAY_PROFILE": VOLATILE,
             "HEARSAY_WRITE_KEY": self.write_key,
-            "HEARSAY_READ_TOKEN": self._read_token,
+            "HEARSAY_READ_TOKEN": self.read_token,
             "HEARSAY_HOST": "127.0.0.1",
             "HEARSAY_PORT": str(self._port),
             "HEARSAY_OPEN_DASHBOARD": "1",

@@ -17,7 +17,7 @@ from .columns import Columns
 from .frame import DEFAULT, Face, Note, Picture, finish, nothing, subtitle_of
 from .labels import named, unit_words
 from .marks import lying_whisker, mark, rectangle, stroke
-from .noise import noise_of
+from .noise import noise_of, widening
 from .number import extent, number, numbers_of, reading
 from .remarks import remarks
 from .scale import Linear
@@ -26,6 +26,7 @@ from .svg import Element
 ROW: Final = 26  # user units
 _THICK: Final = 14  # user units
 _MOST_EMPTY: Final = 4  # rows without a number, or reasons of more of them
+AT_ONCE: Final = "noise of all rows at once"
 _FEWEST_FOLDED: Final = 2  # folding a single row would save nothing
 
 
@@ -42,20 +43,21 @@ def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = Tru
     if not rows:
         return nothing(title, rows, face)
     labels, common = named(rows)
-    lines = _lines(list(zip(rows, labels, strict=True)), face.most_rows, ranked)
+    factor = widening(rows) if ranked and rows[0].unit == SHARE else 1.0
+    lines = _lines(list(zip(rows, labels, strict=True)), face.most_rows, ranked, factor)
     shown = [line.row for line in lines if line.row]
     unit = rows[0].unit
     columns = Columns.of(shown, [line.label for line in lines], face, unit)
     ticks, scale = columns.scale(*extent(shown, 0.0))
     foot = ROW * len(lines) + 6
     noise = noise_of(rows) if unit == SHARE and ranked else None
-    body = list(_noise_band(noise, scale, foot)) if noise else []
+    body = list(_noise_band(factor * noise, scale, foot)) if noise else []
     body += bottom_axis(ticks, scale, unit, 0, foot)
     for i, line in enumerate(lines):
         body += _drawn(line, 3 + ROW * i + ROW / 2, scale, columns)
     return Picture(
         title,
-        subtitle_of(rows, common, unit_words(unit)),
+        subtitle_of(rows, common, unit_words(unit), AT_ONCE if factor > 1 and noise else ""),
         _described(lines, len(rows)),
         tuple(body),
         foot + FOOT,
@@ -73,10 +75,10 @@ class _Line:
     brief: str = ""
 
 
-def _lines(rows: Sequence[tuple[Row, str]], most: int, ranked: bool) -> list[_Line]:
+def _lines(rows: Sequence[tuple[Row, str]], most: int, ranked: bool, factor: float) -> list[_Line]:
     numbered = [_Line(row, label) for row, label in rows if numbers_of(row)]
-    sure = [line for line in numbered if _is_sure(line)]
-    folded = [line.row for line in numbered if line.row and not _is_sure(line)]
+    sure = [line for line in numbered if _is_sure(line, factor)]
+    folded = [line.row for line in numbered if line.row and not _is_sure(line, factor)]
     if not ranked or not sure or len(folded) < _FEWEST_FOLDED:
         sure, folded = numbered, []
     if ranked:
@@ -85,16 +87,24 @@ def _lines(rows: Sequence[tuple[Row, str]], most: int, ranked: bool) -> list[_Li
     if len(sure) > most:
         lines.append(_Line(None, words=f"and {len(sure) - most:,} more, smaller"))
     if folded:
-        highest = max(row.ci_high or 0.0 for row in folded)
+        highest = max((row.ci_high or 0.0) + _added(row, factor) for row in folded)
         upper = number(highest, SHARE, highest / 3)
         words = f"{len(folded):,} more, not distinguishable from 0 (each up to about {upper})"
         lines.append(_Line(None, "", words, f"{len(folded):,} more within the noise"))
     return lines + list(_without_numbers(rows, most))
 
 
-def _is_sure(line: _Line) -> bool:
+def _is_sure(line: _Line, factor: float) -> bool:
     """Return whether a row can be told from zero, or need not be."""
-    return line.row is None or line.row.unit != SHARE or (line.row.ci_low or 0.0) > 0
+    if line.row is None or line.row.unit != SHARE:
+        return True
+    return (line.row.ci_low or 0.0) - _added(line.row, factor) > 0
+
+
+def _added(row: Row, factor: float) -> float:
+    """Return what either arm of an interval gains if it is *factor* times as long."""
+    found = numbers_of(row)
+    return (factor - 1) * found.half_width if found else 0.0
 
 
 def _value(line: _Line) -> float:

@@ -23,7 +23,6 @@ from .svg import Element, element, group
 _HEIGHT: Final = 220  # user units of the plot
 _MOST_SPOTS: Final = 200
 _TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-QUANTILES: Final = (0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,12 @@ def cdf(
     title: str,
     face: Face = DEFAULT,
     x_unit: str = "",
-    quantiles: Sequence[float] = QUANTILES,
+    quantiles: Sequence[float] = (),
 ) -> str:
-    """Return an SVG of *rows*: items are thresholds in *x_unit*, values shares up to them."""
+    """Return an SVG of *rows*: items are thresholds in *x_unit*, values shares up to them.
+
+    Args: quantiles: levels that are read off the curve as it is drawn, straight between thresholds.
+    """
     return finish(cdf_picture(rows, title, face, x_unit, quantiles), face)
 
 
@@ -53,7 +55,7 @@ def cdf_picture(
     title: str,
     face: Face,
     x_unit: str = "",
-    quantiles: Sequence[float] = QUANTILES,
+    quantiles: Sequence[float] = (),
 ) -> Picture:
     """Return the curve of *rows*; items that are no numbers stand side by side."""
     steps, numeric = _steps(rows)

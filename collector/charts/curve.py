@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from ..analytics.rows import SHARE
@@ -12,7 +13,7 @@ from .frame import DEFAULT, PAD, Face, Note, Picture, finish, text
 from .labels import unit_words
 from .letters import width_of
 from .marks import dot, line_path, stroke
-from .number import number, tick_labels
+from .number import POINTS, number, tick_labels
 from .palette import SERIES
 from .scale import Log, log_ticks
 from .style import SMALL, paint
@@ -63,10 +64,11 @@ def curve_picture(
     for i, one in enumerate(shown, 1):
         places = [(plot.x.at(n), plot.y.at(error)) for n, error in one.points]
         body.append(element("path", d=line_path(places), **paint(f"line-{i}")))
-    body += _references(plot, curves, unit, devices, need)
+    body += _references(plot, shown, unit, devices, need)
     body += _names(shown, plot, face)
     notes = (Note(f"and {len(curves) - len(shown):,} more"),) if len(curves) > len(shown) else ()
-    subtitle = f"half-width of the interval, {unit_words(unit)}" if unit else "half-width"
+    words = POINTS if unit == SHARE else unit_words(unit)
+    subtitle = f"half-width of the interval, {words}" if unit else "half-width"
     description = _described(shown, unit)
     return Picture(title, subtitle, description, tuple(body), _HEIGHT + 8 + _FOOT, notes)
 
@@ -95,7 +97,7 @@ def _plot(
 def _labels(ticks: Sequence[float], unit: str) -> list[str]:
     """Return each tick with its own digits: steps of a logarithmic axis are not equal."""
     if unit == SHARE:
-        return [f"{number(tick, SHARE, 0)}" for tick in ticks]
+        return [number(100 * tick, "", 0) for tick in ticks]
     return [tick_labels((tick,), unit)[0] for tick in ticks]
 
 
@@ -136,10 +138,34 @@ def _references(
         y = plot.y.at(need)
         yield stroke(plot.x.start, y, plot.x.end, y, "reference")
         above = y - 8 if y > 30 else y + 9
-        # Lines fall, so to the right they are away from a label that stands where they end lower.
-        lower = all(plot.y.at(one.points[-1][1]) > y + _LINE for one in curves)
-        place, anchor = (plot.x.end - 5, "end") if lower else (plot.x.start + 5, "start")
-        yield text(f"needed: ± {number(need, unit, 0)}", place, above, "aside", anchor)
+        label = f"needed: ± {number(need, _told(unit), 0)}"
+        wide = width_of(label, SMALL)
+        left, right = plot.x.start + 5, plot.x.end - 5 - wide
+        below = min(y + 9, plot.y.start - 8)
+        # Lines fall: they are likely to end below the right half, and to begin above the left one.
+        spots = (right, above), (left, below), (left, above), (right, below)
+        free = (spot for spot in spots if _is_clear(plot, curves, *spot, wide))
+        place, middle = next(free, (left, above))
+        yield text(label, place, middle, "aside")
+
+
+def _is_clear(plot: _Plot, curves: Sequence[Curve], left: float, y: float, wide: float) -> bool:
+    """Return whether no curve runs through a label in the middle of *y*."""
+    for one in curves:
+        places = [(plot.x.at(n), plot.y.at(error)) for n, error in one.points]
+        for (x1, y1), (x2, y2) in pairwise(places):
+            if x1 > left + wide or x2 < left or x1 == x2:
+                continue
+            within = max(x1, left), min(x2, left + wide)
+            ends = [y1 + (y2 - y1) * (x - x1) / (x2 - x1) for x in within]
+            if min(ends) < y + _LINE / 2 and max(ends) > y - _LINE / 2:
+                return False
+    return True
+
+
+def _told(unit: str) -> str:
+    """Return the unit of a half-width: that of a share is in points."""
+    return POINTS if unit == SHARE else unit
 
 
 def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element]:
@@ -155,7 +181,7 @@ def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element
 
 def _described(curves: Sequence[Curve], unit: str) -> str:
     ends = "; ".join(
-        f"{one.label}: ± {number(one.points[-1][1], unit, one.points[-1][1] / 3)}"
+        f"{one.label}: ± {number(one.points[-1][1], _told(unit), one.points[-1][1] / 3)}"
         f" at {one.points[-1][0]:,.0f} devices"
         for one in curves
     )

@@ -12,6 +12,7 @@ from client_sdk.errors import InvalidParameterError
 
 from ..analytics.rows import Row
 from .letters import one_line, shortened, wrapped
+from .number import is_cut_off
 from .style import CSS, FONT, SMALL, TEXT, TITLE, paint
 from .svg import Element, element, group, markup
 
@@ -123,7 +124,7 @@ def level_of(rows: Iterable[Row]) -> str:
     numbered = [row for row in rows if row.value is not None]
     if not numbered:
         return ""
-    if not any(row.std_error for row in numbered):  # counted, not estimated
+    if not any(row.std_error or is_cut_off(row) for row in numbered):  # counted, not estimated
         return "counted" if all(row.ci_low == row.ci_high for row in numbered) else "sure bounds"
     levels = {f"{100 * (1 - row.alpha):.6g} %" for row in numbered}
     at_once = ", all at once" if all(row.simultaneous for row in numbered) else ""
@@ -132,7 +133,7 @@ def level_of(rows: Iterable[Row]) -> str:
 
 def subtitle_of(rows: Sequence[Row], *first: str) -> str:
     """Return *first*, the level of the intervals and the number of reports, as one line."""
-    counts = {row.n for row in rows if row.value is not None}
+    counts = {row.n for row in rows}  # of rows without a number too: they are in view
     reports = f"{counts.pop():,} reports" if len(counts) == 1 else ""
     return SEPARATOR.join(part for part in (*first, level_of(rows), reports) if part)
 

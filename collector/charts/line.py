@@ -97,7 +97,8 @@ def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
 
 def _plot(times: Timeline, shown: Sequence[Row], unit: str, face: Face, named: bool) -> _Plot:
     low, high = extent(shown)
-    if low > 0 and high - low > (1 - _NEAR_ZERO) * high:
+    counted = not any(row.std_error for row in shown)
+    if low > 0 and (counted or high - low > (1 - _NEAR_ZERO) * high):
         low = 0.0
     ticks = nice_ticks(low, high, 6)
     widest = max([label_width(series.label) for series in times.series] or [0.0])

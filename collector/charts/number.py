@@ -7,7 +7,7 @@ from decimal import Decimal
 from math import ceil, floor, isfinite, log10
 from typing import Final, NamedTuple
 
-from ..analytics.rows import SHARE, Row
+from ..analytics.rows import LOWER_END, SHARE, UPPER_END, Row
 from .letters import ELLIPSIS, one_line
 from .scale import span
 
@@ -79,14 +79,17 @@ def plus_minus(half_width: float, unit: str, value: float | None = None) -> str:
 
 
 def margin(row: Row, unit: str | None = None) -> str:
-    """Return what stands after the value: "± 0.3", or "(0.8 to 2.1)" if the arms differ."""
+    """Return what stands after the value: "± 0.3", or "(0.8 to 2.1)" if the arms differ.
+
+    Of a number that the range cuts off it is "(at the lower end)".
+    """
     found = numbers_of(row)
     if found is None:
         return ""
     value, low, high = found
     half = found.half_width
     if not half:
-        return ""
+        return f"({row.note})" if is_cut_off(row) else ""
     factor, _ = _scaled(unit or row.unit)
     if not row.std_error:  # bounds, which are counted
         return f"({_exact(factor * low)} to {_exact(factor * high)})"
@@ -95,6 +98,11 @@ def margin(row: Row, unit: str | None = None) -> str:
         return plus_minus(max(arms), unit or row.unit, value)
     ends = -_outward(-factor * low, factor * half), _outward(factor * high, factor * half)
     return "({} to {})".format(*(_digits(end, factor * half) for end in ends))
+
+
+def is_cut_off(row: Row) -> bool:
+    """Return whether the interval of *row* is an end of its range, so that 0 is no known error."""
+    return row.note in (LOWER_END, UPPER_END)
 
 
 def value_of(row: Row, unit: str | None = None, signed: bool = False) -> str:

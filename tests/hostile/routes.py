@@ -30,7 +30,7 @@ ROUTES: Final = (
     Route("/ask.csv?q=%7B%22metrics%22:[%22page%22]%7D", bearer(READ_TOKEN)),
     Route("/plan?metric=page", bearer(READ_TOKEN)),
     Route("/privacy", bearer(READ_TOKEN)),
-    Route("/privacy/people", bearer(READ_TOKEN)),
+    Route("/privacy/people"),
     Route("/privacy/record.json", bearer(READ_TOKEN)),
     Route("/operations", bearer(ADMIN_TOKEN)),
     Route("/login"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from client_sdk.metric import Metric
 
 from ...distribution import quantile_positions
 from ...estimate import Estimate
+from ..rows import LOWER_END, UPPER_END, Row
 from .quantiles import quantiles
 
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
@@ -64,3 +66,11 @@ def in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
         max(low, low + step * estimate.ci_low),
         min(high, low + step * estimate.ci_high),
     )
+
+
+def with_end(row: Row, metric: Metric) -> Row:
+    """Return the row of a quantile, with a note if its whole interval is an end of the range."""
+    domain = metric.domain
+    if row.value is None or row.ci_low != row.ci_high or not isinstance(domain, NumberDomain):
+        return row
+    return replace(row, note=UPPER_END if row.value > float(domain.minimum) else LOWER_END)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
+from client_sdk.domains import ItemDomain
+
+from ...estimate import is_pure
 from ..repeats import repeats_of
 from ..rows import TIME
 from ..slices import Slice
 from .anomaly import CHANGE, FALSE_ALARM, Anomaly, Estimated, anomalies_after, estimated
 
+BEYOND: Final = 5  # standard errors outside of 0 to 1: by chance once in 3 million shares
 MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
 
 
@@ -26,10 +32,35 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
             continue
         place = ", ".join(one.dimensions.values())
         for found in anomalies_after(one.metric, one.tally, one.n, past):
-            where = f"{one.metric.name}{f' ({place})' if place else ''}"
-            yield f"{where}: {_sentence(found)}"
+            yield f"{_named(one, place)}: {_sentence(found)}"
+        for text in impossible(one):
+            yield f"{_named(one, place)}: {text}"
         if in_time:
             past.append(estimated(one.metric.mechanism, one.tally, one.n))
+
+
+def _named(one: Slice, place: str) -> str:
+    """Return what a slice is called."""
+    return f"{one.metric.name} ({place})" if place else one.metric.name
+
+
+def impossible(one: Slice) -> Iterator[str]:
+    """Yield a sentence for each share of a slice that no honest devices have, as noise goes.
+
+    The error is that of a share of 0 or of 1, whose devices all lie alike.
+    """
+    domain, mechanism = one.metric.domain, one.metric.mechanism
+    if not isinstance(domain, ItemDomain) or not is_pure(mechanism):
+        return
+    values, variances = estimated(mechanism, one.tally, one.n)
+    errors = np.sqrt(variances)
+    for place in np.flatnonzero(np.maximum(-values, values - 1) > BEYOND * errors).tolist():
+        value, side = values[place], "below 0" if values[place] < 0 else "above 1"
+        off = (-value if value < 0 else value - 1) / errors[place]
+        yield (
+            f"impossible for honest devices: the share of {domain.labels[place]!r} is "
+            f"{off:.1f} standard errors {side}; see poisoning"
+        )
 
 
 def _sentence(found: Anomaly) -> str:

@@ -12,7 +12,7 @@ from ...errors import QueryError
 from ..answer import MONOTONE
 from ..items.tables import named, refused_rows, rows_of
 from ..numbers.curves import refusal
-from ..numbers.distribution import in_unit
+from ..numbers.distribution import in_unit, with_end
 from ..numbers.quantiles import quantiles
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
@@ -62,7 +62,7 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> list[Row]:
     rising = sorted(levels)
     found = dict(zip(rising, quantiles(mechanism, one.tally, one.n, rising, alpha), strict=True))
     estimates = [in_unit(found[level], domain) for level in levels]
-    return rows_of(
+    rows = rows_of(
         one,
         names,
         estimates,
@@ -71,6 +71,7 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> list[Row]:
         postprocess=MONOTONE,
         simultaneous=simultaneous,
     )
+    return [with_end(row, one.metric) for row in rows]
 
 
 def name_of(level: float) -> str:

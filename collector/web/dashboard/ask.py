@@ -23,7 +23,7 @@ from ...query.request import DEFAULT_ALPHA
 from ...query.window import GRANULARITIES
 from ..auth import scope
 from ..operations import Operation, documented, in_query
-from .chosen import DATES, WORDS, chosen
+from .chosen import DATES, WORDS, chosen, require_known
 from .form_options import fields_of, value_of
 from .layout import CONTENT_TYPE, shown
 from .metric import CSV, csv_file
@@ -56,6 +56,7 @@ def ask_page() -> ResponseReturnValue:
     panel: Panel | None = None
     fault, query = "", None
     try:
+        require_known(request.args, _PARAMETERS, SEGMENT, OPTION, many=("metric", "by"))
         query = question_of(request.args, answers.catalog)
         if request.args.get("q") or request.args.get("verb"):
             wish = Wish("answer", title_of(query, answers.catalog), query, wide=True)
@@ -78,6 +79,7 @@ def ask_page() -> ResponseReturnValue:
 @documented(Operation(None, media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500)))
 def ask_csv() -> ResponseReturnValue:
     """Send the answer to a question as comma-separated values."""
+    require_known(request.args, _PARAMETERS[:1])
     query = read(request.args.get("q", "").encode())
     return csv_file(csv_of(Answers().reply(query).rows), f"{query.verb}.csv")
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlencode
+
+from werkzeug.datastructures import MultiDict
 
 from client_sdk.metric import Metric
 
 from ...errors import QueryError
 from ...query.parameters import SEGMENT
 from ...query.window import DEFAULT_RANGE, RANGES
+from ..operations import Parameter
 
 Filter: TypeAlias = tuple[Literal["is", "is_not"], str, list[str]]
 
@@ -76,17 +79,40 @@ class Chosen:
             yield "item", self.item
 
 
+def require_known(
+    parameters: MultiDict[str, str],
+    known: Iterable[Parameter] = (),
+    *beginnings: str,
+    many: Container[str] = (),
+) -> None:
+    """Raise QueryError if an address has another parameter than those of its page, or one twice.
+
+    Args: known: as the page declares them.  beginnings: of names that end as the registry says.
+          many: names that may be given several times.
+    """
+    names = [one["name"] for one in known if one["in"] == "query"]
+    for name, values in parameters.lists():
+        if name not in names and not name.startswith(beginnings):
+            told = ", ".join([*names, *(f"{start}…" for start in beginnings)]) or "none"
+            raise QueryError(f"parameter: known are {told}")
+        if len(values) > 1 and name not in many:
+            raise QueryError(f"{name}: must be given once")
+
+
 def chosen(parameters: Mapping[str, str]) -> Chosen:
     """Read what was chosen from the *parameters* of an address; empty ones were not.
 
-    Raises: QueryError: there is no such range.
+    Raises: QueryError: there is no such range, or one of its two days is missing.
     """
     given = {name: value for name, value in parameters.items() if value}
     words = given.get("range", DATES if "from" in given or "to" in given else DEFAULT_RANGE)
     if words not in (*RANGES, DATES):
         raise QueryError(f"range: must be one of {', '.join(RANGES)}")
-    if words == DATES and not ("from" in given and "to" in given):
-        words = DEFAULT_RANGE
+    if words == DATES:
+        missing = [name for name in ("from", "to") if name not in given]
+        if len(missing) == 1:
+            raise QueryError(f"{missing[0]}: must be given, too: a range has two days")
+        words = DEFAULT_RANGE if missing else words
     segment = sorted(
         (name.removeprefix(SEGMENT), value)
         for name, value in given.items()

@@ -24,7 +24,7 @@ from ...query.parameters import SEGMENT
 from ...query.window import PERIOD
 from ..auth import scope
 from ..operations import Operation, documented, in_query
-from .chosen import WORDS, Chosen, chosen
+from .chosen import WORDS, Chosen, chosen, require_known
 from .layout import CONTENT_TYPE, shown
 from .metric import CSV, csv_file
 from .panels import Answers, Panel, Wish, greatest
@@ -42,6 +42,7 @@ _PARAMETERS: Final = (
     in_query("item", {"type": "string"}, "The item that is compared."),
     *RANGE_PARAMETERS,
 )
+_PANEL: Final = in_query("panel", {"type": "string"}, "Which of the two.")
 
 
 @blueprint.get("/compare")
@@ -49,6 +50,7 @@ _PARAMETERS: Final = (
 @documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
 def compare() -> ResponseReturnValue:
     """Show how a number differs from that before, or between segments, with the interval."""
+    require_known(request.args, _PARAMETERS, SEGMENT)
     answers, picked = Answers(), chosen(request.args)
     metrics = [metric for metric in answers.catalog if _is_comparable(metric)]
     metric = _metric(answers, metrics)
@@ -71,6 +73,7 @@ def compare() -> ResponseReturnValue:
         items=items_of(metric) if metric else (),
         item=item,
         panels=panels,
+        is_empty=not _tells(panels),
         chosen=picked,
         ranges=WORDS,
     )
@@ -82,12 +85,13 @@ def compare() -> ResponseReturnValue:
     Operation(
         None,
         media_type=CSV,
-        parameters=(*_PARAMETERS, in_query("panel", {"type": "string"}, "Which of the two.")),
+        parameters=(*_PARAMETERS, _PANEL),
         problems=(400, 404, 500),
     )
 )
 def compare_csv() -> ResponseReturnValue:
     """Send the numbers of a comparison as comma-separated values."""
+    require_known(request.args, (*_PARAMETERS, _PANEL), SEGMENT)
     answers, picked = Answers(), chosen(request.args)
     metric = answers.catalog.metric(request.args.get("metric", ""))
     item = picked.item
@@ -151,6 +155,12 @@ def _wishes(metric: Metric, picked: Chosen, by: str, against: str, item: str) ->
     else:
         levels = _query(metric, picked, "segments", dimension, of_one)
     yield Wish("levels", "What is compared", levels)
+
+
+def _tells(panels: list[Panel]) -> bool:
+    """Return whether any difference could be computed, or why it could not is said otherwise."""
+    told = next((one.reply for one in panels if one.wish.id == DIFFERENCE), None)
+    return told is None or any(row.value is not None for row in told.rows)
 
 
 def _named(panel: Panel) -> Panel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -10,14 +11,22 @@ from flask import current_app, request, url_for
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
-from ..auth import is_page
+from .. import cookie
+from ..auth import is_page, visitor
 from ..problems import CONTENT_TYPE, Document
-from .layout import shown
+from .layout import LINKS, addressed, shown
 
 _HTML: Final = "text/html"
 _API: Final = "/v1/"
 _UNAUTHORIZED: Final = 401
 _SEE_OTHER: Final = 303
+# What is wrong with the store, to an operator; the document speaks to devices.
+_OF_THE_STORE: Final[Mapping[str, str]] = {
+    "store-unavailable": "The store does not answer",
+    "store-full": "The store is full",
+    "store-unsafe": "The store could lose what it takes",
+    "store-clock": "The clock of the store is wrong",
+}
 
 
 def page_of(made: Document) -> Response | None:
@@ -28,14 +37,18 @@ def page_of(made: Document) -> Response | None:
         wanted = request.full_path.removesuffix("?") if request.method == "GET" else "/"
         return redirect(url_for("session.login_page", next=wanted), _SEE_OTHER)
     told = json.loads(made.body)
+    wrong = _OF_THE_STORE.get(made.slug, "")
+    # Who shows a token cannot be known while the store is away, and is not logged out by that.
+    hidden = bool(wrong and cookie.presented() and visitor() is None)
     response = shown(
         "fault.html",
         made.status,
         status=made.status,
         phrase=HTTPStatus(made.status).phrase,
-        title=told["title"],
-        detail=told["detail"],
-        slug=made.slug,
+        title=wrong or told["title"],
+        detail="" if wrong else told["detail"],
+        of_the_store=bool(wrong),
+        **({"links": addressed(LINKS)} if hidden else {}),
     )
     for name, value in made.headers:
         if name != "Content-Type":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from flask import render_template, request, url_for
@@ -35,9 +36,12 @@ LINKS: Final = (
 
 
 def shown(template: str, code: int = 200, **context: Any) -> Response:
-    """Return the page of *template*; a browser that has it already is told so."""
+    """Return the page of *template*; a browser that has it already is told so.
+
+    Args: context: what the template shows; ``links`` in it is shown for those of the visitor.
+    """
     made = Response(
-        render_template(template, **context, **_frame()), code, content_type=CONTENT_TYPE
+        render_template(template, **{**_frame(), **context}), code, content_type=CONTENT_TYPE
     )
     made.headers["Vary"] = "Accept, Authorization, Cookie"
     if code == 200 and request.method in ("GET", "HEAD"):
@@ -51,13 +55,18 @@ def links_of(credential: Credential | None) -> list[Link]:
     return [link for link in LINKS if credential and link.scope in credential.scopes]
 
 
+def addressed(links: Iterable[Link]) -> list[dict[str, str]]:
+    """Return *links* as the navigation shows them."""
+    return [
+        {"title": link.title, "url": url_for(link.endpoint), "endpoint": link.endpoint}
+        for link in links
+    ]
+
+
 def _frame() -> dict[str, Any]:
     who = visitor()
     return {
-        "links": [
-            {"title": link.title, "url": url_for(link.endpoint), "endpoint": link.endpoint}
-            for link in links_of(who)
-        ],
+        "links": addressed(links_of(who)),
         "here": request.endpoint or "",
         "logged_in": bool(who and cookie.presented()),
         "open_pages": services().config.open_dashboard and cookie.is_local(),

@@ -13,9 +13,10 @@ from client_sdk.metric import Metric
 
 from ...charts import csv_of
 from ...credentials import VIEW
+from ...query.parameters import SEGMENT
 from ..auth import scope
-from ..operations import Operation, documented, in_path
-from .chosen import WORDS, Chosen, chosen
+from ..operations import Operation, documented, in_path, in_query
+from .chosen import WORDS, Chosen, chosen, require_known
 from .deniability import odds
 from .layout import CONTENT_TYPE, shown
 from .panels import Answers, Panel, Wish, greatest, in_columns
@@ -27,6 +28,8 @@ blueprint = Blueprint("metric", __name__)
 CSV = "text/csv; charset=utf-8"
 _NAME = in_path("name", "^[a-z0-9_.]+$", "The name of a metric.")
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
+_ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are told of.")
+_PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
 
 
 @blueprint.get("/metric/<name>")
@@ -35,12 +38,13 @@ _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page."
     Operation(
         None,
         media_type=CONTENT_TYPE,
-        parameters=(_NAME, *RANGE_PARAMETERS),
+        parameters=(_NAME, *_PARAMETERS),
         problems=(400, 404),
     )
 )
 def metric_page(name: str) -> ResponseReturnValue:
     """Show all that a metric can tell: its answer, over time, and by segment."""
+    require_known(request.args, _PARAMETERS, SEGMENT)
     answers, picked = Answers(), chosen(request.args)
     metric = answers.catalog.metric(name)
     wish = first_wish(metric, picked)
@@ -72,12 +76,13 @@ def metric_page(name: str) -> ResponseReturnValue:
     Operation(
         None,
         media_type=CSV,
-        parameters=(_NAME, _PANEL, *RANGE_PARAMETERS),
+        parameters=(_NAME, _PANEL, *_PARAMETERS),
         problems=(400, 404, 500),
     )
 )
 def metric_csv(name: str, panel: str) -> ResponseReturnValue:
     """Send the numbers of one panel as comma-separated values."""
+    require_known(request.args, _PARAMETERS, SEGMENT)
     answers, picked = Answers(), chosen(request.args)
     metric = answers.catalog.metric(name)
     for wish in _wishes(metric, picked):

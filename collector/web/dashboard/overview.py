@@ -9,7 +9,7 @@ from ...credentials import VIEW
 from .. import cookie
 from ..auth import scope, visible
 from ..operations import Operation, documented
-from .chosen import WORDS, chosen
+from .chosen import WORDS, chosen, require_known
 from .layout import CONTENT_TYPE, shown
 from .panels import Answers
 from .tiles import tile_of
@@ -23,6 +23,7 @@ blueprint = Blueprint("overview", __name__)
 @documented(Operation(None, media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,)))
 def overview() -> ResponseReturnValue:
     """Show every metric: its number with the interval, its line, and what it rests on."""
+    require_known(request.args, RANGE_PARAMETERS)
     picked = chosen(request.args)
     answers = Answers()
     tiles = [tile_of(metric, picked, answers) for metric in visible()]

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from client_sdk.errors import UnknownMetricError
 
 from ...analytics.comparing.pairs import AGAINST
-from ...analytics.rows import ITEM, TIME, Row
+from ...analytics.rows import ITEM, LOWER_END, TIME, UPPER_END, Row
 from ...analytics.verbs.actives import ALL, DEVICES
 from ...analytics.verbs.funnel import MEASURE
 from ...catalog import Catalog
@@ -160,6 +160,8 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
     """
     notes = {row.note for row in rows if row.p_value is None}
     note = notes.pop() if len(notes) == 1 and len(rows) > 1 else None
+    if note in (LOWER_END, UPPER_END):  # it stands for the interval
+        return rows, ""
     return ([replace(row, note=None) for row in rows], note) if note else (rows, "")
 
 

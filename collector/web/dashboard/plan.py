@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log10
@@ -21,9 +21,11 @@ from ...credentials import VIEW
 from ...errors import QueryError
 from ...plan_text import NEVER
 from ...planner import EPSILONS, Line, Question, curves, least_epsilon, plan
+from ...planner import Curve as Points
 from ...precision import in_words, scale_of, wished
 from ..auth import scope, visible
 from ..operations import Operation, documented, in_query
+from .chosen import require_known
 from .deniability import guesses, odds
 from .layout import CONTENT_TYPE, shown
 from .panels import WIDTH
@@ -63,6 +65,7 @@ class Sliders:
 @documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
 def plan_page() -> ResponseReturnValue:
     """Show the interval to expect from devices and ε, and what a wished one takes."""
+    require_known(request.args, _PARAMETERS)
     metrics = list(visible())
     name = request.args.get("metric")
     metric = visible().metric(name) if name else (metrics[0] if metrics else None)
@@ -118,11 +121,12 @@ def _planned(metric: Metric, asked: Sliders) -> dict[str, Any]:
     lines = list(plan(metric, question, epsilons))
     own = next(line for line in lines if line.epsilon == asked.epsilon)
     least = least_epsilon(metric, question)
+    segment = ceil(asked.devices * asked.share / 100)
     return {
         "asked": asked,
         "unit": "points" if unit == SHARE else unit,
-        "own": _told(metric, own),
-        "lines": [_told(metric, line) for line in lines],
+        "own": _told(metric, own, segment),
+        "lines": [_told(metric, line, segment) for line in lines],
         "least_epsilon": None if least is None else f"{float(least):g}",
         "wish": in_words(metric, part),
         "odds": odds(asked.epsilon, metric.mechanism.delta),
@@ -130,13 +134,15 @@ def _planned(metric: Metric, asked: Sliders) -> dict[str, Any]:
         "curve": _curve(metric, asked, epsilons, part * whole),
         "power": f"{asked.power:.2f}",
         "need": f"{asked.need:.3g}",
-        "segment": ceil(asked.devices * asked.share / 100),
+        "segment": segment,
     }
 
 
-def _told(metric: Metric, line: Line) -> dict[str, Any]:
+def _told(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
     """Return a line of the plan in words."""
     half = NEVER if line.half_width is None else in_words(metric, line.half_width)
+    if reports < metric.min_reports:
+        half = f"no number below {metric.min_reports:,} reports"
     found = None if line.detectable is None else in_words(metric, line.detectable)[1:]
     numbers = ("devices", "windows", "days")
     counted = {
@@ -154,9 +160,20 @@ def _told(metric: Metric, line: Line) -> dict[str, Any]:
     }
 
 
+def _told_of(metric: Metric, one: Points, asked: Sliders) -> Iterator[tuple[int, float]]:
+    """Yield the points of a curve where answers have numbers, of a share those that tell any."""
+    unit = scale_of(metric).unit
+    for devices, half_width in one.points:
+        enough = int(devices * asked.share / 100) >= metric.min_reports
+        if enough and (unit != SHARE or half_width <= 1):
+            yield devices, half_width
+
+
 def _curve(metric: Metric, asked: Sliders, epsilons: list[Fraction], need: float) -> Markup:
     found = curves(metric, epsilons, share=asked.share / 100)
-    drawn = [Curve(f"ε {float(one.epsilon):g}", one.points) for one in found]
+    drawn = [
+        Curve(f"ε {float(one.epsilon):g}", tuple(_told_of(metric, one, asked))) for one in found
+    ]
     title = "Half-width of the interval against devices"
     face = Face(prefix="curve", heading=False, width=WIDTH)
     unit = scale_of(metric).unit

@@ -18,9 +18,9 @@ from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.metric import Metric
 
 from ...budget import Cost, cost_of
-from ...credentials import VIEW
+from ...credentials import OPEN, VIEW
 from ...planning import plus_minus
-from ..auth import scope, visible
+from ..auth import reader, scope, visible
 from ..operations import JSON, Operation, documented
 from ..query import describe
 from ..services import services
@@ -60,22 +60,35 @@ class Told:
 @documented(Operation(None, media_type=CONTENT_TYPE))
 def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
-    told = [told_of(metric) for metric in visible()]
-    costs = [cost_of(metric) for metric in visible()]
+    metrics, who = list(visible()), reader()
+    week, year = _together(metrics)
     return shown(
         "privacy.html",
-        told=told,
-        week=epsilon(sum((one.week for one in costs), Fraction())),
-        year=epsilon(sum((one.year for one in costs), Fraction())),
+        told=[told_of(metric) for metric in metrics],
+        is_part=who.app is not None or who.metrics is not None,
+        week=week,
+        year=year,
     )
 
 
 @blueprint.get("/privacy/people")
-@scope(VIEW, page=True)
+@scope(OPEN, page=True)
 @documented(Operation(None, media_type=CONTENT_TYPE))
 def people() -> ResponseReturnValue:
-    """Show the page for the people measured: what is asked, what is sent, what it proves."""
-    return shown("people.html", told=[told_of(metric) for metric in visible()])
+    """Show the page for the people measured: what is asked, what is sent, what it proves.
+
+    They have no token, and what is asked of them is in every application that asks: it is open, and
+    tells nothing that was counted.
+    """
+    metrics = list(services().catalog)
+    week, year = _together(metrics)
+    return shown(
+        "people.html",
+        told=[told_of(metric) for metric in metrics],
+        least=min((metric.min_reports for metric in metrics), default=0),
+        week=week,
+        year=year,
+    )
 
 
 @blueprint.get("/privacy/record.json")
@@ -87,6 +100,14 @@ def record() -> ResponseReturnValue:
     response = Response(text, content_type=JSON)
     response.headers["Content-Disposition"] = 'attachment; filename="hearsay-record.json"'
     return response
+
+
+def _together(metrics: list[Metric]) -> tuple[str, str]:
+    """Return ε of all *metrics* together, of a week and of a year."""
+    costs = [cost_of(metric) for metric in metrics]
+    week = sum((one.week for one in costs), Fraction())
+    year = sum((one.year for one in costs), Fraction())
+    return epsilon(week), epsilon(year)
 
 
 def told_of(metric: Metric) -> Told:

@@ -90,8 +90,8 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
             return "top_k", {"k": _SHORT}, f"The {_SHORT} most common"
         case ItemDomain(boolean=True):
             return ESTIMATE, {}, "Share of devices"
-        case ItemDomain():
-            return "frequency", {}, "Share of devices"
+        case ItemDomain(labels=labels):  # sorted where it is shown, so intervals hold at once
+            return "top_k", {"k": max(len(labels), 1)}, "Share of devices"
     return "heavy_hitters", {"k": _SHORT}, "The most common strings"
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from collector.analytics.rows import Row, quality_of
-from collector.charts import Face, bars
+from collector.analytics.rows import LOWER_END, SHARE, TIME, Row, quality_of
+from collector.charts import Face, bars, table_of
 from collector.charts.cdf import cdf
-from collector.charts.curve import curve
+from collector.charts.curve import Curve, curve
 from collector.charts.difference import NO_CHANGE, difference, verdict
 from collector.charts.dots import dots
+from collector.charts.frame import level_of
 from collector.charts.grid import Box, grid
 from collector.charts.heat import heat
 from collector.charts.histogram import histogram
 from collector.charts.line import line
+from collector.charts.noise import widening
+from collector.charts.number import reading
 from collector.charts.palette import SERIES
 from collector.charts.spark import spark
 from collector.estimate import Estimate
@@ -48,6 +52,10 @@ def labels_of_marks(picture: str) -> list[str]:
     return [mark.get("data-label") or "" for mark in of_class(parsed(picture), "mark")]
 
 
+def exact(time: str, value: float, unit: str = SHARE) -> Row:
+    return replace(row({TIME: time}, value, 0.0, unit=unit), std_error=0.0)
+
+
 def test_bars_are_sorted_by_value_and_keep_their_order_if_asked() -> None:
     rows = [row("a", 0.1, 0.01), row("b", 0.3, 0.01), row("c", 0.2, 0.01)]
 
@@ -56,7 +64,7 @@ def test_bars_are_sorted_by_value_and_keep_their_order_if_asked() -> None:
 
 
 def test_rows_that_noise_alone_could_make_are_one_line_with_their_count() -> None:
-    assert "3 more, not distinguishable from 0 (each up to about 1.0 %)" in texts(
+    assert "3 more, not distinguishable from 0 (each up to about 1.2 %)" in texts(
         bars(shares(), "t"), "reason"
     )
 
@@ -96,13 +104,27 @@ def test_a_chart_without_numbers_says_why(kind: object) -> None:
 
 
 def test_the_band_of_noise_is_as_wide_as_an_interval_around_zero() -> None:
-    root = parsed(
-        bars([row(name, v, 0.01) for name, v in (("a", 0.3), ("b", 0.1), ("c", 0.0))], "t")
-    )
+    values = ("a", 0.3), ("b", 0.1), ("c", 0.0)
+    root = parsed(bars([row(name, v, 0.01, simultaneous=True) for name, v in values], "t"))
 
     band = next(box for box in boxes(root) if box.element.get("class") == "noise")
     (*_, least) = [b for b in boxes(root) if b.element.get("class") == "whisker"]
     assert band.right - band.left == pytest.approx(least.right - least.left, abs=0.2)
+
+
+def test_sorted_rows_are_told_from_zero_by_intervals_that_hold_all_at_once() -> None:
+    """Law: of pointwise intervals it is Bonferroni's, here 1.41 times as long; it is said."""
+    values = (0.3, 0.1, 0.013, 0.013, 0.0, 0.0, 0.0, 0.0, 0.0)
+    single, joint = (
+        [row(f"item {i}", v, 0.01, simultaneous=at_once) for i, v in enumerate(values)]
+        for at_once in (False, True)
+    )
+
+    assert labels_of_marks(bars(single, "t")) == ["item 0", "item 1"]
+    assert labels_of_marks(bars(joint, "t")) == ["item 0", "item 1", "item 2", "item 3"]
+    assert widening(joint) == 1
+    assert widening(single) == pytest.approx(2.7729 / 1.95996, abs=1e-4)
+    assert "noise of all rows at once" in " ".join(texts(bars(single, "t"), "subtitle"))
 
 
 def test_rows_of_different_numbers_of_reports_share_no_band_of_noise() -> None:
@@ -185,9 +207,52 @@ def test_buckets_of_different_width_are_drawn_to_scale() -> None:
 
 
 def test_quantiles_are_read_off_the_curve_with_their_interval() -> None:
-    (note,) = texts(cdf(cumulated(), "t", x_unit="ms"), "note")
+    (note,) = texts(cdf(cumulated(), "t", x_unit="ms", quantiles=(0.5,)), "note")
 
     assert note.startswith("p50 ≈ 300 ms (297 to 303)")
+
+
+def test_no_quantile_is_read_off_a_curve_unless_asked_for() -> None:
+    """Law: the verb of quantiles lets the curve rise first, so two numbers would differ."""
+    assert "p50" not in cdf(cumulated(), "t", x_unit="ms")
+
+
+def test_what_is_counted_is_drawn_from_zero_and_shares_up_to_the_whole() -> None:
+    """Law: a single value that all reports have has no axis beyond 100 %."""
+    all_of_them = [exact(day(i), 1.0) for i in range(3)]
+    devices = [exact(day(i), 900.0 + i, unit="devices") for i in range(3)]
+
+    ticks = texts(line(all_of_them, "t"), "tick")
+    assert "100 %" in ticks
+    assert "120 %" not in ticks
+    assert "0" in texts(line(devices, "t"), "tick")
+
+
+def test_no_number_of_reports_is_told_of_rows_that_differ() -> None:
+    """Law: a row without a number is in view, too."""
+    assert "20,000 reports" not in bars([row("a", 0.2, 0.01), blank("b")], "t").split("<g")[0]
+
+
+def test_a_number_at_an_end_of_its_range_is_not_called_counted() -> None:
+    cut = replace(row("p50", 0.0, 0.0, unit="ms"), std_error=0.0, note=LOWER_END)
+
+    assert reading(cut) == "0 ms (at the lower end)"
+    assert "at the lower end" in table_of([cut])
+    assert level_of([cut]) == "95 % intervals"
+
+
+@pytest.mark.parametrize("need", [0.002, 0.02, 0.05, 0.2])
+def test_the_half_width_that_is_needed_is_not_crossed_by_a_line(need: float) -> None:
+    one = Curve("ε = 1", tuple((n, 2 / n**0.5) for n in (100, 1_000, 10_000, 100_000, 1_000_000)))
+    root = parsed(curve([one], "t", need=need))
+
+    label = next(b for b in boxes(root) if "needed" in "".join(b.element.itertext()))
+    places = list(path_points(of_class(root, "line-1")[0].get("d") or ""))
+    for (x1, y1), (x2, y2) in pairwise(places):
+        if x1 <= label.right and x2 >= label.left:
+            left, right = max(x1, label.left), min(x2, label.right)
+            ends = [y1 + (y2 - y1) * (x - x1) / (x2 - x1) for x in (left, right)]
+            assert max(ends) < label.top or min(ends) > label.foot
 
 
 def test_a_quantile_beyond_the_thresholds_has_no_upper_end() -> None:

@@ -33,7 +33,7 @@ ROUTES: Final = {
     ("GET", "/ask.csv"): READ,
     ("GET", "/plan"): READ,
     ("GET", "/privacy"): READ,
-    ("GET", "/privacy/people"): READ,
+    ("GET", "/privacy/people"): OPEN,
     ("GET", "/privacy/record.json"): READ,
     ("GET", "/operations"): STATE,
     ("GET", "/metrics"): STATE,

@@ -177,6 +177,28 @@ def test_a_change_is_told_without_a_chance_and_a_broken_law_with_one() -> None:
     assert not any("by chance" in text for text in found if "suddenly" in text)
 
 
+def test_a_share_far_outside_of_the_possible_is_told_and_noise_is_not() -> None:
+    """Law: of 200 honest epochs no share is called impossible, each with 3e-7 at most."""
+    metric, draw = metric_of("grr", 8), np.random.default_rng(20261128)
+    held = np.array([N, 0, 0, 0, 0, 0, 0, 0])
+    honest = crowd(metric.mechanism, held, 200, draw)
+    pushed = honest[0].copy()
+    pushed[1] -= N // 20  # fakes that never name it
+    pushed[0] += N // 20
+
+    def told(tally: Any) -> list[str]:
+        found = suspicions([Slice(metric, {"os": "a"}, N, tally, (0,))])
+        return [text for text in found if "impossible" in text]
+
+    assert not any(told(tally) for tally in honest)
+    above, below = told(pushed)
+    assert above.startswith("m (a): impossible for honest devices: ")
+    assert "the share of '0' is" in above
+    assert above.endswith("standard errors above 1; see poisoning")
+    assert "the share of '1' is" in below
+    assert below.endswith("standard errors below 0; see poisoning")
+
+
 @pytest.mark.parametrize(
     ("name", "attack"),
     [

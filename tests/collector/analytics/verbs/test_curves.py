@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from collector.analytics.numbers.curves import Curve
+from collector.analytics.rows import LOWER_END, UPPER_END
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.analytics.verbs.quantile import name_of
@@ -40,6 +41,24 @@ def test_quantiles_have_the_names_and_the_order_that_were_asked_for() -> None:
     assert found[1].value == pytest.approx(17, abs=0.7)
     assert found[1].value < found[0].value < found[2].value  # type: ignore[operator]
     assert {row.unit for row in found} == {"minutes"}
+
+
+@pytest.mark.parametrize(("place", "words"), [(0, LOWER_END), (BINS - 1, UPPER_END)])
+@pytest.mark.parametrize("verb", ["quantile", "estimate"])
+def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
+    verb: str, place: int, words: str
+) -> None:
+    """Law: an interval without length is of a range that ends there, and no certainty."""
+    held = [0] * BINS
+    held[place] = 200_000
+
+    options = {"levels": [0.1, 0.5, 0.9]} if verb == "quantile" else {}
+    rows = ask(verb, [slice_of(metric_of(WAVE), held)], options=options).rows
+    points = [row for row in rows if row.ci_low == row.ci_high]
+
+    assert points
+    assert {row.note for row in points} == {words}
+    assert all(row.note is None for row in rows if row.ci_low != row.ci_high)
 
 
 @pytest.mark.parametrize(("level", "name"), [(0.5, "p50"), (0.07, "p7"), (0.9999, "p99.99")])

@@ -127,6 +127,20 @@ def test_the_plan_moves_with_its_sliders(visit: Visit) -> None:
     assert half_widths[0] / half_widths[1] == pytest.approx(1_000**0.5, rel=0.1)
 
 
+def test_a_plan_tells_no_half_width_below_the_least_reports(visit: Visit) -> None:
+    """Law: such answers have no number, so neither does their plan; no share is 200 points off."""
+    text = visit("/plan?metric=boolean&devices=2&epsilon=1&share=10").text
+
+    assert re.search(r'class="big">no number below [\d,]+ reports', text)
+    assert "200 points" not in text
+    assert "half-width of the interval, points" in text
+
+
+def test_the_page_of_items_asks_what_its_tile_asks(visit: Visit) -> None:
+    """Law: where items are sorted the intervals of all hold at once, here as there."""
+    assert shown(visit("/metric/category").text)["verb"] == "top_k"
+
+
 @pytest.mark.parametrize(
     "query", ["devices=x", "devices=99", "epsilon=0", "epsilon=nan", "share=0", "need=-1"]
 )

@@ -7,6 +7,7 @@ import pytest
 from collector.errors import StorageUnavailableError
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import BROWSER, Visit
+from tests.support.memory_credentials import MemoryCredentials
 from tests.support.memory_storage import MemoryStorage
 from tests.support.page import Page
 from tests.support.uploads import READ_TOKEN, bearer
@@ -72,3 +73,77 @@ def test_a_store_that_is_away_is_a_finding_of_the_operations(
 
     assert response.status_code == 200
     assert "does not answer" in response.text
+
+
+@pytest.mark.parametrize("logged_in", [True, False])
+def test_a_store_that_is_away_tells_an_operator_what_to_do(
+    make_app: MakeApp, storage: MemoryStorage, logged_in: bool
+) -> None:
+    """The page speaks to an operator, not to devices, and keeps its navigation."""
+    client = make_app(open_dashboard=not logged_in).test_client()
+    if logged_in:
+        client.set_cookie("hearsay", READ_TOKEN)
+    storage.failure = StorageUnavailableError("gone")
+
+    text = client.get("/", headers=BROWSER).text
+
+    assert "The store does not answer" in text
+    assert "hearsay doctor" in text
+    assert "HEARSAY_ADMIN_TOKEN" in text
+    assert 'aria-label="Pages"' in text
+    assert "send again" not in text
+
+
+def test_a_token_that_cannot_be_checked_keeps_the_navigation(
+    make_app: MakeApp, credentials: MemoryCredentials
+) -> None:
+    """Whose token the store holds is not logged out by a store that is away."""
+    client = make_app().test_client()
+    credentials.failure = StorageUnavailableError("gone")
+    client.set_cookie("hearsay", "hsr_kept-in-the-store")
+
+    response = client.get("/", headers=BROWSER)
+
+    assert response.status_code == 503
+    assert "hearsay doctor" in response.text
+    assert 'aria-label="Pages"' in response.text
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/?nothing=1", "known are range, from, to"),
+        ("/?range=7d&range=14d", "range: must be given once"),
+        ("/?from=2026-01-01", "to: must be given"),
+        ("/?range=dates&to=2026-01-01", "from: must be given"),
+        ("/metric/category?by=platform", "known are item"),
+        ("/metric/category/answer.csv?nothing=1", "known are item"),
+        ("/metric/category?item=a&item=b", "item: must be given once"),
+        ("/compare?panel=1", "known are metric"),
+        ("/compare.csv?metric=category&by=time&by=time", "by: must be given once"),
+        ("/plan?metric=category&nothing=1", "known are metric"),
+        ("/ask?nothing=1", "known are q"),
+        ("/ask?verb=trend&verb=frequency", "verb: must be given once"),
+        ("/ask.csv?nothing=1", "known are q"),
+    ],
+)
+def test_an_address_that_cannot_be_meant_is_refused_by_name(
+    visit: Visit, path: str, named: str
+) -> None:
+    response = visit(path)
+
+    assert response.status_code == 400
+    assert named in Page(response.text).text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/?range=7d&from=&to=",
+        "/?range=dates&from=&to=",
+        "/ask?metric=category&metric=set&verb=estimate&by=&by=platform",
+    ],
+)
+def test_what_a_form_leaves_empty_is_no_fault_of_its_address(visit: Visit, path: str) -> None:
+    assert "parameter" not in Page(visit(path).text).text
+    assert "must be given" not in Page(visit(path).text).text

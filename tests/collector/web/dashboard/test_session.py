@@ -26,7 +26,7 @@ TODAY: Final = int(NOON // DAY)
 SAME_SITE: Final = {"Sec-Fetch-Site": "same-origin", "Origin": "null"}  # as a form of ours has it
 PAGES: Final = (
     *("/", "/metric/category", "/metric/category/answer.csv", "/compare", "/ask", "/plan"),
-    *("/privacy", "/privacy/people", "/privacy/record.json", "/operations"),
+    *("/privacy", "/privacy/record.json", "/operations"),
 )
 ELSEWHERE: Final = (
     *("//evil.example", "/\\evil.example", "\\\\evil.example", "https://evil.example/", "evil"),
@@ -204,7 +204,7 @@ def test_pages_show_the_metrics_of_the_token_and_no_other(site: Flask) -> None:
     client.set_cookie("hearsay", token_of(ONE_METRIC))
     hidden = [name for name in NAMES if name != ONE_METRIC]
 
-    for path in ("/", "/metric/set", "/compare", "/ask", "/plan", "/privacy", "/privacy/people"):
+    for path in ("/", "/metric/set", "/compare", "/ask", "/plan", "/privacy"):
         text = client.get(path, headers=BROWSER).text
         assert "All of set" in text, path
         assert not [name for name in hidden if f"All of {name}" in text], path
