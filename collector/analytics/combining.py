@@ -17,8 +17,8 @@ def combined(findings: Sequence[Findings], alpha: float) -> Findings:
 
     So a row is about all devices that reported, as ever.  Weights by inverse variance would scatter
     less and be about nobody: users of the two definitions may differ.  Definitions have reports of
-    different devices or epochs, so their errors are independent.  Where one definition has no
-    number for a row, nor has the whole.
+    different devices or epochs, so their errors are independent.  Reports of a definition that has
+    no number for a row, as one that has just begun, are not in it, which its ``n`` and note say.
 
     Derived: the mean of n_i reports each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2.
     """
@@ -36,8 +36,12 @@ def combined(findings: Sequence[Findings], alpha: float) -> Findings:
 def _combine(rows: Sequence[Row], alpha: float) -> Row:
     """Return one row of several about the same, each with its own reports."""
     missing = [row for row in rows if row.value is None or row.std_error is None]
-    if len(rows) == 1 or missing:
-        return (missing or rows)[0]
+    if len(rows) == 1 or len(missing) == len(rows):
+        return rows[0]
+    if missing:
+        found = _combine([row for row in rows if row not in missing], alpha)
+        few = sum(row.n for row in missing)
+        return replace(found, note=f"without {few} reports under another definition, too few alone")
     n = sum(row.n for row in rows)
 
     def mean(numbers: Sequence[float | None]) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -26,6 +26,11 @@ ESTIMATE: Final = "estimate"  # the verb of a request that names none
 
 class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of a verb that has none."""
+
+
+def _never(options: Any) -> bool:
+    """Count nothing, whatever is asked."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,10 @@ class Verb:
     most_metrics: int = 1
     needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
     estimates: bool = True  # rows are shares and means of slices, to be held against the need
-    combines: bool = False  # rows of several definitions of a metric can be combined by reports
-    counts: bool = False  # it counts reports, so that slices of all definitions are given at once
+    combines: tuple[type, ...] = ()  # domains whose rows are averages over reports, of which the
+    # average over several definitions of a metric is one again
+    counts: Callable[[Any], bool] = _never  # with these options it only counts reports, and so is
+    # given the slices of all definitions at once
     most_slices: int = 50_000  # of one question, so that none keeps a processor for long
 
 

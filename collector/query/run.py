@@ -70,9 +70,9 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
     All of them where reports are only counted.  Otherwise the current one, and with it those of
     the same values, where numbers of several can be combined.
     """
-    if plan.verb.counts and not _asks_for_item(plan):
+    if plan.verb.counts(plan.options):
         return list(read)
-    if not plan.verb.combines or len(read) > 1:
+    if len(read) > 1 or not isinstance(plan.readings[0].metric.domain, plan.verb.combines):
         return [definitions[:1] for definitions in read]
     (reading,), (definitions,) = plan.readings, read
     meant = reading.metric.domain.canonical()
@@ -83,11 +83,6 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
     ]
     current = [definitions[0]] if any(one.n for one in definitions[0]) else []
     return [current + alike or definitions[:1]]
-
-
-def _asks_for_item(plan: Plan) -> bool:
-    """Whether the reports are not only counted, but the number of an item is asked for."""
-    return getattr(plan.options, "item", None) is not None
 
 
 def _found(plan: Plan, asked: Asked, used: Sequence[list[list[Slice]]]) -> Findings:

@@ -82,4 +82,4 @@ def refusal(metric: Metric) -> str | None:
     return None
 
 
-VERB = Verb(answer, refusal, needs_time=True, estimates=False, counts=True)
+VERB = Verb(answer, refusal, needs_time=True, estimates=False, counts=lambda _: True)

@@ -113,4 +113,11 @@ def _estimated(one: Slice, item: str, alpha: float) -> Row:
     return row_of(name, found, one.n, alpha, unit, is_open=one.is_open)
 
 
-VERB = Verb(answer, refusal, Options, needs_time=True, estimates=False, counts=True)
+VERB = Verb(
+    answer,
+    refusal,
+    Options,
+    needs_time=True,
+    estimates=False,
+    counts=lambda asked: asked.item is None,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from client_sdk.domains import ItemDomain
 from client_sdk.metric import Metric
 from client_sdk.text_domain import TextDomain
 
@@ -25,4 +26,4 @@ def refusal(metric: Metric) -> str | None:
     return None
 
 
-VERB = Verb(answer, refusal, combines=True)
+VERB = Verb(answer, refusal, combines=(ItemDomain,))

@@ -89,4 +89,4 @@ def refusal(metric: Metric) -> str | None:
     return "has no declared items; ask for heavy_hitters"
 
 
-VERB = Verb(answer, refusal, postprocess=OF_PARTS, combines=True)
+VERB = Verb(answer, refusal, postprocess=OF_PARTS, combines=(ItemDomain, KeyValueDomain))

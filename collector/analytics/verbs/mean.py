@@ -48,4 +48,4 @@ def refusal(metric: Metric) -> str | None:
     return "has items, no numbers; ask for frequency or top_k"
 
 
-VERB = Verb(answer, refusal, combines=True)
+VERB = Verb(answer, refusal, combines=(NumberDomain,))

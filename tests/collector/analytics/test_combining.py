@@ -31,11 +31,15 @@ def test_each_definition_counts_by_its_reports() -> None:
     assert row.n == 4_000
 
 
-def test_where_a_definition_has_no_number_nor_has_the_whole() -> None:
-    """It would be about the devices of the others only."""
+def test_a_definition_that_has_just_begun_is_left_out_and_said() -> None:
+    """A new release must not silence a metric until it has enough reports of its own."""
     refused = Findings((empty_row({"item": "a"}, 5, 0.05, "share", "not enough reports"),))
 
-    assert only(combined([refused, found(0.3, 0.01)], 0.05)).reason == "not enough reports"
+    row = only(combined([refused, found(0.3, 0.01)], 0.05))
+
+    assert (row.value, row.n) == (0.3, 1_000)
+    assert row.note == "without 5 reports under another definition, too few alone"
+    assert only(combined([refused, refused], 0.05)).reason == "not enough reports"
 
 
 def test_one_definition_is_left_as_it_is() -> None:

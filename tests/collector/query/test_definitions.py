@@ -29,7 +29,10 @@ def asked(now: dict[str, str], before: dict[str, str], verb: str, **fields: Any)
     catalog, storage = Catalog(registries), MemoryStorage()
     for registry, counts in zip(registries, ([2_000, 1_000], [1_000, 2_000]), strict=True):
         metric = registry.metric("m")
-        if metric.mechanism.tally_size == len(counts):
+        size = metric.mechanism.tally_size
+        if metric.mechanism_name == "square_wave":  # symbols as even as they can be
+            counts = [3_000 // size + (i < 3_000 % size) for i in range(size)]
+        if size == len(counts):
             pairs = list(enumerate([3_000, *counts]))
             storage.fold(0, [], {Cell(metric.digest, TODAY - 2, ""): pairs})
     body = json.dumps({"metrics": ["m"], "verb": verb, **fields}).encode()
@@ -55,6 +58,16 @@ def test_items_that_changed_are_not_added_up() -> None:
 
     assert {row.n for row in found.rows} == {3_000}
     assert any("are left out" in warning for warning in found.meta["warnings"])
+
+
+def test_quantiles_of_several_definitions_are_not_averaged() -> None:
+    """The mean of two medians is the median of nobody."""
+    wave = {**NUMBER, "mechanism": '"square_wave"'}
+
+    found = asked(wave, {**wave, "epsilon": '"2"'}, "estimate")
+
+    assert {row.n for row in found.rows} == {3_000}
+    assert "m: 3000 reports under earlier definitions are left out" in found.meta["warnings"]
 
 
 def test_what_is_picked_or_compared_rests_on_the_current_definition_alone() -> None:

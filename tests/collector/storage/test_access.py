@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from collector.config import STANDARD
 from collector.embedded import EmbeddedStore
 from collector.errors import (
-    ConfigError,
     NotPreparedError,
     RefusedByStoreError,
 )
@@ -26,8 +23,6 @@ from collector.storage.access import (
     WORKER,
     acl_lines,
     name_of,
-    passwords_in,
-    rules,
 )
 from collector.storage.activity import RedisActivity, Told
 from collector.storage.archive import RedisArchiveQueue
@@ -302,75 +297,6 @@ def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> N
 def test_before_init_a_user_of_the_application_says_what_to_run(users: Users, user: str) -> None:
     with pytest.raises(NotPreparedError, match="run hearsay init"):
         users.storage(user).prepare()
-
-
-def test_every_command_inside_the_library_is_a_right_of_somebody() -> None:
-    """A right that is missing would end a step between two writes, and leave half of it."""
-    source = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
-    inside = {name.lower() for name in re.findall(r"(?:call\(|command = \{ )'([A-Z]+)'", source)}
-    given = {
-        word.strip("()+").partition("|")[0]
-        for user in (INGEST, WORKER)
-        for rule in rules(user, "p")
-        for word in rule.split()
-    }
-
-    assert len(inside) >= 15
-    assert inside - given == {"hexists"}  # for people, who may read all
-
-
-def test_every_function_of_the_library_is_a_right_of_somebody() -> None:
-    source = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
-    functions = set(re.findall(r"register\('(\w+)'", source))
-    text = " ".join(rule for user in (INGEST, WORKER) for rule in rules(user, "p"))
-    given = set(re.findall(r"\|hearsay_(\w+)", text))
-
-    assert given - functions == set()
-    assert functions - given == {"requeue", "drop", "restore", "replace"}  # for people
-
-
-@pytest.mark.parametrize("user", [INGEST, WORKER, QUERY])
-def test_no_user_of_the_application_has_a_whole_category_or_every_key(user: str) -> None:
-    words = [word for rule in rules(user, "p") for word in rule.strip("()").split()]
-
-    assert not [word for word in words if word.startswith("+@") or word in ("allkeys", "~*")]
-    assert all("p:" in word for word in words if "~" in word)
-
-
-def test_an_acl_file_holds_no_password() -> None:
-    text = "\n".join(acl_lines("p", dict.fromkeys(USERS, PASSWORD)))
-
-    assert PASSWORD not in text
-    assert text.count("#") == len(USERS)
-    assert text.endswith("\nuser default reset off ~* &* +@all")
-
-
-def test_passwords_are_taken_from_the_addresses_that_processes_use(tmp_path: Path) -> None:
-    for user in USERS:
-        (tmp_path / f"{user}_url").write_text(f"redis://h-{user}:p%40ss-{user}@store:6379/0\n")
-
-    assert passwords_in(tmp_path) == {user: f"p@ss-{user}" for user in USERS}
-
-
-@pytest.mark.parametrize("text", [None, "", "redis://store:6379/0", "redis://canary@store/0"])
-def test_an_address_without_a_password_is_named_and_not_shown(
-    tmp_path: Path, text: str | None
-) -> None:
-    if text is not None:
-        (tmp_path / "init_url").write_text(text)
-
-    with pytest.raises(ConfigError, match="init_url") as caught:
-        passwords_in(tmp_path)
-
-    assert "canary" not in str(caught.value)
-
-
-def test_a_prefix_that_could_end_a_rule_is_refused() -> None:
-    prefixes: list[Any] = ["a b", "a)", "*", "", "a\nuser x on nopass +@all ~*"]
-
-    for prefix in prefixes:
-        with pytest.raises(ConfigError, match=r"^prefix="):
-            rules(INGEST, prefix)
 
 
 def test_processes_tell_of_themselves_and_web_processes_tell_the_state(users: Users) -> None:
