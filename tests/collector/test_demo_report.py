@@ -26,7 +26,7 @@ def test_only_numbers_can_cover() -> None:
 def test_the_table_marks_what_covers_what_does_not_and_what_is_withheld() -> None:
     out = StringIO()
 
-    print_table({"metrics": METRICS, "covered": covered(METRICS)}, out)
+    print_table({"metrics": METRICS, "covered": covered(METRICS), "uploads": 1_000}, out)
 
     lines = out.getvalue().splitlines()
     endings = {line.split()[0]: line.split()[-1] for line in lines if line.startswith("  ")}
@@ -38,9 +38,19 @@ def test_the_table_marks_what_covers_what_does_not_and_what_is_withheld() -> Non
     assert lines[-1] == "1 of 2 intervals cover (50 %)"
 
 
+def test_the_table_says_where_reports_are_that_no_number_rests_on() -> None:
+    """Nothing is lost without a word."""
+    out = StringIO()
+
+    print_table({"metrics": METRICS, "covered": covered(METRICS), "uploads": 1_000}, out)
+
+    assert "page (1,000 reports)" in out.getvalue()
+    assert "age (50 reports; 950 more are of segments with fewer than 100)" in out.getvalue()
+
+
 def test_a_table_without_numbers_can_be_printed() -> None:
     out = StringIO()
 
-    print_table({"metrics": {}, "covered": covered({})}, out)
+    print_table({"metrics": {}, "covered": covered({}), "uploads": 0}, out)
 
     assert "0 of 0 intervals cover" in out.getvalue()
