@@ -16,6 +16,7 @@ from ..errors import InvalidValueError
 from ..randomness import Randomness
 from ._base import Array, Numpy
 from ._exact import spent_by
+from ._mean import Scatter
 from ._numbers import CountedReports
 
 
@@ -53,6 +54,13 @@ class DistributionMechanism(CountedReports[Fraction]):
     def spent(self) -> Fraction:
         """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
         return spent_by(self.likelihood_ratio, self.epsilon)
+
+    @abstractmethod
+    def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:
+        """Return how much *n* > 0 unbiased reports differ, of devices drawn at random.
+
+        Raises: InvalidTallyError: the tally cannot have come from n reports.
+        """
 
     def channel_matrix(self, np: Numpy) -> Array:
         """Return Pr[symbol | bin] as floats, shape (symbols, bins); columns sum to 1."""

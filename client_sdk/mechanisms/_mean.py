@@ -5,10 +5,30 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from math import gcd
+from typing import NamedTuple
 
 from ..errors import InvalidValueError
 from ..randomness import Randomness
-from ._base import Mechanism
+from ._base import Array, Mechanism, Numpy
+
+
+class Scatter(NamedTuple):
+    """How much *reports* differ, and at most the *positions* they are of: in grid steps squared.
+
+    Reports hold both, the noise and the differences of positions.
+    """
+
+    reports: float
+    positions: float
+
+
+def largest_spread(mean: float, top: int) -> float:
+    """Return the largest variance that positions from 0 to *top* of this *mean* can have.
+
+    Source: Bhatia, Davis, American Mathematical Monthly 2000.
+    """
+    inside = min(max(mean, 0.0), float(top))
+    return inside * (top - inside)
 
 
 class MeanMechanism(Mechanism[Fraction]):
@@ -31,6 +51,17 @@ class MeanMechanism(Mechanism[Fraction]):
     @abstractmethod
     def worst_variance(self) -> float:
         """A bound of the variance of one report at any position, in grid steps squared."""
+
+    def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:
+        """Return how much *n* > 0 reports differ, of devices drawn at random.
+
+        This is a bound, from the mean alone; a mechanism whose tally tells the squares of its
+        reports returns their sample variance.
+
+        Raises: InvalidTallyError: the tally cannot have come from n reports.
+        """
+        spread = largest_spread(float(self.debias(tally, n, np).totals[0]) / n, self.top)
+        return Scatter(self.worst_variance + spread, spread)
 
     def require_position(self, value: Fraction) -> None:
         """Raise InvalidValueError unless *value* is a position.  The error does not show it."""

@@ -10,7 +10,7 @@ from typing import Final
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
 from ._base import Array, Debiased, Numpy, column
-from ._mean import MeanMechanism
+from ._mean import MeanMechanism, Scatter
 from ._numbers import NumberReports
 
 MAX_MAGNITUDE: Final = 1 << 31  # grid steps; the bound under which tallies of squares stay exact
@@ -104,9 +104,24 @@ class SumReports(NumberReports[Fraction], MeanMechanism):
         Raises: InvalidTallyError: squares too large for n reports, or too small for the sum
                 (Cauchy-Schwarz).
         """
+        total, _ = self._sums_of(tally, n, np)
+        return Debiased(np.array([float(total * self.unit)]), np.array([n * self.worst_variance]))
+
+    def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:
+        """Return the sample variance of reports; of positions, what the noise leaves of it.
+
+        Raises: InvalidTallyError: as of ``debias``.
+        """
+        total, squares = self._sums_of(tally, n, np)
+        reports = float((n * squares - total * total) * self.unit**2 / n**2)
+        return Scatter(reports, max(reports - self.noise_variance, 0.0))
+
+    def _sums_of(self, tally: Array, n: int, np: Numpy) -> tuple[int, int]:
+        """Return the sum of reports and that of their squares, in steps, or raise."""
         total, low, high = (int(cell) for cell in self.require_tally(tally, n, np))
         if not 0 <= low <= n * _LOW or not 0 <= high <= n << _HIGH_BITS:
             raise InvalidTallyError(f"tally: squares that n={n} reports cannot have")
-        if total * total > n * ((high << SQUARE_BITS) + low):
+        squares = (high << SQUARE_BITS) + low
+        if total * total > n * squares:
             raise InvalidTallyError("tally: the sum does not fit the sum of squares")
-        return Debiased(np.array([float(total * self.unit)]), np.array([n * self.worst_variance]))
+        return total, squares

@@ -9,7 +9,7 @@ from functools import cached_property
 from ..randomness import Randomness
 from ._base import Array, Debiased, Numpy
 from ._exact import require_ratio, spent_by
-from ._mean import MeanMechanism
+from ._mean import MeanMechanism, Scatter, largest_spread
 from ._moments import Moments
 from ._numbers import CountedReports
 
@@ -82,10 +82,7 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism):
 
         Raises: InvalidTallyError: the cells do not add up to n.
         """
-        cells = self.require_tally(tally, n, np)
-        self.require_sum(cells, n)
-        offsets = np.array(self._centred)
-        total, squares = float(cells @ offsets), float(cells @ (offsets * offsets))
+        total, squares = self._sums_of(tally, n, np)
         constant, square = float(self.moments.constant), float(self.moments.square)
         spread = min(max(total / max(n, 1), -0.5), 0.5) ** 2 * n
         if square:
@@ -94,3 +91,24 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism):
         variance = min(variance, n * float(self.moments.worst_variance))
         scale = self.top
         return Debiased(np.array([(total + n / 2) * scale]), np.array([variance * scale * scale]))
+
+    def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:
+        """Return the sample variance of reports; of positions, what the squares leave for them.
+
+        Reports of one bit have the same square whatever the position: then all that is possible.
+        Raises: InvalidTallyError: the cells do not add up to n.
+        """
+        total, squares = self._sums_of(tally, n, np)
+        mean = total / n
+        most = largest_spread((mean + 0.5) * self.top, self.top) / self.top**2
+        if self.moments.square:
+            left = (squares / n - float(self.moments.constant)) / float(self.moments.square)
+            most = min(max(left - mean**2, 0.0), most)
+        return Scatter((squares / n - mean**2) * self.top**2, most * self.top**2)
+
+    def _sums_of(self, tally: Array, n: int, np: Numpy) -> tuple[float, float]:
+        """Return the sum of centred positions as parts of the range, and that of their squares."""
+        cells = self.require_tally(tally, n, np)
+        self.require_sum(cells, n)
+        offsets = np.array(self._centred)
+        return float(cells @ offsets), float(cells @ (offsets * offsets))

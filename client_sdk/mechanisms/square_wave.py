@@ -27,6 +27,7 @@ from ..randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy
 from ._distribution import DistributionMechanism
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, require_ratio
+from ._mean import Scatter, largest_spread
 
 MAX_BINS: Final = 1024  # input bins; what the source's authors use
 USUAL_BINS: Final = 128  # input bins; more only widen intervals of the distribution, as their root
@@ -157,6 +158,20 @@ class SquareWave(DistributionMechanism):
         variance = noise / slope**2 + n / 4
         step = self.top / last  # grid steps a bin
         return Debiased(np.array([total * step]), np.array([variance * step**2]))
+
+    def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:
+        """Return the sample variance of unbiased positions; of true ones, what squares tell.
+
+        Raises: InvalidTallyError: the tally cannot have come from *n* > 0 reports.
+        """
+        counts = self.require_counts(tally, n, np) / n
+        slope, offset, extra = self._moments
+        y = np.arange(self.symbols) - self.reach
+        mean, squares = float(counts @ y), float(counts @ (y * y))
+        centre, last = (mean - offset) / slope, self.bins - 1
+        spread = min(max((squares - extra) / slope - centre**2, 0.0), largest_spread(centre, last))
+        step = (self.top / last) ** 2  # grid steps squared, a bin squared
+        return Scatter((squares - mean**2) / slope**2 * step, spread * step)
 
     @cached_property
     def worst_variance(self) -> float:

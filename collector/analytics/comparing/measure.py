@@ -2,7 +2,8 @@
 
 Two populations can be meant.  Of the devices that *reported*, only the noise is uncertain.  To tell
 whether something changed, or whether a treatment works, which devices happened to report is chance,
-too: for devices *drawn* at random the spread of their true values is added.
+too: for devices *drawn* at random the spread of their true values is added.  Reports of numbers
+hold noise and spread together, so there it is their sample variance.
 
 Where n reports are of E epochs, a device has made up to E of them.  Its value may be the same in
 all, and so may be the noise of a metric that repeats responses: beside other devices both count as
@@ -10,16 +11,15 @@ n / E reports.  That is a bound, since the variance of a sum of groups of at mos
 E times that of independent ones.  Beside the same devices at another time what is alike cancels;
 there reports count as n, as if each epoch had drawn its devices anew.  That is too few where
 devices stay for long and then leave, and too many where they stay for good.
-
-Source: Bhatia, Davis, American Mathematical Monthly 2000: the variance of numbers from a to b with
-    mean m is at most (m-a)(b-m), which for shares it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
 
 from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain, listed
 from client_sdk.mechanisms import KeyValueMechanism
@@ -43,6 +43,15 @@ class Number:
     value: float
     variance: float
     n: int
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Variances of one report: of its *noise*, of true *values* at most, and of both together."""
+
+    noise: float
+    values: float
+    reports: float
 
 
 def refusal(metric: Metric) -> str | None:
@@ -115,21 +124,20 @@ def numbers_of(
 
     Args: in_time: to be compared with another time, rather than with other devices.
     """
-    found = independent(one, 0.5)  # any level: no interval is used
+    scatters = scatters_of(one, items)
     return {
-        item: Number(
-            found[item].value,
-            variance_if(
-                one,
-                found[item].value,
-                found[item].std_error ** 2 * one.n,
-                population,
-                in_time=in_time,
-            ),
-            one.n,
-        )
-        for item in items
+        item: Number(value, variance_if(one, scatter, population, in_time=in_time), one.n)
+        for item, (value, scatter) in scatters.items()
     }
+
+
+def scatters_of(one: Slice, items: Sequence[str]) -> Mapping[str, tuple[float, Scatter]]:
+    """Return the unbiased number of each of *items* of a slice with n > 0, and its scatter.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    found = independent(one, 0.5)  # any level: no interval is used
+    return {item: (found[item].value, _scatter(one, found[item])) for item in items}
 
 
 def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
@@ -149,28 +157,29 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
     )
 
 
-def variance_if(
-    one: Slice, value: float, noise: float, population: Population, *, in_time: bool
-) -> float:
-    """Return the variance of a number of *one*, were the truth *value*.
+def variance_if(one: Slice, scatter: Scatter, population: Population, *, in_time: bool) -> float:
+    """Return the variance of a number of *one*, were its reports to *scatter* like this.
 
-    Args: noise: of one report, the variance that the mechanism makes, repeated or not.
-          in_time: as above.
+    Args: in_time: as above.
     """
     repeats = 1 if in_time else max(len(one.epochs), 1)
-    of_one = noise * (repeats if one.metric.policy else 1)
-    if population == DRAWN:
-        of_one += repeats * _spread(one.metric, value)
-    return of_one / one.n
+    of_noise = repeats if one.metric.policy else 1
+    if population != DRAWN:
+        return of_noise * scatter.noise / one.n
+    again = (of_noise - 1) * scatter.noise + (repeats - 1) * scatter.values
+    return (scatter.reports + again) / one.n
 
 
-def _spread(metric: Metric, value: float) -> float:
-    """Return the largest variance that true values of mean *value* can have."""
-    low, high = 0.0, 1.0
-    if isinstance(metric.domain, NumberDomain):
-        low, high = float(metric.domain.minimum), float(metric.domain.maximum)
-    inside = min(max(value, low), high)
-    return (inside - low) * (high - inside)
+def _scatter(one: Slice, found: Estimate) -> Scatter:
+    """Return how the reports behind the number *found* scatter, whose noise is independent."""
+    noise = found.std_error**2 * one.n
+    if not isinstance(one.metric.domain, NumberDomain):
+        spread = max(found.value * (1 - found.value), 0.0)  # of shares this is the variance
+        return Scatter(noise, spread, noise + spread)
+    mechanism: Any = one.metric.mechanism
+    step = float(one.metric.domain.step) ** 2
+    reports, positions = mechanism.scatter(one.tally, one.n, np)
+    return Scatter(noise, positions * step, max(reports * step, noise))
 
 
 def _labels(metric: Metric) -> tuple[str, ...]:

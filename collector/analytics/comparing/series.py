@@ -24,7 +24,7 @@ import numpy as np
 from ..rows import TIME
 from ..slices import Slice
 from .chi_square import upper_tail
-from .measure import Number, Population, independent, merged, numbers_of, variance_if
+from .measure import Number, Population, merged, numbers_of, scatters_of, variance_if
 from .multiplicity import any_of
 
 
@@ -60,14 +60,13 @@ def scans_of(
 
     Raises: InvalidTallyError: a tally cannot have come from its reports.
     """
-    pooled = merged(parts, {})
-    common = independent(pooled, 0.5)  # any level: no interval is used
+    common = scatters_of(merged(parts, {}), items)
     each = [numbers_of(one, items, population, in_time=True) for one in parts]
     found = {}
     for item in items:
-        mean, noise = common[item].value, common[item].std_error ** 2 * pooled.n
+        _, scatter = common[item]
         numbers = [of_all[item] for of_all in each]
-        variances = [variance_if(one, mean, noise, population, in_time=True) for one in parts]
+        variances = [variance_if(one, scatter, population, in_time=True) for one in parts]
         place, p_value, constant_p = scan([one.value for one in numbers], variances)
         sides = _together(numbers[:place]), _together(numbers[place:])
         found[item] = Scan(place, p_value, constant_p, *sides)
