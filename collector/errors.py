@@ -27,6 +27,7 @@ CollectorError
 ├── TooFastError                          the key sends faster than it may
 ├── OverloadedError                       the collector takes no more now; nothing was stored
 ├── SlowBodyError                         the body did not arrive in time; nothing was stored
+├── MalformedHeadError (ValueError)       the head of a request can be read in two ways
 ├── ArchiveError (ValueError)             an archive is not this store's, or not what was written
 ├── ChildError (RuntimeError)             a child process ended, or did not start in time
 ├── AnswerError (ValueError)              a collector refused to answer; says where and why
@@ -186,7 +187,11 @@ class OverloadedError(CollectorError):
 
 
 class SlowBodyError(CollectorError):
-    """The body of an upload did not arrive in time.  Nothing was stored."""
+    """The body of a request did not arrive in time.  Nothing was stored."""
+
+
+class MalformedHeadError(CollectorError, ValueError):
+    """A head that two readers could take for two requests.  The way is at fault, not the body."""
 
 
 class ArchiveError(CollectorError, ValueError):

@@ -102,16 +102,6 @@ class Pressure:
             refusal.is_told = True  # by poll
             raise refusal
 
-    def require_safe(self) -> None:
-        """Return if the store keeps what it takes, as far as was last known.
-
-        Raises: UnsafeStoreError.
-        """
-        refusal = self._refusal(self.load)
-        if isinstance(refusal, UnsafeStoreError):
-            refusal.is_told = True
-            raise refusal
-
     def _refusal(self, load: Load) -> CollectorError | None:
         """Return why no uploads are taken under *load*, or None."""
         health = load.health

@@ -11,6 +11,7 @@ from werkzeug.exceptions import NotFound
 from ..catalog import Catalog
 from ..credentials import GATEWAY, OPEN, OPERATOR, READ, REPORT, SCOPES, WRITE, Credential
 from ..errors import CollectorError, ForbiddenError, UnauthorizedError
+from ..keyring import Keyring
 from . import cookie
 from .services import services
 
@@ -97,17 +98,18 @@ def _enforce() -> None:
     elif is_page(view) and _pages_are_open():
         g.credential = _EVERYBODY
     elif is_page(view):
-        g.credential = _reader_with(needed, header or cookie.presented())
+        g.credential = require(services().keyring, needed, header or cookie.presented())
     else:
-        g.credential = _reader_with(needed, header)
+        g.credential = require(services().keyring, needed, header)
 
 
-def _reader_with(needed: str, header: str) -> Credential:
+def require(keyring: Keyring, needed: str, header: str) -> Credential:
     """Return the credential in *header*, which must have the scope *needed*.
 
     Raises: UnauthorizedError: none that may read.  ForbiddenError: one that may read other things.
+            StorageUnavailableError: the store holds it, and does not answer.
     """
-    credential = services().keyring.find(header)
+    credential = keyring.find(header)
     if credential is None or credential.kind in (WRITE, GATEWAY):  # those are public
         raise UnauthorizedError(_UNKNOWN if header else _NEEDED)
     if needed not in credential.scopes:

@@ -13,7 +13,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: a gzip header is expect
 def require_size(size: int, limit: int) -> None:
     """Raise BodyTooLargeError if *size* bytes are more than *limit*."""
     if size > limit:
-        raise BodyTooLargeError(f"the body may have at most {limit} bytes for this key")
+        raise BodyTooLargeError(f"the body may have at most {limit} bytes here")
 
 
 def read(stream: IO[bytes], limit: int) -> bytes:

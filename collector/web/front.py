@@ -1,30 +1,40 @@
 """The application as the server runs it: uploads on the event loop, all else by Flask in threads.
 
-A body that trickles in costs a few kilobytes and no thread, and is given up after a time.
+A body that trickles in costs a few kilobytes, no thread and no place among those that wait for one,
+and is given up after a time.  Health is answered beside all of that.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import unquote
 
 from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
+from werkzeug.exceptions import HTTPException
 
 from client_sdk.limits import MAX_DEVICE_BODY
 
-from ..errors import OverloadedError, SlowBodyError
+from ..credentials import OPEN
+from ..errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError
 from ..pressure import Watch
 from ..telemetry.activity import REFUSED, Sharing
+from .auth import require, scope_of
 from .bodies import require_size
-from .bridge import call, environ_of
+from .bridge import Answer, call, environ_of
+from .dashboard.session import FORM, LOG_IN, MOST_BYTES
 from .groups import Groups
+from .head import require_plain
 from .headers import CACHE, EVERY_ANSWER, NO_STORE
+from .health import LIVE, READY
 from .hot import PATH, Admitted, Head, Judged
+from .operations import operation_of
 from .problems import document_of
+from .readiness import Readiness
 from .services import services_of
 
 THREADS: Final = 8  # requests that Flask answers at once; they wait for the store
@@ -34,29 +44,41 @@ LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside 
 MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
 BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
 LARGE_BODY_S: Final = 60.0  # and a gateway's: 8 MiB at 140 kB/s
+FORM_S: Final = 2.0  # and that of a form: 4 KiB at 2 kB/s
 SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
+WRONG_S: Final = 1.0  # seconds until a wrong log-in is answered: one try a second a connection
+MAX_WRONG: Final = 256  # wrong log-ins that wait for that at once; beyond them none is tried
 _HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
 _ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
-_FLASK_BODY: Final = MAX_DEVICE_BODY  # bytes; a question has at most as many
-
-_log = logging.getLogger("hearsay.web")
+_PLAIN: Final = [("content-type", "text/plain; charset=utf-8"), *_HEADERS]
+_READING: Final = ("GET", "HEAD")
 
 
 class Front:
     """One process's application, by the server's own protocol (RSGI)."""
 
-    def __init__(self, app: Flask, body_s: float = BODY_S, sweep_s: float = SWEEP_S) -> None:
+    def __init__(
+        self,
+        app: Flask,
+        body_s: float = BODY_S,
+        sweep_s: float = SWEEP_S,
+        wrong_s: float = WRONG_S,
+    ) -> None:
         """Serve *app*, and its uploads without it.
 
         Args: body_s: seconds in which a device's body must have come.  sweep_s: seconds between
-              two looks for those that have not.
+              two looks for those that have not.  wrong_s: seconds until a wrong log-in is answered.
         """
-        self._body_s, self._sweep_s = body_s, sweep_s
+        self._body_s, self._sweep_s, self._wrong_s = body_s, sweep_s, wrong_s
+        self._form_s = min(FORM_S, body_s)
         self._app, self._shared = app, services_of(app)
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
         self._large = ThreadPoolExecutor(LARGE_THREADS, "large")
+        self._ready = Readiness(self._shared.pressure, self._shared.storage)
+        self._routes = app.url_map.bind("")
         self._in_flask = 0  # requests
+        self._wrong = 0  # log-ins whose answer waits
         self._large_size = 0  # bytes
         self._reading: dict[asyncio.Task[Any], float] = {}  # until when a body must have come
         self._late: set[asyncio.Task[Any]] = set()
@@ -80,13 +102,23 @@ class Front:
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
         """Answer one request."""
         try:
+            require_plain(scope)
             if scope.path == PATH and scope.method == "POST":
                 answer = await self._receive(scope.headers.get, protocol)
                 protocol.response_bytes(202, _ACCEPTED, answer)
+            elif scope.path == LIVE and scope.method in _READING:
+                protocol.response_bytes(200, _ACCEPTED, b'{"status":"ok"}\n')
+            elif scope.path == READY and scope.method in _READING:
+                backlog = await self._ready.backlog()
+                said = f'{{"status":"ok","backlog":{backlog}}}\n'
+                protocol.response_bytes(200, _ACCEPTED, said.encode())
             else:
                 await self._ask_flask(scope, protocol)
         except ProtocolClosed:
             pass  # who asked has gone; a device sends again
+        except MalformedHeadError as error:
+            # No problem document: by another way the same upload is good, so a device keeps it.
+            protocol.response_str(400, _PLAIN, f"{error}\n")
         except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
             made = document_of(error)
             self._shared.activity.add(REFUSED, made.slug)
@@ -168,20 +200,69 @@ class Front:
         self._loop.call_later(self._sweep_s, self._sweep)
 
     async def _ask_flask(self, scope: Any, protocol: Any) -> None:
+        body = await self._body(scope, protocol)
+        is_log_in = scope.path == LOG_IN and scope.method == "POST"
+        if is_log_in and self._wrong >= MAX_WRONG:
+            raise TooFastError("log-ins: too many wrong tokens are being tried")
+        with self._place():
+            answer: Answer = await self._loop.run_in_executor(
+                self._flask, call, self._app.wsgi_app, environ_of(scope, body)
+            )
+        if is_log_in and answer.status == 401:
+            self._wrong += 1
+            try:
+                await asyncio.sleep(self._wrong_s)
+            finally:
+                self._wrong -= 1
+        protocol.response_bytes(answer.status, [*map(_lower, answer.headers)], answer.body)
+
+    async def _body(self, scope: Any, protocol: Any) -> bytes:
+        """Return the body of a request to Flask: b"" where its route reads none.
+
+        Raises: UnauthorizedError, ForbiddenError: its head alone says that it is refused.
+                SlowBodyError, BodyTooLargeError, ProtocolClosed.
+        """
+        if scope.method in _READING:
+            return b""
+        try:
+            endpoint, _ = self._routes.match(unquote(scope.path), scope.method)
+        except HTTPException:
+            return b""
+        view = self._app.view_functions[endpoint]
+        operation = operation_of(view)
+        if scope.method == "OPTIONS" or operation is None or not operation.takes:
+            return b""
+        said = scope.headers.get
+        needed = scope_of(view)
+        if needed not in (None, OPEN):
+            await self._require(str(needed), said("authorization") or "")
+        is_form = FORM in operation.takes
+        limit = MOST_BYTES if is_form else MAX_DEVICE_BODY
+        length = said("content-length")
+        require_size(int(length or 0), limit)
+        return await self._read(protocol, None, limit, self._form_s if is_form else self._body_s)
+
+    async def _require(self, needed: str, header: str) -> None:
+        """Return if *header* holds a token with the scope *needed*; see ``auth.require``."""
+        if self._keyring.is_fresh:
+            require(self._keyring, needed, header)
+            return
+        with self._place():  # a store that is slow to tell of tokens holds up questions only
+            await self._loop.run_in_executor(self._flask, require, self._keyring, needed, header)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Count a request among those that have a thread or wait for one.
+
+        Raises: OverloadedError: as many have or wait.
+        """
         if self._in_flask >= THREADS + WAITING:
             raise OverloadedError("pages and queries: as many wait as may")
         self._in_flask += 1
         try:
-            body = b""
-            if scope.method not in ("GET", "HEAD"):
-                body = await self._read(protocol, None, _FLASK_BODY, self._body_s)
-            environ = environ_of(scope, body)
-            answer = await self._loop.run_in_executor(
-                self._flask, call, self._app.wsgi_app, environ
-            )
+            yield
         finally:
             self._in_flask -= 1
-        protocol.response_bytes(answer.status, [*map(_lower, answer.headers)], answer.body)
 
 
 def _lower(header: tuple[str, str]) -> tuple[str, str]:

@@ -1,6 +1,11 @@
-"""Liveness and readiness."""
+"""Liveness and readiness under Flask, for the document, tests and other servers.
+
+``hearsay serve`` answers both before Flask: see ``front``.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
@@ -9,12 +14,16 @@ from ..credentials import OPEN
 from .answers import Alive, Ready
 from .auth import scope
 from .operations import Operation, documented
+from .readiness import backlog
 from .services import services
 
 blueprint = Blueprint("health", __name__)
 
+LIVE: Final = "/livez"
+READY: Final = "/readyz"
 
-@blueprint.get("/livez")
+
+@blueprint.get(LIVE)
 @scope(OPEN)
 @documented(Operation(Alive))
 def is_alive() -> ResponseReturnValue:
@@ -22,12 +31,10 @@ def is_alive() -> ResponseReturnValue:
     return {"status": "ok"}
 
 
-@blueprint.get("/readyz")
+@blueprint.get(READY)
 @scope(OPEN)
 @documented(Operation(Ready, problems=(503,)))
 def is_ready() -> ResponseReturnValue:
     """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
-    services().pressure.require_safe()
-    storage = services().storage
-    storage.ping()
-    return {"status": "ok", "backlog": storage.backlog()}
+    shared = services()
+    return {"status": "ok", "backlog": backlog(shared.pressure, shared.storage)}

@@ -13,10 +13,10 @@ import pytest
 
 from client_sdk.limits import MAX_DEVICE_BODY
 from collector.wire import JSON
-from tests.support.attacked_site import AttackedSite, today
+from tests.support.attacked_site import PATIENCE, AttackedSite, today
 from tests.support.hostile_bodies import good
 from tests.support.servers import needs_real
-from tests.support.uploads import WRITE_KEY
+from tests.support.uploads import READ_TOKEN, WRITE_KEY, bearer
 
 pytestmark = [pytest.mark.real, needs_real]
 
@@ -25,6 +25,7 @@ ALLOWED: Final = 50 * MEGABYTE  # bytes that an attack may add to the processes
 LAST: Final = b"GET /livez HTTP/1.1\r\nHost: last\r\nConnection: close\r\n\r\n"
 QUIET: Final = 0.5  # seconds without a word after which nothing more is expected
 SLOW: Final = 500  # connections
+FORMS: Final = 300  # connections: more than questions may wait
 
 
 def head(*lines: str, method: str = "POST", path: str = "/v1/reports") -> bytes:
@@ -120,15 +121,66 @@ def test_two_readers_cannot_see_two_different_requests(site: AttackedSite, form:
     assert 200 not in found[:-1]
 
 
+@pytest.mark.parametrize("first", ["length", "coding"])
 @pytest.mark.parametrize("coding", CODINGS, ids=range(len(CODINGS)))
-def test_a_length_beside_a_coding_is_refused_and_ends_the_connection(
-    site: AttackedSite, coding: str
+def test_a_length_beside_a_coding_ends_the_connection(
+    site: AttackedSite, coding: str, first: str
 ) -> None:
-    """A proxy in front may have gone by the other of the two."""
-    said = site.send(head("Content-Length: 4", coding) + b"0\r\n\r\n" + LAST, patience=QUIET)
+    """A proxy in front may have gone by the other of the two; what follows is never a request."""
+    body = chunked(good(JSON, today()))
+    lines = (f"Content-Length: {len(body)}", coding)
+    said = site.send(head(*(lines if first == "length" else lines[::-1])) + body + LAST)
 
     is_none = coding.startswith("Transfer_")  # another name: not a coding at all
-    assert statuses(said) == ([400, 200] if is_none else [400])
+    name, _, value = coding.lower().partition(":")
+    is_plain = (name, value.strip(" \t")) == ("transfer-encoding", "chunked")
+    assert statuses(said) == ([400, 200] if is_none else [202] if is_plain else [400])
+
+
+HOSTS: Final = {
+    "none": ("GET /livez HTTP/1.1",),
+    "two": ("GET /livez HTTP/1.1", "Host: localhost", "Host: other"),
+    "two alike": ("GET /livez HTTP/1.1", "Host: localhost", "Host: localhost"),
+    "empty": ("GET /livez HTTP/1.1", "Host: "),
+    "no name": ("GET /livez HTTP/1.1", "Host: a/b"),
+    "another than the address": ("GET http://other/livez HTTP/1.1", "Host: localhost"),
+    "a method in small letters": ("get /livez HTTP/1.1", "Host: localhost"),
+}
+
+
+@pytest.mark.parametrize("lines", HOSTS.values(), ids=HOSTS)
+def test_a_request_without_one_host_and_a_plain_method_is_refused(
+    site: AttackedSite, lines: tuple[str, ...]
+) -> None:
+    """A proxy's rules by name or method may have seen another request."""
+    said = site.send("\r\n".join([*lines, "Connection: close", "", ""]).encode())
+
+    assert statuses(said) == [400]
+    assert b"problem+json" not in said
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_health_check_of_http_1_0_needs_no_host(site: AttackedSite, method: str) -> None:
+    said = site.send(f"{method} /readyz HTTP/1.0\r\n\r\n".encode())
+
+    assert statuses(said) == [200]
+    assert said.partition(b"\r\n\r\n")[2].startswith(b"" if method == "HEAD" else b'{"status"')
+
+
+@pytest.mark.parametrize("path", ["/login", "/v1/query", "/v1/reports", "/metrics"])
+def test_forms_that_do_not_come_leave_health_and_questions_alone(
+    site: AttackedSite, path: str
+) -> None:
+    """Three hundred begin a body on one route and stop; the other routes notice nothing."""
+    with ExitStack() as slow:
+        for _ in range(FORMS):
+            one = socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE)
+            form = head("Content-Length: 1000", path=path).replace(WRITE_KEY.encode(), b"nothing")
+            slow.enter_context(one).sendall(form + b"token=")
+
+        for asked in ("/livez", "/readyz", "/v1/openapi.json"):
+            assert site.ask("GET", asked).status == 200
+        assert site.ask("GET", "/v1/metrics", bearer(READ_TOKEN)).status == 200
 
 
 def test_the_forms_are_forty_or_more() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from collector.credentials import Credential, digest_of
@@ -52,3 +53,16 @@ class MemoryCredentials:
         for error in (self.failure, refusal):
             if error:
                 raise error
+
+
+class HangingCredentials(MemoryCredentials):
+    """A store that stops to answer when it is told to, until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = threading.Event()
+        self.answers.set()
+
+    def records(self) -> dict[bytes, bytes]:
+        self.answers.wait()
+        return super().records()

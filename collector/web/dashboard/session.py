@@ -20,8 +20,9 @@ from .layout import CONTENT_TYPE, links_of, shown
 
 blueprint = Blueprint("session", __name__)
 
+LOG_IN: Final = "/login"
 FORM: Final = "application/x-www-form-urlencoded"
-_MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
+MOST_BYTES: Final = 4_096  # of a form: a cookie holds no longer token
 # A path of this collector.  "//" and "/\" begin an address elsewhere, and browsers drop controls.
 _LOCAL: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
 _NEXT: Final = in_query("next", {"type": "string"}, "The page to show after the log-in.")
@@ -39,7 +40,7 @@ class LogOut(Struct, forbid_unknown_fields=True):
     """What the button of the log-out sends: nothing."""
 
 
-@blueprint.get("/login")
+@blueprint.get(LOG_IN)
 @scope(OPEN)
 @documented(Operation(None, media_type=CONTENT_TYPE, parameters=(_NEXT,)))
 def login_page() -> ResponseReturnValue:
@@ -47,7 +48,7 @@ def login_page() -> ResponseReturnValue:
     return shown("login.html", next=local(request.args.get("next", "")), wrong=False)
 
 
-@blueprint.post("/login")
+@blueprint.post(LOG_IN)
 @scope(OPEN)
 @documented(
     Operation(
@@ -55,13 +56,13 @@ def login_page() -> ResponseReturnValue:
         status=_SEE_OTHER,
         media_type=CONTENT_TYPE,
         takes={FORM: LogIn},
-        problems=(401, 403, 413),
+        problems=(401, 403, 408, 413, 429),
     )
 )
 def log_in() -> ResponseReturnValue:
     """Let the browser keep a good read token, and show the page that was asked for."""
     _require_this_site()
-    request.max_content_length = _MOST_BYTES
+    request.max_content_length = MOST_BYTES
     token = request.form.get("token", "").strip()
     wanted = local(request.form.get("next", ""))
     credential = services().keyring.find(f"Bearer {token}")

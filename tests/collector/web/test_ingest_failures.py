@@ -64,6 +64,18 @@ def test_a_store_that_was_started_again_unsafe_is_not_ready_and_acknowledges_not
     assert len([one for one in caplog.records if "aof_enabled=0" in one.getMessage()]) == 1
 
 
+def test_a_store_that_is_full_is_not_ready(
+    app: Flask, client: FlaskClient, storage: MemoryStorage
+) -> None:
+    """Readiness says what an upload would be told."""
+    storage.memory_share = 0.9
+    services_of(app).pressure.poll()
+
+    answers = [post(client, as_json(upload([COLUMN]))), client.get("/readyz")]
+
+    assert [problem_of(one)["type"][-10:] for one in answers] == ["store-full"] * 2
+
+
 def test_a_retry_after_an_outage_is_first_sight(
     client: FlaskClient, storage: MemoryStorage
 ) -> None:
