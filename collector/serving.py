@@ -66,6 +66,8 @@ def serve(config: Config, workers: int) -> None:
         log_dictconfig=server_config(WEB),
         log_access=False,  # an access log would hold addresses
         websockets=False,
+        # One that dies is started again; one that dies at once again ends all, for a supervisor.
+        respawn_failed_workers=True,
     )
     # Not the server's own time-out, which warns of processes that have ended in good order.
     server.on_startup(lambda: on_stop(server.signal_handler_interrupt, lambda: _kill(server.wrks)))

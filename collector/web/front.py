@@ -63,14 +63,17 @@ class Front:
         body_s: float = BODY_S,
         sweep_s: float = SWEEP_S,
         wrong_s: float = WRONG_S,
+        listens: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve *app*, and its uploads without it.
 
         Args: body_s: seconds in which a device's body must have come.  sweep_s: seconds between
               two looks for those that have not.  wrong_s: seconds until a wrong log-in is answered.
+              listens: called once the server listens.
         """
         self._body_s, self._sweep_s, self._wrong_s = body_s, sweep_s, wrong_s
         self._form_s = min(FORM_S, body_s)
+        self._listens = listens
         self._app, self._shared = app, services_of(app)
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
@@ -92,6 +95,7 @@ class Front:
         self._watch.start()
         self._sharing.start()
         self._sweep()
+        loop.call_soon(self._listens)
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Stop what runs beside the requests."""

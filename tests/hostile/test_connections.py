@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import re
 import socket
+import time
 import zlib
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from client_sdk.limits import MAX_DEVICE_BODY
+from collector.web.sockets import UNREAD_S
 from collector.wire import JSON
 from tests.support.attacked_site import PATIENCE, AttackedSite, today
 from tests.support.hostile_bodies import good
@@ -25,6 +28,8 @@ ALLOWED: Final = 50 * MEGABYTE  # bytes that an attack may add to the processes
 LAST: Final = b"GET /livez HTTP/1.1\r\nHost: last\r\nConnection: close\r\n\r\n"
 QUIET: Final = 0.5  # seconds without a word after which nothing more is expected
 SLOW: Final = 500  # connections
+DEAF: Final = 100  # connections
+OURS: Final = 1  # connection that the test itself keeps
 FORMS: Final = 300  # connections: more than questions may wait
 
 
@@ -256,6 +261,31 @@ def test_half_a_thousand_slow_clients_hold_nobody(site: AttackedSite) -> None:
         assert site.report(good(JSON, today())).status == 202
         assert site.is_well()
         assert site.memory() - before <= ALLOWED
+
+
+def established(port: int) -> int:
+    """Return the connections to *port* that this machine holds open at its end."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
+def test_answers_that_nobody_reads_are_given_up(site: AttackedSite) -> None:
+    """A hundred ask for 9 MB each and read nothing; the system ends their connections."""
+    before = site.memory()
+    many = b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100
+    with ExitStack() as deaf:
+        for _ in range(DEAF):
+            one = deaf.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+            one.connect(("127.0.0.1", site.port))
+            one.sendall(many)
+        deadline = time.monotonic() + 6 * UNREAD_S
+        while (left := established(site.port)) > OURS and time.monotonic() < deadline:
+            assert site.memory() - before <= ALLOWED
+            time.sleep(0.2)
+
+    assert left <= OURS
+    assert site.is_well()
 
 
 FLOODS: Final = {

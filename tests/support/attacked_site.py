@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -150,8 +150,17 @@ class AttackedSite:
 
 
 @contextmanager
-def attacked_site(folder: Path, registry: str | None = None) -> Iterator[AttackedSite]:
-    """Run a collector and a worker on a real store until the block ends."""
+def attacked_site(
+    folder: Path,
+    registry: str | None = None,
+    *,
+    settings: Mapping[str, str] = NO_HEADERS,
+    processes: int = 1,
+) -> Iterator[AttackedSite]:
+    """Run a collector of so many web *processes* and a worker on a real store until the end.
+
+    Args: settings: variables beside those that every site needs.
+    """
     path = folder / "metrics.toml"
     path.write_text(registry or registry_text(expires="2999-12-31"), encoding="utf-8")
     data = folder / "store"
@@ -168,9 +177,11 @@ def attacked_site(folder: Path, registry: str | None = None) -> Iterator[Attacke
             "HEARSAY_READ_TOKEN": READ_TOKEN,
             "HEARSAY_ADMIN_TOKEN": ADMIN_TOKEN,
             "HEARSAY_KEY_RATE": "1000000",  # a test is not to be slowed down
+            **settings,
         }
+        commands = (("serve", "--workers", str(processes)), ("worker",))
         with site.log.open("wb") as log:
-            running = [_start(command, environment, log) for command in ("serve", "worker")]
+            running = [_start(command, environment, log) for command in commands]
             site.serve = running[0].pid
             try:
                 _wait(site, running)
@@ -188,8 +199,10 @@ def today() -> int:
     return day_of(time.time())
 
 
-def _start(command: str, environment: Mapping[str, str], log: Any) -> subprocess.Popen[bytes]:
-    words = die_with_parent([sys.executable, "-m", "collector", command])
+def _start(
+    command: Sequence[str], environment: Mapping[str, str], log: Any
+) -> subprocess.Popen[bytes]:
+    words = die_with_parent([sys.executable, "-m", "collector", *command])
     return subprocess.Popen(words, env=dict(environment), stdout=log, stderr=log)
 
 

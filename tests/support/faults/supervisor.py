@@ -19,7 +19,7 @@ from tests.support.processes import descendants
 POLL: Final = 0.05  # seconds until an ended process is noticed
 WHOLE: Final = "whole"  # a process and its children: their machine has ended
 FIRST: Final = "first"  # the process that was started
-CHILDREN: Final = "children"  # those that it started; it ends by itself
+CHILDREN: Final = "children"  # those that it started; it starts others, or ends by itself
 PARTS: Final = (WHOLE, FIRST, CHILDREN)
 _PATIENCE: Final = 30.0  # seconds for a process to appear, or to end when it is asked
 
@@ -34,7 +34,7 @@ class Supervised:
         self.process: subprocess.Popen[bytes] | None = None
 
     def kill(self, part: str = WHOLE) -> None:
-        """Kill the process, what it started, or both; return when the first has ended."""
+        """Kill the process, what it started, or both; return when these have ended."""
         process = self.process
         if process is None:
             return
@@ -44,7 +44,12 @@ class Supervised:
                 os.killpg(process.pid, signal.SIGKILL)
             for pid in children or {process.pid}:
                 os.kill(pid, signal.SIGKILL)
-        process.wait(_PATIENCE)
+        if not children:
+            process.wait(_PATIENCE)
+        deadline = time.monotonic() + _PATIENCE
+        while children & descendants(process.pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
 
 
 class Supervisor:
