@@ -6,9 +6,11 @@ Run: ``python -m benchmarks.epsilon_table``; the README holds its output, and a 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from statistics import NormalDist
 
 from client_sdk.mechanism_choice import AUTO, choose
+from client_sdk.privacy.budget import guesses, nano_of, shift
 
 EPSILONS = ("0.5", "1.0", "2.0", "4.0")
 POINT = 0.01  # one percentage point
@@ -18,14 +20,15 @@ CATEGORIES = 17
 def table() -> str:
     """Return the table as Markdown."""
     lines = [
-        "| ε per report | a yes/no report is true with | and shifts anybody's odds at most "
+        "| ε per report | a yes/no report is true with, at most "
+        "| and shifts anybody's odds by, at most "
         f"| devices for ±1 point, yes/no | devices for ±1 point, {CATEGORIES} items |",
         "|---|---|---|---|---|",
     ]
     for epsilon in EPSILONS:
-        odds = math.exp(float(epsilon))
+        nano = nano_of(Fraction(epsilon))
         lines.append(
-            f"| {epsilon} | {100 * odds / (odds + 1):.0f} % | {odds:.1f} : 1 "
+            f"| {epsilon} | {guesses(nano)} % | {shift(nano)} : 1 "
             f"| {_devices(epsilon, 2):,} | {_devices(epsilon, CATEGORIES):,} |"
         )
     return "\n".join(lines)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Final
 
 from .caps import Caps
 from .metric import Metric
-from .plain_words import odds, why_deniable
-from .spending import NANO, epsilon, most, reports, sureness
+from .plain_words import why_deniable
+from .privacy.budget import YEAR, epsilon, guesses, most, nano_of, odds, reports
 
 _OFTEN: Final = {
     "1h": "at most once an hour",
@@ -30,7 +29,8 @@ def explain(metric: Metric, caps: Caps) -> str:
         f" period{_segments(metric)} and nothing that names you or this device.",
         f"What it proves: nothing for certain. {why_deniable(metric)} Whoever guesses between"
         " two answers, and sees the report, is right"
-        f" {sureness(mechanism.spent_nano)} times of 100 at best; a coin is right 50 times.",
+        f" {guesses(mechanism.spent_nano, mechanism.delta)} times of 100 at best; a coin is right"
+        " 50 times.",
         *_repeats(metric),
         _price(metric, caps),
     ]
@@ -43,8 +43,9 @@ def _price(metric: Metric, caps: Caps) -> str:
     spending = most([metric], caps)
     return (
         f"What it costs: ε {epsilon(metric.most_nano)} a report (odds shift by at most"
-        f" {odds(metric.mechanism)}), ε {epsilon(spending.week)} in any seven days and"
-        f" ε {epsilon(spending.lifetime)} for life. The caps of this application, over all its"
+        f" {odds(metric.most_nano, metric.mechanism.delta)}), ε {epsilon(spending.week)} in any"
+        f" seven days, ε {epsilon(spending.year)} in any {YEAR} days and ε {epsilon(spending.life)}"
+        f" for life. The caps of this application, over all its"
         f" questions together, are ε {epsilon(caps.week)} in seven days and"
         f" ε {epsilon(caps.lifetime)} for life."
     )
@@ -57,7 +58,7 @@ def _repeats(metric: Metric) -> list[str]:
     bound = policy.spent_value
     price = ""
     if bound is not None:
-        price = f" All reports of one answer cost at most ε {epsilon(ceil(bound * NANO))} together."
+        price = f" All reports of one answer cost at most ε {epsilon(nano_of(bound))} together."
     return [f"What repeats: {policy.leak}{price}"]
 
 

@@ -65,6 +65,12 @@ class Metric:
             return self.mechanism.spent_nano
         return max(self.policy.nano_after(reports) for reports in (0, 1))
 
+    @cached_property
+    def whole_delta(self) -> int:
+        """Delta of one report in whole 1e-12, rounded up: what is charged."""
+        delta = self.mechanism.delta
+        return -(-delta * 10**12 // 1) if delta else 0  # most have none, and fractions are slow
+
     @property
     def aggregation(self) -> str | None:
         """What of the values of an epoch is reported, in words; None if it is one value."""

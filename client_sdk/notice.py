@@ -7,11 +7,12 @@ questions are the application's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from .caps import Caps
 from .metric import Metric
+from .privacy.budget import YEAR, chance, epsilon, guesses, most, reports, shift
 from .registry import Registry
-from .spending import epsilon, factor, most, reports, sureness
 
 _OFTEN = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
 
@@ -37,10 +38,11 @@ chance cancel out. {_about_segments(registry)}
 
 How much this gives away: a whole day of reports costs at most ε {epsilon(spending.day)}. In plain
 words: of two stories about you, a day's reports make neither look more than
-{factor(spending.day)} times as likely as before. Somebody who guesses which of the two is true
-would be right {sureness(spending.day)} times of 100 at best, and 50 times without any report.
-In any seven days it is at most ε {epsilon(spending.week)}, and for as long as you use
-{registry.app} at most ε {epsilon(spending.lifetime)}; then it stops by itself.{_about_delta(asked)}
+{shift(spending.day)} times as likely as before. Somebody who guesses which of the two is true
+would be right {guesses(spending.day)} times of 100 at best, and 50 times without any report.
+In any seven days it is at most ε {epsilon(spending.week)}, in any {YEAR} days at most
+ε {epsilon(spending.year)}, and for as long as you use {registry.app} at most
+ε {epsilon(spending.life)}; then it stops by itself.{_about_delta(asked)}
 
 You can say no, and change your mind at any time. A no deletes what waits to be sent.
 DO_NOT_TRACK=1 in the environment is always obeyed.
@@ -55,7 +57,9 @@ def _about_segments(registry: Registry) -> str:
 
 
 def _about_delta(asked: Sequence[Metric]) -> str:
-    chance = sum(float(metric.mechanism.delta) for metric in asked)
-    if not chance:
+    delta = sum((metric.mechanism.delta for metric in asked), Fraction())
+    if not delta:
         return ""
-    return f"\nWith a chance of at most {chance:.1g} for a round of reports it is more than that."
+    return (
+        f"\nWith a chance of at most {chance(delta)} for a round of reports it is more than that."
+    )

@@ -5,16 +5,16 @@ Reads payloads, which are perturbed: nothing here knows a true value.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
 from .domains import ItemDomain, KeyValueDomain, NumberDomain
-from .mechanisms import MeanMechanism, Mechanism
+from .mechanisms import MeanMechanism
 from .mechanisms._key_value import KeyValueMechanism
 from .mechanisms._supports import SupportReports
 from .metric import Metric
+from .privacy.budget import nano_of, odds, percent
 
 _SHOWN: Final = 4  # labels; more would not be read
 
@@ -36,23 +36,17 @@ def what_was_sent(metric: Metric, payload: bytes) -> str:
 
 def why_deniable(metric: Metric) -> str:
     """Return how little one report of *metric* says about what was true."""
-    said = f"{_chances(metric)}It shifts nobody's odds by more than {odds(metric.mechanism)}."
+    mechanism = metric.mechanism
+    said = (
+        f"{_chances(metric)}It shifts nobody's odds by more than"
+        f" {odds(mechanism.spent_nano, mechanism.delta)}."
+    )
     spent_value = None if metric.policy is None else metric.policy.spent_value
     if spent_value is None:
         return said
-    return f"{said} All reports of one answer together: by no more than {_to_one(spent_value)}."
-
-
-def odds(mechanism: Mechanism[object]) -> str:
-    """Return e^ε of a report as odds, rounded up, with δ if privacy is not pure."""
-    delta = mechanism.delta
-    return _to_one(mechanism.spent) + (
-        f", but for a chance of {float(delta):.1g} of saying more" if delta else ""
+    return (
+        f"{said} All reports of one answer together: by no more than {odds(nano_of(spent_value))}."
     )
-
-
-def _to_one(spent: Fraction) -> str:
-    return f"{math.ceil(10 * math.exp(float(spent))) / 10:,.1f} to 1"
 
 
 def _chances(metric: Metric) -> str:
@@ -62,8 +56,8 @@ def _chances(metric: Metric) -> str:
         return "Any value could have given this report. "
     p, q = mechanism.channel.p, mechanism.channel.q
     return (
-        f"A report speaks for what is true with a chance of {_percent(p)}, and for each thing that"
-        f" is not with {_percent(q)}. "
+        f"A report speaks for what is true with a chance of {percent(p, up=True)} at most, and for"
+        f" each thing that is not with {percent(q, up=False)} at least. "
     )
 
 
@@ -92,7 +86,3 @@ def _joined(texts: Sequence[str]) -> str:
 
 def _rounded(number: Fraction) -> str:
     return f"{float(number):,.6g}"
-
-
-def _percent(chance: Fraction) -> str:
-    return f"{100 * float(chance):.3g} %"

@@ -218,7 +218,7 @@ class Recorder:
         self.consent.require()  # again: a revocation wipes the outbox under the same lock
         metric = pending.metric
         if metric.policy is None:
-            nano, delta = metric.mechanism.spent_nano, _whole_delta(metric)
+            nano, delta = metric.mechanism.spent_nano, metric.whole_delta
             charge = Charge(metric.digest, pending.epoch, nano, delta, pending.device)
             self.ledger.charge(tx, charge, day)
             payload = metric.mechanism.randomize(pending.encoded, self.randomness)
@@ -262,9 +262,3 @@ class Recorder:
         if not isinstance(name, str):
             raise UnknownMetricError(type(name).__name__)
         return self.registry.metric(name)
-
-
-def _whole_delta(metric: Metric) -> int:
-    """Return the delta of a report in whole 1e-12, rounded up."""
-    delta = metric.mechanism.delta
-    return -(-delta * 10**12 // 1) if delta else 0  # most have none, and fractions are slow

@@ -9,8 +9,8 @@ from . import outbox, trusted_clock
 from .ledger import DOUBT, WEEK, spent_by
 from .noted_caps import noted
 from .opt_out import USER_FILE, Level, OptOuts
+from .privacy.budget import epsilon
 from .registry import Registry
-from .spending import epsilon
 
 if TYPE_CHECKING:
     from .store import Transaction

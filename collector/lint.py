@@ -7,9 +7,9 @@ from datetime import date
 from fractions import Fraction
 from typing import Final
 
-from client_sdk.epoch import LENGTHS
-from client_sdk.limits import DEFAULT_CAP_REPORT, DEFAULT_CAP_WEEK
+from client_sdk.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_REPORT, DEFAULT_CAP_WEEK
 from client_sdk.metric import Metric
+from client_sdk.privacy.budget import YEAR, costs_together, epsilon, nano_of
 from client_sdk.registry import Registry
 
 from .estimate import expected_half_width
@@ -17,7 +17,6 @@ from .planning import error_unit
 from .precision import half_width, in_words, still_needed, wished
 
 _ALPHA: Final = 0.05
-_NANO: Final = 10**9
 _USELESS: Final = 0.25  # half-width as a part of all that the answer can be
 
 
@@ -25,12 +24,17 @@ def warnings(registry: Registry, today: date) -> Iterator[str]:
     """Yield one line for each thing that is legal and unlikely to be meant."""
     for metric in registry:
         yield from (f"  warning: {metric.name}: {text}" for text in _of_metric(metric, today))
-    week = sum(_per_week(metric) for metric in registry)
-    if week > Fraction(DEFAULT_CAP_WEEK):
-        yield (
-            f"  warning: all metrics together spend ε {float(week):g} a week, above the default "
-            f"cap of {DEFAULT_CAP_WEEK}: a device that reports everything refuses the rest"
-        )
+    together = costs_together(registry)
+    for span, cost, cap in (
+        ("seven", together.week, DEFAULT_CAP_WEEK),
+        (f"{YEAR}", together.year, DEFAULT_CAP_LIFETIME),
+    ):
+        if cost > nano_of(Fraction(cap)):
+            yield (
+                f"  warning: all metrics together can cost ε {epsilon(cost)} in any {span} days,"
+                f" above the default cap of {cap}{'' if span == 'seven' else ' for life'}: a device"
+                " that reports everything refuses the rest"
+            )
 
 
 def _of_metric(metric: Metric, today: date) -> Iterator[str]:
@@ -41,9 +45,9 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
             f"ε {metric.epsilon} is above the default cap of {DEFAULT_CAP_REPORT} a report: "
             "devices record nothing unless the application raises it"
         )
-    elif Fraction(metric.most_nano, _NANO) > Fraction(DEFAULT_CAP_REPORT):
+    elif metric.most_nano > nano_of(Fraction(DEFAULT_CAP_REPORT)):
         yield (
-            f"the second report of a value costs ε {metric.most_nano / _NANO:g}, above the default "
+            f"the second report of a value costs ε {epsilon(metric.most_nano)}, above the default "
             f"cap of {DEFAULT_CAP_REPORT} a report: devices record not even the first unless the "
             "application raises it"
         )
@@ -67,12 +71,3 @@ def _missing(metric: Metric) -> str:
     """Return how many more devices the need takes, or the usual precision where none is."""
     more, wish = still_needed(metric, metric.expected_devices), in_words(metric, wished(metric))
     return f"no number gives {wish}" if more is None else f"{wish} takes {more:,} more"
-
-
-def _per_week(metric: Metric) -> Fraction:
-    """Return the most epsilon of seven days; what is asked once is counted once."""
-    length = LENGTHS.get(metric.every)
-    reports = Fraction(LENGTHS["7d"], length) if length else 1
-    adding_up = reports * Fraction(metric.most_nano, _NANO)
-    life = metric.policy.spent_for_life() if metric.policy else None
-    return adding_up if life is None else min(adding_up, life)

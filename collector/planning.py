@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain, fixed_parameters
@@ -10,6 +9,7 @@ from client_sdk.longitudinal_choice import policy_candidates
 from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, contenders
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
+from client_sdk.privacy.budget import chance, cost_of, epsilon
 from client_sdk.registry import Registry
 from client_sdk.text_domain import TextDomain
 
@@ -34,7 +34,7 @@ def describe_metrics(registry: Registry) -> Iterator[str]:
 def privacy(metric: Metric) -> str:
     """Return ε of a report, and δ if privacy is not pure."""
     delta = metric.mechanism.delta
-    return f"ε {metric.epsilon}" + (f" and δ {float(delta):g}" if delta else "")
+    return f"ε {metric.epsilon}" + (f" and δ {chance(delta)}" if delta else "")
 
 
 def _source(metric: Metric) -> str:
@@ -46,9 +46,9 @@ def _source(metric: Metric) -> str:
 def _bounds(metric: Metric) -> str:
     """Return ε of a value and of a life, where repeated reports have such bounds."""
     policy = metric.policy
-    if policy is None or (life := policy.spent_for_life()) is None:
+    if policy is None or (life := cost_of(metric).life) is None:
         return ""
-    return f", ε {policy.oracle.epsilon} per value, charged at most ε {math.ceil(life)} for life"
+    return f", ε {policy.oracle.epsilon} per value, charged at most ε {epsilon(life)} for life"
 
 
 def plus_minus(metric: Metric) -> str:

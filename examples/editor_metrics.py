@@ -20,7 +20,7 @@ DIGESTS: Final = {
     "theme": "9a5d6d2ce2ea",
     "uses_plugins": "5ec7bb2336a9",
     "startup_ms": "6d1cf69031cb",
-    "saves": "e65681fd55dc",
+    "saves": "7956cb41d80a",
 }
 
 
@@ -74,6 +74,6 @@ class Metrics:
 
         From 0 to 200 saves; what lies beyond counts as the end. The values of a
         period make one report: the sum, or else 0 saves. Reported at most once every
-        1d, at ε 1/2 a report, until 2027-12-31.
+        1d, at ε 1/4 a report, until 2027-12-31.
         """
         return Handle(self._client, "saves")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from client_sdk.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.metric import Metric
-from client_sdk.plain_words import odds, what_was_sent, why_deniable
+from client_sdk.plain_words import what_was_sent, why_deniable
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
 from tests.support.registries import (
@@ -127,20 +125,20 @@ def test_bytes_of_another_definition_mean_nothing(payload: bytes) -> None:
 
 
 def test_the_odds_are_those_of_the_epsilon_that_was_charged() -> None:
-    """Rounded up, never down: the words promise no more than the channel keeps."""
+    """Rounded outward: the words promise no more than the channel keeps."""
     metric = metric_of(BOOLEAN)
 
-    shown = float(odds(metric.mechanism).removesuffix(" to 1"))
+    said = why_deniable(metric)
 
-    assert 0 <= shown - math.exp(float(metric.mechanism.spent)) < 0.1
-    assert "73.1 %, and for each thing that is not with 26.9 %" in why_deniable(metric)
+    assert "73.2 % at most, and for each thing that is not with 26.8 % at least" in said
+    assert "It shifts nobody's odds by more than 2.8 to 1." in said
 
 
 def test_a_delta_is_said_beside_the_odds() -> None:
     """What is not pure is not called pure."""
     loose = metric_of(NUMBER, mechanism='"discrete_gaussian"')
 
-    assert odds(loose.mechanism).endswith("but for a chance of 1e-06 of saying more")
+    assert "to 1, but for a chance of 1e-06 of saying more" in why_deniable(loose)
 
 
 def test_a_repeated_response_says_what_all_its_reports_together_can_tell() -> None:

@@ -1,55 +1,42 @@
-"""The budget of a registry is what the ledger would be charged at most."""
+"""The table of a registry's budget: its numbers are held against ledgers in the device's tests."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+from datetime import date
+from pathlib import Path
+from typing import Final
 
+import pytest
+
+from client_sdk.caps import Caps
+from client_sdk.privacy.budget import costs_together
 from client_sdk.registry import Registry
-from collector.budget import budget_lines, cost_of
-from tests.support.registries import CATEGORY, NUMBER, TWO_LAYER, file_with
+from collector.budget import budget_lines
+from collector.lint import warnings
+from tests.support.registries import CATEGORY, NUMBER, file_with
+
+ROOT: Final = Path(__file__).parents[2]
+SHIPPED: Final = sorted(ROOT.glob("examples/*.toml"))
 
 
-def metric_of(fields: dict[str, str], **changes: str | None) -> Any:
-    return Registry.from_text(file_with(fields, **changes)).metric("m")
-
-
-def test_a_fresh_metric_is_charged_for_every_window_without_end() -> None:
-    """Law: ε of a report times the windows of a week and of a year; no bound for life."""
-    cost = cost_of(metric_of(CATEGORY, every='"1d"', epsilon='"0.5"'))
-
-    assert (cost.report, cost.week, cost.life) == (Fraction(1, 2), Fraction(7, 2), None)
-    assert cost.year == 365 * Fraction(1, 2)
-
-
-def test_what_is_asked_once_is_charged_once() -> None:
-    """Law: a week, a year and a life cost the one report."""
-    cost = cost_of(metric_of(CATEGORY, every='"once"'))
-
-    assert cost.report == cost.week == cost.year == cost.life == 1
-
-
-def test_two_layers_are_charged_for_values_and_not_for_time() -> None:
-    """Law: every value for life at most, so a year costs no more than the life does."""
-    metric = metric_of(TWO_LAYER, every='"1d"')
-    life = metric.policy.spent_for_life()
-
-    cost = cost_of(metric)
-
-    assert life is not None
-    assert cost.life == life
-    assert cost.year == life <= 3 * 3
-    assert cost.report == Fraction(metric.most_nano, 10**9)
-
-
-def test_the_page_adds_up_and_names_the_caps() -> None:
+def test_the_table_adds_up_and_names_the_caps() -> None:
     """Law: one line a metric, the sums below, rounded up and never down."""
-    text = file_with(CATEGORY, epsilon='"0.333333333"', every='"1d"')
+    text = file_with(CATEGORY, epsilon='"0.333333333"', every='"7d"')
 
     lines = list(budget_lines(Registry.from_text(text)))
 
-    assert lines[2].split() == ["m", "fresh", "1d", "0.334", "2.334", "121.667", "no", "bound"]
-    assert lines[-2].startswith("all together 2.334 a week; the SDK's default cap is 8")
+    assert lines[2].split() == ["m", "fresh", "7d", "0.334", "0.667", "17.667", "no", "bound"]
+    assert lines[3].split() == ["all", "together", "0.667", "17.667", "no", "bound"]
+    assert lines[-1].startswith("the SDK's default caps are 8 in any seven days and 1000 for life")
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_what_is_shipped_stays_within_the_default_caps(path: Path) -> None:
+    """Law: a device with the SDK's own caps reports all of it, in its dearest week too."""
+    registry, caps = Registry.from_file(str(path)), Caps()
+
+    assert costs_together(registry).week <= caps.week
+    assert not [line for line in warnings(registry, date(2026, 1, 1)) if "cap of" in line]
 
 
 def test_a_delta_is_told() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from client_sdk.registry import Registry
 from collector.lint import warnings
+from tests.support.registries import CATEGORY, HEAD, table
 from tests.support.uploads import registry
 
 TODAY = date(2026, 3, 4)
@@ -33,9 +34,24 @@ def test_an_expired_metric_is_named(expires: str, *, named: bool) -> None:
 def test_metrics_that_together_spend_more_than_a_week_allows_are_named() -> None:
     hourly = registry(epsilon="1.0")  # one metric of it reports every hour
 
-    [line] = [line for line in warnings(hourly, TODAY) if "all metrics together" in line]
+    week, year = [line for line in warnings(hourly, TODAY) if "all metrics together" in line]
 
-    assert "above the default cap of 8" in line
+    assert "in any seven days, above the default cap of 8:" in week
+    assert "in any 365 days, above the default cap of 1000 for life" in year
+
+
+def test_weekly_metrics_count_twice_as_seven_days_touch_two_weeks() -> None:
+    """Law: five of ε 1 can cost 10 in seven days, on a Sunday and a Monday; four cost 8."""
+    asked = [table(f"m{i}", CATEGORY, every='"7d"') for i in range(5)]
+
+    five, four = (
+        Registry.from_text(HEAD + "".join(asked)),
+        Registry.from_text(HEAD + "".join(asked[:4])),
+    )
+
+    [line] = [line for line in warnings(five, TODAY) if "together" in line]
+    assert "all metrics together can cost ε 10 in any seven days, above the default" in line
+    assert not [line for line in warnings(four, TODAY) if "together" in line]
 
 
 def test_a_metric_that_its_devices_cannot_answer_is_named() -> None:

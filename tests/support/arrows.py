@@ -11,8 +11,8 @@ PACKAGES: Final = ("client_sdk", "collector")
 
 # What the collector takes from the device: contracts, never the device's own machinery.
 SHARED: Final = {
-    *("dataclass", "domains", "errors", "epoch", "limits", "mechanisms", "metric", "registry"),
-    *("report", "structured_domains", "text_domain"),
+    *("dataclass", "domains", "errors", "epoch", "limits", "mechanisms", "metric", "privacy"),
+    *("registry", "report", "structured_domains", "text_domain"),
     *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
 }
 # They drive real clients, or attack mechanisms with the device's own randomness.
@@ -61,6 +61,7 @@ PURE: Final = (
     "collector.precision",
     "collector.planner",
     "collector.budget",
+    "client_sdk.privacy",
     "collector.charts",
     "client_sdk.mechanisms",
 )

@@ -158,3 +158,11 @@ def crashing(folder: Path) -> Iterator[None]:
 def bytes_on_disk(folder: Path) -> bytes:
     """Return all files of the database, log included, end to end."""
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+def dearest_span(client: Client, dates: int) -> int:
+    """Return the most nano-epsilon that the ledger of *client* holds of so many dates in a row."""
+    with client._engine._parts.store.transaction() as tx:
+        charged = tx.execute("SELECT day, sum(nano) FROM charges GROUP BY day").fetchall()
+    spans = (range(first, first + dates) for first, _ in charged)
+    return max(sum(int(nano) for day, nano in charged if day in span) for span in spans)

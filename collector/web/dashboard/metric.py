@@ -10,6 +10,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from client_sdk.metric import Metric
+from client_sdk.privacy.budget import odds
 
 from ...charts import csv_of
 from ...credentials import VIEW
@@ -17,7 +18,6 @@ from ...query.parameters import SEGMENT
 from ..auth import scope
 from ..operations import Operation, documented, in_path, in_query
 from .chosen import WORDS, Chosen, chosen, require_known
-from .deniability import odds
 from .layout import CONTENT_TYPE, shown
 from .panels import Answers, Panel, Wish, greatest, in_columns
 from .questions import first_wish, further_wishes, has_choice, item_needed, items_of
@@ -66,7 +66,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         chosen=picked,
         ranges=WORDS,
         items=items_of(metric) if has_choice(metric) else (),
-        odds=odds(metric.mechanism.spent, metric.mechanism.delta),
+        odds=odds(metric.most_nano, metric.mechanism.delta),
     )
 
 

@@ -13,6 +13,7 @@ from flask.typing import ResponseReturnValue
 from markupsafe import Markup
 
 from client_sdk.metric import Metric
+from client_sdk.privacy.budget import guesses, nano_of, odds
 
 from ...analytics.rows import SHARE
 from ...charts import Face
@@ -26,7 +27,6 @@ from ...precision import in_words, scale_of, wished
 from ..auth import scope, visible
 from ..operations import Operation, documented, in_query
 from .chosen import require_known
-from .deniability import guesses, odds
 from .layout import CONTENT_TYPE, shown
 from .panels import WIDTH
 
@@ -129,8 +129,8 @@ def _planned(metric: Metric, asked: Sliders) -> dict[str, Any]:
         "lines": [_told(metric, line, segment) for line in lines],
         "least_epsilon": None if least is None else f"{float(least):g}",
         "wish": in_words(metric, part),
-        "odds": odds(asked.epsilon, metric.mechanism.delta),
-        "guesses": guesses(asked.epsilon, metric.mechanism.delta),
+        "odds": odds(nano_of(asked.epsilon), metric.mechanism.delta),
+        "guesses": guesses(nano_of(asked.epsilon), metric.mechanism.delta),
         "curve": _curve(metric, asked, epsilons, part * whole),
         "power": f"{asked.power:.2f}",
         "need": f"{asked.need:.3g}",
@@ -155,7 +155,7 @@ def _told(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
         "half_width": half,
         "refusal": line.refusal,
         "detectable": found,
-        "odds": odds(line.epsilon, metric.mechanism.delta),
+        "odds": odds(nano_of(line.epsilon), metric.mechanism.delta),
         **counted,
     }
 

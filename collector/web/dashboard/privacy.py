@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any, Final
 
 from flask import Blueprint
@@ -14,17 +13,26 @@ from werkzeug.wrappers import Response
 
 from client_sdk import __version__
 from client_sdk.domains import ItemDomain
+from client_sdk.limits import DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.metric import Metric
+from client_sdk.privacy.budget import (
+    YEAR,
+    chance,
+    cost_of,
+    costs_together,
+    epsilon,
+    guesses,
+    odds,
+    percent,
+)
 
-from ...budget import Cost, cost_of
 from ...credentials import OPEN, VIEW
 from ...planning import plus_minus
 from ..auth import reader, scope, visible
 from ..operations import JSON, Operation, documented
 from ..query import describe
 from ..services import services
-from .deniability import epsilon, guesses, odds
 from .layout import CONTENT_TYPE, shown
 
 blueprint = Blueprint("privacy", __name__)
@@ -66,8 +74,10 @@ def privacy() -> ResponseReturnValue:
         "privacy.html",
         told=[told_of(metric) for metric in metrics],
         is_part=who.app is not None or who.metrics is not None,
+        cap=DEFAULT_CAP_WEEK,
         week=week,
         year=year,
+        year_days=YEAR,
     )
 
 
@@ -88,6 +98,7 @@ def people() -> ResponseReturnValue:
         least=min((metric.min_reports for metric in metrics), default=0),
         week=week,
         year=year,
+        year_days=YEAR,
     )
 
 
@@ -103,11 +114,9 @@ def record() -> ResponseReturnValue:
 
 
 def _together(metrics: list[Metric]) -> tuple[str, str]:
-    """Return ε of all *metrics* together, of a week and of a year."""
-    costs = [cost_of(metric) for metric in metrics]
-    week = sum((one.week for one in costs), Fraction())
-    year = sum((one.year for one in costs), Fraction())
-    return epsilon(week), epsilon(year)
+    """Return ε of all *metrics* together, of any week and of any year."""
+    costs = costs_together(metrics)
+    return epsilon(costs.week), epsilon(costs.year)
 
 
 def told_of(metric: Metric) -> Told:
@@ -117,13 +126,13 @@ def told_of(metric: Metric) -> Told:
         metric,
         OFTEN[metric.every],
         WINDOWS[metric.every],
-        epsilon(cost.report),
+        epsilon(metric.most_nano),
         epsilon(cost.week),
         epsilon(cost.year),
         "" if cost.life is None else epsilon(cost.life),
-        f"{float(delta):.1g}" if delta else "",
-        odds(cost.report, delta),
-        guesses(cost.report, delta),
+        chance(delta) if delta else "",
+        odds(metric.most_nano, delta),
+        guesses(metric.most_nano, delta),
         _chances(metric),
     )
 
@@ -152,22 +161,23 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
 
 
 def _entry(metric: Metric) -> dict[str, Any]:
-    cost = cost_of(metric)
+    most, delta = metric.most_nano, metric.mechanism.delta
     return {
         **describe(metric),
         "owner": metric.owner,
         "parameters": metric.mechanism.parameters,
-        "epsilon": _amounts(cost),
-        "odds_of_a_report": odds(cost.report, cost.delta),
-        "best_guess_of_100": guesses(cost.report, cost.delta),
+        "epsilon": _amounts(metric),
+        "odds_of_a_report": odds(most, delta),
+        "best_guess_of_100": guesses(most, delta),
         "precision_with_expected_devices": plus_minus(metric),
         "answers_need_reports": metric.min_reports,
     }
 
 
-def _amounts(cost: Cost) -> dict[str, str | None]:
+def _amounts(metric: Metric) -> dict[str, str | None]:
+    cost = cost_of(metric)
     return {
-        "report": epsilon(cost.report),
+        "report": epsilon(metric.most_nano),
         "week": epsilon(cost.week),
         "year": epsilon(cost.year),
         "life": None if cost.life is None else epsilon(cost.life),
@@ -180,4 +190,4 @@ def _chances(metric: Metric) -> tuple[str, str] | None:
     if not isinstance(mechanism, FrequencyOracle) or not isinstance(metric.domain, ItemDomain):
         return None
     p, q = mechanism.channel.p, mechanism.channel.q
-    return f"{100 * float(p):.3g} %", f"{100 * float(q):.3g} %"
+    return percent(p, up=True), percent(q, up=False)

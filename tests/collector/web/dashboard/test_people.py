@@ -37,7 +37,7 @@ def test_the_people_are_told_that_reports_add_up(browser: FlaskClient) -> None:
     text = Page(browser.get("/privacy/people", headers=BROWSER).text).text
 
     assert re.search(r"many reports together tell more than one", text)
-    assert re.search(r"at most ε [0-9.,]+ in a week and ε [0-9.,]+ in a year", text)
+    assert re.search(r"at most ε [0-9.,]+ in any seven days and ε [0-9.,]+ in any 365 days", text)
     assert "fewer than a hundred" not in text
     assert "How many reports came is counted exactly" in text
 

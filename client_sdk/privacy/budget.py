@@ -1,0 +1,174 @@
+"""What metrics can cost a person, in epsilon and in words.  Pure, exact, and rounded up only.
+
+The one home of what anybody is told: the notice and the explanations of the device, the commands
+and the pages of the collector.  A day, a week and a year are any 1, 7 and 365 dates that follow one
+another.  Epochs do not begin with them, so seven dates can touch two epochs of a week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Final
+
+from ..caps import NANO_DECIMALS, Caps
+from ..dataclass import dataclass
+from ..epoch import DAY, LENGTHS, ONCE
+from ..metric import Metric
+
+NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon
+WEEK: Final = 7  # dates
+YEAR: Final = 365  # dates
+
+_UP: Final = Context(prec=40, rounding=ROUND_CEILING)
+_WHOLE: Final = 100  # odds from here on are told without a decimal
+_HUGE: Final = 10**8  # and from here on as a power of ten
+_SURE: Final = 100 * NANO  # nano-epsilon; a guess after so much is right
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The most that is charged, in nano-epsilon."""
+
+    day: int  # any date
+    week: int  # any seven dates
+    year: int  # any 365 dates
+    life: int | None  # None: reports add up for ever
+
+
+def epochs_in(every: str, dates: int) -> int:
+    """Return the most epochs of length *every* that *dates* dates in a row can touch."""
+    if every == ONCE:
+        return 1
+    length = LENGTHS[every] // DAY
+    if length:  # the first may have its last date here, and the last one its first
+        return (dates + 2 * (length - 1)) // length
+    return dates * DAY // LENGTHS[every]
+
+
+def cost_of(metric: Metric) -> Spending:
+    """Return the most that *metric* is charged, before any caps."""
+    day, week, year = (
+        _cost_of_reports(metric, epochs_in(metric.every, dates)) for dates in (1, WEEK, YEAR)
+    )
+    return Spending(day, week, year, _cost_for_life(metric))
+
+
+def costs_together(metrics: Iterable[Metric]) -> Spending:
+    """Return the most that *metrics* are charged together, before any caps."""
+    costs = [cost_of(metric) for metric in metrics]
+    lives = [cost.life for cost in costs if cost.life is not None]
+    return Spending(
+        sum(cost.day for cost in costs),
+        sum(cost.week for cost in costs),
+        sum(cost.year for cost in costs),
+        sum(lives) if len(lives) == len(costs) else None,
+    )
+
+
+def reports(metric: Metric, caps: Caps) -> bool:
+    """Whether *metric* ever reports within *caps*."""
+    least = min(caps.report, caps.metric_week, caps.week, caps.lifetime)
+    return metric.most_nano <= least and metric.whole_delta <= caps.delta
+
+
+def most(metrics: Iterable[Metric], caps: Caps) -> Spending:
+    """Return what *metrics* together can cost at most within *caps*."""
+    costs = [cost_of(metric) for metric in metrics if reports(metric, caps)]
+    weeks = epochs_in("7d", YEAR)  # that hold a year, each within the caps of a week
+    year = sum(min(cost.year, weeks * caps.metric_week) for cost in costs)
+    week = min(caps.week, caps.lifetime, sum(min(cost.week, caps.metric_week) for cost in costs))
+    day = min(week, sum(min(cost.day, caps.metric_week) for cost in costs))
+    lives = [caps.lifetime if cost.life is None else cost.life for cost in costs]
+    return Spending(
+        day, week, min(year, weeks * caps.week, caps.lifetime), min(caps.lifetime, sum(lives))
+    )
+
+
+def nano_of(amount: Fraction) -> int:
+    """Return an epsilon in whole nano-epsilon, rounded up."""
+    return -(-amount * NANO // 1)
+
+
+def epsilon(nano: int | None) -> str:
+    """Return nano-epsilon as people read it: rounded up to a thousandth; of None, "no bound"."""
+    if nano is None:
+        return "no bound"
+    thousandths = -(-nano * 1_000 // NANO)
+    return f"{thousandths // 1_000:,}.{thousandths % 1_000:03}".rstrip("0").rstrip(".")
+
+
+def shift(nano: int) -> str:
+    """Return e^epsilon, the factor by which odds can shift, rounded up; such as "2.8"."""
+    ratio = _ratio(nano)
+    if ratio >= _HUGE:
+        return f"10^{int(ratio.log10(_UP).to_integral_value(ROUND_CEILING))}"
+    step = Decimal(1) if ratio >= _WHOLE else Decimal("0.1")
+    return f"{ratio.quantize(step, ROUND_CEILING):,}"
+
+
+def odds(nano: int, delta: Fraction = Fraction(0)) -> str:
+    """Return by how much anybody's odds can shift at most, with δ if privacy is not pure."""
+    but = f", but for a chance of {chance(delta)} of saying more" if delta else ""
+    return f"{shift(nano)} to 1{but}"
+
+
+def guesses(nano: int, delta: Fraction = Fraction(0)) -> int:
+    """Return how often, of 100 times, the best guess between two answers is right at most.
+
+    Source: Kairouz, Oh, Viswanath, ICML 2015: under (ε, δ) it is (e^ε + δ) / (1 + e^ε).
+    """
+    if nano >= _SURE:
+        return 100
+    ratio = Fraction(_ratio(nano))
+    return min(-(-100 * (ratio + delta) // (1 + ratio)), 100)
+
+
+def chance(delta: Fraction) -> str:
+    """Return a small chance rounded up to one digit, such as "1e-06"."""
+    exact = _UP.divide(Decimal(delta.numerator), Decimal(delta.denominator))
+    return f"{float(Context(prec=1, rounding=ROUND_CEILING).plus(exact)):.0e}" if delta else "0"
+
+
+def percent(part: Fraction, *, up: bool) -> str:
+    """Return a chance in percent, to a tenth, rounded *up* or down: the way that says more."""
+    tenths = -(-1_000 * part // 1) if up else 1_000 * part // 1
+    return f"{tenths / 10:.1f} %"
+
+
+def _ratio(nano: int) -> Decimal:
+    """Return e^epsilon, by less than 1e-38 of it too large."""
+    return _UP.next_plus(Decimal(nano).scaleb(-NANO_DECIMALS).exp(_UP)) if nano else Decimal(1)
+
+
+def _cost_of_reports(metric: Metric, count: int) -> int:
+    """Return the most that *count* reports of *metric* are charged.
+
+    Of a repeated metric each value is charged for its first report and for its second, and no more.
+    """
+    if (values := _values(metric)) is None:
+        return count * metric.most_nano
+    dearest, other = sorted(_of_a_value(metric), reverse=True)
+    rest = min(max(count - values, 0), values)
+    return min(count, values) * dearest + rest * other
+
+
+def _cost_for_life(metric: Metric) -> int | None:
+    """Return the most that *metric* is ever charged; None if that grows with every report."""
+    if metric.every == ONCE:
+        return metric.most_nano
+    values = _values(metric)
+    return None if values is None else values * sum(_of_a_value(metric))
+
+
+def _values(metric: Metric) -> int | None:
+    """Return for how many values a repeated metric is charged; None of a fresh one."""
+    policy = metric.policy
+    return None if policy is None or policy.spent_value is None else policy.oracle.domain_size
+
+
+def _of_a_value(metric: Metric) -> Sequence[int]:
+    """Return what the first report of a value costs, and what the second one does."""
+    assert metric.policy is not None  # noqa: S101 - only those have values to count
+    return metric.policy.nano_after(0), metric.policy.nano_after(1)

@@ -1,0 +1,192 @@
+"""What is told of epsilon: never less than a ledger is charged, and no more where that is reached.
+
+A client records at every chance for more than a year.  Its ledger is then searched for the dearest
+seven dates and the dearest year, and what the notice, the commands and the pages say is read from
+their texts.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import cycle
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.epsilon_table import table
+from client_sdk.caps import Caps
+from client_sdk.epoch import DAY, HOUR
+from client_sdk.explain import explain
+from client_sdk.privacy.budget import NANO, chance, epsilon, guesses, odds, percent, shift
+from client_sdk.registry import Registry
+from client_sdk.testing import FrozenClock, MemoryClient
+from collector.cli import main
+from tests.collector.web.conftest import MakeApp, config, credentials, make_app, storage
+from tests.collector.web.dashboard.conftest import BROWSER
+from tests.support.device import dearest_span, metric_text
+from tests.support.page import Page
+
+__all__ = ["config", "credentials", "make_app", "storage"]  # fixtures of the web process
+
+WIDE: Final = Caps(report="999", metric_week="9999", week="99999", lifetime="999999")
+DAYS: Final = 372
+SUNDAY: Final = 20_002 * DAY  # Unix time, midnight: from then on 365 days touch 53 weeks
+HEAD: Final = 'schema = 1\napp = "demo"\n'
+CATEGORY: Final = 'type = "category"\nvalues = ["a", "b", "c"]'
+AGGREGATE: Final = 'type = "boolean"\naggregate = "any"\notherwise = false'
+
+FRESH: Final = {
+    every: metric_text(f"m{every}", every=every, epsilon="0.5")
+    for every in ("1h", "1d", "7d", "once")
+}
+PERMANENT: Final = metric_text("permanent", CATEGORY).replace('"fresh"', '"permanent"')
+TWO_LAYER: Final = metric_text("two_layer", CATEGORY).replace(
+    '"fresh"', '"two_layer"\nepsilon_permanent = "3"'
+)
+CASES: Final = {
+    **{every: [text] for every, text in FRESH.items()},
+    "several": [*FRESH.values(), metric_text("more", every="7d", epsilon="1.25")],
+    "permanent": [PERMANENT],
+    "two_layer": [TWO_LAYER],
+    "daily aggregate": [metric_text("used", AGGREGATE)],
+}
+
+
+def spend_at_every_chance(registry: Registry) -> MemoryClient:
+    """Return a client that recorded all metrics in every hour, each value twice in a row."""
+    client = MemoryClient(registry, caps=WIDE, clock=FrozenClock(SUNDAY))
+    values = {
+        metric.name: cycle("aabbcc" if metric.type == "category" else [True]) for metric in registry
+    }
+    hourly = [metric.name for metric in registry if metric.every == "1h"]
+    for _ in range(DAYS):
+        for name in registry.metrics:
+            client.record(name, next(values[name]))
+        for _ in range(23 if hourly else 0):
+            client.clock.advance(seconds=HOUR)
+            for name in hourly:
+                client.record(name, next(values[name]))
+        client.clock.advance(seconds=HOUR if hourly else 24 * HOUR)
+    return client
+
+
+def told_by_the_notice(client: MemoryClient) -> tuple[str, str]:
+    text = " ".join(client.notice().split())
+    found = re.search(
+        r"any seven days it is at most ε (\S+), in any 365 days at most ε (\S+),", text
+    )
+    assert found is not None
+    return found[1], found[2]
+
+
+def told_by_the_command(path: Path) -> tuple[str, str]:
+    printed = CliRunner().invoke(main, ["registry", "budget", str(path)])
+    (total,) = [line for line in printed.output.splitlines() if "all together" in line[:16]]
+    week, year = total.removeprefix("  all together").split()[:2]
+    return week, year
+
+
+def told_by_the_pages(app: MakeApp, text: str) -> list[tuple[str, str]]:
+    client = app(text, open_dashboard=True).test_client()
+    found = []
+    for path, pattern in (
+        ("/privacy", r"any seven days ?ε (\S+) and any 365 days ?ε (\S+)"),
+        ("/privacy/people", r"together cost at most ε (\S+) in any seven days and ε (\S+) in any"),
+    ):
+        page = " ".join(Page(client.get(path, headers=BROWSER).text).text.split())
+        match = re.search(pattern, page)
+        assert match is not None, page
+        found.append((match[1], match[2]))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_told_is_what_the_dearest_week_and_year_of_a_ledger_cost(
+    case: str, make_app: MakeApp, tmp_path: Path
+) -> None:
+    """Law: notice, command and both pages name the same bounds, and a ledger reaches them."""
+    text = HEAD + "".join(CASES[case])
+    path = tmp_path / "asked.toml"
+    path.write_text(text, encoding="utf-8")
+
+    client = spend_at_every_chance(Registry.from_text(text))
+    charged = epsilon(dearest_span(client, 7)), epsilon(dearest_span(client, 365))
+
+    assert told_by_the_notice(client) == charged
+    assert told_by_the_command(path) == charged
+    assert told_by_the_pages(make_app, text) == [charged, charged]
+
+
+def test_caps_bound_a_year_by_its_weeks() -> None:
+    """Law: 53 weeks, each within its cap, hold any year; the ledger spends no more."""
+    registry = Registry.from_text(HEAD + FRESH["1d"])
+    client = MemoryClient(registry, caps=Caps(week="1", metric_week="1"))
+    for _ in range(DAYS):
+        client.record("m1d", True)
+        client.clock.advance(days=1)
+
+    week, year = told_by_the_notice(client)
+
+    assert (week, year) == ("1", "53")
+    assert dearest_span(client, 7) == NANO
+    assert dearest_span(client, 365) <= 53 * NANO
+
+
+@pytest.mark.parametrize("every", ["1h", "1d", "7d"])
+def test_an_explanation_names_the_week_and_the_year_of_its_metric(every: str) -> None:
+    """Law: the words about one metric are of the same home as those about all."""
+    metric = Registry.from_text(HEAD + FRESH[every]).metric(f"m{every}")
+
+    said = explain(metric, WIDE)
+
+    week, year = {"1h": ("84", "4,380"), "1d": ("3.5", "182.5"), "7d": ("1", "26.5")}[every]
+    assert f"ε {week} in any seven days, ε {year} in any 365 days" in said
+
+
+@pytest.mark.parametrize(
+    ("nano", "text"),
+    [(1, "0.001"), (10**9, "1"), (1_230_000_001, "1.231"), (10**12, "1,000"), (0, "0")],
+)
+def test_epsilon_is_rounded_up(nano: int, text: str) -> None:
+    """Law: no text understates what is spent."""
+    assert epsilon(nano) == text
+
+
+def test_odds_and_guesses_are_rounded_up_to_the_next_and_no_further() -> None:
+    """Law: e^ε and 100 e^ε / (1 + e^ε), at 60 digits, for every hundredth of ε up to 20."""
+    with localcontext(prec=60):
+        for hundredths in range(1, 2_001):
+            nano = hundredths * NANO // 100
+            ratio = (Decimal(hundredths) / 100).exp()
+            step = Decimal("0.1") if ratio < 100 else 1
+            if ratio < 10**8:
+                assert 0 <= Decimal(shift(nano).replace(",", "")) - ratio < step
+            assert 0 <= guesses(nano) - 100 * ratio / (1 + ratio) < 1
+
+
+def test_what_is_huge_is_bounded_too() -> None:
+    """Law: a power of ten that is not below e^ε."""
+    assert [shift(20 * NANO), shift(96 * NANO), guesses(96 * NANO)] == ["10^9", "10^42", 100]
+
+
+def test_a_chance_is_rounded_away_from_what_it_would_hide() -> None:
+    """Law: δ and the chance of the truth go up, the chance of anything else goes down."""
+    assert [chance(Fraction(1, 10**6)), chance(Fraction(11, 10**7))] == ["1e-06", "2e-06"]
+    assert percent(Fraction(7_311, 10_000), up=True) == "73.2 %"
+    assert percent(Fraction(2_689, 10_000), up=False) == "26.8 %"
+    assert odds(NANO, Fraction(15, 10**7)) == "2.8 to 1, but for a chance of 2e-06 of saying more"
+    assert guesses(NANO, Fraction(1, 10)) == 76
+
+
+def test_the_table_of_the_readme_bounds_what_it_tells() -> None:
+    """Law: e^ε and the best guess stand there rounded up: never below, and by less than a step."""
+    rows = [row.split(" | ") for row in table().splitlines()[2:]]
+
+    for name, right, ratio, *_ in rows:
+        exact = Decimal(name.removeprefix("| ")).exp()
+        assert 0 <= Decimal(ratio.removesuffix(" : 1")) - exact < Decimal("0.1")
+        assert 0 <= Decimal(right.removesuffix(" %")) - 100 * exact / (1 + exact) < 1
