@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from client_sdk.metric import Metric
 from collector.analytics.rows import Findings, Row
+from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import Verb
 from collector.catalog import Catalog
 from collector.query import plan, read
-from collector.query.reading import guarded
 
 from ._crowds import REGISTRY
 from ._draws import Draw
@@ -179,12 +179,7 @@ def question(request: Mapping[str, Any]) -> tuple[Verb, Asked]:
 
 def hidden(slices: Sequence[Slice]) -> list[Slice]:
     """Return *slices* with the reason of each that has too few reports."""
-    metrics = {one.metric.name: one.metric for one in slices}.values()
-    return [
-        one
-        for metric in metrics
-        for one in guarded([each for each in slices if each.metric is metric], metric, {})
-    ]
+    return [replace(one, refusal=too_few(one.metric, one.n)) for one in slices]
 
 
 def _ratio(parts: Sequence[Any], over: int, under: int) -> float | None:

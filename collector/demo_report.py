@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TextIO
 
-from .analytics.slices import FLOOR
 from .charts.number import number
 
 _LABEL: Final = 12  # characters of the column of items at least
@@ -21,7 +20,7 @@ def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
 def print_table(document: Mapping[str, Any], out: TextIO) -> None:
     """Print every metric's rows and the share of intervals that cover."""
     for name, metric in document["metrics"].items():
-        print(f"\n{name} ({_counted(metric['n'], document['uploads'])})", file=out)
+        print(f"\n{name} ({metric['n']:,} reports)", file=out)
         width = max([_LABEL, *(len(row["item"]) for row in metric["rows"])])
         heading = f"{'true':>12} {'estimate':>12}   {'95 % interval':27} covered"
         print(f"  {'':{width}} {heading}", file=out)
@@ -30,13 +29,6 @@ def print_table(document: Mapping[str, Any], out: TextIO) -> None:
     count = document["covered"]
     share = 100 * count["yes"] / max(count["of"], 1)
     print(f"\n{count['yes']} of {count['of']} intervals cover ({share:.0f} %)", file=out)
-
-
-def _counted(n: int, devices: int) -> str:
-    """Return how many reports were counted, of one by each device, and where the others are."""
-    if n == devices:
-        return f"{n:,} reports"
-    return f"{n:,} reports; {devices - n:,} more are of segments with fewer than {FLOOR}"
 
 
 def _line(row: Mapping[str, Any], unit: str) -> str:

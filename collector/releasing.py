@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,12 +22,14 @@ from client_sdk.errors import InvalidTallyError
 
 from .analytics.release.data_sheet import facts_of, markdown
 from .analytics.release.release import Columns, Part, parts_of, records, refusal, table
+from .analytics.sizes import sized, withheld
 from .catalog import Catalog
 from .charts.table import inert
 from .errors import ConfigError, DamagedTallyError, QueryError
 from .query import Plan, plan, question
 from .query.plan import Reading
 from .query.reading import slices_of
+from .query.request import TOGETHER
 from .storage.protocols import Storage
 
 CSV, PARQUET = "csv", "parquet"
@@ -39,6 +41,8 @@ class Wanted:
 
     ``parameters`` are from, to, alpha and version as text, those that were given.  ``by`` are
     dimensions that become columns.  ``size`` is the number of records, None for the histogram only.
+    ``small_cells`` is what becomes of groups with too few reports, as of a question: with
+    ``withhold`` they are left out, and the data sheet says how many reports that are.
     """
 
     metric: str
@@ -47,6 +51,7 @@ class Wanted:
     size: int | None = None
     seed: int = 0
     form: str = CSV
+    small_cells: Literal["other", "withhold"] = TOGETHER
 
 
 def release(
@@ -62,28 +67,34 @@ def release(
     if reason := refusal(metric, records=wanted.size is not None):
         raise QueryError(f"metric={metric.name}: {reason}")
     asked = question(metric, wanted.parameters, now)
-    made = plan(msgspec.structs.replace(asked, dimensions=list(wanted.by)), catalog, now)
-    parts = _read(made, storage)
+    fields = {"dimensions": list(wanted.by), "small_cells": wanted.small_cells}
+    made = plan(msgspec.structs.replace(asked, **fields), catalog, now)
+    parts, left_out = _read(made, storage)
     data = {f"{metric.name}.histogram.{wanted.form}": table(parts)}
     drawn: dict[str, int] = {}
     if wanted.size is not None:
         data[f"{metric.name}.records.{wanted.form}"] = records(parts, wanted.size, wanted.seed)
         drawn = {"records": wanted.size, "seed": wanted.seed}
-    sheet = facts_of(parts, _rests_on(made.readings[0]), _described(data), drawn, asked.alpha)
+    rests_on = {"left_out_reports": left_out, **_rests_on(made.readings[0])}
+    sheet = facts_of(parts, rests_on, _described(data), drawn, asked.alpha)
     return _write_all(folder, metric.name, data, sheet, wanted.form)
 
 
-def _read(made: Plan, storage: Storage) -> tuple[Part, ...]:
-    """Return the histograms of the current definition of the metric."""
+def _read(made: Plan, storage: Storage) -> tuple[tuple[Part, ...], int]:
+    """Return the histograms of the current definition of the metric, and the reports in none."""
     (reading,) = made.readings
+    metric, is_whole = reading.metric, made.query.small_cells == TOGETHER
     try:
-        slices = slices_of(made, reading, reading.metric, storage)
-        if not slices:
-            raise QueryError(f"metric={reading.metric.name}: no reports in this window")
-        return parts_of(slices, made.query.alpha)
+        read = slices_of(made, reading, metric, storage)
+        if not read:
+            raise QueryError(f"metric={metric.name}: no reports in this window")
+        ((slices, *_), _) = sized([read], metric, together=is_whole)
+        few = [] if is_whole else withheld(slices)
+        kept = slices if is_whole else [one for one in slices if one.refusal is None] or slices
+        return parts_of(kept, made.query.alpha), sum(one.n for one in few)
     except (InvalidTallyError, ArithmeticError) as error:
         rule = "has a tally that no reports can give; run hearsay fsck"
-        raise DamagedTallyError(f"metric={reading.metric.name}: {rule}") from error
+        raise DamagedTallyError(f"metric={metric.name}: {rule}") from error
 
 
 def _rests_on(reading: Reading) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _combine(rows: Sequence[Row], alpha: float) -> Row:
     """Return one row of several about the same, each with its own reports."""
     missing = [row for row in rows if row.value is None or row.std_error is None]
     if len(rows) == 1 or len(missing) == len(rows):
-        return rows[0]
+        return replace(rows[0], n=sum(row.n for row in rows))
     if missing:
         found = _combine([row for row in rows if row not in missing], alpha)
         few = sum(row.n for row in missing)

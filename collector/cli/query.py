@@ -44,6 +44,10 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 )
 @click.option("--alpha", type=float, help="1 - level of the intervals; 0.05 by default.")
 @click.option("--postprocess", help="Such as norm_sub; raw by default.")
+@click.option(
+    "--small-cells", type=click.Choice(("other", "withhold")),
+    help="Groups with too few reports: one row (other), by default; or no number.",
+)  # fmt: skip
 @click.option("--limit", type=click.IntRange(1), help="Most rows; all by default.")
 @click.option(
     "--format", "form", type=click.Choice(("table", "csv", "json", "svg")), default="table",
@@ -82,7 +86,8 @@ def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> R
 def _fields(
     verb: str, words: str | None, first: str | None, last: str | None,
     dimensions: tuple[str, ...], filters: tuple[str, ...], order_by: tuple[str, ...],
-    options: tuple[str, ...], alpha: float | None, postprocess: str | None, limit: int | None,
+    options: tuple[str, ...], alpha: float | None, postprocess: str | None,
+    small_cells: str | None, limit: int | None,
 ) -> Iterator[tuple[str, Any]]:  # fmt: skip
     """Yield the fields of the question by name, those that were given."""
     yield "verb", verb
@@ -98,6 +103,7 @@ def _fields(
         "options": _options(verb, options) or None,
         "alpha": alpha,
         "postprocess": postprocess,
+        "small_cells": small_cells,
         "pagination": None if limit is None else {"limit": limit},
     }
     # What is empty or 0 was said, and is for the collector to refuse.

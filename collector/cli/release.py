@@ -6,6 +6,7 @@ import secrets
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -28,6 +29,10 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
     multiple=True,
     help="Dimension that becomes a column, such as platform or time:week; may be repeated.",
 )
+@click.option(
+    "--small-cells", type=click.Choice(("other", "withhold")), default="other", show_default=True,
+    help="Groups with too few reports become one, or are left out and counted in the sheet.",
+)  # fmt: skip
 @click.option("--synthetic", type=click.IntRange(1), help="Also write so many synthetic records.")
 @click.option(
     "--seed",
@@ -52,6 +57,7 @@ def release(
     first: str | None,
     last: str | None,
     by: tuple[str, ...],
+    small_cells: Literal["other", "withhold"],
     synthetic: int | None,
     seed: int | None,
     form: str,
@@ -80,6 +86,7 @@ def release(
         synthetic,
         secrets.randbelow(_MOST_SEED + 1) if seed is None else seed,
         form,
+        small_cells,
     )
     for path in write(wanted, catalog, connect_reader(config), time.time(), Path(folder)):
         click.echo(path)

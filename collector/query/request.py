@@ -27,6 +27,8 @@ from .window import DEFAULT_RANGE
 DEFAULT_ALPHA: Final = 0.05
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level
 MOST_ROWS: Final = 10_000  # of one page
+TOGETHER: Final = "other"  # what becomes of groups with too few reports
+WITHHOLD: Final = "withhold"
 # How msgspec begins a complaint that repeats what was sent.
 _REPEATING: Final = ("Object contains unknown field", "Invalid enum value")
 T = TypeVar("T")
@@ -67,6 +69,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     include: list[Literal["total_rows", "time_labels"]] = field(default_factory=list)
     alpha: Annotated[float, Meta(ge=LEAST_ALPHA, le=MOST_ALPHA)] = DEFAULT_ALPHA
     postprocess: _Name = "raw"
+    small_cells: Literal["other", "withhold"] = TOGETHER
     version: Annotated[int, Meta(ge=0, le=LAST_VERSION)] | None = None
     pagination: Pagination = field(default_factory=Pagination)
     options: dict[str, Any] = field(default_factory=dict)

@@ -18,11 +18,13 @@ from ..analytics.need import guard
 from ..analytics.poisoning.influence_rows import with_influence
 from ..analytics.poisoning.suspicions import suspicions
 from ..analytics.rows import TIME, Findings, Row
+from ..analytics.sizes import sized
 from ..analytics.slices import Asked, Slice
 from ..errors import DamagedTallyError, QueryError
 from ..storage.protocols import Storage
 from .plan import Plan, Reading
 from .reading import slices_of
+from .request import TOGETHER, WITHHOLD
 
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
@@ -48,19 +50,18 @@ def run(plan: Plan, storage: Storage) -> Reply:
         plan.options,
         {name: plan.readings[0].metric.segments[name] for name in plan.groups},
     )
-    notes: list[str] = []
-    read = [_read(plan, reading, storage, notes) for reading in plan.readings]
-    used = _used(plan, read)
+    read = [_read(plan, reading, storage) for reading in plan.readings]
+    used, notes = _sized(plan, _used(plan, read))
     findings = _found(plan, asked, used)
     page = plan.query.pagination
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
     return Reply(_influenced(rows, plan, used), _meta(plan, findings, read, used, notes))
 
 
-def _read(plan: Plan, reading: Reading, storage: Storage, notes: list[str]) -> list[list[Slice]]:
+def _read(plan: Plan, reading: Reading, storage: Storage) -> list[list[Slice]]:
     """Return the slices of the current definition, then of each other that has reports."""
     with _blaming(reading.metric):
-        found = [slices_of(plan, reading, one, storage, notes) for one in reading.definitions]
+        found = [slices_of(plan, reading, one, storage) for one in reading.definitions]
     return [found[0], *(slices for slices in found[1:] if any(one.n for one in slices))]
 
 
@@ -83,6 +84,24 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
     ]
     current = [definitions[0]] if any(one.n for one in definitions[0]) else []
     return [current + alike or definitions[:1]]
+
+
+def _sized(
+    plan: Plan, used: Sequence[list[list[Slice]]]
+) -> tuple[list[list[list[Slice]]], list[str]]:
+    """Return *used* with small groups told together, and what to say of them.
+
+    Counts obey no size.  Groups of several metrics stay, as each may have others that are small.
+    """
+    if plan.verb.counts(plan.options):
+        return list(used), []
+    together = plan.verb.merges_small and len(used) == 1 and plan.query.small_cells == TOGETHER
+    found, notes = [], []
+    for reading, definitions in zip(plan.readings, used, strict=True):
+        slices, said = sized(definitions, reading.metric, together=together)
+        found.append(slices)
+        notes += said if together or plan.query.small_cells == WITHHOLD else []
+    return found, notes
 
 
 def _found(plan: Plan, asked: Asked, used: Sequence[list[list[Slice]]]) -> Findings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -149,7 +150,7 @@ def test_parquet_holds_the_same_columns_and_the_sheet(tmp_path: Path) -> None:
 
 
 def test_nothing_is_released_from_too_few_reports(tmp_path: Path) -> None:
-    """The floor of queries holds; a segment of a few reports is not in what is released."""
+    """Of the whole, of nothing at all, or of a group that is small alone."""
     few = stored("dark", devices=MIN_REPORTS - 1)
     uneven = stored()
     fold(uneven, "page", values_of("page", 300), {"platform": "linux"})
@@ -159,9 +160,41 @@ def test_nothing_is_released_from_too_few_reports(tmp_path: Path) -> None:
         released(Wanted("dark", size=10), few, tmp_path / "few")
     with pytest.raises(QueryError, match=r"^metric=page: no reports in this window$"):
         released(Wanted("page", by=("platform",)), stored(), tmp_path / "few")
+    with pytest.raises(QueryError, match=r"^metric=page of mac: not enough .*withhold"):
+        released(Wanted("page", by=("platform",)), uneven, tmp_path / "few")
     assert not (tmp_path / "few").exists()
-    files = released(Wanted("page", by=("platform",)), uneven, tmp_path / "linux")
+
+
+def test_small_groups_are_released_together(tmp_path: Path) -> None:
+    """No report is missing, and the sheet says what the group is."""
+    uneven = stored()
+    fold(uneven, "page", values_of("page", 300), {"platform": "linux"})
+    fold(uneven, "page", values_of("page", 60), {"platform": "mac"})
+    fold(uneven, "page", values_of("page", 70))
+
+    files = released(Wanted("page", by=("platform",)), uneven, tmp_path)
+
+    counts = Counter[str]()
+    for row in rows(files["histogram.csv"]):
+        counts[row["platform"]] += int(row["count"])
+    assert counts == {"linux": 300, "(other)": 130}
+    assert (sheet(files)["reports"], sheet(files)["left_out_reports"]) == (430, 0)
+    assert "(other) is groups with too few reports" in sheet(files)["columns"]["platform"]
+
+
+def test_small_groups_are_left_out_of_a_release_on_demand_and_the_sheet_says_it(
+    tmp_path: Path,
+) -> None:
+    uneven = stored()
+    fold(uneven, "page", values_of("page", 300), {"platform": "linux"})
+    fold(uneven, "page", values_of("page", 30), {"platform": "mac"})
+    wanted = Wanted("page", by=("platform",), small_cells="withhold")
+
+    files = released(wanted, uneven, tmp_path)
+
     assert {row["platform"] for row in rows(files["histogram.csv"])} == {"linux"}
+    assert (sheet(files)["reports"], sheet(files)["left_out_reports"]) == (300, 30)
+    assert "30 reports (9.1 %) of groups with fewer than that" in files["sheet.md"].read_text()
 
 
 @pytest.mark.parametrize(

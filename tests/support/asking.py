@@ -9,9 +9,9 @@ import msgspec
 
 from client_sdk.metric import Metric
 from collector.analytics.rows import Findings, Row
+from collector.analytics.sizes import sized
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import ESTIMATE, load
-from collector.query.reading import guarded
 
 
 def answer(metric: Metric, tally: Any, n: int, alpha: float = 0.05) -> tuple[Row, ...]:
@@ -26,8 +26,9 @@ def ask(
     postprocess: str = "raw",
     options: Mapping[str, Any] | None = None,
 ) -> Findings:
-    """Return what *verb* finds in *slices* of one metric, those that are too small refused."""
+    """Return what *verb* finds in *slices* of one metric, small ones told together."""
     asked = load(verb)
     given = msgspec.convert(options or {}, asked.options)
-    kept = list(guarded(slices, slices[0].metric, {})) if slices else []
-    return asked.answer(kept, Asked(alpha, postprocess, given))
+    if slices and not asked.counts(given):
+        ((slices, *_), _) = sized([slices], slices[0].metric, together=asked.merges_small)
+    return asked.answer(slices, Asked(alpha, postprocess, given))

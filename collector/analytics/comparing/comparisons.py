@@ -43,8 +43,7 @@ class Comparison:
     @property
     def note(self) -> str | None:
         """What a reader must know beside the difference."""
-        notes = [NO_CHANGE] if covers_zero(self.difference) else []
-        return "; ".join([*notes, *([self.pair.note] if self.pair.note else [])]) or None
+        return NO_CHANGE if covers_zero(self.difference) else None
 
 
 def compared(

@@ -16,7 +16,7 @@ devices stay for long and then leave, and too many where they stay for good.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -138,23 +138,6 @@ def scatters_of(one: Slice, items: Sequence[str]) -> Mapping[str, tuple[float, S
     """
     found = independent(one, 0.5)  # any level: no interval is used
     return {item: (found[item].value, _scatter(one, found[item])) for item in items}
-
-
-def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
-    """Return the reports of at least one slice together, as the slice of *dimensions*.
-
-    The caller sees to it that none is refused.
-    """
-    return replace(
-        parts[0],
-        dimensions=dimensions,
-        n=sum(one.n for one in parts),
-        tally=sum(one.tally for one in parts),
-        epochs=tuple(sorted({epoch for one in parts for epoch in one.epochs})),
-        is_open=any(one.is_open for one in parts),
-        late=sum(one.late for one in parts),
-        whole=None,  # that of each part is of its own stretch
-    )
 
 
 def variance_if(one: Slice, scatter: Scatter, population: Population, *, in_time: bool) -> float:

@@ -13,33 +13,31 @@ from client_sdk.domains import listed
 
 from ...errors import QueryError
 from ..rows import TIME
-from ..slices import Slice
-from .measure import merged
+from ..sizes import too_few
+from ..slices import Slice, merged
 from .series import others, series_of
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
 PREVIOUS, FIRST = "previous", "first"  # stretches of time
 REST: Final = "(rest)"  # all other values together
 _ALONE: Final = "nothing else beside it has enough reports"
-_SOME: Final = "(rest) leaves out what has not enough reports"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two slices to compare, or the *refusal*; *note* is what a reader must know."""
+    """Two slices to compare, or the *refusal*."""
 
     dimensions: Mapping[str, str]  # of the first, with AGAINST
     first: Slice
     second: Slice
     refusal: str | None = None
-    note: str | None = None
 
 
 def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair]:
     """Return the pairs along dimension *by*.
 
     Args: against: of time "previous", the default, or "first"; of another dimension one of its
-          values, or None: of all others together that have a number.
+          values, or None: of all others together.
     Raises: QueryError: names ``options.against``: no slice has this value.
     """
     if by == TIME:
@@ -79,14 +77,10 @@ def _pair(first: Slice, second: Slice, by: str) -> Pair:
 
 
 def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
-    """Compare each with what anybody could add up from the numbers that are shown."""
-    shown = [one for one in group if one.refusal is None]
-    whole = merged(shown, {**others(group[0], by), by: REST}) if shown else group[0]
-    note = None if len(shown) == len(group) else _SOME
+    """Compare each with all others together, however few reports some of them have."""
+    whole = merged(group, {**others(group[0], by), by: REST})
     for one in group:
-        named = {**one.dimensions, AGAINST: REST}
-        if one.refusal or len(shown) == 1:
-            yield Pair(named, one, one, one.refusal or _ALONE)
-        else:  # of its epochs no less is known than that they are among those of the whole
-            n, tally = whole.n - one.n, whole.tally - one.tally
-            yield Pair(named, one, replace(whole, n=n, tally=tally), note=note)
+        # of its epochs no less is known than that they are among those of the whole
+        rest = replace(whole, n=whole.n - one.n, tally=whole.tally - one.tally)
+        alone = _ALONE if too_few(rest.metric, rest.n) else None
+        yield Pair({**one.dimensions, AGAINST: REST}, one, rest, one.refusal or alone)

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from ..rows import TIME
-from ..slices import Slice
+from ..slices import Slice, merged
 from .chi_square import upper_tail
-from .measure import Number, Population, merged, numbers_of, scatters_of, variance_if
+from .measure import Number, Population, numbers_of, scatters_of, variance_if
 from .multiplicity import any_of
 
 

@@ -15,6 +15,7 @@ from client_sdk.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 
 from ..numbers.distribution import quantile_estimates
+from ..slices import OTHER
 from .axes import axes_of
 from .release import Part
 
@@ -64,7 +65,8 @@ def facts_of(
 ) -> dict[str, Any]:
     """Return the facts of a release.
 
-    Args: reading: window, version and whether the window is still open.  files: what each file
+    Args: reading: window, version, whether the window is still open, and reports of groups that are
+          left out since they are small.  files: what each file
           holds, by its name.  drawn: number of records and seed, or nothing.
     """
     metric = parts[0].slice.metric
@@ -104,7 +106,10 @@ def markdown(facts: Mapping[str, Any]) -> str:
 def _columns(parts: Sequence[Part]) -> dict[str, str]:
     """Return what the columns of records, and those of the histogram beyond them, hold."""
     metric = parts[0].slice.metric
-    found = dict.fromkeys(parts[0].slice.dimensions, "public dimension, told by devices as it is")
+    found = {
+        name: f"public dimension, told by devices as it is{_others(parts, name)}"
+        for name in parts[0].slice.dimensions
+    }
     for axis in axes_of(metric):
         found[axis.name] = axis.note
         if (told := tuple(axis.told())) != (axis.name,):
@@ -137,6 +142,11 @@ def _accuracy(part: Part, alpha: float) -> dict[str, Any]:
             for name, e in quantiles.items()
         }
     return found
+
+
+def _others(parts: Sequence[Part], name: str) -> str:
+    is_there = any(part.slice.dimensions[name] == OTHER for part in parts)
+    return f"; {OTHER} is groups with too few reports of their own, together" if is_there else ""
 
 
 def _method(parts: Sequence[Part], drawn: bool) -> list[str]:
@@ -181,6 +191,9 @@ def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "mechanism", facts["mechanism"] + (f" ({parameters})" if parameters else "")
     yield "repeated reports", facts["longitudinal"]
     yield "fewest reports of a number", f"{facts['min_reports']:,}"
+    if few := facts["left_out_reports"]:
+        percent = 100 * few / (few + facts["reports"])
+        yield "left out", f"{few:,} reports ({percent:.2g} %) of groups with fewer than that"
     yield "intervals", f"{100 * (1 - facts['alpha']):g} %, pointwise"
     if "records" in facts:
         yield "synthetic records", f"{facts['records']:,}, from seed {facts['seed']}"

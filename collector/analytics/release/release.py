@@ -75,7 +75,8 @@ def parts_of(slices: Sequence[Slice], alpha: float) -> tuple[Part, ...]:
         if one.refusal is not None or not one.n:
             named = ", ".join(one.dimensions.values())
             where = f"{one.metric.name} of {named}" if named else one.metric.name
-            raise QueryError(f"metric={where}: {one.refusal or 'no reports'}")
+            way = "; release it by fewer dimensions, or withhold small groups" if named else ""
+            raise QueryError(f"metric={where}: {one.refusal or 'no reports'}{way}")
     return tuple(_part(one, alpha) for one in slices)
 
 

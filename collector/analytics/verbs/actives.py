@@ -9,10 +9,10 @@ from client_sdk.metric import Metric
 
 from ...estimate import Estimate
 from ..comparing.series import others
-from ..rows import TIME, Findings, Row, empty_row, row_of
+from ..rows import TIME, Findings, Row, row_of
 from ..slices import Asked, Slice
 from ..verb import Verb
-from .adoption import alike, refused
+from .adoption import alike
 
 DEVICES: Final = "devices"
 ALL: Final = "(all)"  # stretches of time together
@@ -43,9 +43,6 @@ def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     """Return the row of slices of the same dimensions: of each definition of the metric one."""
     one, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
-    reason = refused(parts)
-    if reason is not None:
-        return empty_row(one.dimensions, n, alpha, DEVICES, reason, is_open=is_open)
     # a device reports under one definition an epoch, but another may have the same epochs
     epochs = len({epoch for part in parts for epoch in part.epochs})
     return _row(dict(one.dimensions), -(-n // max(epochs, 1)), n, alpha, expected, is_open)

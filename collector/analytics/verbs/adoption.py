@@ -15,10 +15,7 @@ from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb
 
-EXACT: Final = (
-    "exact: counted in the clear, without segments of a few reports; "
-    "of devices, if each reports as often"
-)
+EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
@@ -62,12 +59,6 @@ def alike(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
     yield from map(tuple, found.values())
 
 
-def refused(parts: Sequence[Slice]) -> str | None:
-    """Return why there may be no number of slices of the same dimensions, if no one has one."""
-    reasons = [one.refusal for one in parts]
-    return None if None in reasons else reasons[0]
-
-
 def _dimension(one: Slice, wanted: str | None) -> str:
     """Return the dimension whose values spread.  Raises QueryError."""
     names = tuple(name for name in one.dimensions if name != TIME)
@@ -96,9 +87,6 @@ def _counted(
     """Return the share of reports of slices of the same dimensions."""
     one, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
-    reason = refused(parts)
-    if reason is not None:
-        return empty_row(one.dimensions, n, alpha, SHARE, reason, is_open=is_open)
     share = n / totals[tuple(others(one, name).values())]
     point = Estimate(share, 0.0, share, share)
     more = {"simultaneous": True, "is_open": is_open, "note": EXACT}

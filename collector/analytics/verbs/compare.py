@@ -87,4 +87,4 @@ def _refused(pair: Pair, item: str, alpha: float) -> Row:
     )
 
 
-VERB = Verb(answer, refusal, Options, estimates=False)
+VERB = Verb(answer, refusal, Options, estimates=False, merges_small=False)

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from ..comparing.measure import estimates_of, items_of, merged, refusal, unit_of
+from ..comparing.measure import estimates_of, items_of, refusal, unit_of
 from ..comparing.multiplicity import each_of
 from ..comparing.pooling import POOLED, pooled
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
-from ..slices import FLOOR, Asked, Slice
+from ..sizes import TOGETHER
+from ..slices import OTHER, Asked, Slice
 from ..verb import Verb
 
-OTHER: Final = "(other)"  # the value of each dimension of segments that are told together
-_TOGETHER: Final = "all segments that have too few reports of their own, together"
 _BIASED: Final = "drawn towards the mean of all segments; the interval is of the raw number"
 
 
@@ -29,8 +28,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with a row a segment; intervals hold together over all, as they are to be compared.
 
-    Segments with too few reports have a reason, and one row together where that is enough.  With
-    postprocess "pooled" each number is drawn towards the mean of its stretch of time.
+    With postprocess "pooled" each number is drawn towards the mean of its stretch of time.
 
     Raises: QueryError: ``options.item``.
     """
@@ -40,12 +38,11 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     groups: dict[str, list[Slice]] = {}
     for one in slices:
         groups.setdefault(one.dimensions.get(TIME, ""), []).append(one)
-    complete = [with_others(group) for group in groups.values()]
-    shown = sum(one.refusal is None for group in complete for one in group)
+    shown = sum(one.refusal is None for one in slices)
     level = each_of(asked.alpha, shown)
     rows: list[Row] = []
     facts = []
-    for group in complete:
+    for group in groups.values():
         found = [_row(one, item, level, asked.alpha) for one in group]
         if asked.postprocess == POOLED:
             found, fact = _pool(found)
@@ -54,29 +51,11 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     return Findings(tuple(rows), facts={"segments": shown, "pooling": facts})
 
 
-def with_others(group: Sequence[Slice]) -> list[Slice]:
-    """Return *group* and, after it, those refused as one slice, if they are enough together.
-
-    It tells no more than a filter on these segments would.  Where none beside it is shown, what was
-    refused may have been the whole; of one alone it would be what was refused.  Where fewer than
-    FLOOR reports of the whole are in no slice, they would be what all rows leave.
-    """
-    few = [one for one in group if one.refusal is not None]
-    least, whole = group[0].metric.min_reports, group[0].whole
-    left = 0 if whole is None else whole - sum(one.n for one in group)
-    if len(few) < 2 or len(few) == len(group) or sum(one.n for one in few) < least:
-        return list(group)
-    if 0 < left < FLOOR:
-        return list(group)
-    names = {name: value if name == TIME else OTHER for name, value in few[0].dimensions.items()}
-    return [*group, replace(merged(few, names), refusal=None)]
-
-
 def _row(one: Slice, item: str, level: float, alpha: float) -> Row:
     name, unit = with_item(one.dimensions, item), unit_of(one.metric)
     if one.refusal is not None:
         return empty_row(name, one.n, alpha, unit, one.refusal, is_open=one.is_open)
-    note = _TOGETHER if OTHER in one.dimensions.values() else None
+    note = TOGETHER if OTHER in one.dimensions.values() else None
     more: dict[str, Any] = {"simultaneous": True, "is_open": one.is_open, "note": note}
     return row_of(name, estimates_of(one, level)[item], one.n, alpha, unit, **more)
 

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from ..comparing.differences import NO_CHANGE, difference
-from ..comparing.measure import DRAWN, Population, estimates_of, items_of, merged, refusal, unit_of
+from ..comparing.measure import DRAWN, Population, estimates_of, items_of, refusal, unit_of
 from ..comparing.multiplicity import each_of, holm
 from ..comparing.series import Scan, others, scans_of, series_of
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..slices import Asked, Slice
+from ..sizes import too_few
+from ..slices import Asked, Slice, merged
 from ..verb import Verb
 
 MOST_ITEMS: Final = 20  # lines that one picture can hold
 MOST_FACTS: Final = 100  # series whose change is told
-_HIDDEN: Final = "a stretch of this window has not enough reports; ask for longer ones"
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,9 +64,7 @@ def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
 
 def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> Iterator[Row]:
     whole = merged(window, window[-1].dimensions)
-    refused = next((one.refusal for one in window if one.refusal), None)
-    if refused and len(window) > 1:
-        refused = _HIDDEN  # a sum with it, less the others, would tell it
+    refused = too_few(whole.metric, whole.n)
     unit = unit_of(whole.metric)
     found = {} if refused else estimates_of(whole, alpha)
     for item in items:

@@ -1,18 +1,19 @@
-"""Slices add up what is stored, and no two answers differ by fewer reports than the floor."""
+"""Slices add up what is stored, and no report is missing from an answer."""
 
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
 
-from collector.analytics.slices import FLOOR
+from collector.analytics.slices import NOT_SAID, OTHER
+from collector.analytics.verbs.actives import ALL
 from collector.catalog import Catalog
-from collector.query import plan, read, run
-from collector.query.reading import NOT_SAID, slices_of
+from collector.query import Reply, plan, read, run
+from collector.query.reading import slices_of
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from tests.support.memory_storage import MemoryStorage
@@ -29,6 +30,7 @@ FILTERS: tuple[list[Any], ...] = (
     [["is_not", "platform", ["mac"]]],
     [["is", "platform", ["linux", "mac"]]],
 )
+DIMENSIONS: tuple[list[str], ...] = ([], ["platform"], ["time"], ["time:week", "platform"])
 
 
 def stored(counts: dict[tuple[int, str], int]) -> MemoryStorage:
@@ -44,6 +46,11 @@ def stored(counts: dict[tuple[int, str], int]) -> MemoryStorage:
 def asked(storage: MemoryStorage, **fields: Any) -> list[Any]:
     made = plan(read(json.dumps({"metrics": ["page"], **fields}).encode()), CATALOG, NOON)
     return slices_of(made, made.readings[0], PAGE, storage)
+
+
+def answered(storage: MemoryStorage, **fields: Any) -> Reply:
+    made = plan(read(json.dumps({"metrics": ["page"], **fields}).encode()), CATALOG, NOON)
+    return run(made, storage)
 
 
 def test_groups_stand_in_the_order_of_time_and_vocabulary() -> None:
@@ -72,104 +79,93 @@ def test_a_group_without_reports_is_left_out_but_the_whole_never_is() -> None:
     assert (whole.refusal or "").startswith(f"not enough reports: 0 of at least {LEAST} needed")
 
 
-def test_segments_of_a_few_reports_together_are_left_out_of_everything() -> None:
-    """Also of the whole: less the others it would tell what they said."""
-    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 60, (TODAY, ""): FLOOR - 61})
+@pytest.mark.parametrize("seed", range(40))
+def test_every_report_is_in_every_answer(seed: int) -> None:
+    """Whatever is asked: the reports of all rows are those that the filters take."""
+    random = Random(seed)
+    counts = {
+        (TODAY - day, platform): random.choice((0, 1, 40, 99, 100, 150, 400))
+        for day in range(4)
+        for platform in PLATFORMS
+    }
+    storage = stored(counts)
+    for filters, dimensions in product(FILTERS, DIMENSIONS):
+        for verb, options in (("estimate", {}), ("trend", {"item": "home"}), ("actives", {})):
+            fields = {"verb": verb, "options": options, "dimensions": dimensions}
+            found = answered(storage, filters=filters, **fields)
+            rows = [row for row in found.rows if row.item in ("", "home")]
+            rows = [row for row in rows if row.dimensions.get("time") != ALL]
+            taken = sum(n for (_, name), n in counts.items() if in_filter(filters, name))
+            assert sum(row.n for row in rows) == taken
+            assert found.meta["n"] == taken
 
-    (whole,) = asked(storage)
-    (grouped,) = asked(storage, dimensions=["platform"])
 
-    assert (whole.n, whole.refusal) == (900, None)
-    assert (grouped.dimensions["platform"], grouped.n) == ("linux", 900)
+@pytest.mark.parametrize("verb", ["estimate", "segments", "top_k", "frequency"])
+def test_small_groups_are_told_together(verb: str) -> None:
+    """What is in the row together is what no other row has."""
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 80, (TODAY, ""): 90})
+    options = {"item": "home"} if verb == "segments" else {}
+
+    found = answered(storage, verb=verb, dimensions=["platform"], options=options)
+
+    homes = {row.dimensions["platform"]: row for row in found.rows if row.item == "home"}
+    assert list(homes) == ["linux", OTHER]
+    assert (homes[OTHER].n, homes[OTHER].reason) == (170, None)
+    assert (
+        "page: (other) is 2 groups with fewer than 150 reports each, together"
+        in (found.meta["warnings"])
+    )
 
 
-def test_segments_of_a_few_reports_that_are_many_together_are_in_the_whole() -> None:
-    """A fleet of many small segments still has an answer."""
-    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 60, (TODAY, ""): FLOOR - 60})
-
-    (whole,) = asked(storage)
-
-    assert whole.n == 900 + FLOOR
-
-
-def test_a_rare_segment_does_not_keep_others_from_being_compared() -> None:
+def test_a_group_that_is_small_alone_keeps_its_name_and_says_why_it_has_no_number() -> None:
     storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 800, (TODAY, ""): 3})
 
-    found = asked(storage, dimensions=["platform"])
+    found = answered(storage, dimensions=["platform"])
 
-    assert [(one.n, one.refusal) for one in found] == [(900, None), (800, None)]
-
-
-def test_what_is_left_out_is_said() -> None:
-    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 3})
-    made = plan(read(b'{"metrics":["page"]}'), CATALOG, NOON)
-
-    warnings = run(made, storage).meta["warnings"]
-
-    assert "page: 3 reports of segments with fewer than 100 are left out" in warnings
+    (row,) = [row for row in found.rows if row.n == 3 and row.item == "home"]
+    assert row.dimensions["platform"] == NOT_SAID
+    assert (row.reason or "").startswith("not enough reports: 3 of at least 150 needed")
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_no_two_answers_differ_by_fewer_reports_than_the_floor(seed: int) -> None:
-    """Over random tallies with many small groups: filters and groups of one window, in pairs."""
-    random = Random(seed)
-    storage = stored(
-        {(TODAY, platform): random.choice((0, 3, 40, 99, 100, 400)) for platform in PLATFORMS}
+def test_the_row_together_is_of_the_same_groups_in_every_stretch_of_time() -> None:
+    """A group that has a number on some day keeps its own row on all days."""
+    days = {(TODAY - 1, "linux"): 900, (TODAY - 1, "mac"): 20, (TODAY - 1, ""): 140}
+    storage = stored({**days, (TODAY, "linux"): 20, (TODAY, "mac"): 900, (TODAY, ""): 140})
+
+    found = answered(storage, dimensions=["time", "platform"])
+
+    sizes = [(row.dimensions["platform"], row.n) for row in found.rows if row.item == "home"]
+    assert sizes == [
+        *[("linux", 900), ("mac", 20), (NOT_SAID, 140)],
+        *[("linux", 20), ("mac", 900), (NOT_SAID, 140)],
+    ]
+
+
+def test_withheld_groups_say_how_far_a_total_of_the_others_can_be_off() -> None:
+    """No row together, and 170 of 1070 reports are 15.9 %."""
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 80, (TODAY, ""): 90})
+
+    found = answered(storage, dimensions=["platform"], small_cells="withhold")
+
+    assert {row.dimensions["platform"] for row in found.rows} == {"linux", "mac", NOT_SAID}
+    assert [row.n for row in found.rows if row.value is None and row.item == "home"] == [80, 90]
+    assert (
+        "page: 170 of 1,070 reports are in groups with fewer than 150, which have no number; "
+        "a total of the other rows is off by at most 15.9 points" in found.meta["warnings"]
     )
-    told = told_by(storage)
-
-    assert [pair for pair in combinations(told, 2) if too_close(*pair)] == []
 
 
-def test_without_the_rules_a_difference_would_tell_a_few() -> None:
-    """The control: as if every group had a number."""
-    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 500, (TODAY, ""): 3})
+def test_the_rest_of_a_comparison_holds_every_other_report() -> None:
+    storage = stored({(TODAY, "linux"): 900, (TODAY, "mac"): 800, (TODAY, ""): 3})
 
-    told = [{"linux": 900, "mac": 500}, {"linux": 900, "mac": 500, NOT_SAID: 3}]
+    found = answered(storage, verb="compare", dimensions=["platform"], options={"item": "home"})
 
-    assert too_close(*told)
-    assert told_by(storage) != []
-
-
-def told_by(storage: MemoryStorage) -> list[dict[str, int]]:
-    """Return of each number that is answered the reports it rests on, by platform.
-
-    They are found by the number of reports alone: which segments were left out is not told.
-    """
-    known = {
-        json.loads(cell.segment)["platform"] or NOT_SAID: counts[0]
-        for cell, counts in storage.tallied.items()
-        if counts[0]
-    }
-    told = []
-    for filters in FILTERS:
-        for grouped in (False, True):
-            fields = {"filters": filters, "dimensions": ["platform"] if grouped else []}
-            for one in asked(storage, **fields):
-                group = [one.dimensions["platform"]] if grouped else list(known)
-                inside = {name: known[name] for name in group if in_filter(filters, name)}
-                if sum(inside.values()) != one.n:
-                    inside = {name: n for name, n in inside.items() if n >= FLOOR}
-                assert sum(inside.values()) == one.n
-                if one.refusal is None:
-                    told.append(inside)
-    return told
+    assert [row.n for row in found.rows if row.value is not None] == [1_703, 1_703]
 
 
 def in_filter(filters: list[Any], name: str) -> bool:
-    for kind, _, values in filters:
-        if name == NOT_SAID or (name in values) != (kind == "is"):
-            return False
-    return True
-
-
-def too_close(one: dict[str, int], other: dict[str, int]) -> bool:
-    """Whether one holds all of the other, and fewer than FLOOR reports besides."""
-    for whole, part in ((one, other), (other, one)):
-        if part.items() <= whole.items():
-            besides = sum(whole.values()) - sum(part.values())
-            return 0 < besides < FLOOR
-    return False
+    """Return whether filters take devices of platform *name*, "" of those that did not say."""
+    return all(name != "" and (name in values) == (kind == "is") for kind, _, values in filters)
 
 
 def test_a_whole_answer_says_what_it_rests_on() -> None:

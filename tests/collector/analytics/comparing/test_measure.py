@@ -10,13 +10,12 @@ from client_sdk.registry import Registry
 from collector.analytics.comparing.measure import (
     estimates_of,
     items_of,
-    merged,
     numbers_of,
     refusal,
     unit_of,
 )
 from collector.analytics.comparing.series import scans_of
-from collector.analytics.slices import Slice
+from collector.analytics.slices import Slice, merged
 from collector.errors import QueryError
 from collector.estimate import shares
 from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with

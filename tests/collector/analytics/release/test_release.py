@@ -269,9 +269,9 @@ def test_nothing_is_released_if_one_slice_may_have_no_number() -> None:
     good = slice_of("page", values_of("page", 300), platform="mac")
     small = replace(good, dimensions={"platform": "linux"}, refusal="not enough reports: 3")
 
-    with pytest.raises(QueryError, match=r"^metric=page of linux: not enough reports: 3$"):
+    with pytest.raises(QueryError, match=r"^metric=page of linux: not enough .*withhold"):
         parts_of([good, small], ALPHA)
-    with pytest.raises(QueryError, match=r"^metric=page of mac: no reports$"):
+    with pytest.raises(QueryError, match=r"^metric=page of mac: no reports;"):
         parts_of([replace(good, n=0)], ALPHA)
 
 

@@ -74,11 +74,11 @@ def test_segments_have_a_whole_of_their_own() -> None:
     assert {(row.ci_low, row.ci_high) for row in wholes} == {(200, 300)}
 
 
-def test_few_reports_have_a_reason_and_any_metric_will_do() -> None:
-    """Also one of numbers; nothing together where nothing is shown."""
+def test_few_reports_are_counted_as_well_and_any_metric_will_do() -> None:
+    """Also one of numbers: a count has no noise, and needs no least number of reports."""
     (row,) = ask("actives", days(60)).rows
     number = Slice(AGE, {"time": "2026-03-01"}, 600, np.array([36_000, 2_160_000, 0]), (0,))
 
-    assert row.value is None
+    assert (row.value, row.n, row.reason) == (60, 60, None)
     assert ask("actives", [number]).rows[0].value == 600
-    assert all(row.value is None for row in ask("actives", days(30, 20)).rows)
+    assert [row.n for row in ask("actives", days(30, 20)).rows] == [30, 20, 50]

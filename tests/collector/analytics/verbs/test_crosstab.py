@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -14,10 +15,10 @@ from client_sdk.metric import Metric
 from collector.analytics.items.association import Association, association, margins
 from collector.analytics.items.independence import APART
 from collector.analytics.items.sums import Shares
+from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError
-from collector.query.reading import guarded
 from tests.support.asking import ask
 from tests.support.coverage import fits_rate
 from tests.support.populations import category, drawn, metric_of, slice_of
@@ -131,7 +132,10 @@ def test_margins_are_groups_of_cells() -> None:
 def two(devices: int = 1_000) -> list[Slice]:
     first = slice_of(category("a", "b"), (devices, devices * 3))
     text = slice_of(metric_of(PAIR, mechanism='"grr"'), HELD)
-    return [*guarded([first], first.metric, {}), *guarded([renamed(text)], text.metric, {})]
+    return [
+        dataclasses.replace(one, refusal=too_few(one.metric, one.n))
+        for one in (first, renamed(text))
+    ]
 
 
 def renamed(one: Slice) -> Slice:

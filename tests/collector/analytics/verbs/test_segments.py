@@ -10,8 +10,7 @@ import pytest
 from collector.analytics.comparing.multiplicity import each_of
 from collector.analytics.comparing.pooling import POOLED, pooled
 from collector.analytics.rows import RAW
-from collector.analytics.slices import Slice
-from collector.analytics.verbs.segments import OTHER
+from collector.analytics.slices import OTHER, Slice
 from collector.errors import QueryError
 from tests.support.asking import ask
 from tests.support.boolean_slices import PAGE, drawn, exact
@@ -36,11 +35,11 @@ def test_each_segment_has_its_number_with_intervals_that_hold_together() -> None
     assert (found.rows[0].ci_low, found.rows[0].ci_high) == (alone.ci_low, alone.ci_high)
 
 
-def test_segments_with_few_reports_are_told_together_if_they_are_enough() -> None:
-    """None has a number of its own; the row together has all their reports."""
+def test_segments_with_few_reports_are_told_together() -> None:
+    """The row together has all their reports, and stands last."""
     found = ask("segments", regions((0.2, 900), (0.5, 90), (0.3, 60)))
 
-    assert [row.value is None for row in found.rows] == [False, True, True, False]
+    assert [row.value is None for row in found.rows] == [False, False]
     other = found.rows[-1]
     assert other.dimensions == {"region": OTHER, "item": "true"}
     assert other.n == 150
@@ -48,19 +47,14 @@ def test_segments_with_few_reports_are_told_together_if_they_are_enough() -> Non
     assert found.facts["segments"] == 2
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        [(0.2, 900), (0.5, 30), (0.3, 60)],  # too few together
-        [(0.2, 90), (0.5, 90)],  # nothing beside them: together they are the whole
-    ],
-)
-def test_no_row_together_tells_what_was_refused(parts: list[tuple[float, int]]) -> None:
-    """Where it has few reports itself, or is all that there is."""
-    found = ask("segments", regions(*parts))
+def test_segments_that_are_too_few_even_together_say_so() -> None:
+    """Their reports are told, with the reason; of one alone under its own name."""
+    together = ask("segments", regions((0.2, 900), (0.5, 30), (0.3, 60))).rows[-1]
+    alone = ask("segments", regions((0.2, 900), (0.5, 60))).rows[-1]
 
-    assert all(row.value is None for row in found.rows if row.n < 100)
-    assert OTHER not in {row.dimensions["region"] for row in found.rows}
+    assert (together.dimensions["region"], together.n, together.value) == (OTHER, 90, None)
+    assert (alone.dimensions["region"], alone.n, alone.value) == ("1", 60, None)
+    assert "not enough reports: 90 of" in (together.reason or "")
 
 
 def test_pooled_numbers_keep_the_raw_one_and_its_interval() -> None:

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from collector.analytics.comparing.differences import NO_CHANGE
-from collector.analytics.comparing.measure import merged
 from collector.analytics.comparing.series import scan, scans_of
 from collector.analytics.rows import Findings
-from collector.analytics.slices import Slice
+from collector.analytics.slices import Slice, merged
 from collector.errors import QueryError
 from tests.support.asking import ask
 from tests.support.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
@@ -70,14 +69,17 @@ def test_a_window_longer_than_the_series_is_said() -> None:
     assert "fewer than 3 stretches" in found.warnings[0]
 
 
-def test_a_window_with_a_refused_stretch_has_no_number() -> None:
-    """Its sum, less the stretches beside it, would be the number that was refused."""
+def test_a_window_holds_every_report_of_its_stretches() -> None:
+    """Also those of a day that is too small for a number of its own."""
     days = [exact({"time": day(i)}, 0.5, n, i) for i, n in enumerate([500, 60, 500, 500])]
 
     found = ask("trend", days, options={"window": 2})
+    alone = ask("trend", days)
 
-    assert [row.value is None for row in found.rows] == [True, True, False]
-    assert all("enough reports" in (row.reason or "") for row in found.rows[:2])
+    assert [(row.n, row.value is None) for row in found.rows] == [
+        (560, False), (560, False), (1_000, False),
+    ]  # fmt: skip
+    assert "not enough reports: 60 of" in (alone.rows[1].reason or "")
 
 
 def test_a_step_is_found_where_it_is() -> None:

@@ -1,0 +1,145 @@
+"""Which slices have enough reports for a number, and what the others become.  Pure.
+
+Everything that was asked for together is merged first; only then are sizes looked at, and only
+those of the groups asked for.  Groups with too few reports become one, *(other)*: along the
+dimension that was asked last within one value of each before it, and if they are still too few
+along the one before.  So every report is in some row.
+
+Stretches of time are never merged.  A group is small where no stretch of it has enough reports, so
+that *(other)* is about the same groups in every stretch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Final, TypeAlias
+
+from client_sdk.domains import NumberDomain
+from client_sdk.metric import Metric
+
+from .need import shortage
+from .rows import TIME
+from .slices import OTHER, Slice, in_order, merged
+
+TOGETHER: Final = "groups that have too few reports of their own, together"
+Group: TypeAlias = tuple[str, ...]  # the values of all dimensions but time
+Sizes: TypeAlias = Counter[str]  # reports by stretch of time
+
+
+def sized(
+    definitions: Sequence[Sequence[Slice]], metric: Metric, *, together: bool
+) -> tuple[list[list[Slice]], list[str]]:
+    """Return the slices of each definition of *metric* as rows tell them, and what to say of it.
+
+    Reports under all the definitions count together.
+
+    Args: together: small groups become *(other)*; otherwise each keeps a row without a number.
+    """
+    names = _names(definitions, metric.min_reports) if together else {}
+    found = [_renamed(slices, names) for slices in definitions]
+    totals = Counter[Group]()
+    for one in (one for slices in found for one in slices):
+        totals[tuple(one.dimensions.values())] += one.n
+    complete = [
+        [_judged(one, metric, totals[tuple(one.dimensions.values())]) for one in slices]
+        for slices in found
+    ]
+    notes = _merged(names, metric) if together else _withheld(complete, metric)
+    return complete, list(notes)
+
+
+def too_few(metric: Metric, n: int) -> str | None:
+    """Return why *n* reports of *metric* give no number, None if they do."""
+    return shortage(metric, n) if n < metric.min_reports else None
+
+
+def _judged(one: Slice, metric: Metric, n: int) -> Slice:
+    return replace(one, refusal=too_few(metric, n))
+
+
+def _group(one: Slice) -> Group:
+    return tuple(value for name, value in one.dimensions.items() if name != TIME)
+
+
+def _names(definitions: Sequence[Sequence[Slice]], least: int) -> dict[Group, Group]:
+    """Return the group that each small one becomes part of, where it is not the only one."""
+    sizes: dict[Group, Sizes] = defaultdict(Counter)
+    for one in (one for slices in definitions for one in slices):
+        sizes[_group(one)][one.dimensions.get(TIME, "")] += one.n
+    members: dict[Group, list[Group]] = {group: [group] for group in sizes}
+    depth = max(map(len, sizes), default=0)
+    for kept in reversed(range(depth)):
+        for few in _small(sizes, least, kept):
+            name = tuple(
+                values[0] if len(set(values)) == 1 else OTHER for values in zip(*few, strict=True)
+            )
+            parts = [member for group in few for member in members.pop(group)]
+            counts = sum((sizes.pop(group) for group in few), Sizes())
+            members[name] = members.pop(name, []) + parts
+            sizes[name] = sizes.pop(name, Sizes()) + counts
+    return {
+        member: name for name, groups in members.items() if len(groups) > 1 for member in groups
+    }
+
+
+def _small(sizes: Mapping[Group, Sizes], least: int, kept: int) -> list[list[Group]]:
+    """Return the small groups that share their first *kept* values, where there are several."""
+    found: dict[Group, list[Group]] = defaultdict(list)
+    for group, counts in sizes.items():
+        if max(counts.values()) < least:
+            found[group[:kept]].append(group)
+    return [groups for groups in found.values() if len(groups) > 1]
+
+
+def _renamed(slices: Sequence[Slice], names: Mapping[Group, Group]) -> list[Slice]:
+    """Return *slices* with those of one name as one."""
+    if not names:
+        return list(slices)
+    parts: dict[Group, list[Slice]] = defaultdict(list)
+    for one in slices:
+        values = iter(names.get(_group(one), _group(one)))
+        place = (text if name == TIME else next(values) for name, text in one.dimensions.items())
+        parts[tuple(place)].append(one)
+    return in_order(
+        merged(few, dict(zip(few[0].dimensions, place, strict=True))) if len(few) > 1 else few[0]
+        for place, few in parts.items()
+    )
+
+
+def _merged(names: Mapping[Group, Group], metric: Metric) -> Iterator[str]:
+    """Yield how many groups are told together."""
+    if names:
+        few = f"{len(names):,} groups with fewer than {metric.min_reports:,} reports each"
+        yield f"{metric.name}: {OTHER} is {few}, together"
+
+
+def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterator[str]:
+    """Yield by how much what is added up from the rows with numbers can be off."""
+    slices = [one for found in definitions for one in found]
+    n, few = (sum(one.n for one in found) for found in (slices, withheld(slices)))
+    if few:
+        yield (
+            f"{metric.name}: {few:,} of {n:,} reports are in groups with fewer than "
+            f"{metric.min_reports:,}, which have no number; a total of the other rows is off by at "
+            f"most {off_by(metric, few, n)}"
+        )
+
+
+def withheld(slices: Sequence[Slice]) -> list[Slice]:
+    """Return those of *slices* that have no number."""
+    return [one for one in slices if one.refusal is not None]
+
+
+def off_by(metric: Metric, few: int, n: int) -> str:
+    """Return how far a share or a mean of *n* reports is off at most without *few* of them.
+
+    Derived: with a part f of the reports left out, whose own number lies anywhere between the ends
+    of the range, the number of all differs from that of the others by f ranges at most.
+    """
+    percent = ceil(1000 * few / n) / 10
+    return (
+        f"{percent:g} {'% of the range' if isinstance(metric.domain, NumberDomain) else 'points'}"
+    )
