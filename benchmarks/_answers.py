@@ -136,14 +136,15 @@ class _Held(NamedTuple):
 
 def _held(row: Row, scenario: Scenario, narrowed: float) -> _Held:
     truth = scenario.truth(row.dimensions)
-    assert row.value is not None
+    inside = covers(row, truth, narrowed)
+    if row.value is None:  # bounds only
+        return _Held(0.0, 0.0, 0.0, inside)
     raw = row.value if row.raw is None else row.raw
-    stated = narrowed * (row.std_error or 0.0)
-    return _Held(raw - truth, row.value - truth, stated, covers(row, truth, narrowed))
+    return _Held(raw - truth, row.value - truth, narrowed * (row.std_error or 0.0), inside)
 
 
 def _has(row: Row) -> bool:
-    return row.value is not None
+    return row.ci_low is not None
 
 
 def _name(row: Row) -> Name:
@@ -152,10 +153,11 @@ def _name(row: Row) -> Name:
 
 def covers(row: Row, truth: float, narrowed: float = 1.0) -> bool:
     """Return whether the interval of *row*, drawn together around its number, holds *truth*."""
-    value = row.value if row.raw is None else row.raw
-    assert value is not None
     assert row.ci_low is not None
     assert row.ci_high is not None
+    value = row.value if row.raw is None else row.raw
+    if value is None:
+        return row.ci_low <= truth <= row.ci_high
     slack = 1e-9 * max(abs(truth), 1.0)  # of a float that is meant to be equal
     low, high = (value + narrowed * (end - value) for end in (row.ci_low, row.ci_high))
     return low - slack <= truth <= high + slack

@@ -1,7 +1,8 @@
 """Every verb on real data: its picture, its farthest row, and how often its intervals hold.
 
-Run: ``python -m benchmarks answers``; two minutes.  With ``--write`` the figures go into
-docs/answers.md, between its marks, and the pictures into docs/images/answers.
+Run: ``python -m benchmarks answers``; twenty minutes, most of it for several dimensions.  With
+``--write`` the figures go into docs/answers.md, between its marks, and the pictures into
+docs/images/answers.
 Every answer is drawn anew from the exact law of the mechanism, from a fixed seed.
 """
 
@@ -21,6 +22,7 @@ from collector.charts import Face, chart_of
 
 from ._answers import Measured, Scenario, measure, rate_seen
 from ._beside import joint_table, wasserstein_table
+from ._dimensions import dimensions_table
 from ._scenarios import scenarios
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "answers.md"
@@ -38,6 +40,7 @@ def main() -> None:
         "table": table(found),
         "verbs": "\n\n".join(section(*pair) for pair in found.values()),
         "differences": differences([one for one, _ in found.values()]),
+        "dimensions": dimensions_table(),
         "joint": joint_table(),
         "binned": wasserstein_table(),
     }

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from .analytics.rows import Row
 from .charts.letters import one_line
-from .charts.number import margin, numbers_of, value_of
+from .charts.number import margin, numbers_of, range_of, value_of
 from .charts.remarks import remarks
 
 _WORDS: Final = {
@@ -44,7 +44,7 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
         where = [one_line(row.dimensions.get(name, "")) for name in names]
         found = numbers_of(row)
         if found is None:
-            cells.append([*where, "–", "", f"{row.n:,}"])
+            cells.append([*where, range_of(row) or "–", "", f"{row.n:,}"])
             ends.append(one_line(row.reason or "no number"))
         else:
             cells.append([*where, value_of(row), margin(row).removeprefix("± "), f"{row.n:,}"])

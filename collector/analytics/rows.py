@@ -24,6 +24,7 @@ _FAIR_RELATIVE_ERROR: Final = 0.25
 class Row:
     """One number with its interval, or ``value`` None and the ``reason`` why there is no number.
 
+    Where nothing but bounds is known, they are the ends of the interval, without a value.
     The interval and the standard error are those of the unbiased estimate, which is ``value`` or,
     where a ``postprocess`` other than raw changed it, ``raw``.
     """
@@ -101,6 +102,22 @@ def empty_row(
     """Return a row that says why it has no number."""
     nothing = (None, None, None, None)
     return Row(dimensions, *nothing, n, alpha, INSUFFICIENT, unit, reason=reason, **more)
+
+
+def bounds_row(
+    dimensions: Mapping[str, str],
+    ends: tuple[float, float],
+    n: int,
+    alpha: float,
+    unit: str,
+    reason: str,
+    **more: Any,
+) -> Row:
+    """Return the row of a number of which nothing but bounds is known, for this *reason*."""
+    low, high = ends
+    return Row(
+        dimensions, None, low, high, None, n, alpha, INSUFFICIENT, unit, reason=reason, **more
+    )
 
 
 def quality_of(estimate: Estimate) -> str:

@@ -12,7 +12,7 @@ from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_
 from .labels import ALL, constant, unit_words, varying
 from .letters import one_line, shortened, width_of
 from .marks import mark, rectangle
-from .number import Numbers, number, numbers_of, reading
+from .number import Numbers, number, numbers_of, range_of, reading
 from .ramp import Ramp, cell, legend_height, opacity_of
 from .remarks import remarks
 from .style import SMALL, TEXT, ink_on, paint
@@ -39,7 +39,7 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     if len(names) < 2 or not any(map(numbers_of, rows)):
         return nothing(title, rows, face)
     table = _table(rows, names, face)
-    ramp = Ramp.of([row for row in rows if not _is_margin(row)] or rows)
+    ramp = Ramp.of([row for row in rows if numbers_of(row) and not _is_margin(row)] or rows)
     cells = group(_cells(table, ramp), text_anchor="middle", font_size=str(SMALL))
     body: list[Element] = [*_heads(table), cells]
     foot = table.top + _HIGH * len(table.downs) + 8.0
@@ -155,7 +155,10 @@ def _cell(
     found = numbers_of(row)
     if found is None:
         yield rectangle(x, y, wide, _HIGH - 2, "empty")
-        yield text(_BLANK, x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
+        shown = range_of(row)
+        if not 0 < width_of(shown, SMALL) <= wide - 2:
+            shown = _BLANK
+        yield text(shown, x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
         return
     if ramp is None:
         yield rectangle(x, y, wide, _HIGH - 2, "margin-cell")

@@ -34,7 +34,7 @@ from .marks import (
     stroke,
 )
 from .noise import median_half_width
-from .number import extent, numbers_of, reading
+from .number import bounds_of, extent, numbers_of, reading
 from .remarks import remarks
 from .scale import Linear, nice_ticks, span
 from .series import Point, Series, Timeline, runs, timeline
@@ -70,7 +70,7 @@ def line(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
 
 def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     """Return the lines of *rows*, which share a unit."""
-    if not any(map(numbers_of, rows)):
+    if not any(numbers_of(row) or bounds_of(row) for row in rows):
         return nothing(title, rows, face)
     whole = [row for row in rows if row.dimensions.get(TIME) == ALL]
     times = timeline([row for row in rows if row.dimensions.get(TIME) != ALL])
@@ -212,7 +212,8 @@ def _shapes(point: Point, number: int, plot: _Plot, alone: bool) -> tuple[Elemen
     x = plot.x.at(point.at)
     found = numbers_of(point.row)
     if found is None:
-        return (cross(x, plot.y.start - 6),)
+        bar = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3)
+        return bar or (cross(x, plot.y.start - 6),)
     y = plot.y.at(found.value)
     whisker = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3) if alone else ()
     if point.row.is_open:
@@ -256,7 +257,9 @@ def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
 def _notes(times: Timeline, shown: Sequence[Row], noise: bool) -> Iterator[Note]:
     if noise:
         yield Note("what noise alone could show", "noise")
-    empty = [row for row in shown if numbers_of(row) is None]
+    if bounds := next(filter(bounds_of, shown), None):
+        yield Note(f"bars are bounds: {bounds.reason}")
+    empty = [row for row in shown if numbers_of(row) is None and bounds_of(row) is None]
     if empty:
         yield Note(f"× no number at {len(empty)} of {len(shown)} points: {reading(empty[0])}")
     if times.left_out:
@@ -278,4 +281,4 @@ def _described(times: Timeline) -> str:
         name = f"{series.label} " if series.label else ""
         parts.append(f"{name}at last, {last.dimensions.get(TIME, '')}: {reading(last)}")
     points = sum(len(series.points) for series in times.series)
-    return f"Line chart of {points} points over time. " + "; ".join(parts) + "."
+    return f"Line chart of {points} points over time.{' ' * bool(parts)}{'; '.join(parts)}."

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..analytics.rows import Row
 from .letters import one_line
-from .number import number, numbers_of, reading
+from .number import bounds_of, number, numbers_of, reading
 from .scale import Linear
 from .style import paint
 from .svg import Element, coordinate, element
@@ -74,10 +74,11 @@ def standing_whisker(
     row: Row, x: float, scale: Linear, look: str = "whisker", cap: float = CAP
 ) -> tuple[Element, ...]:
     """Return the interval of *row* along y."""
-    found = numbers_of(row)
+    numbers = numbers_of(row)
+    found = bounds_of(row) if numbers is None else (numbers.low, numbers.high)
     if found is None:
         return ()
-    low, high = (coordinate(scale.at(end)) for end in (found.low, found.high))
+    low, high = (coordinate(scale.at(end)) for end in found)
     wide, left = f"h{coordinate(2 * cap)}", coordinate(x - cap)
     path = f"M{coordinate(x)},{low}V{high}M{left},{low}{wide}M{left},{high}{wide}"
     return tuple(element("path", d=path, **paint(name)) for name in ("halo", look))

@@ -47,12 +47,19 @@ def numbers_of(row: Row) -> Numbers | None:
     return found if all(abs(number) <= _GREATEST for number in found) else None
 
 
+def bounds_of(row: Row) -> tuple[float, float] | None:
+    """Return the bounds of a row that has them and no number."""
+    if row.value is not None or row.ci_low is None or row.ci_high is None:
+        return None
+    return row.ci_low, row.ci_high
+
+
 def extent(rows: Iterable[Row], *also: float) -> tuple[float, float]:
     """Return the least and the greatest of all values and ends of *rows*, and of *also*.
 
     A value lies outside its interval where post-processing moved it.
     """
-    found = [numbers for row in rows if (numbers := numbers_of(row))]
+    found = [numbers for row in rows if (numbers := numbers_of(row) or bounds_of(row))]
     return span([*also, *(number for numbers in found for number in numbers)])
 
 
@@ -127,10 +134,26 @@ def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
     """Return a row as words: "20.1 % ± 0.3", or the reason why there is no number."""
     found = numbers_of(row)
     if found is None:
-        return row.reason or "no number"
+        between = f"between {range_of(row, unit, ' and ')}" if bounds_of(row) else ""
+        return "; ".join(filter(None, (between, row.reason))) or "no number"
     shown = value_of(row, unit, signed)
     after = margin(row, unit)
     return f"{shown} {after}" if after else shown
+
+
+def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:
+    """Return the bounds of a row that has no number: "6,000 to 42,000 devices"; "" of others.
+
+    Those of a share are rounded outwards; others are counted.
+    """
+    found = bounds_of(row)
+    if found is None:
+        return ""
+    factor, suffix = _scaled(unit or row.unit)
+    low, high = (factor * end for end in found)
+    half = (high - low) / 2 if factor > 1 else 0.0
+    ends = -_outward(-low, half), _outward(high, half)
+    return joined.join(_digits(end, half) for end in ends) + suffix
 
 
 def chance(p_value: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..analytics.rows import Row
 from .letters import one_line
-from .number import chance, ends_of, margin, number, numbers_of, value_of
+from .number import chance, ends_of, margin, number, numbers_of, reading, value_of
 from .svg import Element, element, markup
 
 COLUMNS: Final = (
@@ -73,7 +73,7 @@ def _cells(row: Row, names: Sequence[str], unit: str) -> Iterator[Element]:
         yield element("th", one_line(row.dimensions.get(name, "")), scope="row")
     found = numbers_of(row)
     if found is None:
-        yield element("td", one_line(row.reason or "no number"), colspan="4", class_="reason")
+        yield element("td", one_line(reading(row, unit)), colspan="4", class_="reason")
     else:
         low, high = ends_of(row, unit)
         yield element("td", value_of(row, unit))

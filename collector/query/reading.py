@@ -22,7 +22,7 @@ from ..analytics.slices import NOT_SAID, Slice, in_order
 from ..errors import QueryError, TallyOverflowError
 from ..storage.protocols import Storage
 from ..storage.values import Cell
-from ..tally import merge
+from ..tally import merge, reports_in
 from .plan import Plan, Reading
 
 Group: TypeAlias = tuple[str, ...]
@@ -79,7 +79,7 @@ def _slice(
     size = metric.mechanism.tally_size
     try:
         n, tally = merge(vectors, size)
-        late_n, _ = merge(late, size)
+        late_n = reports_in(late)
     except TallyOverflowError:
         rule = "leaves more reports than can be added up; take fewer epochs"
         raise QueryError(f"date_range: {rule}") from None

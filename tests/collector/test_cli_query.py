@@ -70,6 +70,43 @@ def test_an_answer_is_a_table_with_intervals_and_what_it_rests_on(url: str) -> N
     assert any("2026-01-05 to 2026-01-18" in line for line in lines)
 
 
+def test_a_count_is_shown_however_small_it_is(url: str) -> None:
+    """Nothing is added to it, so it needs no least number of reports, and is exact."""
+    output = printed(url, "page", "--verb", "actives", "--filter", "platform=mac", *WINDOW)
+
+    lines = [line.split() for line in output.splitlines() if line.startswith("2026-01-")]
+    assert lines == [
+        ["2026-01-05", "2,000", "devices", "2,000"],
+        ["2026-01-12", "120", "devices", "120"],
+    ]
+    assert "not enough reports" not in output
+    assert "takes" not in output
+
+
+def test_devices_of_a_longer_time_are_between_bounds_and_neither_is_the_answer(url: str) -> None:
+    """A page shows the same words."""
+    output = printed(url, "page", "--verb", "actives", *WINDOW)
+
+    (line,) = [line for line in output.splitlines() if line.startswith("(all)")]
+    assert " 6,000 to 6,120 devices " in line
+    assert "no more than bounds is known" in line
+    assert 'every = "7d" those of a week' in output
+
+
+def test_adoption_counts_every_report(url: str) -> None:
+    """Shares of a week sum to 1, and a rare platform has its own."""
+    output = printed(
+        url, "page", "--verb", "adoption", "--dimension", "platform", "--range", "12mo"
+    )
+
+    lines = [line.split() for line in output.splitlines() if line.startswith("2026-01-")]
+    assert lines == [
+        ["2026-01-05", "linux", "66.67", "%", "4,000"],
+        ["2026-01-05", "mac", "33.33", "%", "2,000"],
+        ["2026-01-12", "mac", "100", "%", "120"],
+    ]
+
+
 def test_a_row_without_a_number_says_why(url: str) -> None:
     output = printed(url, "page", "--dimension", "time:week", *WINDOW)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -95,21 +94,18 @@ def perturbed(metric: Metric, held: Held, generator: np.random.Generator) -> Any
     return sum(generator.multinomial(held[:, i], law[i]) for i in range(held.shape[1]))
 
 
-def stored(
-    metric: Metric,
-    epoch: int,
-    held: Held,
-    tallies: Any,
-    segments: Sequence[Mapping[str, str]] = SEGMENTS,
-) -> Tallies:
-    """Return what a store keeps of one epoch."""
-    size = 1 + held.shape[1]
+def texts_of(metric: Metric, segments: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the segments as a store names them."""
+    return [segment_text(metric, segment) for segment in segments]
+
+
+def stored(metric: Metric, epoch: int, held: Held, tallies: Any, texts: Sequence[str]) -> Tallies:
+    """Return what a store keeps of one epoch, of the segments with these *texts*."""
+    counts = np.column_stack([held.sum(axis=1), tallies]).astype(">i8")
     return {
-        Cell(metric.digest, epoch, segment_text(metric, segment)): [
-            struct.pack(f">{size}q", int(devices.sum()), *tally.tolist())
-        ]
-        for segment, devices, tally in zip(segments, held, tallies, strict=True)
-        if devices.any()
+        Cell(metric.digest, epoch, text): [row.tobytes()]
+        for text, row in zip(texts, counts, strict=True)
+        if row[0]
     }
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from client_sdk.metric import Metric
 
 from ...estimate import Estimate
 from ..comparing.series import others
-from ..rows import TIME, Findings, Row, row_of
+from ..rows import TIME, Findings, Row, bounds_row, row_of
 from ..slices import Asked, Slice
 from ..verb import Verb
 from .adoption import alike
@@ -17,7 +17,11 @@ from .adoption import alike
 DEVICES: Final = "devices"
 ALL: Final = "(all)"  # stretches of time together
 EXACT: Final = "exact: counted in the clear"
-BOUNDS: Final = "at least the first, at most the second: bounds that hold whatever happened"
+BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
+WEEKLY: Final = (
+    "a device reports once an epoch, so a metric with a longer one counts the devices of a longer "
+    'stretch: every = "7d" those of a week'
+)
 CAVEAT: Final = (
     "devices that reported: not those that run without consent, were not sampled, had no budget "
     "left or nothing to report; whoever has a write key can add to them"
@@ -28,15 +32,17 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with a row a stretch of time: of one epoch its reports, as a device makes one in it.
 
     Of E epochs there were at least as many devices as reports in any epoch, thus 1/E of all, and
-    at most as many as all reports: the interval has these ends, and the value is the first.  The
-    last row of several stretches is of all together, at least those of any stretch.
+    at most as many as all reports: the row has these ends, and no value.  The last row of several
+    stretches is of all together, at least those of any stretch.
     """
     if not slices:
         return Findings(())
     expected = slices[0].metric.expected_devices
     together = [_together(parts, asked.alpha, expected) for parts in alike(slices)]
     rows = (*together, *_wholes(slices, together, asked.alpha, expected))
-    return Findings(rows, (CAVEAT,), {"expected_devices": expected})
+    is_bounded = any(row.value is None for row in rows)
+    warnings = (CAVEAT, WEEKLY) if is_bounded else (CAVEAT,)
+    return Findings(rows, warnings, {"expected_devices": expected})
 
 
 def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
@@ -51,27 +57,30 @@ def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
 def _wholes(
     slices: Sequence[Slice], rows: Sequence[Row], alpha: float, expected: int
 ) -> Iterator[Row]:
-    """Yield a row for each group of several stretches, if they have numbers."""
+    """Yield a row for each group of several stretches."""
     groups: dict[tuple[tuple[str, str], ...], list[Row]] = {}
     for parts, row in zip(alike(slices), rows, strict=True):
         groups.setdefault(tuple(others(parts[0], TIME).items()), []).append(row)
     for group, found in groups.items():
-        known = [row.value for row in found if row.value is not None]
-        if len(found) > 1 and known:
+        if len(found) > 1:
             name = {TIME: ALL, **dict(group)}
             is_open = any(row.is_open for row in found)
             total = sum(row.n for row in found)
-            yield _row(name, round(max(known)), total, alpha, expected, is_open)
+            least = max(round(row.ci_low or 0) for row in found)
+            yield _row(name, least, total, alpha, expected, is_open)
 
 
 def _row(
     dimensions: dict[str, str], least: int, most: int, alpha: float, expected: int, is_open: bool
 ) -> Row:
-    bounds = Estimate(float(least), 0.0, float(least), float(most))
     part = f"{100 * least / expected:.3g} % of the {expected:,} expected"
-    note = f"{EXACT if least == most else BOUNDS}; {part}"
-    more = {"simultaneous": True, "is_open": is_open, "note": note}
-    return row_of(dimensions, bounds, most, alpha, DEVICES, **more)
+    more: dict[str, Any] = {"simultaneous": True, "is_open": is_open}
+    if least == most:
+        exact = Estimate(float(most), 0.0, float(most), float(most))
+        return row_of(dimensions, exact, most, alpha, DEVICES, note=f"{EXACT}; {part}", **more)
+    ends = float(least), float(most)
+    note = f"at least {part}"
+    return bounds_row(dimensions, ends, most, alpha, DEVICES, BOUNDS, note=note, **more)
 
 
 def refusal(metric: Metric) -> str | None:
