@@ -22,7 +22,9 @@ from collector.children import free_port
 from collector.embedded import PATH, WHEEL, launch
 from tests.support.processes import descendants
 
-WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (f"{n}-key-of-a-benchmark" for n in ("write", "gate", "read"))
+WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (
+    f"{n}-secret-of-a-benchmark" for n in ("write", "gate", "read")
+)
 NO_ID: Final = bytes(16)
 _PATIENCE: Final = 30.0  # seconds for a start
 _METRIC: Final = """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from .credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
+from .credentials import ADMIN, ANALYST, GATEWAY, OPERATOR, READ, WRITE, Credential, digest_of
 from .errors import ConfigError
 
 STANDARD: Final = "standard"  # append-only file, synced every second: up to 2 s lost at power loss
@@ -17,12 +18,14 @@ STRICT: Final = "strict"  # append-only file, synced at every write: nothing ack
 HA: Final = "ha"  # strict, and a replica confirmed: nothing acknowledged is lost with a machine
 VOLATILE: Final = "volatile"  # nothing is kept: tests and demos
 PROFILES: Final = (STANDARD, STRICT, HA, VOLATILE)
-MIN_SECRET: Final = 16  # characters of a key or token; generated ones have 43
+MIN_SECRET: Final = 16  # characters of a key, which tells applications apart and is no secret
+MIN_TOKEN: Final = 24  # characters of a token: 144 bits by chance; generated ones have 43
 MAX_SHARDS: Final = 1024
 KNOWN: Final = frozenset(
     f"HEARSAY_{name}"
     for name in (
-        *("REGISTRY", "PREFIX", "SHARDS", "PROFILE", "HOST", "PORT", "OPEN_DASHBOARD", "HEARTBEAT"),
+        *("REGISTRY", "PREFIX", "SHARDS", "PROFILE", "HOST", "PORT", "ORIGIN", "HEARTBEAT"),
+        *("OPEN_DASHBOARD", "START_TOKEN"),
         *("MAX_BACKLOG", "KEY_RATE", "ARCHIVE", "ARCHIVE_DAYS"),
         *("WRITE_KEY", "WRITE_KEY_FILE", "GATEWAY_KEY", "GATEWAY_KEY_FILE"),
         *("READ_TOKEN", "READ_TOKEN_FILE", "ADMIN_TOKEN", "ADMIN_TOKEN_FILE"),
@@ -30,6 +33,7 @@ KNOWN: Final = frozenset(
     )
 )
 HIDDEN: Final = "***"  # shown instead of a key or token
+_NAME: Final = re.compile(r"[a-z0-9.:-]+", re.ASCII)  # of a host, as browsers write it
 _MAX_DIGITS: Final = 9  # of an integer setting
 _LOCAL_STORE: Final = "redis://127.0.0.1:6379/0"
 _SCHEMES: Final = ("redis", "rediss", "unix", "redis-cluster", "rediss-cluster")
@@ -39,7 +43,9 @@ _BOOTSTRAP: Final[Mapping[str, Credential]] = {
     "HEARSAY_GATEWAY_KEY": Credential(GATEWAY),
     "HEARSAY_READ_TOKEN": Credential(READ, role=ANALYST),
     "HEARSAY_ADMIN_TOKEN": Credential(ADMIN),
+    "HEARSAY_START_TOKEN": Credential(READ, role=OPERATOR),
 }
+_PUBLIC: Final = frozenset({"HEARSAY_WRITE_KEY", "HEARSAY_GATEWAY_KEY"})
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,12 @@ class Config:
     credentials: Mapping[bytes, Credential]  # by digest; those of the environment only
     host: str
     port: int
-    open_dashboard: bool  # pages without a token; on loopback only
+    open_dashboard: bool  # each start makes a token and prints its link; on loopback only
     max_backlog: int = 1_000_000  # entries waiting to be folded from which no uploads are taken
     key_rate: int = 5_000  # uploads a second that a web process takes of one key
     archive: str = ""  # folder to which folded reports are archived; "" for nowhere
     archive_days: int = 90  # days after the fold until an archived report is deleted
+    origin: str = ""  # where browsers see the pages; "" to go by the Host of each request
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -92,6 +99,7 @@ class Config:
             key_rate=_integer(env, "HEARSAY_KEY_RATE", cls.key_rate, 1, 10**6),
             archive=env.get("HEARSAY_ARCHIVE", ""),
             archive_days=_integer(env, "HEARSAY_ARCHIVE_DAYS", cls.archive_days, 1, 3_650),
+            origin=_origin(env.get("HEARSAY_ORIGIN", "")),
         )
 
 
@@ -118,6 +126,22 @@ def _address(host: str) -> str:
         return "127.0.0.1" if host == "localhost" else str(ip_address(host))
     except ValueError:
         raise ConfigError("HEARSAY_HOST", host, "must be an IP address or localhost") from None
+
+
+def _origin(text: str) -> str:
+    """Return the origin *text* as browsers write it.  Raises ConfigError."""
+    rule = "must be https://name or https://name:port, and nothing behind; http for this machine"
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise ConfigError("HEARSAY_ORIGIN", text, rule) from None
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+    name = f"[{host}]" if ":" in host else host
+    written = f"{parts.scheme}://{name}" + ("" if port is None else f":{port}")
+    if text and not (is_safe and _NAME.fullmatch(host) and text == written):
+        raise ConfigError("HEARSAY_ORIGIN", text, rule)
+    return text
 
 
 def _require_no_debugger(env: Mapping[str, str]) -> None:
@@ -173,8 +197,9 @@ def _secret(env: Mapping[str, str], name: str) -> bytes | None:
         return None
     if not (secret.isascii() and secret.isprintable() and " " not in secret):
         raise ConfigError(name, HIDDEN, "must be printable ASCII without spaces, as a header holds")
-    if len(secret) < MIN_SECRET:
-        raise ConfigError(name, HIDDEN, f"must have at least {MIN_SECRET} characters")
+    least = MIN_SECRET if name in _PUBLIC else MIN_TOKEN
+    if len(secret) < least:
+        raise ConfigError(name, HIDDEN, f"must have at least {least} characters")
     return digest_of(secret)
 
 

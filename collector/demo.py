@@ -90,9 +90,9 @@ def _measure(
 def _serve(site: _Site, children: Children, out: TextIO, show: bool) -> None:
     """Let devices go on reporting while people look at the pages, until Ctrl-C or a death."""
     _say(out, f"read token: {site.read_token}  (HEARSAY_READ_TOKEN of the queries on the pages)")
-    _say(out, f"result page: {site.url}/  (Ctrl-C ends everything)")
+    _say(out, f"result page: {site.page}  (Ctrl-C ends everything)")
     if show:
-        webbrowser.open(site.url)
+        webbrowser.open(site.page)
     fleet = (
         Registry.from_file(str(DEMO_REGISTRY)),
         RequestsTransport(site.url, site.write_key),
@@ -112,6 +112,8 @@ class _Site:
 
         self.url = f"http://127.0.0.1:{port}"
         self.write_key, self.read_token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self._start_token = secrets.token_urlsafe(32)
+        self.page = f"{self.url}/login#token={self._start_token}"
         self._redis_url, self._port = redis_url, port
         self._prefix = f"hearsay-demo-{secrets.token_hex(4)}"
         self._session = requests.Session()
@@ -131,7 +133,7 @@ class _Site:
             "HEARSAY_READ_TOKEN": self.read_token,
             "HEARSAY_HOST": "127.0.0.1",
             "HEARSAY_PORT": str(self._port),
-            "HEARSAY_OPEN_DASHBOARD": "1",
+            "HEARSAY_START_TOKEN": self._start_token,
         }
 
     def backlog(self) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import secrets
 import socket
 import threading
 import time
@@ -49,6 +51,8 @@ def serve(config: Config, workers: int) -> None:
     _require_free(config.host, config.port)
     connect(config).prepare()
     _require_a_key(config, catalog)
+    if config.open_dashboard:
+        _open(config)
     server = Granian(
         _APP,
         factory=True,
@@ -89,6 +93,19 @@ def _require_a_key(config: Config, catalog: Catalog) -> None:
     if not keyring.can_anybody_report():
         rule = "must be set, or a key be made by hearsay keys create: nobody could report"
         raise ConfigError("HEARSAY_WRITE_KEY", "", rule)
+
+
+def _open(config: Config) -> None:
+    """Give the web processes a token of this start, and print the link that holds it.
+
+    It stands behind #, so browsers send it to nobody, and no proxy or log has it.
+    """
+    if os.environ.get("HEARSAY_START_TOKEN"):
+        return  # whoever gave it knows it
+    token = os.environ["HEARSAY_START_TOKEN"] = secrets.token_urlsafe(32)
+    name = f"[{config.host}]" if ":" in config.host else config.host
+    origin = config.origin or f"http://{name}:{config.port}"
+    print(f"pages: {origin}/login#token={token}", flush=True)
 
 
 def _require_free(host: str, port: int) -> None:

@@ -9,7 +9,7 @@ from flask import Flask, current_app, g, request
 from werkzeug.exceptions import NotFound
 
 from ..catalog import Catalog
-from ..credentials import GATEWAY, OPEN, OPERATOR, READ, REPORT, SCOPES, WRITE, Credential
+from ..credentials import GATEWAY, OPEN, REPORT, SCOPES, WRITE, Credential
 from ..errors import CollectorError, ForbiddenError, UnauthorizedError
 from ..keyring import Keyring
 from . import cookie
@@ -19,8 +19,6 @@ V = TypeVar("V", bound=Callable[..., Any])
 
 _MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
 _PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
-_EVERYBODY: Final = Credential(READ, role=OPERATOR)  # who sees pages that are open
-_OF_PROXIES: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 _UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
@@ -28,8 +26,7 @@ _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 def scope(name: str, *, page: bool = False) -> Callable[[V], V]:
     """Declare that a view needs a credential with scope *name*.
 
-    Args: page: it changes nothing, so that a cookie may present the credential; and it needs none
-          on this machine where HEARSAY_OPEN_DASHBOARD says so.
+    Args: page: it changes nothing, so that a cookie may present the credential.
     """
     if name not in SCOPES:
         raise ValueError(f"scope={name}: must be one of {', '.join(SCOPES)}")
@@ -69,8 +66,6 @@ def reader() -> Credential:
 def visitor() -> Credential | None:
     """Return what whoever asks may do, also where nothing was needed or something else was."""
     known: Credential | None = g.get("credential")
-    if known is None and _pages_are_open():
-        return _EVERYBODY
     try:
         return known or services().keyring.find(cookie.presented())
     except CollectorError:  # the page says what else is wrong
@@ -95,8 +90,6 @@ def _enforce() -> None:
     header = request.headers.get("Authorization", "")
     if needed == REPORT:
         services().keyring.grant(header)
-    elif is_page(view) and _pages_are_open():
-        g.credential = _EVERYBODY
     elif is_page(view):
         g.credential = require(services().keyring, needed, header or cookie.presented())
     else:
@@ -115,13 +108,3 @@ def require(keyring: Keyring, needed: str, header: str) -> Credential:
     if needed not in credential.scopes:
         raise ForbiddenError(f"this token has no right to {needed}; another role has")
     return credential
-
-
-def _pages_are_open() -> bool:
-    """Return whether pages are open here, and were asked for under a name of this machine.
-
-    A web page that makes its own name point here could otherwise read the answers through a
-    visitor's browser; and what a proxy on this machine passes on comes from elsewhere.
-    """
-    passed_on = any(name in request.headers for name in _OF_PROXIES)
-    return services().config.open_dashboard and cookie.is_local() and not passed_on

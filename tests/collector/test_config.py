@@ -12,7 +12,8 @@ from collector.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credenti
 from collector.errors import ConfigError
 
 KEY, GATEWAY_KEY, TOKEN, ADMIN_TOKEN = (
-    f"{name}-0123456789" for name in ("device-key", "gateway-key", "read-token", "admin-token")
+    f"{name}-0123456789-abcdefgh"
+    for name in ("device-key", "gateway-key", "read-token", "admin-token")
 )
 LEAST = {"HEARSAY_REGISTRY": "metrics.toml"}
 SECRETS = (
@@ -85,6 +86,40 @@ def test_a_short_secret_is_named_but_not_shown(name: str) -> None:
         read(**{name: "canary"})
 
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [*((name, 16) for name in SECRETS[:2]), *((name, 24) for name in SECRETS[2:])],
+)
+def test_a_token_is_longer_than_a_key_which_is_no_secret(name: str, least: int) -> None:
+    assert read(**{name: "x" * least}).credentials
+    with pytest.raises(ConfigError, match=f"at least {least} characters"):
+        read(**{name: "x" * (least - 1)})
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("", "https://stats.example.org", "https://stats.example.org:8443", "https://[::2]"),
+        *("http://127.0.0.1:8000", "http://localhost", "http://[::1]:8000"),
+    ],
+)
+def test_an_origin_is_taken_as_browsers_write_it(origin: str) -> None:
+    assert read(HEARSAY_ORIGIN=origin).origin == origin
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("http://stats.example.org", "stats.example.org", "https://", "https://a/", "https://a/b"),
+        *("https://u@a", "https://a?q", "https://a#f", "https://A", "https://a:0x1", "ftp://a"),
+        *("https://a b", "https://a:99999", "https://a:", "null", "https://ä.example"),
+    ],
+)
+def test_an_origin_that_no_browser_would_send_is_refused(origin: str) -> None:
+    with pytest.raises(ConfigError, match=r"^HEARSAY_ORIGIN="):
+        read(HEARSAY_ORIGIN=origin)
 
 
 @pytest.mark.parametrize("other", SECRETS[1:])

@@ -19,6 +19,7 @@ from client_sdk.registry import Registry
 from collector.analytics.answer import shown_items
 from collector.simulate import DEMO_REGISTRY
 from tests.support.processes import descendants, survivors
+from tests.support.uploads import bearer
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 DEVICES = 1_000  # the fewest that the command takes
@@ -125,12 +126,13 @@ def test_a_demo_tells_the_token_that_the_queries_of_its_pages_need(tmp_path: Pat
         lines: list[str] = []
         wait_for_the_page(process, lines)
         (token,) = [line.split()[2] for line in lines if line.startswith("read token:")]
-        address = lines[-1].split()[2]
-        headers = {"Authorization": f"Bearer {token}"}
+        address, _, start_token = lines[-1].split()[2].partition("/login#token=")
 
-        answer = requests.get(f"{address}v1/metrics", headers=headers, timeout=10)
+        answer = requests.get(f"{address}/v1/metrics", headers=bearer(token), timeout=10)
+        closed = requests.get(f"{address}/operations", timeout=10)
+        page = requests.get(f"{address}/operations", headers=bearer(start_token), timeout=10)
 
-    assert answer.status_code == 200
+    assert (answer.status_code, closed.status_code, page.status_code) == (200, 401, 200)
 
 
 def wait_for_the_page(process: subprocess.Popen[str], lines: list[str] | None = None) -> set[int]:

@@ -122,9 +122,10 @@ class AttackedSite:
         return said
 
     def close(self) -> None:
-        """Give up the connection that is kept."""
+        """Give up the connection that is kept; the next request makes another."""
         if self._kept:
             self._kept.close()
+        self._kept = None
 
     def is_well(self) -> bool:
         """Return whether an honest request is answered as ever."""

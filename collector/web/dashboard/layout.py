@@ -13,7 +13,6 @@ from client_sdk import __version__
 from ...credentials import ASK, OPERATE, VIEW, Credential
 from .. import cookie
 from ..auth import visitor
-from ..services import services
 
 
 class Link(NamedTuple):
@@ -69,6 +68,5 @@ def _frame() -> dict[str, Any]:
         "links": addressed(links_of(who)),
         "here": request.endpoint or "",
         "logged_in": bool(who and cookie.presented()),
-        "open_pages": services().config.open_dashboard and cookie.is_local(),
         "version": __version__,
     }

@@ -30,6 +30,14 @@ def token_of(name: str) -> str:
     return f"hsr_token-of-{name}"
 
 
+def as_operator(app: Flask, credentials: MemoryCredentials) -> FlaskClient:
+    """Return a client of *app* that is logged in as an operator."""
+    operator = Credential(READ, role=OPERATOR, expires=END)
+    client = app.test_client()
+    client.set_cookie("hearsay", credentials.add(token_of("an-operator"), operator))
+    return client
+
+
 @pytest.fixture(scope="module")
 def filled() -> MemoryStorage:
     storage = MemoryStorage()

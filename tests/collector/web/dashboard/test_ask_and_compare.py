@@ -11,8 +11,9 @@ import pytest
 
 from collector.analytics.verb import names
 from tests.collector.web.conftest import MakeApp
-from tests.collector.web.dashboard.conftest import BROWSER, Visit
+from tests.collector.web.dashboard.conftest import BROWSER, Visit, as_operator
 from tests.support.every_type import NAMES
+from tests.support.memory_credentials import MemoryCredentials
 from tests.support.memory_storage import MemoryStorage
 from tests.support.page import Page
 
@@ -167,13 +168,13 @@ def test_the_record_of_a_deployment_holds_every_metric_and_its_cost(visit: Visit
 
 
 def test_operations_tell_where_every_upload_is_and_what_was_rejected(
-    make_app: MakeApp, storage: MemoryStorage
+    make_app: MakeApp, storage: MemoryStorage, credentials: MemoryCredentials
 ) -> None:
-    app = make_app(open_dashboard=True)
+    app = make_app()
     storage.append(b"a" * 16, 1, b"entry", 3)
     app.extensions["hearsay"].activity.add("rejected", "unknown_metric", 7)
 
-    text = app.test_client().get("/operations", headers=BROWSER).text
+    text = as_operator(app, credentials).get("/operations", headers=BROWSER).text
 
     assert re.search(r"<b>1</b> accepted.*<b>0</b> folded.*<b>1</b> waiting", text)
     assert "unknown metric" in text
@@ -181,12 +182,12 @@ def test_operations_tell_where_every_upload_is_and_what_was_rejected(
 
 
 def test_operations_say_when_an_upload_is_not_where_the_counts_say(
-    make_app: MakeApp, storage: MemoryStorage
+    make_app: MakeApp, storage: MemoryStorage, credentials: MemoryCredentials
 ) -> None:
     storage.append(b"a" * 16, 1, b"entry", 3)
     storage.entries.clear()
 
-    client = make_app(open_dashboard=True).test_client()
+    client = as_operator(make_app(), credentials)
     text = client.get("/operations", headers=BROWSER).text
 
     assert "1 uploads are not where the counts say" in text

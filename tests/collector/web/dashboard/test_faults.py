@@ -6,7 +6,7 @@ import pytest
 
 from collector.errors import StorageUnavailableError
 from tests.collector.web.conftest import MakeApp
-from tests.collector.web.dashboard.conftest import BROWSER, Visit
+from tests.collector.web.dashboard.conftest import BROWSER, Visit, as_operator
 from tests.support.memory_credentials import MemoryCredentials
 from tests.support.memory_storage import MemoryStorage
 from tests.support.page import Page
@@ -64,9 +64,9 @@ def test_a_failure_is_a_page_that_tells_nothing_of_the_inside(
 
 
 def test_a_store_that_is_away_is_a_finding_of_the_operations(
-    make_app: MakeApp, storage: MemoryStorage
+    make_app: MakeApp, storage: MemoryStorage, credentials: MemoryCredentials
 ) -> None:
-    client = make_app(open_dashboard=True).test_client()
+    client = as_operator(make_app(), credentials)
     storage.failure = StorageUnavailableError("gone")
 
     response = client.get("/operations", headers=BROWSER)
@@ -75,14 +75,12 @@ def test_a_store_that_is_away_is_a_finding_of_the_operations(
     assert "does not answer" in response.text
 
 
-@pytest.mark.parametrize("logged_in", [True, False])
 def test_a_store_that_is_away_tells_an_operator_what_to_do(
-    make_app: MakeApp, storage: MemoryStorage, logged_in: bool
+    make_app: MakeApp, storage: MemoryStorage
 ) -> None:
     """The page speaks to an operator, not to devices, and keeps its navigation."""
-    client = make_app(open_dashboard=not logged_in).test_client()
-    if logged_in:
-        client.set_cookie("hearsay", READ_TOKEN)
+    client = make_app().test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
     storage.failure = StorageUnavailableError("gone")
 
     text = client.get("/", headers=BROWSER).text

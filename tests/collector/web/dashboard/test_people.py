@@ -11,6 +11,7 @@ from tests.collector.web.dashboard.conftest import BROWSER, ONE_METRIC, Visit, t
 from tests.support.every_type import NAMES
 from tests.support.memory_storage import MemoryStorage
 from tests.support.page import Page
+from tests.support.uploads import READ_TOKEN
 
 
 def test_the_people_measured_need_no_token(browser: FlaskClient) -> None:
@@ -59,7 +60,8 @@ def visit_as(browser: FlaskClient) -> str:
 
 
 def test_a_comparison_without_numbers_says_what_to_do_next(make_app: MakeApp) -> None:
-    client = make_app(open_dashboard=True).test_client()
+    client = make_app().test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
 
     page = client.get("/compare", headers=BROWSER).text
     week = client.get("/compare?range=7d", headers=BROWSER).text

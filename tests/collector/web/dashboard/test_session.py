@@ -249,14 +249,68 @@ def test_an_admin_sees_operations_and_no_answer(browser: FlaskClient) -> None:
     assert browser.get("/", headers=BROWSER).status_code == 403
 
 
-def test_open_pages_need_no_log_in_and_offer_no_log_out(make_app: MakeApp) -> None:
-    client = make_app(registry_text(), open_dashboard=True).test_client()
+BEHIND_A_PROXY: Final = "https://stats.example.org"
 
-    for path in PAGES:
-        response = client.get(path, headers=BROWSER)
-        assert response.status_code == 200, path
-        assert "Log out" not in response.text
-    assert client.get("/v1/metrics").status_code == 401
+
+def behind_a_proxy(make_app: MakeApp) -> FlaskClient:
+    """Return a client of a collector that is told where browsers see it."""
+    return make_app(registry_text(), origin=BEHIND_A_PROXY).test_client()
+
+
+def test_an_origin_that_is_set_decides_the_cookie_whatever_the_host_is(make_app: MakeApp) -> None:
+    """As behind a proxy that passes neither Host nor X-Forwarded-Proto on."""
+    client = behind_a_proxy(make_app)
+    response = log_in(client, READ_TOKEN, Host="127.0.0.1:8000", Origin=BEHIND_A_PROXY)
+
+    (told,) = response.headers.getlist("Set-Cookie")
+    assert told.startswith("__Host-hearsay=")
+    assert "Secure" in told.split("; ")
+    client.set_cookie("__Host-hearsay", READ_TOKEN)
+    assert client.get("/", headers=BROWSER).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://stats.example.org", "http://127.0.0.1:8000"])
+def test_an_origin_that_is_set_is_the_only_one_that_forms_come_from(
+    make_app: MakeApp, origin: str
+) -> None:
+    same = {"Sec-Fetch-Site": "same-origin", "Origin": origin, "Host": "127.0.0.1:8000"}
+
+    response = log_in(behind_a_proxy(make_app), READ_TOKEN, **same)
+
+    assert response.status_code == 403
+    assert "Set-Cookie" not in response.headers
+
+
+def test_a_proxy_that_hides_the_address_gets_no_cookie_that_plain_http_would_carry(
+    browser: FlaskClient,
+) -> None:
+    """The browser is at https, the proxy asks 127.0.0.1: the setting that is missing is named."""
+    seen = {"Sec-Fetch-Site": "same-origin", "Origin": BEHIND_A_PROXY, "Host": "127.0.0.1:8000"}
+
+    response = log_in(browser, READ_TOKEN, **seen)
+
+    assert response.status_code == 403
+    assert "Set-Cookie" not in response.headers
+    assert "HEARSAY_ORIGIN" in response.text
+    assert "stats.example.org" not in response.text
+
+
+def test_the_log_in_lets_the_browser_tell_where_it_is(browser: FlaskClient) -> None:
+    """Under the policy of the other pages it would say null, and the law above could not hold."""
+    text = browser.get("/login", headers=BROWSER).text
+
+    assert '<meta name="referrer" content="same-origin">' in text
+
+
+def test_a_token_that_a_visitor_had_before_the_log_in_is_not_kept(browser: FlaskClient) -> None:
+    """Session fixation: whoever plants a cookie gains nothing, as the log-in puts another there."""
+    browser.set_cookie("hearsay", "planted-by-somebody-else-0123456789")
+
+    log_in(browser, READ_TOKEN)
+
+    cookie = browser.get_cookie("hearsay")
+    assert cookie is not None
+    assert cookie.value == READ_TOKEN
 
 
 def test_a_token_in_a_header_opens_a_page_too(browser: FlaskClient) -> None:
