@@ -15,6 +15,7 @@ SHARE: Final = "share"
 LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
 UPPER_END: Final = "at the upper end"
 RAW: Final = "raw"  # unbiased, as debiased
+LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
 _GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value
 _FAIR_RELATIVE_ERROR: Final = 0.25
@@ -143,3 +144,8 @@ def with_item(dimensions: Mapping[str, str], item: str) -> dict[str, str]:
 def units_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the units of *rows*, in order: numbers of different units share no scale."""
     return tuple(dict.fromkeys(row.unit for row in rows))
+
+
+def chance(p_value: float) -> str:
+    """Return a p value in words: smaller ones than LEAST_P are said, not shown."""
+    return f"p < {LEAST_P}" if p_value < LEAST_P else f"p = {p_value:.2g}"

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..analytics.rows import Row
 from .letters import one_line
-from .number import bounds_of, number, numbers_of, reading
+from .number import bounds_of, ends_of, numbers_of, reading, value_of
 from .scale import Linear
 from .style import paint
 from .svg import Element, coordinate, element
@@ -53,9 +53,8 @@ def _data(row: Row, label: str, unit: str | None) -> dict[str, str | None]:
     data = {"data_label": one_line(label), "data_note": _note(row)}
     if found is None:
         return {**data, "data_reason": one_line(reading(row))}
-    numbers = zip(("data_value", "data_low", "data_high"), found, strict=True)
-    half_width, shown = found.half_width, unit or row.unit
-    return data | {name: number(value, shown, half_width) for name, value in numbers}
+    numbers = value_of(row, unit), *ends_of(row, unit)
+    return data | dict(zip(("data_value", "data_low", "data_high"), numbers, strict=True))
 
 
 def lying_whisker(row: Row, scale: Linear, y: float, look: str = "whisker") -> tuple[Element, ...]:

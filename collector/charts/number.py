@@ -13,11 +13,11 @@ from .scale import span
 
 POINTS: Final = "points"  # the unit of a difference of shares, in percentage points
 RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is compared with
-LEAST_P: Final = 0.001  # noise is not known well enough for less
 MINUS: Final = "\u2212"
 _SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ from each other
 _KNOWN: Final = 9  # digits after the first at most, however small the interval is
 _GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
+_SIGN: Final = 3  # more digits than an interval deserves, where the sign hangs on them
 _UNIT: Final = 16  # letters
 _DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
 _PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
@@ -70,19 +70,21 @@ def number(value: float, unit: str, half_width: float, signed: bool = False) -> 
     Shares are shown in percent.
     """
     factor, suffix = _scaled(unit)
-    return _digits(factor * value, factor * half_width, signed) + suffix
+    return _joined(_digits(factor * value, factor * half_width, signed), suffix)
 
 
-def plus_minus(half_width: float, unit: str, value: float | None = None) -> str:
+def plus_minus(
+    half_width: float, unit: str, value: float | None = None, *, precision: float | None = None
+) -> str:
     """Return the half-width without its unit, as it stands after a value: "± 0.3".
 
     Rounded up, so that what is shown holds all of the interval, also around the rounded *value*.
+
+    Args: precision: the half-width that chooses the digits, if another.
     """
     factor, _ = _scaled(unit)
-    half = factor * half_width
-    decimals = _last(half) if half > 0 and isfinite(half) else 0
-    moved = 0.0 if value is None else abs(factor * value - round(factor * value, decimals))
-    return f"± {_digits(_outward(half + moved, half), half)}"
+    digits = factor * (half_width if precision is None else precision)
+    return f"± {_digits(_reach(factor * half_width, digits, value and factor * value), digits)}"
 
 
 def margin(row: Row, unit: str | None = None) -> str:
@@ -94,17 +96,21 @@ def margin(row: Row, unit: str | None = None) -> str:
     if found is None:
         return ""
     value, low, high = found
-    half = found.half_width
-    if not half:
+    if not found.half_width:
         return f"({row.note})" if is_cut_off(row) else ""
-    factor, _ = _scaled(unit or row.unit)
+    factor, _ = _scaled(unit or unit_of(row))
     if not row.std_error:  # bounds, which are counted
         return f"({_exact(factor * low)} to {_exact(factor * high)})"
-    arms = high - value, value - low
-    if abs(arms[0] - arms[1]) <= 2 * _SYMMETRIC * half:
-        return plus_minus(max(arms), unit or row.unit, value)
-    ends = -_outward(-factor * low, factor * half), _outward(factor * high, factor * half)
-    return "({} to {})".format(*(_digits(end, factor * half) for end in ends))
+    precision = _precision(found, factor)
+    if _is_symmetric(found):
+        return plus_minus(_longer_arm(found), unit or unit_of(row), value, precision=precision)
+    ends = _rounded_ends(found, factor, factor * precision)
+    return "({} to {})".format(*(_digits(end, factor * precision) for end in ends))
+
+
+def unit_of(row: Row) -> str:
+    """Return the unit of *row* as people name it: shares differ by percentage points."""
+    return POINTS if row.unit == SHARE and row.p_value is not None else row.unit
 
 
 def is_cut_off(row: Row) -> bool:
@@ -115,8 +121,11 @@ def is_cut_off(row: Row) -> bool:
 def value_of(row: Row, unit: str | None = None, signed: bool = False) -> str:
     """Return the number of *row* with its unit, "" if it has none; what is counted in full."""
     found = numbers_of(row)
-    half = found.half_width if found and row.std_error else 0.0
-    return number(found.value, unit or row.unit, half, signed) if found else ""
+    if found is None:
+        return ""
+    shown = unit or unit_of(row)
+    precision = _precision(found, _scaled(shown)[0]) if row.std_error else 0.0
+    return number(found.value, shown, precision, signed)
 
 
 def ends_of(row: Row, unit: str | None = None) -> tuple[str, str]:
@@ -124,10 +133,12 @@ def ends_of(row: Row, unit: str | None = None) -> tuple[str, str]:
     found = numbers_of(row)
     if found is None:
         return "", ""
-    factor, suffix = _scaled(unit or row.unit)
-    half = factor * found.half_width if row.std_error else 0.0
-    ends = -_outward(-factor * found.low, half), _outward(factor * found.high, half)
-    return _digits(ends[0], half) + suffix, _digits(ends[1], half) + suffix
+    factor, suffix = _scaled(unit or unit_of(row))
+    precision = factor * _precision(found, factor) if row.std_error else 0.0
+    ends = _rounded_ends(found, factor, precision)
+    return _joined(_digits(ends[0], precision), suffix), _joined(
+        _digits(ends[1], precision), suffix
+    )
 
 
 def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
@@ -156,11 +167,6 @@ def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:
     return joined.join(_digits(end, half) for end in ends) + suffix
 
 
-def chance(p_value: float) -> str:
-    """Return a p value in words: smaller ones than LEAST_P are said, not shown."""
-    return f"p < {LEAST_P}" if p_value < LEAST_P else f"p = {p_value:.2g}"
-
-
 def tick_labels(ticks: Sequence[float], unit: str) -> list[str]:
     """Return the labels of *ticks*, which are equally far apart; only percent carries its unit."""
     factor, suffix = _scaled(unit)
@@ -185,6 +191,12 @@ def _scaled(unit: str) -> tuple[float, str]:
     return 1.0, f" {_short(unit)}" if unit else ""
 
 
+def _joined(digits: str, suffix: str) -> str:
+    """Return a number and its unit: one point, two points."""
+    one = suffix == f" {POINTS}" and digits.lstrip(f"+{MINUS}") == "1"
+    return digits + (suffix.removesuffix("s") if one else suffix)
+
+
 def _short(unit: str) -> str:
     """Return *unit* as it stands after a number: a line of at most _UNIT letters."""
     line = one_line(unit)
@@ -200,6 +212,50 @@ def _digits(value: float, half_width: float, signed: bool = False) -> str:
         return sign + _fixed(value, decimals)
     known = round(value, decimals)
     return sign + (_power(known, Decimal(known).adjusted() + decimals) if known else "0")
+
+
+def _precision(found: Numbers, factor: float) -> float:
+    """Return the half-width that chooses the digits of an interval, in the unit of the row.
+
+    It is smaller than its own where rounding outwards would lead an end to 0 or across, by up to
+    _SIGN digits: what the interval says of the sign is not rounded away.
+    """
+    half = found.half_width
+    if found.low <= 0 <= found.high:
+        return half
+    tried = (half / 10**more for more in range(_SIGN + 1))
+    return next((one for one in tried if not _touches_zero(found, factor, factor * one)), half)
+
+
+def _touches_zero(found: Numbers, factor: float, precision: float) -> bool:
+    low, high = _rounded_ends(found, factor, precision)
+    if low <= 0 <= high or not _is_symmetric(found):
+        return low <= 0 <= high
+    value = factor * found.value
+    reach = _reach(factor * _longer_arm(found), precision, value)
+    return abs(round(value, _last(precision))) <= reach * (1 + _DUST)
+
+
+def _is_symmetric(found: Numbers) -> bool:
+    """Return whether the interval is told by ±: its arms are about as long."""
+    arms = found.high - found.value, found.value - found.low
+    return abs(arms[0] - arms[1]) <= 2 * _SYMMETRIC * found.half_width
+
+
+def _longer_arm(found: Numbers) -> float:
+    return max(found.high - found.value, found.value - found.low)
+
+
+def _rounded_ends(found: Numbers, factor: float, precision: float) -> tuple[float, float]:
+    """Return the ends of the interval, times *factor*, rounded outwards."""
+    return -_outward(-factor * found.low, precision), _outward(factor * found.high, precision)
+
+
+def _reach(half: float, precision: float, value: float | None) -> float:
+    """Return *half* rounded up so that it holds the interval around the rounded *value*, too."""
+    decimals = _last(precision) if precision > 0 and isfinite(precision) else 0
+    moved = 0.0 if value is None else abs(value - round(value, decimals))
+    return _outward(half + moved, precision)
 
 
 def _outward(value: float, half_width: float) -> float:

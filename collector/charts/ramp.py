@@ -43,7 +43,7 @@ class Ramp:
     def step(self, value: float) -> int:
         """Return the step of *value*, from 1."""
         part = (value - self.low) / (self.high - self.low)
-        return 1 + min(max(int(part * STEPS), 0), STEPS - 1)
+        return 1 + min(int(STEPS * min(max(part, 0.0), 1.0)), STEPS - 1)
 
     def legend(self, y: float, width: float) -> Iterator[Element]:
         """Yield the legend: the steps with the values of both ends, then what opacity means."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import Any, Final
 
-from ..analytics.rows import Row
+from ..analytics.rows import Row, chance
 from .letters import one_line
-from .number import chance, ends_of, margin, number, numbers_of, reading, value_of
+from .number import ends_of, margin, number, numbers_of, reading, value_of
 from .svg import Element, element, markup
 
 COLUMNS: Final = (

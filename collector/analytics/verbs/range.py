@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, nan
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -25,7 +25,10 @@ from ..slices import Asked, Slice
 from ..verb import Verb
 
 CONSISTENT: Final = "all ranges are read off one linear estimate: those that adjoin add up exactly"
-End = Annotated[float, Meta(ge=-1e300, le=1e300)] | Annotated[str, Meta(max_length=100)] | None
+FARTHEST: Final = 1e300  # no end lies beyond
+End = (
+    Annotated[float, Meta(ge=-FARTHEST, le=FARTHEST)] | Annotated[str, Meta(max_length=100)] | None
+)
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,9 +94,14 @@ def _place(index: int, low: End, high: End, metric: Metric) -> Any:
 
 
 def _number(end: float | str, field: str) -> Fraction:
-    if isinstance(end, str):
+    """Return a number, also one that was typed: the metric says what its ends are."""
+    try:
+        number = float(end)
+    except ValueError:
+        number = nan
+    if not abs(number) <= FARTHEST:
         raise QueryError(f"{field}: must have numbers for ends")
-    return Fraction(repr(end))
+    return Fraction(repr(number))
 
 
 def _items(domain: ItemDomain, low: End, high: End, field: str) -> Iterator[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil, floor, log10
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
@@ -11,13 +12,14 @@ from ..comparing.differences import NO_CHANGE, difference
 from ..comparing.measure import DRAWN, Population, estimates_of, items_of, refusal, unit_of
 from ..comparing.multiplicity import each_of, holm
 from ..comparing.series import Scan, others, scans_of, series_of
-from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
+from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
 from ..sizes import too_few
 from ..slices import Asked, Slice, merged
 from ..verb import Verb
 
 MOST_ITEMS: Final = 20  # lines that one picture can hold
 MOST_FACTS: Final = 100  # series whose change is told
+_CLOSEST: Final = 1e-9  # ends of an interval, nearer ones are told apart no further
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,14 +117,17 @@ def _change(
 
 def _sentence(change: dict[str, Any], one: Slice) -> str:
     unit = unit_of(one.metric)
-    scale, ending = (100, " %") if unit == SHARE else (1, f" {unit}")
+    scale, ending, apart = (100, " %", " points") if unit == SHARE else (1, f" {unit}", f" {unit}")
     before, after, low, high = (
-        f"{scale * change[name]:.4g}" for name in ("before", "after", "ci_low", "ci_high")
+        scale * change[name] for name in ("before", "after", "ci_low", "ci_high")
     )
+    places = max(0, 1 - floor(log10(max(high - low, _CLOSEST) / 2)))  # two digits of the half-width
+    grid = 10**places
+    ends = f"{floor(low * grid) / grid:,.{places}f} to {ceil(high * grid) / grid:,.{places}f}"
     what = ", ".join(change["dimensions"].values())
     return (
-        f"{one.metric.name}: {what} changed at {change['changed_at']} from {before} to "
-        f"{after}{ending} (difference {low} to {high}, p = {change['p_value']:.2g})"
+        f"{one.metric.name}: {what} changed at {change['changed_at']} from {before:,.{places}f} to "
+        f"{after:,.{places}f}{ending} (difference {ends}{apart}, {chance(change['p_value'])})"
     )
 
 

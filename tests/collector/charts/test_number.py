@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.analytics.rows import Row
+from collector.analytics.rows import SHARE, Row, chance
 from collector.charts.number import (
     MINUS,
     POINTS,
-    chance,
+    RELATIVE,
+    ends_of,
     margin,
     number,
     plus_minus,
@@ -148,3 +149,32 @@ def test_what_is_counted_has_all_its_digits() -> None:
     counted = Row({}, 16_234.0, 16_234.0, 64_001.0, 0.0, 64_001, 0.05, "good", "devices")
 
     assert reading(counted) == "16,234 devices (16,234 to 64,001)"
+
+
+@given(st.floats(1e-3, 1e6), st.floats(1e-2, 1e3), st.sampled_from((SHARE, "", RELATIVE)))
+def test_an_interval_beside_zero_is_not_rounded_across_it(
+    half: float, part: float, unit: str
+) -> None:
+    """6.1 ± 5.0 tells an effect; 6 ± 7 would hide it."""
+    for sign in (1, -1):
+        shown = row("a", sign * half * (1 + part), half, unit=unit)
+        words = reading(shown).replace(" %", "")
+        centre, reach = (read(number)[0] for number in words.split("±"))
+        low, high = (read(end.removesuffix(" %"))[0] for end in ends_of(shown))
+
+        assert abs(centre) > reach
+        assert low * high > 0
+
+
+def test_the_reading_of_a_lift_keeps_its_sign() -> None:
+    """From 1.1 to 11.1: found by a test with p = 0.017."""
+    assert reading(row("a", 6.1, 5.0, unit="EUR")) == "6.1 EUR ± 5.0"
+    assert reading(row("a", 6.1, 6.2, unit="EUR")) == "6 EUR ± 7"
+
+
+def test_a_difference_of_shares_is_told_in_points() -> None:
+    """9 % more is not 9 points more."""
+    found = replace(row("a", 0.09, 0.04), p_value=0.001)
+
+    assert reading(found) == "9 points ± 4"
+    assert ends_of(found) == ("5 points", "13 points")
