@@ -8,6 +8,8 @@ CollectorError
 │   └── RefusedByStoreError               the store answers with an error of its own, such as NOPERM
 ├── StorageFullError (OSError)            the store takes no more writes; nothing was changed
 ├── UnsafeStoreError (RuntimeError)       the store could lose acknowledged uploads; lists why
+│   ├── ReplacedStoreError                it was emptied, or is another than at the start
+│   └── ClockError                        its clock and this machine's do not agree
 ├── ForgottenUploadError                  the store would not remember its id; nothing was stored
 ├── TallyOverflowError (OverflowError)    a counter would leave its range; nothing was changed
 ├── ClassEndedError                       the day of a fold is over; nothing was changed
@@ -92,6 +94,23 @@ class UnsafeStoreError(CollectorError, RuntimeError):
         """Keep all *reasons*, each ``setting=value: rule``, so that a server is mended at once."""
         self.reasons = tuple(reasons)
         super().__init__("; ".join(self.reasons))
+
+
+class ReplacedStoreError(UnsafeStoreError):
+    """The store, or a shard of it, is not of the generation with which this process began."""
+
+    def __init__(self, generation: str = "") -> None:
+        """Tell of the *generation* that is there now; "" where there is none."""
+        rule = "must be that with which this process began; docs/operate.md#replaced"
+        super().__init__([f"store.generation={generation or 'gone'}: {rule}"])
+
+
+class ClockError(UnsafeStoreError):
+    """Clocks do not agree, so nothing that depends on the time is decided."""
+
+    def __init__(self, clock: str, seconds: float, rule: str) -> None:
+        """Say by how many *seconds* which *clock* is off."""
+        super().__init__([f"{clock}={seconds:.0f} seconds: {rule}"])
 
 
 class ForgottenUploadError(CollectorError):

@@ -19,11 +19,12 @@ from .errors import ConfigError
 from .heartbeat import Heartbeat
 from .keyring import Keyring
 from .logs import server_config
+from .steady_clock import SteadyClock
 from .stopping import on_stop
 from .storage.activity import open_activity
 from .storage.connect import connect
 from .storage.credentials import open_credentials
-from .telemetry.activity import WEB, WORKER, Activity, Sharing
+from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, Sharing
 from .telemetry.observed import observe
 from .worker import Worker
 
@@ -132,7 +133,14 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
     activity = Activity(WORKER, open_activity(config), time.time)
     observed = observe(storage, activity.folded, time.monotonic)
     beat = heartbeat.beat if heartbeat else lambda: None
-    worker = Worker(observed, mechanisms, every, beat=beat)
+    worker = Worker(
+        observed,
+        mechanisms,
+        every,
+        beat=beat,
+        clock=SteadyClock(time.time, time.monotonic),
+        tell_clock=lambda: activity.add(CLOCK_WAITS),
+    )
     sharing = Sharing(activity)
     sharing.start()
     _log.info("worker started: %d metrics, profile %s", len(mechanisms), config.profile)

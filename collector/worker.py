@@ -2,6 +2,7 @@
 
 Law: an entry leaves the stream folded, or quarantined, or not at all.  A worker may die anywhere:
 what it claimed is claimed again by another.  An entry that kills its workers is set aside unread.
+While the worker's clock and the store's do not agree, nothing is folded: all entries wait.
 """
 
 from __future__ import annotations
@@ -17,18 +18,22 @@ from typing import Final
 from .entry import Accepted, decode
 from .errors import (
     ClassEndedError,
+    ClockError,
     CorruptEntryError,
     RefusedByStoreError,
     StorageFullError,
     StorageUnavailableError,
+    UnsafeStoreError,
 )
 from .lateness import class_of
+from .steady_clock import SteadyClock
 from .storage.protocols import ALONE_FROM, MAX_CLAIM, Storage
 from .storage.values import Cell, Claimed, Increments
 from .tally import Mechanisms, tally_entries
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried
 KILLS: Final = "deliveries"  # reason of an entry whose workers died, as often
+NEVER_LEFT_MS: Final = 10**12  # milliseconds, some thirty years
 CONSUMER_SIZE: Final = 8  # bytes of chance in a worker's name; says nothing of its machine
 
 # What bad data raises in decoding, tallying or folding.  A store that is away is none of these.
@@ -49,6 +54,9 @@ class Pace:
     last_retry_s: float = 5.0  # … up to this
     sweep_s: float = 300.0  # seconds between two looks for the names of killed workers
     forgotten_ms: int = 3_600_000  # milliseconds without a sign of life after which one is killed
+    unknown_s: float = 60.0  # seconds for which what was handed back is left to others
+    clock_s: float = 1.0  # seconds between two looks at a shard's clock while nothing is folded
+    ids_s: float = 600.0  # seconds between two looks for upload ids that may be forgotten
 
 
 @dataclass(frozen=True)
@@ -69,18 +77,26 @@ class Worker:
         consumer: str | None = None,
         pace: Pace | None = None,
         beat: Callable[[], None] = lambda: None,
+        clock: SteadyClock | None = None,
+        tell_clock: Callable[[], None] = lambda: None,
     ) -> None:
         """Fold into *storage*, which must be prepared.
 
         Args: mechanisms: of every known metric, by digest.  every: length of its epochs, likewise.
               consumer: unique among live workers; random if left out.  beat: called in every
-              round of ``run``, to show life.
+              round of ``run``, to show life.  clock: held against the store's, which is believed
+              if there is none.  tell_clock: called when nothing is folded because of them.
         """
         self._storage, self._mechanisms, self._every = storage, mechanisms, every
         self._consumer = consumer or secrets.token_hex(CONSUMER_SIZE)
         self._pace, self._beat = pace or Pace(), beat
         self._unknown: set[bytes] = set()  # digests already logged
-        self._sweep_at = 0.0  # on the monotonic clock
+        self._clock, self._tell_clock = clock, tell_clock
+        # Moments on the monotonic clock: of the next look for killed workers, and for old ids; of
+        # each shard, of the next look at its clock, and until when what others left is not taken.
+        self._sweep_at = self._ids_at = 0.0
+        self._clock_at: dict[int, float] = {}
+        self._new_only_until: dict[int, float] = {}
 
     def run(self, stop: threading.Event) -> None:
         """Fold until *stop* is set, resting when idle and while the store is away."""
@@ -89,9 +105,10 @@ class Worker:
             self._beat()
             try:
                 self._sweep()
+                self._forget_ids()
                 rest = 0.0 if self.step() else self._pace.idle_s
                 retry = self._pace.first_retry_s
-            except (StorageUnavailableError, StorageFullError) as error:
+            except (StorageUnavailableError, StorageFullError, ClockError) as error:
                 _log.warning("%s; trying again in %.1f s", error, retry)
                 rest, retry = retry, min(2 * retry, self._pace.last_retry_s)
             stop.wait(rest)
@@ -102,22 +119,40 @@ class Worker:
 
         A shard that fails does not keep the others waiting: its error is raised at the end.
         Raises: StorageUnavailableError: what was claimed stays pending and is claimed again.
+                ClockError: the clocks do not agree; nothing is held.
         """
+        if self._clock is not None:
+            self._clock.look()
         folded, failure = 0, None
         for shard in range(self._storage.shards):
             try:
                 folded += self._step_shard(shard)
-            except (StorageUnavailableError, StorageFullError) as error:
+            except (StorageUnavailableError, StorageFullError, ClockError) as error:
                 failure = failure or error
+        if isinstance(failure, ClockError):
+            self._tell_clock()
         if failure is not None:
             raise failure
         return folded
 
     def _step_shard(self, shard: int) -> int:
-        pace = self._pace
+        pace, now = self._pace, time.monotonic()
+        if now >= self._clock_at.get(shard, 0.0):
+            self._time(shard)  # before a claim: each one counts as a try to fold
+            self._clock_at[shard] = now + pace.clock_s
+        is_left = now >= self._new_only_until.get(shard, 0.0)
+        min_idle_ms = pace.min_idle_ms if is_left else NEVER_LEFT_MS
         claimed = self._storage.claim(
-            shard, self._consumer, pace.most_entries, pace.min_idle_ms, pace.batch_bytes
+            shard, self._consumer, pace.most_entries, min_idle_ms, pace.batch_bytes
         )
+        try:
+            return self._fold_each(shard, claimed)
+        except ClockError:
+            self._clock_at.pop(shard, None)
+            self._storage.spare(shard, self._consumer, [one.id for one in claimed])
+            raise
+
+    def _fold_each(self, shard: int, claimed: Sequence[Claimed]) -> int:
         folded = self._fold_claimed(shard, [one for one in claimed if one.deliveries < ALONE_FROM])
         for one in claimed:
             if one.deliveries > MAX_DELIVERIES:
@@ -150,7 +185,9 @@ class Worker:
                 batch.append(decoded)
             else:
                 spared.append(one.id)
-        self._storage.spare(shard, self._consumer, spared)
+        if spared:  # for whoever knows them, now; here they would come again with each claim
+            self._storage.spare(shard, self._consumer, spared)
+            self._new_only_until[shard] = time.monotonic() + self._pace.unknown_s
         return batch
 
     def _knows(self, decoded: _Decoded) -> bool:
@@ -166,7 +203,7 @@ class Worker:
         while batch:
             ids = [one.claimed.id for one in batch]
             tallied = tally_entries((one.columns for one in batch), self._mechanisms)
-            increments, ending = self._classify(tallied, self._storage.now(shard))
+            increments, ending = self._classify(tallied, self._time(shard))
             try:
                 missing = set(self._storage.fold(shard, ids, increments, ending))
             except ClassEndedError:
@@ -175,6 +212,13 @@ class Worker:
                 break
             batch = [one for one in batch if one.claimed.id not in missing]
         return len(batch)
+
+    def _time(self, shard: int) -> int:
+        """Return the shard's time.  Raises ClockError: ours is another, or was just set."""
+        now = self._storage.now(shard)
+        if self._clock is not None:
+            self._clock.require_near(now)
+        return now
 
     def _classify(self, tallied: Increments, now: int) -> tuple[Increments, int | None]:
         """Return *tallied* with the class of lateness of each cell, and when the first one ends."""
@@ -205,6 +249,19 @@ class Worker:
         forgotten = self._storage.sweep(self._pace.forgotten_ms)
         if forgotten:
             _log.warning("%d names of workers without a sign of life are forgotten", forgotten)
+
+    def _forget_ids(self) -> None:
+        """Now and then, delete the ids of days from which no upload is taken any more."""
+        if self._clock is None or time.monotonic() < self._ids_at:
+            return
+        self._clock.look()
+        now = self._clock.now()
+        self._ids_at = time.monotonic() + self._pace.ids_s
+        try:
+            for shard in range(self._storage.shards):
+                self._storage.forget_ids(shard, now)
+        except (RefusedByStoreError, UnsafeStoreError) as error:  # folding must go on all the same
+            _log.error("upload ids are not forgotten, and fill the store: %s", error)
 
     def _quarantine(self, shard: int, claimed: Claimed, reason: str) -> None:
         _log.error("entry=%s: is set aside: %s", claimed.id, reason)

@@ -20,7 +20,7 @@ def init() -> None:
     from ..storage.connect import connect
 
     storage = connect(Config.from_env())
-    storage.prepare()
+    storage.prepare(renew=True)
     click.echo(f"store ready: {storage.shards} shards")
 
 

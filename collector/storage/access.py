@@ -37,10 +37,12 @@ _RULES: Final[Mapping[str, str]] = {
         " -swapdb -move -copy -migrate -restore -sort -sort_ro -flushall -flushdb -keys"
     ),
     INGEST: (
-        "~{p}:{*}:seen:* ~{p}:{*}:stream ~{p}:{*}:counters"
-        " +fcall|hearsay_append_counted +fcall|hearsay_ready +fcall|hearsay_version"
-        " +sismember +xadd +sadd +ttl +expireat +hvals +hincrby +xlen +wait"
-        " (+get %R~{p}:shards %R~{p}:profile)"
+        "~{p}:{*}:seen:* ~{p}:{*}:stream ~{p}:{*}:counters ~{p}:{*}:state"
+        " +fcall|hearsay_append_checked +fcall|hearsay_ready_checked +fcall|hearsay_version"
+        # What the release before needs, until its library and its processes are replaced.
+        " +fcall|hearsay_append_counted +fcall|hearsay_ready +ttl +expireat"
+        " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +xlen +wait"
+        " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hgetall %R~{p}:credentials)"
         " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:activity:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
@@ -57,7 +59,9 @@ _RULES: Final[Mapping[str, str]] = {
         " +xgroup|delconsumer +time +hvals +hincrby +hgetall +sismember +sadd +getrange +bitfield"
         " (+xadd ~{p}:{*}:quarantine ~{p}:{*}:archive)"
         " (+hset +expireat ~{p}:activity:*)"
-        " (+get %R~{p}:shards %R~{p}:profile)"
+        " (+fcall|hearsay_confirm_day +fcall|hearsay_forget_ids +hmget +hget +hset +unlink"
+        " ~{p}:{*}:state ~{p}:{*}:seen:*)"
+        " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
     ),
     QUERY: "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget",
     ARCHIVE: (

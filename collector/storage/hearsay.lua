@@ -3,7 +3,7 @@
 -- first write, because a script is not rolled back.  All keys of one call share one hash tag.
 -- Loaded again with REPLACE by every version: a step whose meaning changes gets another name.
 
-local VERSION = 3
+local VERSION = 4
 local GROUP = 'workers'
 -- Of the increments or ids in one command: how many (Lua can unpack some 8,000 values, an increment
 -- is four); and of increments, how far apart (in counters of 8 bytes: what is read to check them).
@@ -11,6 +11,9 @@ local CHUNK, SPAN = 1000, 8192
 -- A counter is refused unless its top byte, unsigned, is below or above these: then it is within
 -- 2^62 of zero, and so is what is added.  One byte keeps counts out of Lua's inexact numbers.
 local ABOVE, BELOW = 63, 192
+-- Seconds: of a day; how far two clocks may be apart and still agree; between two moves of the floor
+-- (below a day, or it would lag behind a little more every day).
+local DAY, MARGIN, STEP = 86400, 3600, 72000
 -- A count of uploads or reports is refused from here on; compared only, so doubles will do.
 local MOST_COUNTED = 2 ^ 62
 
@@ -45,27 +48,78 @@ local function count(counters, state, sign, reports)
   end
 end
 
--- keys: seen set, stream, counters.  args: upload id, entry, number of reports, Unix time at which
--- the ids of that day are forgotten, 1 if a repeat must be confirmed by replicas.
-local function append(keys, args)
+-- Refuse whatever would be kept by a store that is not the one with which the caller began.
+local function replaced()
+  return redis.error_reply('HEARSAYREPLACED the shard is not of the generation that was named')
+end
+
+-- keys: seen set, stream, counters.  args: upload id, entry, number of reports, Unix time from which
+-- ids of that day may be forgotten, 1 if a repeat must be confirmed by replicas.
+-- forgotten: false, or the last epoch day whose ids are deleted; day: that of the upload, likewise.
+local function queue(keys, args, day, forgotten)
   if redis.call('SISMEMBER', keys[1], args[1]) == 1 then
     -- WAIT confirms what its own connection wrote, and all before it: so the repeat must write.
-    if args[5] == '1' then redis.call('EXPIREAT', keys[1], args[4]) end
+    if args[5] == '1' then redis.call('HINCRBY', keys[3], 'accepted.uploads', 0) end
     return 0
   end
-  -- An id that is forgotten at once could be counted twice: some clock is days off.
-  if tonumber(args[4]) <= tonumber(redis.call('TIME')[1]) then
+  -- Whatever any clock says: where ids were deleted, a repeat cannot be told from a first sight.
+  local is_gone = forgotten and tonumber(day) <= tonumber(forgotten)
+  if is_gone or tonumber(args[4]) <= tonumber(redis.call('TIME')[1]) then
     return redis.error_reply('HEARSAYFORGOTTEN the day on which the id is forgotten is over')
   end
   if not countable(keys[3]) then return uncountable() end
   -- An explicit id: the default one would keep the time of arrival at rest.
   redis.call('XADD', keys[2], '1-*', 'n', args[3], 'e', args[2])
+  -- No time to live: ids must outlive a clock that is wrong.  Workers delete them, see forget_ids.
   redis.call('SADD', keys[1], args[1])
-  -- An absolute, whole day: a time to live would keep the moment of the first arrival at rest.
-  if redis.call('TTL', keys[1]) < 0 then redis.call('EXPIREAT', keys[1], args[4]) end
   count(keys[3], 'accepted', '', args[3])
   return 1
 end
+
+-- As release 3 called it, for web processes that are not yet replaced.
+local function append(keys, args) return queue(keys, args, false, false) end
+
+-- keys and args of append; at their ends the state of the shard, then the generation and the day of
+-- sealing.
+local function append_checked(keys, args)
+  local state = redis.call('HMGET', keys[4], 'generation', 'forgotten')
+  if state[1] ~= args[6] then return replaced() end
+  return queue(keys, args, args[7], state[2])
+end
+
+-- keys: state of the shard.  args: Unix time of a worker's own clock.  Moves the floor, the last day
+-- that two clocks have confirmed, by one day at most.  Returns the floor, -1 if there is none.
+local function confirm_day(keys, args)
+  local now, own = tonumber(redis.call('TIME')[1]), tonumber(args[1])
+  local state = redis.call('HMGET', keys[1], 'generation', 'floor', 'moved')
+  if not state[1] then return replaced() end
+  local today, floor = math.floor(math.min(now, own) / DAY), tonumber(state[2] or '')
+  local moved = tonumber(state[3] or '')
+  if math.abs(now - own) > MARGIN then return floor or -1 end
+  if not floor then
+    floor = today
+  elseif moved <= now and (today <= floor or now - moved < STEP) then
+    return floor
+  elseif moved <= now then
+    floor = floor + 1
+  end
+  -- A time of moving that is to come was noted by a clock that was ahead: count from now.
+  redis.call('HSET', keys[1], 'floor', floor, 'moved', now)
+  return floor
+end
+
+-- keys: state of the shard, seen set.  args: the set's day, days after it from which no upload of it
+-- is taken.  Deletes the set once the floor has come so far; returns whether there was one.
+local function forget_ids(keys, args)
+  local day, state = tonumber(args[1]), redis.call('HMGET', keys[1], 'floor', 'forgotten')
+  if not state[1] or tonumber(state[1]) < day + tonumber(args[2]) then return 0 end
+  if redis.call('UNLINK', keys[2]) == 0 then return 0 end
+  if not state[2] or tonumber(state[2]) < day then redis.call('HSET', keys[1], 'forgotten', day) end
+  return 1
+end
+
+-- keys: a hash.  args: fields and values.  Needs no room: a full store is prepared, too.
+local function establish(keys, args) return redis.call('HSET', keys[1], unpack(args)) end
 
 -- keys: stream.  args: consumer, most entries, bytes after which to stop, milliseconds after which
 -- an entry counts as left, cursor, deliveries from which an entry ends the claim of left ones.
@@ -302,6 +356,12 @@ end
 -- keys: stream.  Refused, as an append would be, when memory is full or the log cannot be written.
 local function ready(keys) return redis.call('XLEN', keys[1]) end
 
+-- keys: stream, state of the shard.  args: generation.
+local function ready_checked(keys, args)
+  if redis.call('HGET', keys[2], 'generation') ~= args[1] then return replaced() end
+  return ready(keys)
+end
+
 -- keys: stream, so that the shard's own server answers.  Its clock decides the class of lateness.
 local function now() return tonumber(redis.call('TIME')[1]) end
 
@@ -312,7 +372,12 @@ end
 
 register('version', function() return VERSION end, 'no-writes')
 register('append_counted', append)
+register('append_checked', append_checked)
 register('ready', ready)
+register('ready_checked', ready_checked)
+register('confirm_day', confirm_day, 'allow-oom')
+register('forget_ids', forget_ids, 'allow-oom')
+register('establish', establish, 'allow-oom')
 register('claim', claim, 'allow-oom')
 register('fold_counted', function(keys, args) return fold(keys, args) end, 'allow-oom')
 register('fold_archived', fold_archived, 'allow-oom')

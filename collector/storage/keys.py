@@ -44,6 +44,11 @@ class Keys:
         return f"{self.prefix}:profile"
 
     @property
+    def generation(self) -> str:
+        """The hash of the store's generation: its id, and how often its tallies were restored."""
+        return f"{self.prefix}:generation"
+
+    @property
     def archive_name(self) -> str:
         """The key that records which archive belongs to this store."""
         return f"{self.prefix}:archive"
@@ -60,6 +65,10 @@ class Keys:
     def quarantine(self, shard: int) -> str:
         """Entries set aside."""
         return f"{self.prefix}:{{{shard}}}:quarantine"
+
+    def state(self, shard: int) -> str:
+        """The hash of the shard's generation, and of the days that its ids have reached."""
+        return f"{self.prefix}:{{{shard}}}:state"
 
     def seen(self, shard: int, sealed_day: int) -> str:
         """The set of upload ids sealed on one day."""

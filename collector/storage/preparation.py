@@ -7,22 +7,27 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Final
 
+from client_sdk.epoch import DAY
+
 from ..config import HA, STRICT
 from ..errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
 from .connection import Connection
+from .generation import establish
 from .keys import Keys
 from .replay import may_replay
 from .replies import parse_info
 from .safety import faults
 
 GROUP: Final = "workers"  # as in hearsay.lua
-LIBRARY_VERSION: Final = 3  # as in hearsay.lua
+LIBRARY_VERSION: Final = 4  # as in hearsay.lua
+_ID_DAYS: Final = 20  # days; ids were kept for 16
 _SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
 
-def prepare(connection: Connection, keys: Keys, profile: str) -> None:
+def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = False) -> None:
     """Prepare the servers behind *connection*.  Repeatable.
 
+    Args:   renew: whether a store of which a part is gone may be used again, as another one.
     Raises: UnsafeStoreError, NotPreparedError.
     """
     nodes = connection.nodes()
@@ -45,6 +50,8 @@ def prepare(connection: Connection, keys: Keys, profile: str) -> None:
     _record_shards(connection, keys)
     for shard in range(keys.shards):
         _create_group(connection, keys.stream(shard))
+    _keep_ids(connection, keys)
+    establish(connection, keys, renew)
 
 
 def _checked(
@@ -100,6 +107,15 @@ def _load_library(connection: Connection) -> None:
     except RefusedByStoreError as error:  # application users may have FCALL only
         rule = f"must be {LIBRARY_VERSION}; run hearsay init with the right to FUNCTION LOAD"
         raise NotPreparedError(f"library.version={loaded}: {rule}") from error
+
+
+def _keep_ids(connection: Connection, keys: Keys) -> None:
+    """Take the time to live from sets of ids that an older library has written."""
+    with suppress(RefusedByStoreError):  # application users may not; hearsay init has done it
+        today = int(connection.call("TIME")[0]) // DAY
+        days = range(today - 2 * _ID_DAYS, today + _ID_DAYS)
+        places = [keys.seen(shard, day) for shard in range(keys.shards) for day in days]
+        connection.call_many([("PERSIST", place) for place in places])
 
 
 def _loaded_version(connection: Connection) -> int:

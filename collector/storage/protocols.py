@@ -31,23 +31,26 @@ class Storage(Protocol):
     Laws of all methods:
     1. A method that returns has happened, as durably as the store's profile says.
     2. A method that raises CollectorError may have happened, but not in part; repeating it is safe.
-    3. An upload id is queued once, however often it is appended while its id is remembered.
+    3. An upload id is queued once, however often it is appended: while its id is remembered it is
+       a repeat, and once ids of its day are forgotten it is refused, whatever any clock says.
     4. An entry is folded or quarantined once; its deletion is the token that decides.
     5. Whatever can refuse a change refuses it before the first write.
 
     Raises, all methods: StorageUnavailableError: no answer, or not prepared.
         StorageFullError: the store takes no more writes.
+            ReplacedStoreError, all that append: the store is not the one of the first use.
     """
 
     @property
     def shards(self) -> int:
         """Number of shards; fixed when the store is first prepared."""
 
-    def prepare(self) -> None:
+    def prepare(self, renew: bool = False) -> None:
         """Make the store ready and check that it is safe to use.  Repeatable.
 
+        Args:   renew: whether a store of which a part is gone may be used again, as another one.
         Raises: UnsafeStoreError: its settings could lose acknowledged uploads, it is too old,
-            or it was prepared with another number of shards.
+            it was prepared with another number of shards, or a part of it is gone.
         """
 
     def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
@@ -75,7 +78,16 @@ class Storage(Protocol):
         """
 
     def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
-        """Forget how often *ids* were delivered: they are sound, but not for this worker."""
+        """Hand *ids* back: they are sound, but not for this worker.  Others may claim them now."""
+
+    def forget_ids(self, shard: int, now: float) -> int:
+        """Delete the upload ids of days from which no upload is taken; return how many days.
+
+        Only the days that two clocks have confirmed as over count, and they get one more a day at
+        most: so no clock that is wrong makes ids forgotten.
+
+        Args: now: Unix time by the clock of who asks, the second beside the shard's own.
+        """
 
     def now(self, shard: int) -> int:
         """Return the Unix time of the shard's own clock."""

@@ -14,6 +14,7 @@ from ..config import HA, STANDARD
 from ..errors import TallyOverflowError
 from .archive import classes_of
 from .connection import Command, Connection, Part
+from .generation import generation_of
 from .inspection import counted
 from .keys import Keys, cell_of, member_of
 from .preparation import GROUP, prepare
@@ -28,6 +29,10 @@ SEEN_DAYS: Final = MAX_REPORT_AGE + MAX_CLOCK_SKEW + 1  # days after that of sea
 MAX_DELTA: Final = (
     1 << 62
 )  # what one fold adds to a cell stays below; so do the counters themselves
+_LOOK_BACK: Final = 64  # days before, whose ids a process looks for when it begins to delete
+# Milliseconds for which an entry that is handed back seems to have been held: longer than anybody
+# waits for what another holds.
+_LONG_HELD: Final = 86_400_000
 _SCAN_COUNT: Final = 500  # keys looked at a round trip
 _AT_START: Final = "always"  # appendfsync is not in INFO, and was checked before the first upload
 _TIME: Final = "server_time_usec"  # of INFO
@@ -63,15 +68,18 @@ class RedisStorage:
         self._call, self._call_many = connection.call, connection.call_many
         self._replicas = 1 if profile == HA else 0  # that must confirm an append
         self._cursors: dict[int, bytes] = {}  # of each shard, where to look for left entries next
+        self._generation = ""  # that of the first use; "" before
+        self._forgotten: dict[int, int] = {}  # of each shard, up to which day ids were looked for
 
     @property
     def shards(self) -> int:
         """Number of shards."""
         return self._keys.shards
 
-    def prepare(self) -> None:
-        """Check the servers, load the library, record the shards, create the groups."""
-        prepare(self._connection, self._keys, self._profile)
+    def prepare(self, renew: bool = False) -> None:
+        """Check the servers, load the library, record shards and generation, create the groups."""
+        prepare(self._connection, self._keys, self._profile, renew)
+        self._generation = generation_of(self._connection, self._keys).id
 
     def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
         """Queue one upload."""
@@ -97,10 +105,24 @@ class RedisStorage:
         return parse_claimed(claimed)
 
     def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
-        """Set the number of deliveries back."""
+        """Set the number of deliveries back, and the time of the last one."""
         if ids:
-            how = "RETRYCOUNT", 0, "JUSTID"
+            how = "IDLE", _LONG_HELD, "RETRYCOUNT", 0, "JUSTID"
             self._call("XCLAIM", self._keys.stream(shard), GROUP, consumer, 0, *ids, *how)
+
+    def forget_ids(self, shard: int, now: float) -> int:
+        """Confirm the day, then delete the sets that lie far enough before it."""
+        state = self._keys.state(shard)
+        floor = int(self._call("FCALL", "hearsay_confirm_day", 1, state, int(now)))
+        last = floor - SEEN_DAYS
+        first = self._forgotten.get(shard, last - _LOOK_BACK)
+        commands: list[Command] = [
+            ("FCALL", "hearsay_forget_ids", 2, state, self._keys.seen(shard, day), day, SEEN_DAYS)
+            for day in range(max(first + 1, 0), last + 1)
+        ]
+        deleted = sum(map(int, self._call_many(commands)))
+        self._forgotten[shard] = last
+        return deleted
 
     def now(self, shard: int) -> int:
         """Ask the server that holds the shard."""
@@ -167,7 +189,12 @@ class RedisStorage:
         shares = [share for share in map(_memory, told) if share is not None]
         unsafe = (fault for info in told for fault in faults(info, _AT_START, self._profile))
         times = [int(info[_TIME]) / _MICRO for info in told if _TIME in info]
-        return Health(max(shares, default=None), tuple(dict.fromkeys(unsafe)), tuple(times))
+        return Health(
+            memory=max(shares, default=None),
+            faults=tuple(dict.fromkeys(unsafe)),
+            times=tuple(times),
+            contents=str(generation_of(self._connection, self._keys)),
+        )
 
     def quarantined(self) -> int:
         """Sum the lengths of the quarantine streams."""
@@ -175,7 +202,12 @@ class RedisStorage:
 
     def ping(self) -> None:
         """Ask every shard through a function that is refused whenever an append would be."""
-        self._of_streams("hearsay_ready", replicas=self._replicas)
+        generation = self._first_generation()
+        commands: list[Command] = [
+            ("FCALL", "hearsay_ready_checked", 2, stream, self._keys.state(shard), generation)
+            for shard, stream in enumerate(map(self._keys.stream, range(self.shards)))
+        ]
+        self._call_many(commands, self._replicas)
 
     def destroy(self) -> None:
         """Delete every key under the prefix."""
@@ -197,13 +229,21 @@ class RedisStorage:
         keys = name.seen(shard, sealed_day), name.stream(shard), name.counters(shard)
         forgotten = (sealed_day + SEEN_DAYS) * DAY
         arguments = upload_id, entry, reports, forgotten, self._replicas
-        return ("FCALL", "hearsay_append_counted", 3, *keys, *arguments)
+        checked = self._first_generation(), sealed_day
+        state = name.state(shard)
+        return ("FCALL", "hearsay_append_checked", 4, *keys, state, *arguments, *checked)
 
-    def _of_streams(self, function: str, *arguments: Part, replicas: int = 0) -> list[int]:
+    def _first_generation(self) -> str:
+        """Return the generation of the first use, reading it then; "" while there is none."""
+        if not self._generation:
+            self._generation = generation_of(self._connection, self._keys).id
+        return self._generation
+
+    def _of_streams(self, function: str, *arguments: Part) -> list[int]:
         """Call a function of every shard's stream."""
         streams = [self._keys.stream(shard) for shard in range(self.shards)]
         commands = [("FCALL", function, 1, stream, *arguments) for stream in streams]
-        return [int(reply) for reply in self._call_many(commands, replicas)]
+        return [int(reply) for reply in self._call_many(commands)]
 
     def _indexed(
         self, metric: bytes, epochs: Sequence[int], latest: int | None

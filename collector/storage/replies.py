@@ -14,6 +14,7 @@ from ..errors import (
     ForgottenUploadError,
     NotPreparedError,
     RefusedByStoreError,
+    ReplacedStoreError,
     StorageFullError,
     StorageUnavailableError,
     TallyOverflowError,
@@ -63,6 +64,8 @@ def translated() -> Iterator[None]:
 def _translate(error: exceptions.ResponseError) -> CollectorError:
     if "unction not found" in str(error):
         return NotPreparedError("store: lacks the function library; run hearsay init")
+    if str(error).startswith("HEARSAYREPLACED"):
+        return ReplacedStoreError()
     code = _NAMES.get(type(error), str(error).split(" ", 1)[0])
     if code in _TEXTS:
         kind, text = _TEXTS[code]

@@ -81,6 +81,7 @@ class Health:
     # Why a server could lose what it takes, each ``setting=value: rule``.
     faults: tuple[str, ...] = ()
     times: tuple[float, ...] = ()  # Unix time of each server that tells it
+    contents: str = ""  # changes whenever the store is another, or tallies came from elsewhere
 
 
 # Of each cell, (index, delta): index 0, first, counts reports, index i + 1 is cell i of the tally.

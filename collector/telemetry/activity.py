@@ -33,6 +33,7 @@ FOLD_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 1
 REJECTED: Final = "rejected"  # reports, by reason
 REFUSED: Final = "refused"  # requests, by problem
 DUPLICATES: Final = "duplicates"  # uploads
+CLOCK_WAITS: Final = "clock_waits"  # rounds of a worker
 FOLDS: Final = "folds"  # by the index of their bound
 FOLD_US: Final = "fold_us"  # microseconds, summed
 

@@ -19,7 +19,16 @@ from prometheus_client.registry import Collector
 from client_sdk import __version__
 
 from ..storage.values import Count
-from .activity import DUPLICATES, FOLD_BOUNDS, FOLD_US, FOLDS, REFUSED, REJECTED, Totals
+from .activity import (
+    CLOCK_WAITS,
+    DUPLICATES,
+    FOLD_BOUNDS,
+    FOLD_US,
+    FOLDS,
+    REFUSED,
+    REJECTED,
+    Totals,
+)
 from .process import usage
 from .snapshot import Snapshot
 
@@ -93,6 +102,9 @@ def _of_activity(totals: Totals) -> Iterator[Metric]:
     duplicates = sum(totals.of(DUPLICATES).values())
     text = "Uploads known already, since 0:00 UTC."
     yield _counter("hearsay_duplicate_uploads", text, duplicates)
+    waits = sum(totals.of(CLOCK_WAITS).values())
+    text = "Rounds in which a worker folded nothing: clocks do not agree; since 0:00 UTC."
+    yield _counter("hearsay_clock_waits", text, waits)
     yield _folds(totals)
     text = "Processes that gave a sign of life within a minute."
     yield _labelled("hearsay_processes_alive", text, "role", totals.alive)

@@ -16,7 +16,7 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from collector.worker import KILLS, MAX_DELIVERIES, Worker
+from collector.worker import KILLS, MAX_DELIVERIES, Pace, Worker
 from tests.support.memory_storage import MemoryStorage
 from tests.support.worker_desk import (
     CELL,
@@ -188,17 +188,42 @@ def test_entries_of_a_newer_registry_stay_for_a_newer_worker(
     assert caplog.text.count("is in no registry of this worker") == 1
 
 
+def test_what_a_worker_does_not_know_is_there_for_others_at_once(store: RedisStorage) -> None:
+    """Also for those who take only what seems to be left, and after most of what is there."""
+    put(store, *[OF_NEWER_REGISTRY] * 9)
+    old = Worker(store, MECHANISMS, EVERY, pace=Pace(most_entries=4))
+    new = Worker(store, {**MECHANISMS, NEWER: GRR("1", 2)}, EVERY)
+    for _ in range(9):
+        old.step()
+
+    folded = sum(new.step() for _ in range(3))
+
+    assert folded == 9
+
+
+def test_what_a_worker_does_not_know_keeps_it_from_nothing_else(store: RedisStorage) -> None:
+    """It leaves to others what it has handed back, and takes what is new."""
+    put(store, *[OF_NEWER_REGISTRY] * 20)
+    worker = Worker(store, MECHANISMS, EVERY, pace=Pace(most_entries=4))
+    for _ in range(20):
+        worker.step()
+    put(store, *[ITEM_2] * 8)
+
+    folded = sum(worker.step() for _ in range(3))
+
+    assert folded == 8
+
+
 def test_workers_have_names_of_their_own(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
     for _ in range(2):
-        put(store, OF_NEWER_REGISTRY)  # stays with the worker that claimed it
+        put(store, OF_NEWER_REGISTRY)
         Worker(store, MECHANISMS, EVERY).step()
 
     streams = [keys.stream(shard) for shard in range(store.shards)]
     consumers = [one for s in streams for one in server.call("XINFO", "CONSUMERS", s, "workers")]
-    holders = {one[1] for one in consumers if one[3]}  # name and number of pending entries
-    assert len(holders) == 2
+    assert len({one[1] for one in consumers}) == 2
 
 
 def test_a_shard_that_the_store_refuses_does_not_keep_the_others_waiting(

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -25,11 +25,19 @@ _DURABLE: Final = {"appendonly": "yes", "save": "", "maxmemory-policy": "noevict
 class Node:
     """One server process on loopback."""
 
-    def __init__(self, folder: Path, settings: dict[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: dict[str, str],
+        program: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run *program*, or the first server on PATH, in ours or another *environment*."""
         self.port = free_port()
         given = {**_DURABLE, "bind": "127.0.0.1", "port": str(self.port), **settings}
         self._options = [part for name, value in given.items() for part in (f"--{name}", value)]
-        self._folder = folder
+        self._folder, self._environment = folder, environment
+        self._program = program or _program()
         self.connection = Connection.open(f"redis://{self.address}/0")
 
     @property
@@ -38,9 +46,11 @@ class Node:
 
     def start(self) -> None:
         """Start the process and return when it answers."""
-        command = [_program(), *self._options, "--dir", str(self._folder)]
+        command = [self._program, *self._options, "--dir", str(self._folder)]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(die_with_parent(command), stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                die_with_parent(command), stdout=log, stderr=log, env=self._environment
+            )
         wait_for(lambda: self.connection.call("PING") == b"PONG")
 
     def signal(self, number: int) -> None:

@@ -33,6 +33,7 @@ class MemoryStorage:
         self.memory_share: float | None = None
         self.faults: tuple[str, ...] = ()
         self.times: tuple[float, ...] = ()
+        self.contents = "memory.0"
         self.clock = 0
         self.seen: set[tuple[int, bytes]] = set()
         self.entries: dict[str, bytes] = {}
@@ -44,7 +45,7 @@ class MemoryStorage:
         self._late = 0
         self._appended = 0
 
-    def prepare(self) -> None:
+    def prepare(self, renew: bool = False) -> None:
         self.ping()
 
     def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
@@ -70,6 +71,10 @@ class MemoryStorage:
     def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
         self.ping()
         self.spared += ids
+
+    def forget_ids(self, shard: int, now: float) -> int:
+        self.ping()
+        return 0
 
     def now(self, shard: int) -> int:
         self.ping()
@@ -139,7 +144,7 @@ class MemoryStorage:
 
     def health(self) -> Health:
         self.ping()
-        return Health(self.memory_share, self.faults, self.times)
+        return Health(self.memory_share, self.faults, self.times, self.contents)
 
     def quarantined(self) -> int:
         return len(self.aside)

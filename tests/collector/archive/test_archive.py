@@ -145,6 +145,7 @@ def test_a_store_never_goes_on_in_the_archive_of_another(desk: Desk, tmp_path: P
     desk.drain()
     desk.plain.destroy()
     desk.plain.prepare()
+    desk.storage.prepare()  # as a process that is started again
 
     with pytest.raises(ArchiveError, match="this store began with"):
         desk.drain()

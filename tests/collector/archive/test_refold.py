@@ -110,6 +110,7 @@ def test_a_lost_store_is_restored_into_its_successor_once(
     archived = tallies_of(Folder(desk.path), METRICS, in_this_process)
     desk.plain.destroy()
     desk.plain.prepare()
+    desk.storage.prepare()  # as a process that is started again
     desk.upload(random.Random(2), 10)
     desk.work(desk.plain)
 

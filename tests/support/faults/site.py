@@ -19,6 +19,7 @@ from collector.storage.connect import open_connection, open_storage
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from tests.support.cluster import Node, free_port
+from tests.support.movable_clock import MovableClock
 from tests.support.uploads import WRITE_KEY
 
 from .oracle import Comparison, compared
@@ -35,13 +36,22 @@ class FaultSite:
     """Store, collectors and workers.  The store is started again only when a test does so."""
 
     def __init__(
-        self, folder: Path, profile: str, settings: Mapping[str, str], data: Path | None = None
+        self,
+        folder: Path,
+        profile: str,
+        settings: Mapping[str, str],
+        data: Path | None = None,
+        clock: MovableClock | None = None,
     ) -> None:
-        """Keep all in *folder*, but the store's files in *data* if that is given."""
+        """Keep all in *folder*, but the store's files in *data* if that is given.
+
+        Args: clock: of the store, if it is to be moved.
+        """
         self.profile, self.folder = profile, folder
         kept = data or folder / "store"
         kept.mkdir(exist_ok=True)
-        self.store = Node(kept, {"appendfsync": _SYNC.get(profile, "everysec"), **settings})
+        settings = {"appendfsync": _SYNC.get(profile, "everysec"), **settings}
+        self.store = clock.node(kept, settings) if clock else Node(kept, settings)
         self.collectors: list[Supervised] = []
         self.workers: list[Supervised] = []
         self.ports: list[int] = []
@@ -151,9 +161,10 @@ def fault_site(
     profile: str = STRICT,
     settings: Mapping[str, str] | None = None,
     data: Path | None = None,
+    clock: MovableClock | None = None,
 ) -> Iterator[FaultSite]:
     """Run a deployment until the block ends."""
-    site = FaultSite(folder, profile, settings or {}, data)
+    site = FaultSite(folder, profile, settings or {}, data, clock)
     try:
         site.store.start()
         site.storage.prepare()

@@ -1,0 +1,149 @@
+"""Ids are forgotten by workers, a day at a time, and nothing is accepted where they were."""
+
+from __future__ import annotations
+
+import pytest
+
+from client_sdk.epoch import DAY, day_of
+from collector.errors import ForgottenUploadError
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import SEEN_DAYS, RedisStorage
+from tests.support.servers import profile_of
+
+ID = b"\0" * 16  # of shard 0
+HOUR = 3_600
+
+
+@pytest.fixture
+def now(store: RedisStorage) -> int:
+    """The clock of the store, which is real."""
+    return store.now(0)
+
+
+@pytest.fixture
+def old(now: int) -> int:
+    """The newest day whose ids may be forgotten today."""
+    return day_of(now) - SEEN_DAYS
+
+
+def put(server: Connection, keys: Keys, *days: int) -> None:
+    """Remember an id of each of *days*, as appends did at their time."""
+    for day in days:
+        server.call("SADD", keys.seen(0, day), ID)
+
+
+def days_kept(server: Connection, keys: Keys, *days: int) -> list[int]:
+    return [day for day in days if server.call("EXISTS", keys.seen(0, day))]
+
+
+def set_floor(server: Connection, keys: Keys, floor: int, moved: int) -> None:
+    server.call("HSET", keys.state(0), "floor", floor, "moved", moved)
+
+
+def floor_of(server: Connection, keys: Keys) -> int:
+    return int(server.call("HGET", keys.state(0), "floor") or -1)
+
+
+def another(server: Connection, keys: Keys, server_kind: str) -> RedisStorage:
+    """Return the storage of a process that has just been started."""
+    return RedisStorage(server, keys, profile_of(server_kind))
+
+
+def test_ids_are_deleted_when_no_upload_of_their_day_is_taken_any_more(
+    store: RedisStorage, server: Connection, keys: Keys, now: int, old: int
+) -> None:
+    put(server, keys, old - 40, old - 1, old, old + 1, old + 15)
+
+    deleted = store.forget_ids(0, now)
+
+    assert deleted == 3
+    assert days_kept(server, keys, old - 40, old - 1, old, old + 1, old + 15) == [old + 1, old + 15]
+    assert store.forget_ids(0, now) == 0
+
+
+def test_an_upload_of_a_day_whose_ids_are_deleted_is_refused_whatever_any_clock_says(
+    store: RedisStorage, server: Connection, keys: Keys, now: int
+) -> None:
+    """So a day that was deleted too early costs a delay, and counts nothing twice."""
+    today = day_of(now)
+    assert store.append(ID, today, b"entry", 1)
+    set_floor(server, keys, today + SEEN_DAYS, now)
+
+    deleted = store.forget_ids(0, now)
+
+    assert deleted == 1
+    for day in (today, today - 3):
+        with pytest.raises(ForgottenUploadError):
+            store.append(ID, day, b"entry", 1)
+    assert store.append(ID, today + 1, b"entry", 1)
+
+
+@pytest.mark.parametrize("ahead", [2 * HOUR, DAY, 20 * DAY, -2 * HOUR, -DAY, -20 * DAY])
+def test_clocks_that_do_not_agree_confirm_no_day(
+    store: RedisStorage, server: Connection, keys: Keys, now: int, old: int, ahead: int
+) -> None:
+    """Whichever of the two is wrong."""
+    put(server, keys, old - 20, old, old + 1)
+
+    assert store.forget_ids(0, now + ahead) == 0
+    assert floor_of(server, keys) == -1
+
+    store.forget_ids(0, now)
+    assert store.forget_ids(0, now + ahead) == 0
+    assert days_kept(server, keys, old + 1) == [old + 1]
+    assert floor_of(server, keys) == day_of(now)
+
+
+def test_two_clocks_that_are_wrong_together_move_the_floor_by_one_day_at_most(
+    store: RedisStorage, server: Connection, keys: Keys, server_kind: str, now: int, old: int
+) -> None:
+    """By the floor, the real days are those to come: both clocks are twenty days ahead of it."""
+    put(server, keys, *range(old - 20, old + 1))
+    set_floor(server, keys, day_of(now) - 20, now - 10 * DAY)
+
+    deleted = [store.forget_ids(0, now + second) for second in range(3)]
+    restarted = another(server, keys, server_kind).forget_ids(0, now)
+
+    assert (deleted, restarted) == ([2, 0, 0], 0)  # up to the floor that was, and one day more
+    assert floor_of(server, keys) == day_of(now) - 19
+
+
+def test_the_floor_waits_most_of_a_day_between_two_moves(
+    store: RedisStorage, server: Connection, keys: Keys, now: int
+) -> None:
+    today = day_of(now)
+    found = []
+    for hours in (19, 21):
+        set_floor(server, keys, today - 1, now - hours * HOUR)
+        store.forget_ids(0, now)
+        found.append(floor_of(server, keys))
+
+    assert found == [today - 1, today]
+
+
+def test_a_floor_that_a_clock_ahead_has_moved_does_not_move_on_when_it_is_set_right(
+    store: RedisStorage, server: Connection, keys: Keys, now: int
+) -> None:
+    """Its last move lies in what is now the future, so the wait begins anew."""
+    today = day_of(now)
+    set_floor(server, keys, today - 1, now + 20 * DAY)
+
+    store.forget_ids(0, now)
+    moved = int(server.call("HGET", keys.state(0), "moved"))
+
+    assert floor_of(server, keys) == today - 1
+    assert abs(moved - now) < 60
+
+
+def test_what_an_older_library_let_expire_is_kept(
+    store: RedisStorage, server: Connection, keys: Keys, now: int
+) -> None:
+    """Prepared by this release, its sets of ids have no end by the store's clock any more."""
+    day = day_of(now) - 3
+    assert store.append(ID, day, b"entry", 1)
+    server.call("EXPIREAT", keys.seen(0, day), now + DAY)
+
+    store.prepare()
+
+    assert server.call("TTL", keys.seen(0, day)) == -1
