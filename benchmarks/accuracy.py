@@ -118,7 +118,7 @@ def main() -> None:
         found = [measured(epsilon, size) for epsilon in EPSILONS]
         for epsilon, (ratio, error) in zip(EPSILONS, found, strict=True):
             deviations.append((ratio - predicted(epsilon, size)[1]) / error)
-        cells = " | ".join(f"{ratio:.3f} ± {error:.3f}" for ratio, error in found)
+        cells = " | ".join(f"{ratio:.3f} ({error:.3f})" for ratio, error in found)
         print(f"| {size:,} | {cells} |", flush=True)
     farthest = max(deviations, key=abs)
     print(f"\nmeasured beside predicted: {farthest:+.1f} standard errors ", end="")

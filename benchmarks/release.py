@@ -27,7 +27,7 @@ from collector.analytics.release.buckets import best_buckets, bias_of
 from collector.analytics.release.postprocess import OF_PARTS, apply
 from collector.analytics.release.simplex import simplex_l2
 from collector.distribution import histogram
-from collector.estimate import shares
+from collector.estimate import normal_quantile, shares
 from tests.support.analyses import slope, two_means
 from tests.support.seeded import SeededRandomness
 
@@ -113,7 +113,7 @@ def example_table(rows: list[tuple[str, float, float, dict[str, Any]]]) -> str:
         cells = (
             name,
             f"{POINTS * true:.2f}",
-            f"{POINTS * ways['raw']:.2f} ± {POINTS * error:.2f}",
+            f"{POINTS * ways['raw']:.2f} ± {POINTS * normal_quantile(ALPHA) * error:.2f}",
             *(f"{POINTS * ways[way]:.2f}" for way in ("norm_sub", "base_cut")),
             f"{ways['simplex_l1'] * n:,.0f}",
         )
@@ -189,7 +189,7 @@ def measured_buckets(runs: int) -> str:
 
 
 def analysis_table(runs: int) -> str:
-    """Return what a regression and a clustering find in the truth and in releases, ± deviation."""
+    """Return what a regression and a clustering find in the truth and in releases (deviation)."""
     held, rich = people()
     lines = [
         "| analysis | ε | true | in the release |",
@@ -206,7 +206,7 @@ def analysis_table(runs: int) -> str:
         lines.append(
             f"| points of income over 50K a year of age | {epsilon} "
             f"| {POINTS * slope(x, y, joint):.3f} "
-            f"| {POINTS * np.mean(slopes):.3f} ± {POINTS * np.std(slopes):.3f} |"
+            f"| {POINTS * np.mean(slopes):.3f} ({POINTS * np.std(slopes):.3f}) |"
         )
     for epsilon in ("1", "2", "4"):
         wave = SquareWave(epsilon, held.size)
@@ -220,7 +220,7 @@ def analysis_table(runs: int) -> str:
         cells = zip(found.mean(axis=0), found.std(axis=0), strict=True)
         lines.append(
             f"| two clusters of ages, centres | {epsilon} | {true[0]:.1f} and {true[1]:.1f} "
-            f"| {' and '.join(f'{mean:.1f} ± {error:.1f}' for mean, error in cells)} |"
+            f"| {' and '.join(f'{mean:.1f} ({error:.1f})' for mean, error in cells)} |"
         )
     return "\n".join(lines)
 

@@ -148,7 +148,7 @@ def main() -> None:
     print("| mechanism | measured / stated | standard errors from 1 |\n|---|---|---|")
     for row in rows():
         print(
-            f"| {row.name} | {row.ratio:.3f} ± {row.error:.3f} | {row.deviation:+.1f} |", flush=True
+            f"| {row.name} | {row.ratio:.3f} ({row.error:.3f}) | {row.deviation:+.1f} |", flush=True
         )
 
 
