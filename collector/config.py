@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from .credentials import ADMIN, ANALYST, GATEWAY, OPERATOR, READ, WRITE, Credential, digest_of
 from .errors import ConfigError
+from .lateness import LAST_DAYS
 
 STANDARD: Final = "standard"  # append-only file, synced every second: up to 2 s lost at power loss
 STRICT: Final = "strict"  # append-only file, synced at every write: nothing acknowledged is lost
@@ -26,7 +27,7 @@ KNOWN: Final = frozenset(
     for name in (
         *("REGISTRY", "PREFIX", "SHARDS", "PROFILE", "HOST", "PORT", "ORIGIN", "HEARTBEAT"),
         *("OPEN_DASHBOARD", "START_TOKEN"),
-        *("MAX_BACKLOG", "KEY_RATE", "ARCHIVE", "ARCHIVE_DAYS"),
+        *("MAX_BACKLOG", "KEY_RATE", "ARCHIVE", "ARCHIVE_DAYS", "KEEP_DAYS"),
         *("WRITE_KEY", "WRITE_KEY_FILE", "GATEWAY_KEY", "GATEWAY_KEY_FILE"),
         *("READ_TOKEN", "READ_TOKEN_FILE", "ADMIN_TOKEN", "ADMIN_TOKEN_FILE"),
         *("QUERY_URL", "QUERY_URL_FILE", "URL"),
@@ -67,6 +68,7 @@ class Config:
     archive: str = ""  # folder to which folded reports are archived; "" for nowhere
     archive_days: int = 90  # days after the fold until an archived report is deleted
     origin: str = ""  # where browsers see the pages; "" to go by the Host of each request
+    keep_days: int = 0  # days after an epoch until hearsay prune deletes it; 0 for never
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -100,7 +102,16 @@ class Config:
             archive=env.get("HEARSAY_ARCHIVE", ""),
             archive_days=_integer(env, "HEARSAY_ARCHIVE_DAYS", cls.archive_days, 1, 3_650),
             origin=_origin(env.get("HEARSAY_ORIGIN", "")),
+            keep_days=_keep_days(env),
         )
+
+
+def _keep_days(env: Mapping[str, str]) -> int:
+    days = _integer(env, "HEARSAY_KEEP_DAYS", Config.keep_days, 0, 36_500)
+    if 0 < days <= LAST_DAYS[-1]:
+        rule = f"must be 0 for ever, or above {LAST_DAYS[-1]}: so long reports may still come"
+        raise ConfigError("HEARSAY_KEEP_DAYS", days, rule)
+    return days
 
 
 def is_loopback(host: str) -> bool:

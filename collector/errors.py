@@ -174,6 +174,10 @@ class QueryError(RequestError):
         return str(self).partition(": ")[2]
 
 
+class PrunedError(QueryError):
+    """All that a question is about was deleted by an operator."""
+
+
 class UnauthorizedError(CollectorError, PermissionError):
     """No key or token, or one that is not known."""
 

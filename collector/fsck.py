@@ -1,21 +1,22 @@
 """Compare what the store holds with what it has counted: every upload, report and tally.
 
 Law: *accepted = folded + pending + set aside + dropped*, in uploads and in reports, where folded is
-what the tallies hold, and the rest what the streams hold.  Nothing is changed.  A store in use may
-be checked: what moves meanwhile is allowed for, so a fault of fewer reports is found at rest only.
+what the tallies hold, what was pruned and what is known to be lost, and the rest what the streams
+hold.  A store in use may be checked: what moves meanwhile is allowed for, so a fault of fewer
+reports is found at rest only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from client_sdk.metric import Metric
 
 from .entry import decode
-from .errors import CorruptEntryError
+from .errors import CorruptEntryError, RequestError
 from .storage.protocols import Inspection
-from .storage.values import Counters, Kept, Stored
+from .storage.values import Cell, Counters, Kept, Stored
 from .tally import fault_of, reports_of
 
 
@@ -47,19 +48,56 @@ def fsck(inspection: Inspection, metrics: Mapping[bytes, Metric]) -> Iterator[Fi
         yield from pending.findings()
         yield from aside.findings(readable=False)
     tallied = [0] * len(before)
-    yield from _tallies(inspection.tallies(), metrics, tallied)
+    gone: dict[int, list[Cell]] = {}
+    yield from _tallies(inspection.tallies(), metrics, inspection.marks(), tallied, gone)
     after = inspection.counters()
     for shard, (pending, aside) in enumerate(walked):
         then, now = before[shard], after[shard]
+        if shard in gone:
+            lacking = max(then.held_reports - tallied[shard], 0)
+            tallied[shard] += lacking
+            yield _gone(shard, gone[shard], lacking, metrics)
         counted = (
             ("pending", then.pending.reports, pending.reports),
             ("set aside", then.quarantined.reports, aside.reports),
-            ("folded", then.folded.reports, tallied[shard]),
+            ("folded", then.held_reports, tallied[shard]),
         )
         for state, expected, found in counted:
             if abs(found - expected) > _moved(then, now):
                 fault = f"holds {found} reports {state}, has counted {expected}"
                 yield Finding(f"shard={shard}", fault)
+
+
+def accept_missing(inspection: Inspection) -> list[int]:
+    """Count what the tallies lack as lost, and forget those that are gone; return it by shard.
+
+    Raises: RequestError: something was folded meanwhile; what was accepted before stays so.
+            StorageUnavailableError.
+    """
+    before = inspection.counters()
+    tallied, gone = [0] * len(before), dict[int, list[Cell]]()
+    for _ in _tallies(inspection.tallies(), {}, {}, tallied, gone):
+        pass
+    lost = []
+    for shard, then in enumerate(before):
+        lacking = then.held_reports - tallied[shard]
+        missing = gone.get(shard, [])
+        lost.append(max(lacking, 0))
+        if (lacking > 0 or missing) and not inspection.lose(shard, then, missing, lost[-1]):
+            rule = "must be at rest: stop the workers, and try again"
+            raise RequestError(f"shard={shard}: {rule}")
+    return lost
+
+
+def _gone(
+    shard: int, cells: Sequence[Cell], reports: int, metrics: Mapping[bytes, Metric]
+) -> Finding:
+    """Return the finding of the tallies of a shard that are indexed and not there."""
+    place = f"shard={shard} {_name(cells[0], metrics)}"
+    others = f" ({len(cells) - 1} others of this shard, too)" if len(cells) > 1 else ""
+    what = f"its tally is gone{others}, and {reports} reports with it"
+    step = "if it was deleted on purpose, hearsay fsck --accept-missing counts them as lost"
+    return Finding(place, f"{what}; {step}")
 
 
 def _uploads(shards: Iterable[Counters]) -> Iterator[Finding]:
@@ -80,7 +118,8 @@ def _moved(then: Counters, now: Counters) -> int:
         (then.quarantined, now.quarantined),
         (then.dropped, now.dropped),
     )
-    return sum(abs(late.reports - early.reports) for early, late in pairs)
+    gone = then.held_reports - then.folded.reports, now.held_reports - now.folded.reports
+    return sum(abs(late.reports - early.reports) for early, late in pairs) + abs(gone[0] - gone[1])
 
 
 class _Walk:
@@ -116,20 +155,30 @@ class _Walk:
 
 
 def _tallies(
-    kept: Iterable[Kept], metrics: Mapping[bytes, Metric], tallied: list[int]
+    kept: Iterable[Kept],
+    metrics: Mapping[bytes, Metric],
+    marks: Mapping[bytes, int],
+    tallied: list[int],
+    gone: dict[int, list[Cell]],
 ) -> Iterator[Finding]:
-    """Yield the faults of tallies, and add their reports to *tallied*, by shard."""
+    """Yield the faults of tallies; add their reports to *tallied*, and missing ones to *gone*."""
     seen: set[tuple[int, str]] = set()
     for one in kept:
         place = _place(one, metrics)
         if (one.shard, place) in seen:  # a scan may show a key twice
             continue
         seen.add((one.shard, place))
+        if one.gone:
+            gone.setdefault(one.shard, []).append(one.cell)
+            continue
         if one.vector is None:
-            yield Finding(place, "is indexed, but its tally is not there or not readable")
+            yield Finding(place, "is indexed, but its tally is not readable")
             continue
         if one.shard < len(tallied):
             tallied[one.shard] += reports_of(one.vector)
+        if one.cell.epoch < marks.get(one.cell.metric, one.cell.epoch):
+            fault = "is marked as pruned, but its tally is still there; run hearsay prune again"
+            yield Finding(place, fault)
         if not one.indexed:
             yield Finding(place, "is not indexed, so that no query reads it")
         metric = metrics.get(one.cell.metric)
@@ -139,8 +188,10 @@ def _tallies(
 
 
 def _place(one: Kept, metrics: Mapping[bytes, Metric]) -> str:
-    cell = one.cell
+    return f"shard={one.shard} {_name(one.cell, metrics)}"
+
+
+def _name(cell: Cell, metrics: Mapping[bytes, Metric]) -> str:
     metric = metrics.get(cell.metric)
     name = metric.name if metric else cell.metric.hex()
-    where = f"metric={name} epoch={cell.epoch} segment={cell.segment!r} lateness={cell.lateness}"
-    return f"shard={one.shard} {where}"
+    return f"metric={name} epoch={cell.epoch} segment={cell.segment!r} lateness={cell.lateness}"

@@ -25,8 +25,8 @@ from .analytics.release.release import Columns, Part, parts_of, records, refusal
 from .analytics.sizes import sized, withheld
 from .catalog import Catalog
 from .charts.table import inert
-from .errors import ConfigError, DamagedTallyError, QueryError
-from .query import Plan, plan, question
+from .errors import ConfigError, DamagedTallyError, PrunedError, QueryError
+from .query import Plan, plan, question, without_pruned
 from .query.plan import Reading
 from .query.reading import slices_of
 from .query.request import TOGETHER
@@ -68,7 +68,7 @@ def release(
         raise QueryError(f"metric={metric.name}: {reason}")
     asked = question(metric, wanted.parameters, now)
     fields = {"dimensions": list(wanted.by), "small_cells": wanted.small_cells}
-    made = plan(msgspec.structs.replace(asked, **fields), catalog, now)
+    made = without_pruned(plan(msgspec.structs.replace(asked, **fields), catalog, now), storage)
     parts, left_out = _read(made, storage)
     data = {f"{metric.name}.histogram.{wanted.form}": table(parts)}
     drawn: dict[str, int] = {}
@@ -84,6 +84,8 @@ def _read(made: Plan, storage: Storage) -> tuple[tuple[Part, ...], int]:
     """Return the histograms of the current definition of the metric, and the reports in none."""
     (reading,) = made.readings
     metric, is_whole = reading.metric, made.query.small_cells == TOGETHER
+    if made.notes:
+        raise PrunedError(f"date_range: {made.notes[0]}; take later days")
     try:
         read = slices_of(made, reading, metric, storage)
         if not read:

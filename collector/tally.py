@@ -13,12 +13,11 @@ from client_sdk.mechanisms import Checked, Mechanism
 
 from .entry import Accepted
 from .errors import CorruptEntryError, TallyOverflowError
-from .storage.values import Cell
+from .storage.values import COUNTER_SIZE, Cell
 
 Mechanisms: TypeAlias = Mapping[bytes, Mechanism[Any]]  # by metric digest
 Vector: TypeAlias = NDArray[np.int64]
 
-COUNTER_SIZE: Final = 8  # bytes; big-endian int64
 _BLOCK: Final = 1 << 16  # counters summed at once: 512 KiB stay in a processor's cache
 _LARGEST: Final = (1 << 63) - 1
 

@@ -22,6 +22,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SECOND = (ROOT / "examples" / "compose-archive.yml").read_text(encoding="utf-8")
 ARCHIVE: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["services"]
 MORE_SECRETS: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["secrets"]
+PRUNE: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
 OURS = ("init", "web", "worker")
 # By service, the variable that names an address of the store, and the user it should log in as.
 LOGINS = {
@@ -211,7 +212,9 @@ def test_make_secrets_makes_every_secret_and_no_command_shows_one(tmp_path: Path
     folder = tmp_path / "secrets"
     texts = {path.name: path.read_text("utf-8").strip() for path in folder.iterdir()}
     assert {f"./secrets/{name}" for name in texts} == {
-        secret["file"] for secret in (*COMPOSE["secrets"].values(), *MORE_SECRETS.values())
+        secret["file"]
+        for secrets in (COMPOSE["secrets"], MORE_SECRETS, PRUNE["secrets"])
+        for secret in secrets.values()
     }
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(set(texts.values())) == len(texts)
@@ -302,6 +305,25 @@ def test_the_service_that_archives_is_as_confined_as_the_others() -> None:
     assert {"mem_limit", "cpus"} <= set(archive)
     assert not {"ports", "cap_add", "privileged", "network_mode"} & set(archive)
     assert archive["depends_on"] == worker["depends_on"]
+
+
+def test_the_service_that_prunes_is_as_confined_as_the_others_and_has_settings_that_work(
+    tmp_path: Path,
+) -> None:
+    prune, worker = PRUNE["services"]["prune"], SERVICES["worker"]
+    confined = ("restart", "user", "read_only", "cap_drop", "security_opt", "pids_limit", "tmpfs")
+    values = prune["environment"] | {"HEARSAY_REGISTRY": str(ROOT / "examples/metrics.toml")}
+    address = tmp_path / "prune_url"
+    address.write_text("redis://u:a-password@store:6379/0\n", encoding="utf-8")
+
+    config = Config.from_env(values | {"REDIS_URL_FILE": str(address)})
+
+    assert [prune[name] for name in confined] == [worker[name] for name in confined]
+    assert (prune["volumes"], prune["image"]) == (worker["volumes"], worker["image"])
+    assert {"mem_limit", "cpus"} <= set(prune)
+    assert not {"ports", "cap_add", "privileged", "network_mode"} & set(prune)
+    assert prune["secrets"] == list(PRUNE["secrets"]) == ["prune_url"]
+    assert config.keep_days == 400
 
 
 def test_the_service_that_archives_has_settings_that_work_and_one_secret(tmp_path: Path) -> None:

@@ -53,7 +53,12 @@ def compare(
     archived = tallies_of(folder, metrics, engine)
     after = queue.archiving()
     scope = scope_of(before, after, folder.pruned, since, today)
-    found = stored.keys() | archived.keys()
+    marks = inspection.marks()  # after all was read: an epoch is marked before it goes
+    found = {
+        (shard, cell)
+        for shard, cell in stored.keys() | archived.keys()
+        if cell.epoch >= marks.get(cell.metric, cell.epoch)
+    }
     judged = [place for place in found if scope.holds(place[1], metrics[place[1].metric].every)]
     return Comparison(
         compared=len(judged),
@@ -65,10 +70,11 @@ def compare(
 
 def restore(
     queue: ArchiveQueue, folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Add the tallies of the archive of a lost store to its successor, each once.  Repeatable.
 
-    Returns: the number of cells that were added, and of those that had been before.
+    Returns: the number of cells that were added, of those that had been before, and of those whose
+             epoch was pruned here.
     Raises:  ArchiveError: the store is the one that was archived here, so it has counted them.
              TallyOverflowError: a counter would leave its range; what was added before it stays.
     """
@@ -76,7 +82,7 @@ def restore(
         rule = "must not be this store's own: it has counted these reports"
         raise ArchiveError(f"archive={folder.path}: {rule}")
     tallies = tallies_of(folder, metrics, engine)
-    added = sum(
+    steps = [
         queue.restore(
             shard % queue.shards,
             cell,
@@ -84,8 +90,8 @@ def restore(
             f"{folder.name}:{shard}:{cell.metric.hex()}:{cell.epoch}:{cell.lateness}:{cell.segment}",
         )
         for (shard, cell), vector in sorted(tallies.items())
-    )
-    return added, len(tallies) - added
+    ]
+    return steps.count(True), steps.count(False), steps.count(None)
 
 
 def tallies_of(folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine) -> Vectors:

@@ -183,8 +183,10 @@ def _restore(config: Config, folder: Folder, engine: Engine) -> None:
     from ..archive.refold import restore
     from ..storage.connect import archive_queue
 
-    added, known = restore(archive_queue(config), folder, _catalog(config).by_digest, engine)
-    click.echo(f"{added} cells added, {known} had been added before")
+    added, known, pruned = restore(
+        archive_queue(config), folder, _catalog(config).by_digest, engine
+    )
+    click.echo(f"{added} cells added, {known} had been added before, {pruned} are pruned")
 
 
 def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | None) -> None:

@@ -11,16 +11,24 @@ from .root import explained, main
 
 
 @main.command()
+@click.option(
+    "--accept-missing",
+    is_flag=True,
+    help="First count the reports of tallies that somebody deleted as lost. Stop the workers.",
+)
 @explained
-def fsck() -> None:
+def fsck(accept_missing: bool) -> None:
     """Compare what the store holds with what it has counted; exit status 1 if they differ."""
     from ..catalog import Catalog
+    from ..fsck import accept_missing as accept
     from ..fsck import fsck as findings
     from ..storage.connect import inspect
 
     config = Config.from_env()
     catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
     inspection = inspect(config)
+    if accept_missing:
+        click.echo(f"{sum(accept(inspection))} reports are counted as lost")
     faults = 0
     for finding in findings(inspection, catalog.by_digest):
         faults += 1
@@ -29,7 +37,8 @@ def fsck() -> None:
         states = ("accepted", "folded", "pending", "quarantined", "dropped")
         counts = ((state, getattr(one, state)) for state in states)
         text = ", ".join(f"{count.reports} {state}" for state, count in counts)
-        click.echo(f"shard={shard}: reports {text}; {one.late_reports} folded late")
+        gone = f"{one.pruned_reports} pruned, {one.lost_reports} lost"
+        click.echo(f"shard={shard}: reports {text}; {one.late_reports} folded late; {gone}")
     if faults:
         raise click.ClickException(f"{faults} faults")
 

@@ -56,6 +56,13 @@ def conservation(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(FAULT, "conservation", what, why, "run hearsay fsck")
     elif known:
         yield Finding(GOOD, "conservation", f"all {accepted} accepted uploads are accounted for")
+    pruned, lost = (
+        sum(one.pruned_reports for one in known),
+        sum(one.lost_reports for one in known),
+    )
+    if pruned or lost:
+        what = f"{pruned} reports were pruned, {lost} are lost"
+        yield Finding(NOTE, "conservation", what, "no answer rests on them")
 
 
 def quarantine(config: Config, state: State) -> Iterator[Finding]:

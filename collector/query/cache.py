@@ -36,7 +36,8 @@ def key_of(plan: Plan, form: str) -> bytes | None:
         for reading in plan.readings
     ]
     question = msgspec.structs.replace(plan.query, date_range="")
-    return hashlib.sha256(_encoder.encode([__version__, question, windows, form])).digest()
+    parts = [__version__, question, windows, form, plan.notes]
+    return hashlib.sha256(_encoder.encode(parts)).digest()
 
 
 def _told(metric: Metric) -> tuple[Any, ...]:

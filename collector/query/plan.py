@@ -64,6 +64,9 @@ class Plan:
     readings: tuple[Reading, ...]
     dimensions: tuple[str, ...]  # to group by, in the order asked; TIME for stretches of time
     filters: Mapping[str, frozenset[str]]  # of a segment's dimension the values that are taken
+    # Of each definition the epoch before which all is pruned; None until the store was asked.
+    marks: Mapping[bytes, int] | None = None
+    notes: tuple[str, ...] = ()  # on what is pruned
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ however many segments they came.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -40,8 +41,10 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: Storage) ->
     """
     label = cache(reading.label) if reading.label else None
     values_of = cache(_values)
+    kept = (plan.marks or {}).get(metric.digest, reading.epochs[0])
+    epochs = reading.epochs[bisect_left(reading.epochs, kept) :]
     grouped: dict[Group, Cells] = defaultdict(list)
-    found = storage.tallies(metric.digest, reading.epochs, reading.version)
+    found = storage.tallies(metric.digest, epochs, reading.version)
     for cell, vectors in found.items():
         values = values_of(cell.segment)
         if all(values.get(name) in taken for name, taken in plan.filters.items()):

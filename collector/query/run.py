@@ -20,9 +20,10 @@ from ..analytics.poisoning.suspicions import suspicions
 from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sizes import sized
 from ..analytics.slices import Asked, Slice
-from ..errors import DamagedTallyError, QueryError
+from ..errors import DamagedTallyError, QueryError, StorageUnavailableError
 from ..storage.protocols import Storage
 from .plan import Plan, Reading
+from .pruned import marks_of, without_pruned
 from .reading import slices_of
 from .request import TOGETHER, WITHHOLD
 
@@ -40,10 +41,13 @@ class Reply:
 def run(plan: Plan, storage: Storage) -> Reply:
     """Return the answer to *plan*.
 
-    Raises: StorageUnavailableError: the store does not answer.
+    Raises: StorageUnavailableError: the store does not answer, or is being pruned right now.
+            PrunedError: a whole window was deleted.
             DamagedTallyError: what is stored cannot have come from reports of this metric.
             QueryError: the verb cannot be asked so.
     """
+    if plan.marks is None:
+        plan = without_pruned(plan, storage)
     asked = Asked(
         plan.query.alpha,
         plan.query.postprocess,
@@ -51,7 +55,10 @@ def run(plan: Plan, storage: Storage) -> Reply:
         {name: plan.readings[0].metric.segments[name] for name in plan.groups},
     )
     read = [_read(plan, reading, storage) for reading in plan.readings]
+    if marks_of(plan, storage) != plan.marks:  # an epoch is marked before anything of it goes
+        raise StorageUnavailableError("store: is being pruned; ask again")
     used, notes = _sized(plan, _used(plan, read))
+    notes = [*plan.notes, *notes]
     findings = _found(plan, asked, used)
     page = plan.query.pagination
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]

@@ -18,11 +18,13 @@ from ..errors import ConfigError
 from .keys import Keys
 
 INIT: Final = "init"  # hearsay init, keys, fsck, quarantine: people, and once at each start
+PRUNE: Final = "prune"  # hearsay prune, and nothing else
 ARCHIVE: Final = "archive"  # hearsay archive, and hearsay refold to compare
 INGEST: Final = "ingest"  # hearsay serve, taking uploads
 QUERY: Final = "query"  # hearsay serve, reading tallies
 WORKER: Final = "worker"  # hearsay worker
-USERS: Final = (INIT, INGEST, WORKER, QUERY, ARCHIVE)
+USERS: Final = (INIT, INGEST, WORKER, QUERY, ARCHIVE, PRUNE)
+_OPTIONAL: Final = (PRUNE,)  # a store has this user only if there is an address for it
 _HEALTH: Final = "health"
 
 _EVERY: Final = "+ping +info +time +select"
@@ -62,14 +64,25 @@ _RULES: Final[Mapping[str, str]] = {
         " (+fcall|hearsay_confirm_day +fcall|hearsay_forget_ids +hmget +hget +hset +unlink"
         " ~{p}:{*}:state ~{p}:{*}:seen:*)"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
+        " (+hget %R~{p}:{*}:pruned)"
     ),
-    QUERY: "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget",
+    QUERY: ("%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget (+hmget %R~{p}:pruned)"),
     ARCHIVE: (
         "~{p}:{*}:archive +xlen +xrange +xrevrange +xtrim +scan"
         " (+get +set ~{p}:archive)"
         " (+hmget %R~{p}:{*}:counters)"
         " (+mget +exists %R~{p}:{*}:tally:*)"
         " (+smembers +sismember %R~{p}:{*}:cells:*)"
+        " (+hgetall %R~{p}:pruned)"
+    ),
+    PRUNE: (
+        "~{p}:{*}:counters ~{p}:{*}:tally:* ~{p}:{*}:cells:* ~{p}:{*}:pruned ~{p}:pruned"
+        " +fcall|hearsay_mark +fcall|hearsay_prune +scan +hget"
+        " (+hset ~{p}:{*}:pruned ~{p}:pruned)"
+        " (+hvals +hincrby ~{p}:{*}:counters)"
+        " (+strlen +getrange +exists +unlink ~{p}:{*}:tally:*)"
+        " (+smembers +srem ~{p}:{*}:cells:*)"
+        " (+get %R~{p}:shards)"
     ),
 }
 
@@ -106,11 +119,15 @@ def name_of(user: str, prefix: str) -> str:
 def passwords_in(folder: Path) -> dict[str, str]:
     """Return the password of each user, from the files ``<user>_url`` of *folder*.
 
+    A user who only prunes is left out without a file.
+
     Raises: ConfigError: a file is missing, or holds no address with a password.
     """
     found: dict[str, str] = {}
     for user in USERS:
         path = folder / f"{user}_url"
+        if user in _OPTIONAL and not path.exists():
+            continue
         try:
             password = urlsplit(path.read_text(encoding="utf-8").strip()).password
         except (OSError, ValueError):  # not even as a cause: it may hold the password

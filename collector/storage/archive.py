@@ -62,7 +62,9 @@ class RedisArchiveQueue:
         if last:
             self._call("XTRIM", self._keys.archive(shard), "MINID", "=", _id(last + 1))
 
-    def restore(self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str) -> bool:
+    def restore(
+        self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str
+    ) -> bool | None:
         """Add *pairs* to the tally of *cell*, counted as accepted and folded."""
         if any(abs(delta) >= _MOST for _, delta in pairs):
             raise TallyOverflowError("tally: must be below 2^62 in each cell")
@@ -77,7 +79,8 @@ class RedisArchiveQueue:
         text = " ".join(map(str, chain.from_iterable(pairs)))
         late = reports if cell.lateness else 0
         arguments = token, member_of(cell), text, reports, late
-        return bool(self._call("FCALL", "hearsay_restore", 4, *keys, *arguments))
+        reply = int(self._call("FCALL", "hearsay_restore", 4, *keys, *arguments))
+        return None if reply < 0 else bool(reply)
 
     def archiving(self) -> list[Archiving]:
         """Read the counts first: a fold meanwhile makes the rest more, never less."""

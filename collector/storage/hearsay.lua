@@ -48,6 +48,16 @@ local function count(counters, state, sign, reports)
   end
 end
 
+-- The marks of the shard of *counters*: of each metric, the epoch before which all is pruned.
+local function marks_of(counters) return (string.gsub(counters, 'counters$', 'pruned')) end
+
+-- Return whether the epoch of an index set is pruned: what comes for it later is counted, not kept.
+local function is_pruned(marks, index)
+  local metric, epoch = string.match(index, ':cells:(%x+):(%-?%d+)$')
+  local mark = metric and redis.call('HGET', marks, metric)
+  return mark and tonumber(epoch) < tonumber(mark)
+end
+
 -- Refuse whatever would be kept by a store that is not the one with which the caller began.
 local function replaced()
   return redis.error_reply('HEARSAYREPLACED the shard is not of the generation that was named')
@@ -220,17 +230,22 @@ local function fold(keys, args, archive, classes)
     return redis.error_reply('HEARSAYCLASS a class of lateness has ended')
   end
   if not countable(keys[2]) then return uncountable() end
+  local marks, too_late = marks_of(keys[2]), {}
   for i = 1, (#keys - 2) / 2 do
-    local member = args[size + 2 * i + 3]
+    local member, text = args[size + 2 * i + 3], args[size + 2 * i + 4]
     local cell = { tally = keys[2 * i + 1], index = keys[2 * i + 2], member = member }
-    cell.known = redis.call('SISMEMBER', cell.index, member) == 1
-    cell.chunks = additions(cell.tally, args[size + 2 * i + 4])
-    for _, chunk in ipairs(cell.chunks) do
-      if not fits(cell.tally, chunk) then
-        return redis.error_reply('HEARSAYOVERFLOW a counter is near the end of its range')
+    if is_pruned(marks, cell.index) then
+      too_late[#too_late + 1] = string.match(text, '^0 (%-?%d+)') or '0'
+    else
+      cell.known = redis.call('SISMEMBER', cell.index, member) == 1
+      cell.chunks = additions(cell.tally, text)
+      for _, chunk in ipairs(cell.chunks) do
+        if not fits(cell.tally, chunk) then
+          return redis.error_reply('HEARSAYOVERFLOW a counter is near the end of its range')
+        end
       end
+      cells[#cells + 1] = cell
     end
-    cells[i] = cell
   end
   -- The deletion is the token: whoever finds the entries deletes and counts them in one step.
   for first = 1, size, CHUNK do
@@ -247,6 +262,7 @@ local function fold(keys, args, archive, classes)
   redis.call('HINCRBY', keys[2], 'folded.uploads', args[1])
   redis.call('HINCRBY', keys[2], 'folded.reports', args[3])
   if args[4] ~= '0' then redis.call('HINCRBY', keys[2], 'late.reports', args[4]) end
+  for _, reports in ipairs(too_late) do redis.call('HINCRBY', keys[2], 'pruned.reports', reports) end
   if archive then
     redis.call('HINCRBY', keys[2], 'archived.uploads', args[1])
     redis.call('HINCRBY', keys[2], 'archived.reports', args[3])
@@ -262,8 +278,10 @@ end
 
 -- keys: what was restored, counters, tally, index set.  args: a name for the cell in its archive,
 -- member of the index set, increments, reports, of these late ones.  The name is the token.
+-- Returns 1, 0 for a cell that was restored before, -1 for one of a pruned epoch.
 local function restore(keys, args)
   if redis.call('SISMEMBER', keys[1], args[1]) == 1 then return 0 end
+  if is_pruned(marks_of(keys[2]), keys[4]) then return -1 end
   if not countable(keys[2]) then return uncountable() end
   local known = redis.call('SISMEMBER', keys[4], args[2]) == 1
   local chunks = additions(keys[3], args[3])
@@ -278,6 +296,59 @@ local function restore(keys, args)
   redis.call('HINCRBY', keys[2], 'accepted.reports', args[4])
   redis.call('HINCRBY', keys[2], 'folded.reports', args[4])
   if args[5] ~= '0' then redis.call('HINCRBY', keys[2], 'late.reports', args[5]) end
+  return 1
+end
+
+-- keys: marks.  args: metric, epoch.  Says that the epochs of a metric before this one are pruned;
+-- a mark never moves back.
+local function mark(keys, args)
+  local known = redis.call('HGET', keys[1], args[1])
+  if known and tonumber(known) >= tonumber(args[2]) then return 0 end
+  redis.call('HSET', keys[1], args[1], args[2])
+  return 1
+end
+
+-- keys: counters, index set of a metric and epoch, tallies of it.  args: member of each tally.
+-- Deletes them, and counts their reports.  Returns how many tallies there were, -1 if not marked.
+local function prune(keys, args)
+  if not is_pruned(marks_of(keys[1]), keys[2]) then return -1 end
+  if not countable(keys[1]) then return uncountable() end
+  local counts, total, found = {}, 0, 0
+  for i = 1, #args do
+    -- In halves of four bytes: Lua's numbers are not exact beyond eight.
+    local first = redis.call('GETRANGE', keys[i + 2], 0, 7)
+    local high, low = 0, 0
+    for place = 1, #first do
+      if place <= 4 then high = high * 256 + string.byte(first, place)
+      else low = low * 256 + string.byte(first, place) end
+    end
+    total = total + high * 2 ^ 32 + low
+    if #first > 0 then found = found + 1 end
+    counts[i] = { string.format('%.0f', high * 2 ^ 32), string.format('%.0f', low) }
+  end
+  if total >= MOST_COUNTED then return uncountable() end
+  for i = 1, #args do
+    redis.call('UNLINK', keys[i + 2])
+    redis.call('SREM', keys[2], args[i])
+    redis.call('HINCRBY', keys[1], 'pruned.reports', counts[i][1])
+    redis.call('HINCRBY', keys[1], 'pruned.reports', counts[i][2])
+  end
+  return found
+end
+
+-- keys: counters, then index set and tally of each tally that is gone.  args: the reports folded,
+-- pruned and lost as they were found, those that are missing, then the members of the index sets.
+-- Counts the missing ones as lost, unless something has moved meanwhile.
+local function lose(keys, args)
+  if not countable(keys[1]) then return uncountable() end
+  for i, state in ipairs({ 'folded', 'pruned', 'lost' }) do
+    if (redis.call('HGET', keys[1], state .. '.reports') or '0') ~= args[i] then return 0 end
+  end
+  for i = 3, #keys, 2 do
+    if redis.call('EXISTS', keys[i]) == 1 then return 0 end
+  end
+  for i = 2, #keys, 2 do redis.call('SREM', keys[i], args[i / 2 + 4]) end
+  redis.call('HINCRBY', keys[1], 'lost.reports', args[4])
   return 1
 end
 
@@ -385,6 +456,9 @@ register('quarantine_counted', quarantine, 'allow-oom')
 register('requeue', requeue, 'allow-oom')
 register('drop', drop, 'allow-oom')
 register('restore', restore)
+register('mark', mark, 'allow-oom')
+register('prune', prune, 'allow-oom')
+register('lose', lose, 'allow-oom')
 register('replace', replace, 'allow-oom')
 register('retire', retire, 'allow-oom')
 register('sweep', sweep, 'allow-oom')

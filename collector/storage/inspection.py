@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from .connection import Connection, Part
+from .connection import Command, Connection, Part
 from .keys import Keys, cell_of, member_of
-from .replies import ENTRY, REASON, REPORTS, field, parse_counters
-from .values import Counters, Kept, Stored
+from .replies import ENTRY, REASON, REPORTS, field, marks_in, parse_counters
+from .values import COUNTER_SIZE, Cell, Counters, Kept, Stored, TallySize
 
 _PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most
 _SCAN_COUNT: Final = 500  # keys looked at a round trip
+_BATCH: Final = 100  # tallies that one step deletes: the server answers nobody else meanwhile
 
 
 def counted(connection: Connection, keys: Keys) -> list[Counters]:
@@ -58,15 +59,69 @@ class RedisInspection:
 
     def tallies(self) -> Iterator[Kept]:
         """Scan the keys of every server: tallies, and index sets for those that are missing."""
+        for names in self._scan():
+            yield from self._kept(names)
+            yield from self._missing(names)
+
+    def sizes(self) -> Iterator[TallySize]:
+        """Scan likewise, and read of each tally its length and its first counter."""
+        for names in self._scan():
+            places = [place for name in names if (place := self._keys.place_of(name))]
+            reads: list[Command] = []
+            for place in places:
+                key = self._keys.tally(*place)
+                reads += ("STRLEN", key), ("GETRANGE", key, 0, COUNTER_SIZE - 1)
+            replies = self._connection.call_many(reads)
+            for (shard, cell), length, first in zip(
+                places, replies[::2], replies[1::2], strict=True
+            ):
+                reports = int.from_bytes(first, "big", signed=True)
+                yield TallySize(shard, cell, reports, int(length))
+            yield from (TallySize(one.shard, one.cell, 0, 0) for one in self._missing(names))
+
+    def mark(self, metric: bytes, epoch: int) -> None:
+        """Mark for the readers, then for the folds of each shard."""
+        shards = map(self._keys.pruned, range(self.shards))
+        for name in (self._keys.marks, *shards):
+            self._connection.call("FCALL", "hearsay_mark", 1, name, metric.hex(), epoch)
+
+    def prune(self, shard: int, metric: bytes, epoch: int, members: Sequence[str]) -> int:
+        """Delete so many tallies at once that nobody waits for long."""
+        name = self._keys
+        head, deleted = name.tallies(shard, metric, epoch), 0
+        for first in range(0, len(members), _BATCH):
+            some = members[first : first + _BATCH]
+            tallies = [head + member for member in some]
+            keys = name.counters(shard), name.cells(shard, metric, epoch), *tallies
+            found = int(self._connection.call("FCALL", "hearsay_prune", len(keys), *keys, *some))
+            if found < 0:
+                raise ValueError("epoch: must be marked as pruned")
+            deleted += found
+        return deleted
+
+    def marks(self) -> dict[bytes, int]:
+        """Read the marks that stand before those of any shard."""
+        return marks_in(self._connection.call("HGETALL", self._keys.marks))
+
+    def lose(self, shard: int, then: Counters, missing: Sequence[Cell], reports: int) -> bool:
+        """Count *reports* as lost and forget the *missing* tallies, in one step."""
+        name = self._keys
+        keys = [name.counters(shard)]
+        for cell in missing:
+            keys += name.cells(shard, cell.metric, cell.epoch), name.tally(shard, cell)
+        arguments: list[Part] = [then.folded.reports, then.pruned_reports, then.lost_reports]
+        arguments += [reports, *map(member_of, missing)]
+        return bool(self._connection.call("FCALL", "hearsay_lose", len(keys), *keys, *arguments))
+
+    def _scan(self) -> Iterator[list[str]]:
+        """Yield the names of our keys on every server, page by page."""
         for node in self._connection.nodes():
             cursor: Part = 0
             while True:
                 cursor, found = node.call(
                     "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
                 )
-                names = [key.decode(errors="replace") for key in found]
-                yield from self._kept(names)
-                yield from self._missing(names)
+                yield [key.decode(errors="replace") for key in found]
                 if int(cursor) == 0:
                     break
 
@@ -113,4 +168,4 @@ class RedisInspection:
         )
         for (shard, cell), exists in zip(cells, found, strict=True):
             if not exists:
-                yield Kept(shard, cell, None, indexed=True)
+                yield Kept(shard, cell, None, indexed=True, gone=True)

@@ -54,6 +54,11 @@ class Keys:
         return f"{self.prefix}:archive"
 
     @property
+    def marks(self) -> str:
+        """Of each metric, the epoch before which all is pruned: what queries read."""
+        return f"{self.prefix}:pruned"
+
+    @property
     def pattern(self) -> str:
         """The SCAN pattern of everything that is ours."""
         return f"{self.prefix}:*"
@@ -77,6 +82,10 @@ class Keys:
     def counters(self, shard: int) -> str:
         """The counts of uploads and reports, by what became of them."""
         return f"{self.prefix}:{{{shard}}}:counters"
+
+    def pruned(self, shard: int) -> str:
+        """Of each metric, the epoch before which all of this shard is pruned; as in hearsay.lua."""
+        return f"{self.prefix}:{{{shard}}}:pruned"
 
     def archive(self, shard: int) -> str:
         """What was folded and waits to be written to the archive."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from .values import (
@@ -17,6 +17,7 @@ from .values import (
     Sealed,
     Stored,
     Tallies,
+    TallySize,
 )
 
 MAX_CLAIM: Final = 16 * 1024 * 1024  # bytes after which a claim stops: a few gateway uploads
@@ -110,6 +111,9 @@ class Storage(Protocol):
         Args: latest: highest class of lateness wanted; all if None.
         """
 
+    def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
+        """Return of those of *metrics* that were pruned the epoch before which they are."""
+
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         """Set an entry aside for an operator; return False if it was no longer there."""
 
@@ -164,8 +168,12 @@ class ArchiveQueue(Protocol):
     def forget(self, shard: int, last: int) -> None:
         """Delete what waits up to number *last*.  Repeatable."""
 
-    def restore(self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str) -> bool:
+    def restore(
+        self, shard: int, cell: Cell, pairs: Sequence[tuple[int, int]], token: str
+    ) -> bool | None:
         """Add *pairs* to the tally of *cell* once for each *token*; return whether this was it.
+
+        None if the epoch of *cell* is pruned; then nothing was changed.
 
         Raises: TallyOverflowError: a counter would leave its range; nothing was changed.
         """
@@ -197,3 +205,28 @@ class Inspection(Protocol):
 
     def tallies(self) -> Iterator[Kept]:
         """Yield every tally of every shard, and every missing one, each at least once."""
+
+    def marks(self) -> Mapping[bytes, int]:
+        """Return of each metric that was pruned the epoch before which it is."""
+
+    def lose(self, shard: int, then: Counters, missing: Sequence[Cell], reports: int) -> bool:
+        """Count *reports* of a shard as lost, and forget the *missing* tallies.
+
+        Returns: False if its counts are no longer *then*, or a tally is there; nothing was changed.
+        """
+
+    def sizes(self) -> Iterator[TallySize]:
+        """Yield what every tally of every shard takes, and every missing one, at least once."""
+
+    def mark(self, metric: bytes, epoch: int) -> None:
+        """Say that the epochs of *metric* before *epoch* are pruned.  A mark never moves back.
+
+        Law: no answer rests on a part of an epoch.  From the mark on it is read and filled no more,
+        on any shard.
+        """
+
+    def prune(self, shard: int, metric: bytes, epoch: int, members: Sequence[str]) -> int:
+        """Delete tallies of a marked epoch, counted; return how many there were.
+
+        Raises: ValueError: the epoch is not marked; nothing was changed.
+        """

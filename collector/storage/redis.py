@@ -161,6 +161,14 @@ class RedisStorage:
                     of_cell.append(vector)
         return {cell: vectors for cell, vectors in found.items() if vectors}
 
+    def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
+        """Read the marks that stand before those of any shard."""
+        if not metrics:
+            return {}
+        found = self._call("HMGET", self._keys.marks, *(metric.hex() for metric in metrics))
+        pairs = zip(metrics, found, strict=True)
+        return {metric: int(epoch) for metric, epoch in pairs if epoch is not None}
+
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         """Move an entry to the shard's quarantine stream."""
         name = self._keys

@@ -99,7 +99,15 @@ def parse_counters(reply: Sequence[Any]) -> Counters:
         late_reports=values.get("late.reports", 0),
         stream=int(stream),
         aside=int(aside),
+        pruned_reports=values.get("pruned.reports", 0),
+        lost_reports=values.get("lost.reports", 0),
     )
+
+
+def marks_in(reply: Sequence[bytes]) -> dict[bytes, int]:
+    """Return of each metric the epoch before which all is pruned."""
+    pairs = zip(reply[::2], reply[1::2], strict=True)
+    return {bytes.fromhex(metric.decode()): int(epoch) for metric, epoch in pairs}
 
 
 def parse_info(reply: bytes) -> dict[str, str]:

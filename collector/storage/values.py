@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+COUNTER_SIZE: Final = 8  # bytes of a counter; big-endian int64
 
 
 class Cell(NamedTuple):
@@ -57,6 +59,13 @@ class Counters:
     late_reports: int  # among the folded ones, of a class above 0
     stream: int  # entries
     aside: int  # entries
+    pruned_reports: int = 0  # among the folded ones: deleted with their epoch, or too late for it
+    lost_reports: int = 0  # among the folded ones: of tallies that are gone, as was accepted
+
+    @property
+    def held_reports(self) -> int:
+        """What the tallies must hold."""
+        return self.folded.reports - self.pruned_reports - self.lost_reports
 
     @property
     def pending(self) -> Count:
@@ -109,6 +118,17 @@ class Kept:
     cell: Cell
     vector: bytes | None
     indexed: bool  # if not, no query reads it
+    gone: bool = False  # there is no key of its name
+
+
+@dataclass(frozen=True, slots=True)
+class TallySize:
+    """A tally of one shard, without its counters."""
+
+    shard: int
+    cell: Cell
+    reports: int
+    size: int  # bytes in the store's memory
 
 
 @dataclass(frozen=True, slots=True)

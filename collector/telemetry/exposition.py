@@ -86,6 +86,14 @@ def _of_counts(snapshot: Snapshot) -> Iterator[Metric]:
     yield _counter("hearsay_folded_late_reports", "Reports counted after class 0 ended.", late)
     share = late / folded if folded else 0.0
     yield _gauge("hearsay_late_share", "Share of all folded reports that were late.", share)
+    pruned, lost = (
+        sum(one.pruned_reports for one in shards),
+        sum(one.lost_reports for one in shards),
+    )
+    text = "Reports whose epoch was deleted by hearsay prune, or that came too late for it."
+    yield _counter("hearsay_pruned_reports", text, pruned)
+    text = "Reports of tallies that are gone, as hearsay fsck --accept-missing counted them."
+    yield _counter("hearsay_lost_reports", text, lost)
     backlog = sum(one.stream for one in shards)
     yield _gauge("hearsay_backlog_uploads", "Entries in the streams, as they are.", backlog)
     drift = sum(one.drift for one in shards)

@@ -26,6 +26,7 @@ from ..errors import (
     FutureUploadError,
     MalformedUploadError,
     OverloadedError,
+    PrunedError,
     QueryError,
     QuotaExhaustedError,
     SlowBodyError,
@@ -50,6 +51,7 @@ _RETRY_LEAST, _RETRY_MOST = 30, 300  # seconds; spread, so that devices do not c
 
 _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (MalformedUploadError, 400, "malformed-upload", "The body is not an upload"),
+    (PrunedError, 410, "pruned", "The reports were deleted by an operator"),
     (QueryError, 400, "bad-parameter", "A parameter cannot be used"),
     (UnauthorizedError, 401, "unauthorized", "A key or token is needed"),
     (ForbiddenError, 403, "forbidden", "The token does not allow this"),

@@ -12,7 +12,7 @@ from client_sdk.metric import Metric
 from ..credentials import ASK, VIEW
 from ..errors import QueryError, UnsupportedTypeError
 from ..lateness import LAST_VERSION
-from ..query import Query, plan, question, read, run
+from ..query import Query, plan, question, read, run, without_pruned
 from ..query.cache import key_of
 from ..query.parameters import PARAMETERS, SEGMENT
 from ..query.request import LEAST_ALPHA, MOST_ALPHA
@@ -76,7 +76,7 @@ FORMS_OF_QUESTIONS: Final = tuple(forms())
 
 def _operation(*parameters: Parameter, **more: Any) -> Operation:
     """Declare a route that answers a question, in all forms."""
-    problems = (400, 404, 406, 500, *((413, 415) if "takes" in more else ()))
+    problems = (400, 404, 406, 410, 500, *((413, 415) if "takes" in more else ()))
     return Operation(
         Answer,
         parameters=parameters,
@@ -148,7 +148,7 @@ def _answer(query: Query) -> ResponseReturnValue:
     """Answer from the cache where the answer cannot change; then the browser may keep it, too."""
     shared = services()
     form = form_of(request.args, request.accept_mimetypes)
-    made = plan(query, visible(), shared.clock())
+    made = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
     key = key_of(made, form.name)
     tag = key.hex() if key else None
     if tag and tag in request.if_none_match:

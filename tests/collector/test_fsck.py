@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk.metric import Metric
 from collector.entry import Accepted, encode
-from collector.fsck import fsck
+from collector.fsck import accept_missing, fsck
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
@@ -121,14 +121,14 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "a tally is deleted": (
         lambda store, server, keys: server.call("DEL", keys.tally(0, page_cell())),
-        "is indexed, but its tally is not there",
+        "its tally is gone, and 6 reports with it; if it was deleted on purpose, hearsay fsck",
     ),
     "a tally is of another type": (
         lambda store, server, keys: (
             server.call("DEL", keys.tally(0, page_cell())),
             server.call("LPUSH", keys.tally(0, page_cell()), "x"),
         ),
-        "is indexed, but its tally is not there or not readable",
+        "is indexed, but its tally is not readable",
     ),
     "an index is deleted": (
         lambda store, server, keys: server.call("DEL", keys.cells(0, PAGE.digest, BEYOND)),
@@ -161,3 +161,32 @@ def test_tallies_of_metrics_that_no_registry_has_any_more_are_counted_and_not_ju
     store.fold(0, [claimed.id], {retired: [(0, 2), (1, 7)]})
 
     assert findings(server, keys) == []
+
+
+def test_a_tally_deleted_by_hand_is_one_finding_until_its_loss_is_accepted(
+    used: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    """Afterwards the store is sound, and the reports stand in its counts as lost."""
+    server.call("DEL", keys.tally(0, page_cell()))
+    found = findings(server, keys)
+
+    lost = accept_missing(RedisInspection(server, keys))
+
+    assert len(found) == 1
+    assert lost == [6, 0]
+    assert findings(server, keys) == []
+    assert [one.lost_reports for one in used.counters()] == [6, 0]
+    assert used.tallies(PAGE.digest, [BEYOND]).keys() == {page_cell()}
+
+
+def test_a_tally_that_is_gone_with_its_index_can_be_accepted_too(
+    used: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    server.call("DEL", keys.tally(1, page_cell()))
+    server.call("DEL", keys.cells(1, PAGE.digest, BEYOND))
+    found = findings(server, keys)
+
+    lost = accept_missing(RedisInspection(server, keys))
+
+    assert found == ["shard=1: holds 0 reports folded, has counted 6"]
+    assert (lost, findings(server, keys)) == ([0, 6], [])

@@ -40,6 +40,7 @@ class MemoryStorage:
         self.reports: dict[str, int] = {}
         self.tallied: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self.aside: dict[str, str] = {}
+        self.marks: dict[bytes, int] = {}  # of each metric, the epoch before which all is pruned
         self.spared: list[str] = []
         self._counts: dict[str, Count] = defaultdict(Count)
         self._late = 0
@@ -108,6 +109,10 @@ class MemoryStorage:
             if cell.metric == metric and cell.epoch in wanted
             if latest is None or cell.lateness <= latest
         }
+
+    def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
+        self.ping()
+        return {metric: self.marks[metric] for metric in metrics if metric in self.marks}
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         self.ping()

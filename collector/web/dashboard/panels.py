@@ -117,6 +117,9 @@ class _Once:
         self._storage = storage
         self._found: dict[tuple[bytes, Iterable[int], int | None], Tallies] = {}
 
+    def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
+        return self._storage.pruned(metrics)
+
     def tallies(self, metric: bytes, epochs: range, latest: int | None = None) -> Tallies:
         place = metric, epochs, latest
         if place not in self._found:

@@ -117,7 +117,7 @@ def test_a_lost_store_is_restored_into_its_successor_once(
     first = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
     again = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
 
-    assert (first, again) == ((len(archived), 0), (0, len(archived)))
+    assert (first, again) == ((len(archived), 0, 0), (0, len(archived), 0))
     assert sum(one.folded.reports for one in desk.storage.counters()) == 3 * 70
     assert list(fsck(desk.inspection, METRICS)) == []
 

@@ -18,6 +18,7 @@ from collector.storage.access import (
     ARCHIVE,
     INGEST,
     INIT,
+    PRUNE,
     QUERY,
     USERS,
     WORKER,
@@ -91,6 +92,13 @@ NOT_OF: Final[dict[str, list[str]]] = {
         *("FCALL hearsay_restore 1 {archive}", "HGETALL {credentials}", "MGET {credentials}"),
         *("SMEMBERS {seen}", "GET {shards}", "SET {shards} 9", "HSET {counters} folded.uploads 0"),
         *("XACK {stream} workers 1-1", "SADD {cells} x"),
+    ],
+    PRUNE: [
+        *("CONFIG GET dir", "FUNCTION LOAD x", "SET {tally} x", "DEL {stream}", "DEL {counters}"),
+        *("BITFIELD {tally} INCRBY i64 0 1", "UNLINK {stream}", "UNLINK {counters}"),
+        *("UNLINK {credentials}", "HGETALL {credentials}", "SADD {cells} x", "XRANGE {stream} - +"),
+        *("SMEMBERS {seen}", "SET {shards} 9", "UNLINK {archive}", "FCALL hearsay_version 0"),
+        *("FCALL hearsay_lose 1 {counters} 0 0 0 1", "XTRIM {stream} MAXLEN 0"),
     ],
     QUERY: [
         *("CONFIG GET dir", "FUNCTION LOAD x", "SET {tally} x", "DEL {tally}", "SADD {cells} x"),
@@ -279,6 +287,25 @@ def test_an_archive_is_written_and_compared_by_a_user_that_can_do_nothing_else(
     assert [one.cell for one in RedisInspection(connection, users.keys).tallies()] == [CELL]
     with pytest.raises(RefusedByStoreError, match="NOPERM"):
         queue.restore(1, CELL, [(0, 2)], "token")
+
+
+def test_old_tallies_are_pruned_by_a_user_that_can_do_nothing_else(users: Users) -> None:
+    users.storage(INIT).prepare()
+    worker, query = users.storage(WORKER), users.storage(QUERY)
+    for number in (1, 2):
+        users.storage(INGEST).append(bytes([0] * 15 + [number]), DAY, b"entry", 2)
+        worker.fold(0, [one.id for one in worker.claim(0, "w", 9, 0)], {CELL: [(0, 2), (1, 2)]})
+        desk = RedisInspection(users.connection(PRUNE), users.keys)
+        found = list(desk.sizes())
+        if found:
+            desk.mark(METRIC, 4)
+            assert desk.prune(0, METRIC, 3, ["0:"]) == 1
+
+    assert [one.reports for one in found] == []
+    assert query.tallies(METRIC, [3]) == {}
+    assert query.pruned([METRIC]) == {METRIC: 4}
+    assert RedisInspection(users.connection(ARCHIVE), users.keys).marks() == {METRIC: 4}
+    assert worker.counters()[0].pruned_reports == 4
 
 
 def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> None:

@@ -12,6 +12,7 @@ import pytest
 from collector.errors import ConfigError
 from collector.storage.access import (
     INGEST,
+    PRUNE,
     QUERY,
     USERS,
     WORKER,
@@ -35,7 +36,7 @@ def test_every_command_inside_the_library_is_a_right_of_somebody() -> None:
     }
 
     assert len(inside) >= 15
-    assert inside - given == {"hexists"}  # for people, who may read all
+    assert inside - given == {"hexists", "exists", "srem"}  # for people, and who prunes
 
 
 def test_every_function_of_the_library_is_a_right_of_somebody() -> None:
@@ -46,7 +47,7 @@ def test_every_function_of_the_library_is_a_right_of_somebody() -> None:
 
     assert given - functions == set()
     for_people = {"requeue", "drop", "restore", "replace", "establish"}
-    assert functions - given == for_people
+    assert functions - given == for_people | {"lose", "mark", "prune"}  # and for who prunes
 
 
 @pytest.mark.parametrize("user", [INGEST, WORKER, QUERY])
@@ -70,6 +71,14 @@ def test_passwords_are_taken_from_the_addresses_that_processes_use(tmp_path: Pat
         (tmp_path / f"{user}_url").write_text(f"redis://h-{user}:p%40ss-{user}@store:6379/0\n")
 
     assert passwords_in(tmp_path) == {user: f"p@ss-{user}" for user in USERS}
+
+
+def test_who_prunes_nothing_needs_no_user_for_it(tmp_path: Path) -> None:
+    """Law: the folder of an older release is enough."""
+    for user in set(USERS) - {PRUNE}:
+        (tmp_path / f"{user}_url").write_text(f"redis://h-{user}:password@store:6379/0\n")
+
+    assert set(passwords_in(tmp_path)) == set(USERS) - {PRUNE}
 
 
 @pytest.mark.parametrize("text", [None, "", "redis://store:6379/0", "redis://canary@store/0"])

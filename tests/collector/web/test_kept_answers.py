@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -209,3 +210,47 @@ def test_each_application_keeps_answers_of_its_own(app: Flask, make_app: MakeApp
     post(app.test_client(), CLOSED)
 
     assert app.extensions["hearsay"].answers is not other.extensions["hearsay"].answers
+
+
+def test_what_is_pruned_is_said_and_no_kept_answer_outlives_it(
+    client: FlaskClient, storage: CountingStorage
+) -> None:
+    """Neither nothing nor what was true before: not from the process, and not from a browser."""
+    tag = post(client, CLOSED).headers["ETag"]
+    storage.marks[PAGE.digest] = JANUARY_5 + 7
+
+    part = post(client, CLOSED, headers={"If-None-Match": tag})
+    storage.marks[PAGE.digest] = JANUARY_5 + 14
+    none = post(client, CLOSED, headers={"If-None-Match": tag})
+
+    meta = part.get_json()["meta"]
+    assert (part.status_code, meta["n"], meta["metrics"][0]["window"]["epochs"]) == (200, 0, 7)
+    assert any("pruned), 7 of 14 epochs of the window" in text for text in meta["warnings"])
+    assert (none.status_code, none.get_json(force=True)["type"]) == (
+        410,
+        "urn:hearsay:problem:pruned",
+    )
+    assert "page up to 2026-01-18 was deleted" in none.get_json(force=True)["detail"]
+
+
+def test_an_answer_that_is_pruned_while_it_is_read_is_no_answer(make_app: MakeApp) -> None:
+    """Half of it may have been there."""
+
+    class Pruned(MemoryStorage):
+        def tallies(
+            self, metric: bytes, epochs: Iterable[int], latest: int | None = None
+        ) -> Tallies:
+            found = super().tallies(metric, epochs, latest)
+            self.marks[metric] = JANUARY_5 + 7
+            return found
+
+    app = make_app()
+    pruned = Pruned()
+    store(pruned, PAGE, JANUARY_5, 400, platform="linux")
+    shared = app.extensions["hearsay"]
+    app.extensions["hearsay"] = replace(shared, tallies=pruned)
+
+    answers = [post(app.test_client(), CLOSED) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [503, 200]
+    assert "pruned" in " ".join(answers[1].get_json()["meta"]["warnings"])

@@ -1,0 +1,114 @@
+"""``hearsay prune``: delete old tallies, counted."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from datetime import UTC, datetime
+
+import click
+
+from client_sdk.epoch import day_of, day_of_date
+from client_sdk.registry import Registry
+
+from ..config import Config
+from ..errors import ConfigError, StorageFullError, StorageUnavailableError
+from .root import explained, main
+
+
+def _days(text: str) -> int:
+    """Return the number of days that *text* is, such as ``400d``."""
+    found = re.fullmatch(r"([0-9]{1,5})d?", text)
+    if not found:
+        raise click.BadParameter("must be a number of days, such as 400d")
+    return int(found[1])
+
+
+@main.command()
+@click.option("--older-than", type=_days, help="Days, such as 400d; HEARSAY_KEEP_DAYS.")
+@click.option("--before", type=click.DateTime(["%Y-%m-%d"]), help="Epochs that ended before a day.")
+@click.option("--metric", "metrics", multiple=True, help="Only this metric, or digest; repeatable.")
+@click.option("--app", "apps", multiple=True, help="Only the metrics of this app; repeatable.")
+@click.option("--yes", is_flag=True, help="Delete; without it only say what would be deleted.")
+@click.option(
+    "--every", type=click.IntRange(1, 604_800), help="Go on, with so many seconds between two runs."
+)
+@explained
+def prune(
+    older_than: int | None,
+    before: datetime | None,
+    metrics: tuple[str, ...],
+    apps: tuple[str, ...],
+    yes: bool,
+    every: int | None,
+) -> None:
+    """Delete the tallies of whole epochs for good; their number stays in the counts."""
+    config = Config.from_env()
+    if older_than is not None and before is not None:
+        raise ConfigError("--older-than", f"{older_than}d", "and --before must not both be given")
+    if older_than is None and before is None and not metrics and not apps:
+        older_than = config.keep_days or None
+        if older_than is None:
+            rule = "or --older-than, --before, --metric or --app must say what is to go"
+            raise ConfigError("HEARSAY_KEEP_DAYS", 0, rule)
+    if every is None:
+        _prune(config, older_than, before, metrics, apps, yes)
+    elif not yes:
+        raise ConfigError("--every", every, "needs --yes: nobody is there to be asked")
+    else:
+        _go_on(config, older_than, before, metrics, apps, every)
+
+
+def _go_on(
+    config: Config,
+    older_than: int | None,
+    before: datetime | None,
+    metrics: tuple[str, ...],
+    apps: tuple[str, ...],
+    every: int,
+) -> None:
+    """Prune again and again until stopped; a store that is away or full is tried again."""
+    from ..stopping import on_stop
+
+    stop = threading.Event()
+    on_stop(stop.set, lambda: os._exit(0))
+    while not stop.is_set():
+        try:
+            _prune(config, older_than, before, metrics, apps, yes=True)
+        except (StorageUnavailableError, StorageFullError) as error:
+            click.echo(f"{error}; trying again in {every} s", err=True)
+        stop.wait(every)
+
+
+def _prune(
+    config: Config,
+    older_than: int | None,
+    before: datetime | None,
+    metrics: tuple[str, ...],
+    apps: tuple[str, ...],
+    yes: bool,
+) -> None:
+    from .. import pruning
+    from ..catalog import Catalog
+    from ..storage.connect import inspect
+
+    now = time.time()
+    day = day_of_date(before.replace(tzinfo=UTC).date()) if before else None
+    day = day if older_than is None else day_of(now) - older_than
+    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    selection = pruning.Selection(metrics, apps, day)
+    inspection = inspect(config)
+    shares = pruning.survey(inspection, catalog, selection, now)
+    if any(share.is_open(now) for share in shares):
+        click.echo("reports may still come for some of these epochs; they will count as pruned")
+    found = list(pruning.prune(inspection, shares)) if yes else shares
+    for share in found:
+        click.echo(share)
+    epochs = sum(len(share.epochs) for share in found)
+    reports, size = sum(one.reports for one in found), sum(one.size for one in found)
+    total = f"{epochs} epochs, {reports} reports, {size} bytes"
+    click.echo(f"deleted: {total}" if yes else f"would be deleted: {total}; --yes deletes them")
+    if config.archive and found:
+        click.echo("their reports stay in the archive until hearsay archive prune deletes them")

@@ -1,0 +1,171 @@
+"""Old data go: which epochs, what that is, and how.  An epoch of a metric goes whole, or stays.
+
+Law: an epoch is marked before anything of it is deleted.  From then on no answer rests on it, and
+what is folded for it later is counted as pruned; so whoever dies on the way leaves no half of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from client_sdk.epoch import DAY, ONCE, epoch_label, epoch_of
+from client_sdk.limits import DIGEST_SIZE
+from client_sdk.metric import Metric
+
+from .catalog import Catalog
+from .errors import RequestError
+from .lateness import LAST_DAYS
+from .storage.keys import member_of
+from .storage.protocols import Inspection
+from .storage.values import Cell, TallySize
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is to go.  Without metrics and apps, those of all registries."""
+
+    metrics: tuple[str, ...] = ()  # names, or digests in hexadecimal
+    apps: tuple[str, ...] = ()
+    before: int | None = None  # epoch day: what ended before it; None: all up to now
+
+
+@dataclass
+class Share:
+    """What there is of one definition of a metric before its mark."""
+
+    digest: bytes
+    metric: Metric | None  # None if no registry knows it
+    mark: int
+    tallies: dict[tuple[int, Cell], TallySize] = field(default_factory=dict)  # by shard and cell
+
+    @property
+    def epochs(self) -> list[int]:
+        """Its epochs, in order."""
+        return sorted({cell.epoch for _, cell in self.tallies})
+
+    @property
+    def reports(self) -> int:
+        """The reports that its tallies hold."""
+        return sum(one.reports for one in self.tallies.values())
+
+    @property
+    def size(self) -> int:
+        """The bytes of its counters."""
+        return sum(one.size for one in self.tallies.values())
+
+    def is_open(self, now: float) -> bool:
+        """Return whether reports of its last epoch may still come."""
+        if self.metric is None or self.metric.every == ONCE:
+            return True
+        return self.mark > epoch_of(self.metric.every, now - (LAST_DAYS[-1] + 1) * DAY)
+
+    def __str__(self) -> str:
+        """Read ``name: 12 epochs from 2025-01-01 to 2025-01-12, 3000 reports, 9000 bytes``."""
+        name, epochs = self.digest.hex(), self.epochs
+        span = f"{epochs[0]} to {epochs[-1]}"
+        if self.metric is not None:
+            name = f"{self.metric.name} ({name})"
+            ends = (epoch_label(self.metric.every, epoch) for epoch in (epochs[0], epochs[-1]))
+            span = " to ".join(dict.fromkeys(ends))
+        count = f"{len(epochs)} epoch{'s' if len(epochs) > 1 else ''}"
+        return f"{name}: {count}, {span}, {self.reports} reports, {self.size} bytes"
+
+
+def survey(
+    inspection: Inspection, catalog: Catalog, selection: Selection, now: float
+) -> list[Share]:
+    """Return what *selection* means in the store, one a definition of which there is anything.
+
+    Raises: RequestError: it names what is not known.  StorageUnavailableError.
+    """
+    chosen = _chosen(catalog, selection)
+    stored = {(one.shard, one.cell): one for one in inspection.sizes()}
+    last: dict[bytes, int] = {}
+    for _, cell in stored:
+        last[cell.metric] = max(cell.epoch, last.get(cell.metric, cell.epoch))
+    marks = _marks(chosen, last, selection.before, now)
+    shares = {digest: Share(digest, chosen[digest], mark) for digest, mark in marks.items()}
+    for (shard, cell), one in stored.items():
+        if cell.metric in shares and cell.epoch < marks[cell.metric]:
+            shares[cell.metric].tallies[shard, cell] = one
+    found = (share for share in shares.values() if share.tallies)
+    return sorted(found, key=lambda share: (share.metric is None, str(share)))
+
+
+def prune(inspection: Inspection, shares: Iterable[Share]) -> Iterator[Share]:
+    """Delete all that is before the marks of *shares*, and yield what of each was deleted.
+
+    What was folded since *shares* were looked at goes, too.  Repeatable.
+    """
+    gone = {}
+    for share in shares:
+        inspection.mark(share.digest, share.mark)
+        gone[share.digest] = replace(share, tallies={})
+    for one in inspection.sizes():
+        metric, epoch = one.cell.metric, one.cell.epoch
+        if metric in gone and epoch < gone[metric].mark:
+            gone[metric].tallies[one.shard, one.cell] = one
+    for share in gone.values():
+        if share.tallies:
+            _delete(inspection, share)
+            yield share
+
+
+def _delete(inspection: Inspection, share: Share) -> None:
+    members: dict[tuple[int, int], list[str]] = {}
+    for shard, cell in share.tallies:
+        members.setdefault((shard, cell.epoch), []).append(member_of(cell))
+    for (shard, epoch), names in sorted(members.items()):
+        inspection.prune(shard, share.digest, epoch, names)
+
+
+def _chosen(catalog: Catalog, selection: Selection) -> Mapping[bytes, Metric | None]:
+    """Return the definitions that *selection* names, old ones of the same name too."""
+    known = [(registry.app, metric) for registry in catalog.registries for metric in registry]
+    for app in selection.apps:
+        if app not in {own for own, _ in known}:
+            raise RequestError(f"app={app}: is that of no registry here")
+    chosen: dict[bytes, Metric | None] = {
+        metric.digest: metric
+        for app, metric in known
+        if app in selection.apps
+        or metric.name in selection.metrics
+        or not (selection.apps or selection.metrics)
+    }
+    for name in selection.metrics:
+        if name not in {metric.name for _, metric in known}:
+            digest = _digest(name)
+            chosen[digest] = catalog.by_digest.get(digest)
+            if chosen[digest] is None and selection.before is not None:
+                rule = "is in no registry here, so its epochs have no dates: leave out the date"
+                raise RequestError(f"metric={name}: {rule}")
+    return chosen
+
+
+def _digest(name: str) -> bytes:
+    """Return the digest that *name* is in hexadecimal.  Raises RequestError: it is none."""
+    try:
+        digest = bytes.fromhex(name)
+    except ValueError:
+        digest = b""
+    if len(digest) != DIGEST_SIZE:
+        raise RequestError(f"metric={name}: must be a metric of the registries, or a digest")
+    return digest
+
+
+def _marks(
+    chosen: Mapping[bytes, Metric | None], last: Mapping[bytes, int], before: int | None, now: float
+) -> dict[bytes, int]:
+    """Return of each definition the epoch before which all goes.
+
+    Args: last: the last epoch that is stored of each metric.
+    """
+    marks = {}
+    for digest, metric in chosen.items():
+        if before is None:
+            running = epoch_of(metric.every, now) if metric else 0
+            marks[digest] = max(running, last.get(digest, 0)) + 1
+        elif metric is not None and metric.every != ONCE:  # once has no date
+            marks[digest] = epoch_of(metric.every, before * DAY)
+    return marks

@@ -1,0 +1,177 @@
+"""``hearsay prune`` as people run it, and what is answered afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from click.testing import CliRunner, Result
+
+from client_sdk.epoch import DAY, epoch_label, epoch_of
+from client_sdk.metric import Metric
+from collector.cli import main
+from collector.embedded import EmbeddedStore
+from collector.storage.connect import open_storage
+from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell
+from tests.support.servers import needs_real, own_keys
+from tests.support.stored import DAY as SEALED
+from tests.support.stored import NOBODY_LEFT_IT
+from tests.support.uploads import WRITE_KEY, registry, registry_text
+
+pytestmark = [pytest.mark.real, needs_real]
+
+Run: TypeAlias = Callable[..., Result]
+
+NOW = time.time()
+PAGE, OPTED_IN, CRASHED = (registry().metric(name) for name in ("page", "opted_in", "crashed"))
+RETIRED = b"\x09" * 6
+
+
+def epoch(metric: Metric, days_ago: int) -> int:
+    return epoch_of(metric.every, NOW - days_ago * DAY)
+
+
+@pytest.fixture
+def store(real_store: EmbeddedStore) -> Iterator[RedisStorage]:
+    """A store with reports of today and of 500 days ago, and of a metric that nobody knows."""
+    storage = open_storage(real_store.url, own_keys().prefix, 2, "standard")
+    storage.prepare()
+    cells = [
+        *(Cell(PAGE.digest, epoch(PAGE, days), "platform=mac") for days in (500, 499, 0)),
+        *(Cell(CRASHED.digest, epoch(CRASHED, days), "") for days in (500, 0)),
+        Cell(OPTED_IN.digest, 0, ""),
+        Cell(RETIRED, 77, ""),
+    ]
+    for shard in range(2):
+        storage.append(shard.to_bytes(8, "big") + bytes(8), SEALED, b"entry", 2 * len(cells))
+        [claimed] = storage.claim(shard, "any", 1, NOBODY_LEFT_IT)
+        storage.fold(shard, [claimed.id], {cell: [(0, 2), (1, 2)] for cell in cells})
+    yield storage
+    storage.destroy()
+
+
+@pytest.fixture
+def run(tmp_path: Path, real_store: EmbeddedStore, store: RedisStorage) -> Run:
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(expires="2099-12-31"), encoding="utf-8")
+    environment = {
+        "HEARSAY_REGISTRY": str(path),
+        "HEARSAY_WRITE_KEY": WRITE_KEY,
+        "HEARSAY_SHARDS": "2",
+        "HEARSAY_PREFIX": store._keys.prefix,
+        "REDIS_URL": real_store.url,
+    }
+
+    def hearsay(*arguments: str, **settings: str) -> Result:
+        return CliRunner().invoke(main, arguments, env={**environment, **settings})
+
+    return hearsay
+
+
+def epochs_of(store: RedisStorage, digest: bytes) -> list[int]:
+    wanted = [*range(epoch(PAGE, 501), epoch(PAGE, -1)), 0, 77]
+    wanted += [epoch(CRASHED, 500), epoch(CRASHED, 0)]
+    return sorted(cell.epoch for cell in store.tallies(digest, dict.fromkeys(wanted)))
+
+
+def test_it_says_what_it_would_delete_and_deletes_nothing(run: Run, store: RedisStorage) -> None:
+    done = run("prune", "--older-than", "400d")
+
+    days = [epoch_label("1d", epoch(PAGE, ago)) for ago in (500, 499)]
+    assert done.exit_code == 0
+    assert f"page ({PAGE.digest.hex()}): 2 epochs, {days[0]} to {days[1]}, 8 reports" in done.output
+    assert "would be deleted: 3 epochs, 12 reports, " in done.output
+    assert len(epochs_of(store, PAGE.digest)) == 3
+    assert store.pruned([PAGE.digest]) == {}
+
+
+def test_what_is_older_goes_whole_and_is_counted_and_the_store_is_sound(
+    run: Run, store: RedisStorage
+) -> None:
+    done = run("prune", "--older-than", "400d", "--yes")
+    again = run("prune", "--older-than", "400d", "--yes")
+    checked = run("fsck")
+
+    assert done.exit_code == 0, done.output
+    assert "\ndeleted: 3 epochs, 12 reports, " in done.output
+    assert again.output == "deleted: 0 epochs, 0 reports, 0 bytes\n"
+    assert epochs_of(store, PAGE.digest) == [epoch(PAGE, 0)]
+    assert epochs_of(store, CRASHED.digest) == [epoch(CRASHED, 0)]
+    assert epochs_of(store, OPTED_IN.digest) == [0]  # once has no date
+    assert checked.exit_code == 0, checked.output
+    assert checked.output.count("6 pruned, 0 lost") == 2
+    assert [one.drift for one in store.counters()] == [0, 0]
+
+
+def test_the_setting_says_how_long_tallies_are_kept(run: Run, store: RedisStorage) -> None:
+    unsaid = run("prune", "--yes")
+    done = run("prune", "--yes", HEARSAY_KEEP_DAYS="400")
+    short = run("prune", "--yes", HEARSAY_KEEP_DAYS="20")
+
+    assert unsaid.exit_code == 1
+    assert "HEARSAY_KEEP_DAYS=0: or --older-than" in unsaid.output
+    assert "deleted: 3 epochs, 12 reports" in done.output
+    assert "HEARSAY_KEEP_DAYS=20: must be 0 for ever, or above 29" in short.output
+    assert epochs_of(store, PAGE.digest) == [epoch(PAGE, 0)]
+
+
+def test_one_metric_can_go_with_all_that_still_comes_for_it(run: Run, store: RedisStorage) -> None:
+    """Today's epoch too: so what is folded for it until it is over counts as pruned."""
+    done = run("prune", "--metric", "page", "--yes")
+
+    store.append(bytes(7) + b"\0" + b"b" * 8, SEALED, b"entry", 1)
+    [claimed] = store.claim(0, "any", 1, NOBODY_LEFT_IT)
+    store.fold(0, [claimed.id], {Cell(PAGE.digest, epoch(PAGE, 0), ""): [(0, 1)]})
+
+    assert "reports may still come" in done.output
+    assert "deleted: 3 epochs, 12 reports" in done.output
+    assert epochs_of(store, PAGE.digest) == []
+    assert len(epochs_of(store, CRASHED.digest)) == 2
+    assert [one.pruned_reports for one in store.counters()] == [7, 6]
+    assert run("fsck").exit_code == 0
+
+
+def test_a_definition_that_no_registry_has_any_more_goes_by_its_digest(
+    run: Run, store: RedisStorage
+) -> None:
+    dated = run("prune", "--metric", RETIRED.hex(), "--older-than", "400d", "--yes")
+    done = run("prune", "--metric", RETIRED.hex(), "--yes")
+    unknown = run("prune", "--metric", "pages", "--yes")
+
+    assert "so its epochs have no dates" in dated.output
+    assert "deleted: 1 epochs, 4 reports" in done.output
+    assert epochs_of(store, RETIRED) == []
+    assert unknown.exit_code == 1
+    assert "metric=pages: must be a metric of the registries, or a digest" in unknown.output
+
+
+def test_all_of_an_app_can_go(run: Run, store: RedisStorage) -> None:
+    wrong = run("prune", "--app", "tests", "--yes")
+    done = run("prune", "--app", "test", "--yes")
+
+    assert "app=tests: is that of no registry here" in wrong.output
+    assert "deleted: 6 epochs, 24 reports" in done.output
+    assert epochs_of(store, RETIRED) == [77]
+    assert run("fsck").exit_code == 0
+
+
+def test_a_loss_by_hand_is_one_line_of_fsck_and_can_be_accepted(
+    run: Run, store: RedisStorage
+) -> None:
+    cell = Cell(PAGE.digest, epoch(PAGE, 500), "platform=mac")
+    store._call("DEL", store._keys.tally(0, cell))
+
+    found = run("fsck")
+    accepted = run("fsck", "--accept-missing")
+    after = run("fsck")
+
+    assert found.exit_code == 1
+    assert "1 faults" in found.output
+    assert "its tally is gone, and 2 reports with it" in found.output
+    assert accepted.output.startswith("2 reports are counted as lost\n")
+    assert (accepted.exit_code, after.exit_code) == (0, 0)
+    assert "0 pruned, 2 lost" in after.output
