@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .consent import Consent as Consent
     from .errors import HearsayError as HearsayError
     from .registry import Registry as Registry
+    from .uploader import Delivery as Delivery
 
 __version__ = "0.1.0"
 
@@ -21,10 +22,11 @@ _HOMES = {
     "Caps": "caps",
     "Client": "client",
     "Consent": "consent",
+    "Delivery": "uploader",
     "HearsayError": "errors",
     "Registry": "registry",
 }
-__all__ = ["Caps", "Client", "Consent", "HearsayError", "Registry"]
+__all__ = ["Caps", "Client", "Consent", "Delivery", "HearsayError", "Registry"]
 
 
 def __getattr__(name: str) -> object:

@@ -31,6 +31,7 @@ class Bounds:
     upload_reports: int  # that one upload takes
     body: int  # bytes of an upload
     remembers: bool  # whether acknowledged reports are kept for the user to see
+    apart: bool  # whether each upload goes at a time of its own, so that nothing links two
     seal: Seal
 
 
@@ -41,6 +42,7 @@ DEVICE: Final = Bounds(
     upload_reports=MAX_UPLOAD_REPORTS,
     body=MAX_DEVICE_BODY,
     remembers=True,
+    apart=True,
     seal=seal_padded,
 )
 GATEWAY: Final = Bounds(
@@ -50,5 +52,6 @@ GATEWAY: Final = Bounds(
     upload_reports=MAX_GATEWAY_REPORTS,
     body=MAX_GATEWAY_BODY,
     remembers=False,  # its columns are of many devices; there is no user to show them to
+    apart=False,  # its key and segment link them anyway, and they are of no one person
     seal=seal_binary,
 )

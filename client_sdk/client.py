@@ -29,6 +29,7 @@ from .uploader import Uploader
 
 if TYPE_CHECKING:
     from .history import History, Told
+    from .uploader import Delivery
 
 DEFAULT_CAPS: Final = Caps()
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
@@ -119,22 +120,26 @@ class Client:
         """
         self._engine.record(name, value)
 
-    def flush(self, timeout: float = FLUSH_TIMEOUT) -> None:
+    def flush(self, timeout: float = FLUSH_TIMEOUT) -> Delivery:
         """Send what waits, once, and wait for no answer after *timeout* seconds.
 
-        After a failure nothing is sent until the waiting time, which the collector may lengthen
-        up to a day, is over.
+        Returns what is left: ``complete`` if that is nothing, else ``wait`` has the seconds until
+        a further flush may send.  After a failure nothing is sent until the waiting time, which the
+        collector may lengthen up to a day, is over; and an upload that was tried before is repeated
+        in a flush of its own.
         """
-        self._engine.flush(timeout)
+        return self._engine.flush(timeout)
 
-    def close(self) -> None:
-        """Write down what is queued, send what waits if that is due, and close the database.
+    def close(self, timeout: float | None = None) -> None:
+        """Write down what is queued, send what is due, and close the database.
 
-        Waits for a second at most; what is on the disk by then is sent by the next run.  In manual
-        mode, and without a *data_dir*, it is sent now, if the last try went well.
+        Waits for a second at most, or *timeout* seconds; what is on the disk by then is sent by the
+        next run.  A client that lived for less than a minute sends one upload, if one is due; one
+        that lived longer leaves it to the schedule, so that its end does not show.  In manual mode,
+        and without a *data_dir*, all is sent now, if the last try went well.
         A flush of another thread that still waits for its answer leaves its upload for next time.
         """
-        self._engine.close()
+        self._engine.close(timeout)
         self._end.detach()
 
     def set_consent(self, consent: Consent | str) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from .transport import Answer
+from .answers import ACCEPTED, Answer
 
 MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
-
-_ACCEPTED: Final = 202
 
 
 class Withheld:
@@ -22,7 +20,7 @@ class Withheld:
     def send(self, body: bytes, timeout: float) -> Answer:
         """Keep *body*; nothing leaves."""
         self._bodies.append(body)
-        return Answer(_ACCEPTED)
+        return Answer(ACCEPTED)
 
     def uploads(self) -> tuple[bytes, ...]:
         """Return the bodies that would have been sent, oldest first."""

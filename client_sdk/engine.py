@@ -12,6 +12,7 @@ from typing import Final
 
 from .background import Background
 from .consent import Consent
+from .dataclass import replace
 from .denial import Denial
 from .epoch import HOUR
 from .errors import EntropyError, StoreError
@@ -19,9 +20,13 @@ from .mode import Mode
 from .opt_out import Level
 from .parts import Parts
 from .recorder import Pending
+from .schedule import SHORTEST_REST
 from .stats import Reason
+from .uploader import Delivery
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
+# A client that lives shorter sends what is due when it is closed: it has no other moment.
+SHORT_LIFE: Final = SHORTEST_REST  # seconds
 _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
 _RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
 
@@ -36,6 +41,7 @@ class Engine:
         self._parts, self._stats, self._closed = parts, parts.stats, False
         self._denial = Denial(parts.store, parts.switch, parts.stats)
         self._ended = False  # whether the store was closed
+        self._born = time.monotonic()
         self._deadline = 0.0  # of close, on the monotonic clock
         self._uploading: threading.Thread | None = None
         self._background: Background[Pending] | None = None
@@ -58,8 +64,19 @@ class Engine:
         except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
             self._stats.fail(error)
 
-    def flush(self, timeout: float) -> None:
-        """Write down what is queued, then send what waits."""
+    def flush(self, timeout: float) -> Delivery:
+        """Write down what is queued, send what waits, and return what still does."""
+        self._flush(timeout)
+        if self._closed:
+            return Delivery(None)
+        try:
+            delivery = self._parts.uploader.delivery()
+        except Exception:  # noqa: BLE001 - the flush met it before, and counted it
+            return Delivery(None)
+        queued = 0 if self._background is None else len(self._background)
+        return replace(delivery, waiting=(delivery.waiting or 0) + queued)
+
+    def _flush(self, timeout: float) -> None:
         self.heed()
         self._deny_if_denied()
         wiped = self._wiped()
@@ -94,11 +111,16 @@ class Engine:
             if taken:
                 self._parts.store.scrub()  # what was true of them is nobody's any more
 
-    def close(self) -> None:
-        """Write down what is queued and send what waits if there is time; then close the store."""
+    def close(self, timeout: float | None = None) -> None:
+        """Write down what is queued and send what is due; then close the store.
+
+        Args: timeout: seconds to wait for all of that; None: ``patience``.
+        """
+        with self._counting():
+            self.patience = self.patience if timeout is None else _seconds(timeout)
         if self._background is None:
             if not self._parts.uploader.failing:
-                self.flush(self.patience)
+                self._flush(self.patience)
             self._wiped()
             self._closed = True
             self._close_store()
@@ -245,11 +267,21 @@ class Engine:
         """Send what may be sent in the time that is left, and close the store."""
         wiped = self._wiped()
         with self._counting():
-            left, uploader = self._deadline - time.monotonic(), self._parts.uploader
-            if left > 0 and wiped and self._parts.store.exists and not uploader.failing:
-                # what outlives the process keeps to the schedule: its end is nobody's business
-                (uploader.run if self._parts.durable else uploader.flush)(left)
+            if self._uploading is not None and self._uploading.is_alive():
+                self._uploading.join(max(0.0, self._deadline - time.monotonic()))
+            left = self._deadline - time.monotonic()
+            if left > 0 and wiped and self._parts.store.exists:
+                self._send_last(left)
         self._close_store()
+
+    def _send_last(self, left: float) -> None:
+        """Send what has no later moment in the *left* seconds."""
+        uploader = self._parts.uploader
+        if self._parts.durable:
+            # what outlives the process keeps to the schedule: its end is nobody's business
+            uploader.run(left, last=time.monotonic() - self._born < SHORT_LIFE)
+        elif not uploader.failing:
+            uploader.flush(left)
 
     def _close_store(self) -> None:
         self._parts.uploader.hang_up()  # or a collector could hold the thread of a request

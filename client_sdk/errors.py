@@ -112,4 +112,9 @@ class StoreError(HearsayError, OSError):
 
 
 class TransportError(HearsayError, OSError):
-    """No answer from the collector: whether the upload arrived is not known."""
+    """No answer from the collector: whether the upload arrived is not known, unless *unseen*."""
+
+    def __init__(self, text: str, *, unseen: bool = False) -> None:
+        """Say what failed.  *unseen*: for certain no byte of the upload left, as no connection."""
+        self.unseen = unseen
+        super().__init__(text)

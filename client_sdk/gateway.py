@@ -28,7 +28,7 @@ from .stats import Reason, Stats
 from .store import Store
 from .transport import MESSAGEPACK, RequestsTransport, Transport
 from .trusted_clock import SystemUptime, Uptimes
-from .uploader import Uploader
+from .uploader import Delivery, Uploader
 
 T = TypeVar("T")
 
@@ -136,13 +136,13 @@ class Gateway:
         """Send what waits if it is time to, by a random schedule of some hours; call it often."""
         self._engine.upload(timeout)
 
-    def flush(self, timeout: float = UPLOAD_TIMEOUT) -> None:
+    def flush(self, timeout: float = UPLOAD_TIMEOUT) -> Delivery:
         """Send what waits now, and wait for no answer after *timeout* seconds.
 
-        After a failure nothing is sent until the waiting time, which the collector may lengthen
-        up to a day, is over.
+        Returns what is left.  After a failure nothing is sent until the waiting time, which the
+        collector may lengthen up to a day, is over.
         """
-        self._engine.flush(timeout)
+        return self._engine.flush(timeout)
 
     def close(self) -> None:
         """Close the database; what waits is sent by the next run."""

@@ -1,7 +1,12 @@
 """When to upload: at chance times, so that neither an app's use nor a collector's return shows.
 
+Each upload has a time of its own: whoever sends another one waits some hours by chance, and only
+the same bytes may be repeated sooner.  So no two uploads of a device are known by their times to be
+of one device.
+
 The times are kept in the database.  A restart neither forgets what a collector asked for, nor makes
-an upload of its own, and of several processes one makes the pass.
+an upload of its own, and of several processes one makes the pass.  Who makes it *claims* it: until
+an answer is known, the claim names the upload that may be on its way.
 """
 
 from __future__ import annotations
@@ -16,18 +21,25 @@ if TYPE_CHECKING:
     from .store import Transaction
 
 UPLOAD_EVERY: Final = 4 * HOUR  # seconds on average; few enough wake-ups for a battery
+MOST_LOTS: Final = 4  # uploads that may wait before each more no longer shortens the time between
+CLAIM: Final = 120  # seconds after which an upload of which nothing was heard may be repeated
 FIRST_BACKOFF: Final = 30  # seconds; the ceiling after one failure, doubled by each further one
 # The same for passes of the schedule, after two failures: then it is no blip, and a fleet that
 # waits for its collector must not return within a minute.
 FIRST_SPREAD: Final = 2 * HOUR  # seconds
 MAX_BACKOFF: Final = 6 * HOUR  # seconds; a collector that returns is found the same day
 MAX_RETRY_AFTER: Final = 18 * HOUR  # seconds; what is added by chance makes it a day at most
+# A pass that fell due while nothing ran must not show the start of the application: it waits a
+# random part of FIRST_REST, of half of it if the application ended before that, and so on.
+FIRST_REST: Final = HOUR  # seconds
+SHORTEST_REST: Final = 60  # seconds; applications that live shorter send at their end
 
 _LONGEST: Final = DAY  # seconds; no collector can silence a device for longer
 _SHARE: Final = 4  # a quarter of what was asked for is added by chance
 
 _LATEST: Final = 1 << 40  # Unix time; a number beyond it is none that was ever planned
-_KEYS: Final = ("next_upload", "not_before", "failures")
+_KEYS: Final = ("next_upload", "not_before", "repeat_after", "failures", "rests")
+_CLAIM: Final = "claim"
 
 
 class Schedule:
@@ -38,7 +50,10 @@ class Schedule:
         self._randomness = randomness
         self._next = 0.0  # Unix time; 0: never planned
         self._not_before = 0.0  # Unix time
+        self._repeat_after = 0.0  # Unix time from which what is claimed may be sent again
         self._failures = 0  # in a row
+        self._rests = 0  # starts since the last pass that found one overdue
+        self.claimed = b""  # the id of an upload without an answer that settles it
 
     @property
     def failing(self) -> bool:
@@ -52,51 +67,90 @@ class Schedule:
 
     def load(self, tx: Transaction) -> None:
         """Take over what this or another process has planned."""
-        self._next, self._not_before, failures = (_number(meta.get(tx, key)) for key in _KEYS)
-        self._failures = int(failures)
+        self._next, self._not_before, self._repeat_after, failures, rests = (
+            _number(meta.get(tx, key)) for key in _KEYS
+        )
+        self._failures, self._rests = int(failures), int(rests)
+        claimed = meta.get(tx, _CLAIM)
+        self.claimed = claimed if isinstance(claimed, bytes) else b""
+
+    def due(self, now: float) -> float:
+        """Return when the next pass is due, in Unix time: of another upload, or of the same."""
+        departure = _sane(self._next, now)
+        if self.claimed:
+            departure = min(departure, _sane(self._repeat_after, now))
+        return max(departure, _sane(self._not_before, now))
 
     def wait(self, now: float) -> float:
         """Return the seconds until the next pass is due."""
-        return max(_left(self._next, now), self.backoff(now))
+        return max(0.0, self.due(now) - now)
 
     def backoff(self, now: float) -> float:
         """Return the seconds for which nothing at all may be sent."""
-        return _left(self._not_before, now)
+        return max(0.0, _sane(self._not_before, now) - now)
 
-    def plan(self, tx: Transaction, now: float) -> None:
-        """Put the next pass between a half and one and a half of UPLOAD_EVERY ahead."""
-        self._next = now + UPLOAD_EVERY // 2 + self._chance(UPLOAD_EVERY)
+    def may_depart(self, now: float) -> bool:
+        """Whether the time of another upload has come, and not only of what is claimed."""
+        return max(_sane(self._next, now), _sane(self._not_before, now)) <= now
+
+    def plan(self, tx: Transaction, now: float, lots: int = 1) -> None:
+        """Put the next pass between a half and one and a half of UPLOAD_EVERY ahead.
+
+        Args: lots: uploads that wait for a time of their own, which come so much the closer.
+        """
+        hours = UPLOAD_EVERY // 2 + self._chance(UPLOAD_EVERY)
+        self._next = now + hours / min(max(lots, 1), MOST_LOTS)
+        self._rests = 0
         self._save(tx)
 
-    def succeed(self, tx: Transaction) -> None:
-        """Forget the failures."""
-        if self._failures:
-            self._failures, self._not_before = 0, 0.0
+    def claim(self, tx: Transaction, now: float, upload_id: bytes) -> None:
+        """Note that an upload is on its way; without an answer it is due again."""
+        self.claimed, self._repeat_after, self._rests = upload_id, now + CLAIM, 0
+        self._save(tx)
+
+    def settle(self, tx: Transaction) -> None:
+        """Forget the failures, and the upload that was answered for good."""
+        if self._failures or self.claimed:
+            self._failures, self._not_before, self.claimed = 0, 0.0, b""
             self._save(tx)
 
-    def postpone(self, tx: Transaction, now: float, retry_after: float) -> None:
+    def postpone(
+        self, tx: Transaction, now: float, retry_after: float, *, unseen: bool = False
+    ) -> None:
         """Wait *retry_after* and a random part of a time that grows with each failure.
 
         Devices that came back to the second could be told apart by what each was asked to wait.
         The next pass of the schedule may be later than the next that an application asks for.
+
+        Args: unseen: nobody saw the upload, so another one may follow as soon as the same.
         """
         asked = min(retry_after, MAX_RETRY_AFTER) if retry_after > 0 else 0.0
         ceiling = _doubled(FIRST_BACKOFF, self._failures)
-        wait = asked + self._chance(max(ceiling, int(asked) // _SHARE))
-        self._next = self._not_before = now + wait
+        self._not_before = now + asked + self._chance(max(ceiling, int(asked) // _SHARE))
+        self._repeat_after = self._not_before
         if self._failures:
             spread = self._chance(_doubled(FIRST_SPREAD, self._failures - 1))
-            self._next = max(self._next, now + spread)
+            self._repeat_after = max(self._repeat_after, now + spread)
+        if unseen:
+            self._next, self.claimed = self._repeat_after, b""
         self._failures += 1
         self._save(tx)
+
+    def rest(self, tx: Transaction, now: float) -> float:
+        """Return until when a process waits that found a pass overdue, in Unix time."""
+        longest = max(SHORTEST_REST, FIRST_REST >> min(self._rests, 16))
+        self._rests += 1
+        self._save(tx)
+        return now + self._chance(longest)
 
     def _chance(self, ceiling: int) -> float:
         return self._randomness.uniform(1_000 * ceiling + 1) / 1_000
 
     def _save(self, tx: Transaction) -> None:
-        values = (self._next, self._not_before, self._failures)
+        values = self._next, self._not_before, self._repeat_after, self._failures, self._rests
         for key, value in zip(_KEYS, values, strict=True):
             meta.put(tx, key, value)
+        meta.put(tx, _CLAIM, self.claimed)
 
 
 def _doubled(first: int, times: int) -> int:
@@ -110,8 +164,7 @@ def _number(value: object) -> float:
     return 0.0
 
 
-def _left(until: float, now: float) -> float:
-    """Return the seconds until *until*; 0 if that is later than anything that is ever planned."""
-    left = until - now
+def _sane(until: float, now: float) -> float:
+    """Return *until*; *now* if that is later than anything that is ever planned."""
     # a longer wait was computed before the clock was set back
-    return left if 0 < left <= _LONGEST else 0.0
+    return until if until - now <= _LONGEST else now

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from threading import RLock
 from typing import Final
 
+from .answers import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer
 from .caps import Caps
 from .client import DEFAULT_CAPS, Client
 from .consent import Consent
@@ -21,13 +22,19 @@ from .opt_out import NoOptOuts
 from .registry import PathOrStr, Registry
 from .report import Report, from_base64url
 from .stats import Reason
-from .transport import Answer, Transport
+from .transport import Transport
 from .trusted_clock import Uptime
 
 NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its edges
 MISTAKES: Final = (Reason.UNKNOWN_METRIC, Reason.INVALID_VALUE, Reason.EXPIRED, Reason.INTERNAL)
 
-_ACCEPTED: Final = 202
+
+def answer_of(status: int) -> Answer:
+    """Return what a collector answers with *status*: from 400 on, a problem document."""
+    if status < 400:
+        return Answer(status)
+    document = {"type": f"{PROBLEM_TYPE}test", "status": status}
+    return Answer(status, None, json.dumps(document).encode(), PROBLEM)
 
 
 class FrozenClock:
@@ -64,7 +71,7 @@ class MemoryTransport:
     def send(self, body: bytes, timeout: float) -> Answer:
         """Keep *body* and answer."""
         self.uploads.append(body)
-        return Answer(self._statuses.pop(0) if self._statuses else _ACCEPTED)
+        return answer_of(self._statuses.pop(0) if self._statuses else ACCEPTED)
 
     def reports(self) -> list[Report]:
         """Return the report of every column that was to be sent, retries included."""

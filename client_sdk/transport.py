@@ -8,7 +8,8 @@ from collections.abc import Generator, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol
 
-from .answers import Outcome, outcome_of
+from .answers import ACCEPTED
+from .answers import Answer as Answer
 from .connections import Connections
 from .dataclass import dataclass, field, replace
 from .errors import InvalidParameterError, TransportError
@@ -37,27 +38,19 @@ _NEEDED: Final = (
 _KEY: Final = re.compile(r"[!-~]{1,512}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the collector said."""
-
-    status: int
-    retry_after: float | None = None  # seconds
-    body: bytes = b""
-
-
 class Transport(Protocol):
     """Delivers uploads.  ``send`` is called by one thread at a time.
 
-    It may have a method ``hang_up()``: called after each pass and when the client is closed, by any
-    thread, it ends all connections at once; a later ``send`` makes new ones.
+    It may have a method ``hang_up()``: called after each upload, so that no two share a connection,
+    and when the client is closed, by any thread, it ends all connections at once; a later ``send``
+    makes new ones.
     """
 
     def send(self, body: bytes, timeout: float) -> Answer:
         """Deliver *body* and return the answer.
 
         Args:   timeout: seconds, positive, after which the caller is to be let go.
-        Raises: TransportError: no answer; *body* may or may not have arrived.
+        Raises: TransportError: no answer; *body* may or may not have arrived, unless ``unseen``.
         """
 
 
@@ -84,7 +77,7 @@ class RequestsTransport:
     ) -> None:
         """Send to *endpoint*, the base URL of a collector, with *write_key*.
 
-        Args:   session: for adapters of your own; its idle connections are closed after each pass,
+        Args:   session: for adapters of your own; its idle connections are closed after each one,
                 but a request that was given up runs on in it until the collector ends it.
         Raises: InvalidParameterError: not https (plain http only to this machine), or a key that
                 cannot be a header; neither is shown where it could hold a secret.
@@ -146,10 +139,13 @@ class RequestsTransport:
                 stream=True,
             )
         except requests.RequestException as error:
-            kind = type(error).__name__
-            raise TransportError(f"no answer: {kind}") from None  # its request holds the key
+            kind, unseen = type(error).__name__, _never_connected(error)
+            # not from it, as its request holds the key
+            raise TransportError(f"no answer: {kind}", unseen=unseen) from None
         with response:
-            answer, read = Answer(response.status_code, _wait_of(response)), bytearray()
+            kind = response.headers.get("Content-Type", "")
+            answer = Answer(response.status_code, _wait_of(response), content_type=kind)
+            read = bytearray()
             yield answer
             for part in _body(response):
                 read += part
@@ -181,6 +177,16 @@ class RequestsTransport:
         return session
 
 
+def _never_connected(error: requests.RequestException) -> bool:
+    """Whether for certain nothing of the request left this machine."""
+    from requests import ConnectTimeout
+    from urllib3.exceptions import MaxRetryError, NewConnectionError
+
+    cause = error.args[0] if error.args else None
+    refused = isinstance(cause, MaxRetryError) and isinstance(cause.reason, NewConnectionError)
+    return refused or isinstance(error, ConnectTimeout)
+
+
 def _body(response: requests.Response) -> Iterator[bytes]:
     """Yield the beginning of the body; what is lost of it does not change the status."""
     from urllib3.exceptions import HTTPError
@@ -204,7 +210,7 @@ def _refuse_cookies(session: requests.Session) -> None:
 
 def _wait_of(response: requests.Response) -> float | None:
     """Return for how long the collector wants to be left alone; a 202 asks for nothing."""
-    if outcome_of(response.status_code) is Outcome.ACCEPTED:
+    if response.status_code == ACCEPTED:
         return None
     return _retry_after(response.headers.get("Retry-After"), response.headers.get("Date"))
 
@@ -227,7 +233,10 @@ def _retry_after(text: str | None, sent: str | None) -> float | None:
 
 
 def _base(endpoint: str) -> str:
-    """Return *endpoint* without a trailing slash.  Raises InvalidParameterError."""
+    """Return *endpoint* without PATH, which some give along, and without a slash at its end.
+
+    Raises: InvalidParameterError.
+    """
     from urllib.parse import urlsplit
 
     shown = str(endpoint).rpartition("@")[2].partition("?")[0]
@@ -242,7 +251,7 @@ def _base(endpoint: str) -> str:
     if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(host)):
         rule = "must begin with https:// (http:// only to this machine)"
         raise InvalidParameterError("endpoint", shown, rule)
-    return endpoint.rstrip("/")
+    return endpoint.rstrip("/").removesuffix(PATH).rstrip("/")
 
 
 def _is_loopback(host: str) -> bool:

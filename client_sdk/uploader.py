@@ -1,4 +1,9 @@
-"""Sending what waits: one pass at a time, in order, until it is done or must be tried later."""
+"""Sending what waits.
+
+Of a device each upload has a connection and a time of its own, so that nothing but its content says
+whose it is: a pass of the schedule sends one upload, and what was tried before is always alone in
+its pass.  A gateway's pass sends all that waits.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +11,38 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from . import outbox, sealing, sent
-from .answers import Outcome, outcome_of, read_acknowledgement
+from .answers import TOO_LARGE, Answer, Outcome, outcome_of, read_acknowledgement
 from .bounds import DEVICE, Bounds
 from .consent import ConsentSwitch
+from .dataclass import dataclass
 from .epoch import day_of
 from .errors import TransportError
 from .locks import ProcessLock
 from .randomness import Randomness
-from .schedule import UPLOAD_EVERY, Schedule
+from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import Sealed, Sealer
 from .stats import Reason, Stats
 from .store import Store
-from .transport import Answer, Transport
+from .transport import Transport
 
 if TYPE_CHECKING:
     from .store import Transaction
 
+ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
 _KEPT: Final = {Outcome.TRANSIENT: Reason.POSTPONED, Outcome.INCAPABLE: Reason.REFUSED}
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of all that waited when a flush was asked for."""
+
+    waiting: int | None  # reports and values still here; None if the database cannot tell
+    wait: float = 0.0  # seconds until a further flush may send
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing waits any more."""
+        return self.waiting == 0
 
 
 class Uploader:
@@ -40,17 +60,19 @@ class Uploader:
     ) -> None:
         """Take everything from outside; *randomness* draws upload ids and waiting times."""
         self._store, self._transport, self._consent = store, transport, consent
-        self._stats, self._clock = stats, clock
+        self._stats, self._clock, self._apart = stats, clock, bounds.apart
         self._sealer, self._schedule = Sealer(randomness, bounds), Schedule(randomness)
         self._pass = ProcessLock()
         self._loaded = False
+        self._rest_until = 0.0  # Unix time, of this process only
 
     def wait(self, now: float) -> float:
         """Return the seconds from Unix time *now* until the next pass of ``run``; 0: it is due.
 
         Raises: StoreError, EntropyError: the first pass could not be planned.
         """
-        if not self._loaded:
+        first = not self._loaded
+        if first:
             if not self._store.exists:
                 return UPLOAD_EVERY / 2  # nothing waits, and looking for it would make a database
             with self._store.transaction() as tx:
@@ -58,24 +80,39 @@ class Uploader:
                 if not self._schedule.planned:
                     self._schedule.plan(tx, now)
             self._loaded = True
-        return self._schedule.wait(now)
+        if self._apart and self._missed(now, first=first):
+            with self._store.transaction() as tx:
+                self._schedule.load(tx)  # another process may have made the pass
+                if self._missed(now, first=first):
+                    self._rest_until = self._schedule.rest(tx, now)
+        return max(self._schedule.wait(now), self._rest(now))
 
     def due(self, now: float) -> bool:
         """Return whether ``run`` would make a pass at Unix time *now*.  Raises as ``wait``."""
         return self.wait(now) <= 0
 
-    def run(self, timeout: float) -> None:
+    def run(self, timeout: float, *, last: bool = False) -> None:
         """Make one pass if it is due by the schedule that all processes share.
 
         Args:   timeout: seconds after which no upload is begun and no answer awaited.
+                last: this short-lived process has no better moment, so do not wait for one.
         Raises: StoreError, EntropyError: what was not acknowledged is kept.
         """
-        if self.due(self._clock()):
+        now = self._clock()
+        if self.wait(now) <= 0 or (last and self._loaded and self._schedule.wait(now) <= 0):
             self._make_pass(timeout, scheduled=True)
 
     def flush(self, timeout: float) -> None:
         """Make one pass now, unless an earlier failure must be waited for; else as ``run``."""
         self._make_pass(timeout, scheduled=False)
+
+    def delivery(self) -> Delivery:
+        """Return what waits, and for how long it must.  Raises StoreError."""
+        if not self._store.exists:
+            return Delivery(0)
+        with self._store.transaction() as tx:
+            self._schedule.load(tx)
+            return Delivery(outbox.waiting(tx), self._schedule.backoff(self._clock()))
 
     def hang_up(self) -> None:
         """End all connections, and so a request of another thread.  Never raises."""
@@ -92,8 +129,19 @@ class Uploader:
         """Whether the last try must be repeated."""
         return self._schedule.failing
 
+    def _missed(self, now: float, *, first: bool) -> bool:
+        """Whether a pass fell due while this program, or the machine, did not run."""
+        if self._schedule.wait(now) > 0 or self._rest(now) > 0:
+            return False
+        late = now - max(self._schedule.due(now), self._rest_until)
+        return first or late > ASLEEP
+
+    def _rest(self, now: float) -> float:
+        left = self._rest_until - now
+        return left if 0 < left <= FIRST_REST else 0.0  # more: the clock was set back
+
     def _make_pass(self, timeout: float, *, scheduled: bool) -> None:
-        """Send every upload once, and stop at the first that must wait."""
+        """Send upload after upload, as far as they may share a pass, until one must wait."""
         deadline = self._clock() + timeout
         if timeout <= 0:
             return  # and leave the schedule as it is
@@ -106,71 +154,120 @@ class Uploader:
                 answer = self._send(upload, min(timeout, deadline - self._clock()))
                 if answer is None:
                     return
-                upload = self._settle(upload, answer, more=self._clock() < deadline)
+                smaller = self._split(upload) if answer.status == TOO_LARGE else None
+                if smaller is None and self._must_wait(answer):
+                    return
+                alone = self._apart and (scheduled or not upload.is_new)
+                more = self._clock() < deadline and not alone
+                upload = smaller or self._settle(upload, answer, more=more)
         finally:
-            self.hang_up()
             self._pass.release()
 
     def _begin(self, *, scheduled: bool) -> Sealed | None:
-        """In one transaction: claim this pass, drop what is too old and take the first upload."""
+        """In one transaction: drop what is too old, take an upload, and claim this pass for it."""
         now = self._clock()
         with self._store.transaction() as tx:
             self._schedule.load(tx)  # another process may have been here
             self._loaded = True
             if (self._schedule.wait if scheduled else self._schedule.backoff)(now) > 0:
                 return None
-            self._schedule.plan(tx, now)
             too_old = outbox.expire(tx, day_of(now))
-            upload = self._next(tx)
+            if scheduled and not self._schedule.may_depart(now):
+                upload = self._repeated(tx)
+            else:
+                upload = self._departing(tx, now)
         self._stats.add(Reason.TOO_OLD, too_old)
         return upload
 
+    def _repeated(self, tx: Transaction) -> Sealed | None:
+        """Return what was tried last: nobody but who knows it can tell that it is this device."""
+        upload = self._sealer.sealed(tx, self._schedule.claimed) if self._may_send else None
+        if upload is None:  # settled by another process, too old or wiped
+            self._schedule.settle(tx)
+        else:
+            self._schedule.claim(tx, self._clock(), upload.upload_id)
+        return upload
+
+    def _departing(self, tx: Transaction, now: float) -> Sealed | None:
+        """Return any upload, and plan the time of the next."""
+        failing = self._schedule.failing or self._schedule.claimed != b""
+        upload = self._next(tx, failing=failing)
+        self._schedule.plan(tx, now, self._sealer.lots(tx) - 1 if self._apart else 1)
+        return upload
+
+    def _next(self, tx: Transaction, *, failing: bool = False, new: bool = False) -> Sealed | None:
+        """Return the next upload and claim it; *new*: one that was never tried."""
+        if not self._may_send:
+            return None
+        day, sealer = day_of(self._clock()), self._sealer
+        upload = sealer.seal(tx, day) if new else sealer.take(tx, day, failing=failing)
+        if upload is not None:
+            sealing.put_behind(tx, upload.upload_id)
+            self._schedule.claim(tx, self._clock(), upload.upload_id)
+        return upload
+
+    @property
+    def _may_send(self) -> bool:
+        return self._consent.may_send
+
+    def _split(self, upload: Sealed) -> Sealed | None:
+        """Return the first of smaller uploads of the same reports, if there can be any."""
+        with self._store.transaction() as tx:
+            if not self._may_send:
+                return None
+            smaller = self._sealer.seal_smaller(tx, upload, day_of(self._clock()))
+            if smaller is None:
+                return None
+            self._schedule.claim(tx, self._clock(), smaller.upload_id)
+        self._stats.add(Reason.REFUSED)
+        return smaller
+
     def _settle(self, upload: Sealed, answer: Answer, *, more: bool) -> Sealed | None:
         """In one transaction: delete the answered *upload* and take the next, if *more*."""
-        accepted = outcome_of(answer.status) is Outcome.ACCEPTED
+        accepted = outcome_of(answer) is Outcome.ACCEPTED
         with self._store.transaction() as tx:
             removed = sealing.remove(tx, upload.upload_id)
             if removed and accepted and self._sealer.bounds.remembers:
                 sent.remember(tx, upload.body, day_of(self._clock()))
-            self._schedule.succeed(tx)
-            following = self._next(tx) if more else None
+            self._schedule.settle(tx)
+            following = self._next(tx, new=self._apart) if more else None
         if removed:
             self._count(upload, answer)
         return following
 
-    def _next(self, tx: Transaction) -> Sealed | None:
-        if not self._consent.may_send:
-            return None
-        return self._sealer.next_upload(tx, day_of(self._clock()))
-
     def _send(self, upload: Sealed, timeout: float) -> Answer | None:
-        """Return the answer that settles *upload*, or None if it must be sent later."""
-        if timeout <= 0 or not self._consent.may_send:  # again: sealing took time
+        """Return the answer to *upload*, on a connection of its own; None: it must wait."""
+        if timeout <= 0 or not self._may_send:  # again: sealing took time
             return None
         try:
-            answer = self._transport.send(upload.body, timeout)
+            return self._transport.send(upload.body, timeout)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not be met in a loop
             lost = isinstance(error, TransportError)
             self._stats.fail(error, reason=Reason.NETWORK if lost else Reason.INTERNAL)
-            self._postpone(0.0)
+            unseen = upload.is_new and getattr(error, "unseen", False)
+            self._postpone(0.0, unseen=upload if unseen else None)
             return None
-        reason = _KEPT.get(outcome_of(answer.status))
-        if reason is not None:
-            self._stats.add(reason)
-            self._postpone(answer.retry_after or 0.0, behind=upload)
-            return None
-        return answer
+        finally:
+            self.hang_up()
 
-    def _postpone(self, retry_after: float, behind: Sealed | None = None) -> None:
-        """Wait, and let others go first next time: *behind* may be what the collector fails at."""
-        now = self._clock()
+    def _must_wait(self, answer: Answer) -> bool:
+        """Whether *answer* is not the last word on its upload; that is counted and planned."""
+        reason = _KEPT.get(outcome_of(answer))
+        if reason is None:
+            return False
+        self._stats.add(reason)
+        self._postpone(answer.retry_after or 0.0)
+        return True
+
+    def _postpone(self, retry_after: float, unseen: Sealed | None = None) -> None:
+        """Wait.  What is *unseen*, as no connection was made, need not stay as it was sealed."""
         with self._store.transaction() as tx:
-            self._schedule.postpone(tx, now, retry_after)
-            if behind is not None:
-                self._sealer.defer(tx, behind.upload_id, day_of(now))
+            self._schedule.postpone(tx, self._clock(), retry_after, unseen=unseen is not None)
+            if unseen is not None:
+                self._sealer.unseal(tx, unseen)
 
     def _count(self, upload: Sealed, answer: Answer) -> None:
-        if outcome_of(answer.status) is Outcome.PERMANENT:
+        if outcome_of(answer) is Outcome.PERMANENT:
             self._stats.add(Reason.REJECTED, upload.reports)
             return
         rejected, duplicate = read_acknowledgement(answer.body)

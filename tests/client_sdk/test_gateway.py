@@ -249,7 +249,7 @@ def sealed(store: Store, sealer: Sealer) -> list[Sealed]:
     """Seal and remove until nothing waits."""
     taken = []
     with store.transaction() as tx:
-        while (upload := sealer.next_upload(tx, 20_000)) is not None:
+        while (upload := sealer.take(tx, 20_000, failing=False)) is not None:
             taken.append(upload)
             remove(tx, upload.upload_id)
     return taken

@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.epoch import DAY, HOUR
 from client_sdk.errors import TransportError
-from client_sdk.schedule import MAX_RETRY_AFTER, UPLOAD_EVERY
+from client_sdk.schedule import FIRST_REST, MAX_RETRY_AFTER, UPLOAD_EVERY
 from client_sdk.store import Store
 from client_sdk.transport import Answer
 from tests.support.device_desk import Desk
@@ -168,7 +168,10 @@ def test_a_clock_that_was_set_ends_the_wait(days: int) -> None:
     desk.uploader.wait(desk.clock())
 
     desk.clock.advance(seconds=days * DAY)
+    wait = desk.uploader.wait(desk.clock())
+    desk.clock.advance(seconds=wait)
     desk.uploader.run(60)
 
+    assert wait <= FIRST_REST
     assert desk.counts() in ({"uploaded": 1}, {"too_old": 1})
     assert len(transport.sent) == (1 if days < 0 else 0)

@@ -7,8 +7,9 @@ import pytest
 from client_sdk.errors import InvalidParameterError
 from client_sdk.transport import RequestsTransport
 from tests.support.device import KEY
+from tests.support.slow_collector import slow_collector
 
-BODY = b'{"v":1}'
+UPLOAD = b"{}"
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,16 @@ def test_other_endpoints_are_refused_without_showing_a_secret(endpoint: str) -> 
         RequestsTransport(endpoint, KEY)
 
     assert not any(secret in str(caught.value) for secret in ("password", "key=1"))
+
+
+@pytest.mark.parametrize("end", ["", "/", "/v1/reports", "/v1/reports/"])
+@pytest.mark.parametrize("path", ["", "/telemetry"])
+def test_an_endpoint_with_the_path_of_uploads_is_understood(path: str, end: str) -> None:
+    """Law: who copies the whole address of an upload posts there, and not below it."""
+    with slow_collector(lambda body: 0.0) as collector:
+        RequestsTransport(collector.url + path + end, KEY).send(UPLOAD, 30.0)
+
+    assert collector.paths == [f"{path}/v1/reports"]
 
 
 @pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "schlüssel", "x" * 513, None])

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from client_sdk.consent import Consent
-from client_sdk.epoch import day_of
+from client_sdk.epoch import DAY
 from client_sdk.schedule import MAX_BACKOFF
-from client_sdk.sealing import MAX_SEALED, Sealer
+from client_sdk.sealing import MAX_SEALED
 from client_sdk.transport import Answer
 from tests.support.device_desk import Desk
 from tests.support.device_transport import HookedTransport, ScriptedTransport
@@ -52,39 +52,48 @@ def test_an_upload_that_always_fails_blocks_no_other(status: int) -> None:
     assert len({body for platform, body in collector.seen if platform == "mac"}) == 1
 
 
-def test_the_next_pass_after_a_failure_begins_with_another_upload() -> None:
+def test_after_a_failure_another_upload_goes_first_and_then_the_failed_one_alone() -> None:
     desk = Desk(transport := ScriptedTransport([500]))
     desk.put(1, "mac")
+    flush_later(desk)
     desk.put(1, "linux")
+    desk.put(1, "other")
 
-    flush_later(desk, 2)
+    flush_later(desk)
+    desk.put(1, "linux")
+    flush_later(desk)
 
     sent = [json.loads(body)["segment"]["platform"] for body in transport.sent]
-    assert sent == ["mac", "linux", "mac"]
-    assert transport.sent[0] == transport.sent[2]
+    assert (sent[0], set(sent[1:3]), sent[3:]) == ("mac", {"linux", "other"}, ["mac"])
+    assert transport.sent[0] == transport.sent[3]
 
 
 def test_a_long_outage_does_not_seal_every_report_by_itself() -> None:
-    desk = Desk(transport := ScriptedTransport([503] * 30))
-    for _ in range(30):
+    desk = Desk(transport := ScriptedTransport([503] * 36))
+    for _ in range(36):
         desk.put(1)
         flush_later(desk)
 
-    flush_later(desk)
+    flush_later(desk, 20)
 
-    assert len(set(transport.sent)) == MAX_SEALED + 1
-    assert desk.counts() == {"postponed": 30, "uploaded": 30}
+    days = 36 * MAX_BACKOFF // DAY + 1
+    assert len(set(transport.sent)) <= MAX_SEALED + days
+    assert desk.counts() == {"postponed": 36, "uploaded": 36}
 
 
-def test_deferring_what_was_wiped_seals_nothing() -> None:
-    desk = Desk(ScriptedTransport())
-    desk.put(2)
+def test_uploads_that_always_fail_keep_none_from_being_sent_however_many() -> None:
+    """Law: also when more are stuck than are sealed during an outage."""
+    desk = Desk(collector := FailingAt("mac"))
+    for _ in range(40):
+        desk.put(1, "mac")
+        flush_later(desk)
+    stuck = len({body for _, body in collector.seen})
+    desk.put(1, "linux")
 
-    with desk.store.transaction() as tx:
-        Sealer(SeededRandomness(b"ids")).defer(tx, b"gone", day_of(desk.clock()))
+    flush_later(desk, 60)
 
-    with desk.store.transaction() as tx:
-        assert tx.execute("SELECT count(*) FROM uploads").fetchone() == (0,)
+    assert stuck > MAX_SEALED
+    assert desk.counts()["uploaded"] == 1
 
 
 def test_each_upload_gets_the_time_that_is_left() -> None:

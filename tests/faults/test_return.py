@@ -14,7 +14,7 @@ from client_sdk.schedule import UPLOAD_EVERY, Schedule
 from tests.faults.conftest import Tell
 from tests.support.seeded import SeededRandomness
 
-DEVICES = 3_000
+DEVICES = 6_000
 MINUTE = 60  # seconds
 OUTAGE = 30 * MINUTE
 START = 20_000 * DAY  # Unix time of the outage; every device has run for a day
@@ -37,9 +37,11 @@ class Device:
 
     def send(self, now: float, answered: bool) -> None:
         """Make a pass, as an uploader does."""
-        self._schedule.plan(self._tx, now)
+        if self._schedule.may_depart(now):
+            self._schedule.plan(self._tx, now)
+        self._schedule.claim(self._tx, now, b"upload")
         if answered:
-            self._schedule.succeed(self._tx)
+            self._schedule.settle(self._tx)
         else:
             self._schedule.postpone(self._tx, now, 0.0)
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from client_sdk.errors import EntropyError, TransportError
 from client_sdk.report import from_base64url
+from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 
 
@@ -26,7 +27,7 @@ class ScriptedTransport:
         step = self._script.pop(0) if self._script else 202
         if isinstance(step, Exception):
             raise step
-        return Answer(step) if isinstance(step, int) else step
+        return answer_of(step) if isinstance(step, int) else step
 
 
 class LossyCollector:
