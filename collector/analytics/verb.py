@@ -53,6 +53,7 @@ class Verb:
     # average over several definitions of a metric is one again
     counts: Callable[[Any], bool] = _never  # with these options it only counts reports, and so is
     # given the slices of all definitions at once
+    joins: bool = False  # of a funnel and a retention, rows are of what one report says together
     merges_small: bool = True  # groups with too few reports are told as one, *(other)*
     most_slices: int = 50_000  # of one question, so that none keeps a processor for long
 

@@ -14,6 +14,7 @@ from client_sdk.metric import Metric
 
 from ..analytics.answer import expectation
 from ..analytics.combining import combined
+from ..analytics.items.joined import is_joined
 from ..analytics.need import guard
 from ..analytics.poisoning.influence_rows import with_influence
 from ..analytics.poisoning.suspicions import suspicions
@@ -132,6 +133,8 @@ def _influenced(
     """Return *rows* with what fakes could do to each, where they are estimates of one metric."""
     if not plan.verb.estimates or len(read) > 1:
         return tuple(rows)
+    if plan.verb.joins and is_joined(plan.readings[0].metric.domain):
+        return tuple(rows)  # what one fake report can do to several items at once is another bound
     slices = read[0][0]
     tally = slices[0].tally if len(slices) == 1 else None
     return with_influence(rows, plan.readings[0].metric, tally)

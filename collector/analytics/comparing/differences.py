@@ -11,13 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 
 from ...estimate import Estimate, normal_quantile, ratio_limits
 from ..poisoning.influence import Side, fakes_to_flip
-from ..poisoning.reach import mean_reach, share_reach
-from .measure import Number, place_of
+from .measure import Number, reach_of
 
 POWER: Final = 0.8  # the chance with which an effect is to be seen
 NO_CHANGE: Final = "no detectable change"
@@ -75,10 +73,7 @@ def reports_needed(found: Estimate, n: int, alpha: float) -> int | None:
 
 def flipped_by(metric: Metric, item: str, first: Number, second: Number) -> int | None:
     """Return how many fake devices could turn the sign of *first* less *second*, if it is known."""
-    if isinstance(metric.domain, NumberDomain):
-        reach = mean_reach(metric.mechanism, metric.domain)
-    else:
-        reach = share_reach(metric.mechanism, place_of(metric, item))
+    reach = reach_of(metric, item)
     if reach is None or first.value == second.value:
         return None
     return fakes_to_flip(Side(first.value, reach, first.n), Side(second.value, reach, second.n))

@@ -1,5 +1,8 @@
 """One number an item of a slice, with the variance that tests of differences need.  Pure.
 
+Of a funnel it is the share that reached each step, and of a retention the share of those active in
+the first period that came back in each later one: what the verbs of these names tell.
+
 Two populations can be meant.  Of the devices that *reported*, only the noise is uncertain.  To tell
 whether something changed, or whether a treatment works, which devices happened to report is chance,
 too: for devices *drawn* at random the spread of their true values is added.  Reports of numbers
@@ -15,8 +18,8 @@ devices stay for long and then leave, and too many where they stay for good.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -28,12 +31,16 @@ from client_sdk.metric import Metric
 from ...errors import QueryError
 from ...estimate import Estimate, key_shares, mean, shares
 from ..answer import MEAN
+from ..items.joined import is_joined, joined, joined_reach, labels_of, unsure
+from ..poisoning.reach import Reach, mean_reach, share_reach
 from ..repeats import widened
 from ..rows import SHARE
+from ..sizes import too_few
 from ..slices import Slice
 
 Population: TypeAlias = Literal["drawn", "reported"]
 DRAWN: Final = "drawn"
+_ANY: Final = 0.5  # level of intervals that nobody uses
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,23 @@ def items_of(metric: Metric, wanted: str | None, most: int) -> tuple[str, ...]:
     return shown
 
 
-def place_of(metric: Metric, item: str) -> int:
-    """Return the place of *item* among all of *metric*."""
-    return _labels(metric).index(item)
+def reach_of(metric: Metric, item: str) -> Reach | None:
+    """Return how far a fake report reaches on the number of *item*; None if it is not known."""
+    if isinstance(metric.domain, NumberDomain):
+        return mean_reach(metric.mechanism, metric.domain)
+    if is_joined(metric.domain):
+        return joined_reach(metric, item)
+    return share_reach(metric.mechanism, _labels(metric).index(item))
+
+
+def askable(slices: Iterable[Slice]) -> list[Slice]:
+    """Return *slices*, those refused of which no number can be told."""
+    return [replace(one, refusal=one.refusal or why_none(one)) for one in slices]
+
+
+def why_none(one: Slice) -> str | None:
+    """Return why a slice has no number to compare; None if it has."""
+    return too_few(one.metric, one.n) or unsure(one)
 
 
 def estimates_of(one: Slice, alpha: float) -> Mapping[str, Estimate]:
@@ -108,6 +129,8 @@ def independent(one: Slice, alpha: float) -> Mapping[str, Estimate]:
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
     domain, mechanism = one.metric.domain, one.metric.mechanism
+    if is_joined(domain):
+        return {label: found.estimate for label, found in joined(one, alpha).items()}
     if isinstance(domain, NumberDomain):
         return {MEAN: mean(mechanism, domain, one.tally, one.n, alpha)}
     if isinstance(mechanism, KeyValueMechanism):
@@ -136,7 +159,11 @@ def scatters_of(one: Slice, items: Sequence[str]) -> Mapping[str, tuple[float, S
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    found = independent(one, 0.5)  # any level: no interval is used
+    if is_joined(one.metric.domain):
+        of_all = joined(one, _ANY)
+        parts = {item: of_all[item] for item in items}
+        return {item: (found.value, _of_share(one, found, w)) for item, (found, w) in parts.items()}
+    found = independent(one, _ANY)
     return {item: (found[item].value, _scatter(one, found[item])) for item in items}
 
 
@@ -155,19 +182,31 @@ def variance_if(one: Slice, scatter: Scatter, population: Population, *, in_time
 
 def _scatter(one: Slice, found: Estimate) -> Scatter:
     """Return how the reports behind the number *found* scatter, whose noise is independent."""
-    noise = found.std_error**2 * one.n
     if not isinstance(one.metric.domain, NumberDomain):
-        spread = max(found.value * (1 - found.value), 0.0)  # of shares this is the variance
-        return Scatter(noise, spread, noise + spread)
+        return _of_share(one, found)
+    noise = found.std_error**2 * one.n
     mechanism: Any = one.metric.mechanism
     step = float(one.metric.domain.step) ** 2
     reports, positions = mechanism.scatter(one.tally, one.n, np)
     return Scatter(noise, positions * step, max(reports * step, noise))
 
 
+def _of_share(one: Slice, found: Estimate, part: float = 1.0) -> Scatter:
+    """Return how the reports behind a share scatter that is of this *part* of the devices.
+
+    Derived: the share r of a part w is the mean of (a - r b)/w over all devices, b being whether
+    one is of the part and a whether it is of the share, too; its variance is r(1-r)/w.
+    """
+    noise = found.std_error**2 * one.n
+    spread = max(found.value * (1 - found.value), 0.0) / part
+    return Scatter(noise, spread, noise + spread)
+
+
 def _labels(metric: Metric) -> tuple[str, ...]:
     """Return what ``estimates_of`` has numbers of."""
     domain = metric.domain
+    if is_joined(domain):
+        return labels_of(domain)
     if isinstance(domain, KeyValueDomain):
         return domain.keys.labels
     return domain.labels if isinstance(domain, ItemDomain) else (MEAN,)

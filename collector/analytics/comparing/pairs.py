@@ -12,6 +12,7 @@ from typing import Final
 from client_sdk.domains import listed
 
 from ...errors import QueryError
+from ..items.joined import unsure
 from ..rows import TIME
 from ..sizes import too_few
 from ..slices import Slice, merged
@@ -82,5 +83,5 @@ def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
     for one in group:
         # of its epochs no less is known than that they are among those of the whole
         rest = replace(whole, n=whole.n - one.n, tally=whole.tally - one.tally)
-        alone = _ALONE if too_few(rest.metric, rest.n) else None
+        alone = _ALONE if too_few(rest.metric, rest.n) else unsure(rest)
         yield Pair({**one.dimensions, AGAINST: REST}, one, rest, one.refusal or alone)

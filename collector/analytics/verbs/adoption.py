@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from ...errors import QueryError
 from ...estimate import Estimate
-from ..comparing.measure import estimates_of, items_of, refusal, unit_of
+from ..comparing.measure import askable, estimates_of, items_of, refusal, unit_of
 from ..comparing.series import others
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
@@ -43,7 +43,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     name = _dimension(slices[0], options.dimension)
     if options.item is not None:
         (item,) = items_of(slices[0].metric, options.item, 1)
-        return Findings(tuple(_estimated(one, item, asked.alpha) for one in slices))
+        return Findings(tuple(_estimated(one, item, asked.alpha) for one in askable(slices)))
     totals = _totals(slices, name)
     return Findings(
         tuple(_counted(parts, totals, name, asked.alpha) for parts in alike(slices)),

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from ...errors import QueryError
 from ..comparing.comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
-from ..comparing.measure import DRAWN, Population, items_of, refusal, unit_of
+from ..comparing.measure import DRAWN, Population, askable, items_of, refusal, unit_of
 from ..comparing.pairs import Pair, pairs_of
 from ..rows import TIME, Findings, Row, empty_row, with_item
 from ..slices import Asked, Slice
@@ -42,6 +42,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     if not slices:
         return Findings((), facts={"comparisons": 0, "sides": []})
     options: Options = asked.options
+    slices = askable(slices)
     items = items_of(slices[0].metric, options.item, MOST_ITEMS)
     by = _dimension(slices[0], options.by)
     pairs = pairs_of(slices, by, options.against)

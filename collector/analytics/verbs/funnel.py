@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain
 
+from ..items.joined import UNSURE, members_of
 from ..items.sums import Shares
 from ..items.tables import refused_rows, rows_of
 from ..rows import ITEM, Findings, Row
@@ -18,7 +17,6 @@ from ..verb import Verb
 
 MEASURE: Final = "measure"  # the dimension that tells of what a share is
 REACHED, CONVERTED = "reached", "of the step before"
-UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
 
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
@@ -28,21 +26,21 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     intervals hold at once; those of conversions are Fieller's.
     """
     rows: list[Row] = []
-    comparisons = sum(2 * len(_steps(one)) - 1 for one in slices)
+    comparisons = sum(2 * len(_domain(one).steps) - 1 for one in slices)
     for one in slices:
         rows += _rows(one, asked.alpha, asked.alpha / comparisons)
     return Findings(tuple(rows))
 
 
 def _rows(one: Slice, alpha: float, level: float) -> list[Row]:
-    steps = _steps(one)
+    domain = _domain(one)
+    steps = domain.steps
     reached = [{ITEM: step, MEASURE: REACHED} for step in steps]
     converted = [{ITEM: step, MEASURE: CONVERTED} for step in steps[1:]]
     if one.refusal is not None:
         return refused_rows(one, [*reached, *converted], alpha, simultaneous=True)
     found = Shares.of_slice(one)
-    # The index of an item is how many steps were taken.
-    members = np.arange(len(steps) + 1) >= np.arange(1, len(steps) + 1)[:, None]
+    members = members_of(domain)
     rows = rows_of(
         one, reached, found.groups(members, level), alpha, simultaneous=True, note=found.note
     )
@@ -55,10 +53,10 @@ def _rows(one: Slice, alpha: float, level: float) -> list[Row]:
     return rows
 
 
-def _steps(one: Slice) -> tuple[str, ...]:
+def _domain(one: Slice) -> FunnelDomain:
     domain = one.metric.domain
     assert isinstance(domain, FunnelDomain)  # noqa: S101 - see refusal
-    return domain.steps
+    return domain
 
 
 def refusal(metric: Metric) -> str | None:
@@ -71,4 +69,4 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal)
+VERB = Verb(answer, refusal, joins=True)

@@ -14,7 +14,7 @@ from client_sdk.metric import Metric
 from ...errors import QueryError
 from ..comparing.comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_open
 from ..comparing.differences import POWER, covers_zero, lift, reports_needed, smallest_seen
-from ..comparing.measure import DRAWN, Population, items_of, refusal, unit_of
+from ..comparing.measure import DRAWN, Population, askable, items_of, refusal, unit_of
 from ..comparing.pairs import Pair, pairs_of, require_value
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
@@ -51,7 +51,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     if not slices:
         return Findings((), facts={"comparisons": 0, "power": []})
-    options: Options = asked.options
+    slices, options = askable(slices), asked.options
     metric, by = slices[0].metric, options.dimension
     if by not in slices[0].dimensions or by == TIME:
         raise QueryError("options.dimension: must be a dimension asked for, other than time")

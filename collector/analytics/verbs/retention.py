@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import RetentionDomain
 
+from ..items.joined import UNSURE, members_of
 from ..items.sums import Shares
 from ..items.tables import refused_rows, rows_of
 from ..rows import ITEM, Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
-from .funnel import MEASURE, UNSURE
+from .funnel import MEASURE
 
 ACTIVE, RETAINED = "active", "of the first period"
 
@@ -39,7 +38,7 @@ def _rows(one: Slice, alpha: float, level: float) -> list[Row]:
     if one.refusal is not None:
         return refused_rows(one, [*active, *retained], alpha, simultaneous=True)
     found = Shares.of_slice(one)
-    members = np.array([domain.bits(item) for item in range(domain.size)], dtype=bool).T
+    members = members_of(domain)
     rows = rows_of(
         one, active, found.groups(members, level), alpha, simultaneous=True, note=found.note
     )
@@ -68,4 +67,4 @@ def refusal(metric: Metric) -> str | None:
     )
 
 
-VERB = Verb(answer, refusal)
+VERB = Verb(answer, refusal, joins=True)

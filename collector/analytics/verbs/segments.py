@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from ..comparing.measure import estimates_of, items_of, refusal, unit_of
+from ..comparing.measure import askable, estimates_of, items_of, refusal, unit_of
 from ..comparing.multiplicity import each_of
 from ..comparing.pooling import POOLED, pooled
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
@@ -35,6 +35,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     if not slices:
         return Findings(())
     (item,) = items_of(slices[0].metric, asked.options.item, 1)
+    slices = askable(slices)
     groups: dict[str, list[Slice]] = {}
     for one in slices:
         groups.setdefault(one.dimensions.get(TIME, ""), []).append(one)
@@ -83,4 +84,4 @@ def _noted(row: Row) -> str:
     return "; ".join(filter(None, (row.note, _BIASED)))
 
 
-VERB = Verb(answer, refusal, Options, postprocess=(RAW, POOLED))
+VERB = Verb(answer, refusal, Options, postprocess=(RAW, POOLED), joins=True)

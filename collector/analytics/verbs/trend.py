@@ -9,11 +9,19 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from ..comparing.differences import NO_CHANGE, difference
-from ..comparing.measure import DRAWN, Population, estimates_of, items_of, refusal, unit_of
+from ..comparing.measure import (
+    DRAWN,
+    Population,
+    askable,
+    estimates_of,
+    items_of,
+    refusal,
+    unit_of,
+    why_none,
+)
 from ..comparing.multiplicity import each_of, holm
 from ..comparing.series import Scan, others, scans_of, series_of
 from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
-from ..sizes import too_few
 from ..slices import Asked, Slice, merged
 from ..verb import Verb
 
@@ -44,7 +52,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
         return Findings((), facts={"series": 0, "changes": []})
     options: Options = asked.options
     items = items_of(slices[0].metric, options.item, MOST_ITEMS)
-    all_series = list(series_of(slices))
+    all_series = list(series_of(askable(slices)))
     rows = [
         row
         for parts in all_series
@@ -66,7 +74,7 @@ def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
 
 def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> Iterator[Row]:
     whole = merged(window, window[-1].dimensions)
-    refused = too_few(whole.metric, whole.n)
+    refused = why_none(whole)
     unit = unit_of(whole.metric)
     found = {} if refused else estimates_of(whole, alpha)
     for item in items:
@@ -131,4 +139,4 @@ def _sentence(change: dict[str, Any], one: Slice) -> str:
     )
 
 
-VERB = Verb(answer, refusal, Options, needs_time=True)
+VERB = Verb(answer, refusal, Options, needs_time=True, joins=True)

@@ -27,8 +27,8 @@ from ..operations import Operation, documented, in_query
 from .chosen import WORDS, Chosen, chosen, require_known
 from .layout import CONTENT_TYPE, shown
 from .metric import CSV, csv_file
-from .panels import Answers, Panel, Wish, greatest
-from .questions import item_needed, items_of
+from .panels import Answers, Panel, Wish
+from .questions import item_needed, items_of, usual_item
 from .words import RANGE_PARAMETERS
 
 blueprint = Blueprint("compare", __name__)
@@ -131,10 +131,10 @@ def _item(metric: Metric, picked: Chosen, answers: Answers) -> str:
         return picked.item if picked.item in items else ""
     query = Query(metrics=[metric.name], verb="top_k", date_range=picked.date_range)
     try:
-        found = greatest(answers.reply(query).rows)
+        found = usual_item(metric, answers.reply(query).rows)
     except QueryError:
-        found = None
-    return found.item if found else items[0]
+        found = ""
+    return found or items[0]
 
 
 def _wishes(metric: Metric, picked: Chosen, by: str, against: str, item: str) -> Iterator[Wish]:

@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response
 from client_sdk.metric import Metric
 from client_sdk.privacy.budget import odds
 
+from ...analytics.items.joined import is_joined
 from ...charts import csv_of
 from ...credentials import VIEW
 from ...query.parameters import SEGMENT
@@ -19,8 +20,8 @@ from ..auth import scope
 from ..operations import Operation, documented, in_path, in_query
 from .chosen import WORDS, Chosen, chosen, require_known
 from .layout import CONTENT_TYPE, shown
-from .panels import Answers, Panel, Wish, greatest, in_columns
-from .questions import first_wish, further_wishes, has_choice, item_needed, items_of
+from .panels import Answers, Panel, Wish, in_columns
+from .questions import first_wish, further_wishes, has_choice, item_needed, items_of, usual_item
 from .words import RANGE_PARAMETERS
 
 blueprint = Blueprint("metric", __name__)
@@ -66,6 +67,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         chosen=picked,
         ranges=WORDS,
         items=items_of(metric) if has_choice(metric) else (),
+        unchosen="last" if is_joined(metric.domain) else "most common",
         odds=odds(metric.most_nano, metric.mechanism.delta),
     )
 
@@ -115,6 +117,4 @@ def _item(metric: Metric, picked: Chosen, first: Panel) -> str:
     items = items_of(metric)
     if not item_needed(metric) or picked.item in items:
         return picked.item if picked.item in items else ""
-    rows = first.reply.rows if first.reply else ()
-    found = greatest([row for row in rows if row.item in items])
-    return found.item if found else ""
+    return usual_item(metric, first.reply.rows if first.reply else ())

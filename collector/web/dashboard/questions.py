@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
@@ -11,17 +11,17 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
 
-from ...analytics.rows import TIME
+from ...analytics.items.joined import is_joined, labels_of
+from ...analytics.rows import TIME, Row
 from ...analytics.verb import ESTIMATE, load
 from ...query import Query
 from .chosen import Chosen
-from .panels import Wish
+from .panels import Wish, greatest
 
 _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
 _ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
 _CONTROLS: Final = ("control", "off", "a", "old")
-_STRUCTURED: Final = (FunnelDomain, RetentionDomain)  # what they join is no single item
 _SPREADING: Final = frozenset({"version", "release", "build"})
 
 
@@ -49,16 +49,34 @@ def item_needed(metric: Metric) -> bool:
 
 
 def items_of(metric: Metric) -> tuple[str, ...]:
-    """Return the items that can be chosen."""
+    """Return the items that can be chosen: steps to reach, periods to come back in, or values."""
     domain = metric.domain
+    if is_joined(domain):
+        return labels_of(domain)
     if isinstance(domain, KeyValueDomain):
         return domain.keys.labels
     return domain.labels if item_needed(metric) and isinstance(domain, ItemDomain) else ()
 
 
+def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
+    """Return the item that is told of if none is chosen: the greatest, or the end of a funnel."""
+    items = items_of(metric)
+    if is_joined(metric.domain):
+        return items[-1]
+    found = greatest([row for row in rows if row.item in items])
+    return found.item if found else ""
+
+
+def named(metric: Metric, item: str) -> str:
+    """Return what a number of *item* is of, in words."""
+    if isinstance(metric.domain, FunnelDomain):
+        return f"Reached {item}"
+    return f"Came back in {item}" if isinstance(metric.domain, RetentionDomain) else item
+
+
 def has_choice(metric: Metric) -> bool:
     """Return whether anything on the page of *metric* is told of one item."""
-    is_line = metric.every != ONCE and not isinstance(metric.domain, _STRUCTURED)
+    is_line = metric.every != ONCE and not is_joined(metric.domain)
     return item_needed(metric) and (is_line or bool(metric.segments))
 
 
@@ -110,8 +128,7 @@ def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
     stretch = granularity(metric, chosen)
     items = items_of(metric)
     wants_one = len(items) > _LINES or bool(chosen.item)
-    structured = isinstance(metric.domain, _STRUCTURED)
-    if not structured and (not wants_one or item):
+    if not is_joined(metric.domain) and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{item} over time" if wants_one else "Over time"
         yield Wish("time", title, _query(metric, chosen, "trend", options, [stretch]))
@@ -124,7 +141,7 @@ def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[W
     if item_needed(metric) and not item:
         return
     of_one = {"item": item} if item_needed(metric) else {}
-    what = f"{item} by {name}" if of_one else f"By {name}"
+    what = f"{named(metric, item)} by {name}" if of_one else f"By {name}"
     hint = "Intervals hold all at once, so segments may be compared."
     query = _query(metric, chosen, "segments", of_one, [dimension])
     yield Wish(f"by-{dimension}", what, query, hint)
@@ -133,7 +150,11 @@ def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[W
         options = {"dimension": dimension, "control": control or metric.segments[dimension][0]}
         query = _query(metric, chosen, "lift", {**options, **of_one}, [dimension])
         hint = "Who is in which arm is taken as chance, so that the difference is that of the arms."
-        yield Wish(f"lift-{dimension}", f"What {name} changes", query, hint)
+        title = f"What {name} changes"
+        if is_joined(metric.domain):
+            words = named(metric, item)
+            title = f"{title}: {words[0].lower()}{words[1:]}"
+        yield Wish(f"lift-{dimension}", title, query, hint)
     if dimension in _SPREADING and metric.every != ONCE:
         stretch = granularity(metric, chosen)
         query = _query(metric, chosen, "adoption", {}, [stretch, dimension])

@@ -1,0 +1,99 @@
+"""What the parts of one report say together: steps reached, and periods that devices came back in.
+
+An item of a funnel is the furthest step of a device, and one of a retention all its periods.  What
+people ask is another number: which part of the devices reached a step, and which part of those that
+were active in the first period were active in a later one.  Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeGuard
+
+import numpy as np
+
+from client_sdk.domains import Domain
+from client_sdk.mechanisms import Mechanism
+from client_sdk.metric import Metric
+from client_sdk.structured_domains import FunnelDomain, RetentionDomain
+
+from ...estimate import Estimate, is_pure, normal_quantile
+from ..poisoning.reach import Reach, group_reach
+from ..slices import Slice
+from .sums import Shares
+
+UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
+_SURE: Final = 0.05  # 1 - level at which a group must be above 0 for a part of it to be compared
+
+
+class Joined(NamedTuple):
+    """A share of a group of devices, and which part of all devices the group is."""
+
+    estimate: Estimate
+    part: float
+
+
+def is_joined(domain: Domain) -> TypeGuard[FunnelDomain | RetentionDomain]:
+    """Return whether items of *domain* are compared by what they say together."""
+    return isinstance(domain, FunnelDomain | RetentionDomain)
+
+
+def labels_of(domain: FunnelDomain | RetentionDomain) -> tuple[str, ...]:
+    """Return the steps that can be reached, or the periods that devices can come back in."""
+    return domain.steps if isinstance(domain, FunnelDomain) else domain.periods[1:]
+
+
+def members_of(domain: FunnelDomain | RetentionDomain) -> Any:
+    """Return which items are of a device that reached each step, or was active in each period.
+
+    Returns: booleans, shape (steps or periods, items).
+    """
+    if isinstance(domain, FunnelDomain):  # the index of an item is how many steps were taken
+        return np.arange(domain.size) >= np.arange(1, domain.size)[:, None]
+    return np.array([domain.bits(item) for item in range(domain.size)], dtype=bool).T
+
+
+def joined(one: Slice, alpha: float) -> Mapping[str, Joined]:
+    """Return the number of each of ``labels_of`` of a slice with n > 0, as of independent reports.
+
+    Where whether anybody was active in the first period is not sure with 1 - *alpha*, a part of
+    these may be anything from 0 to 1, which its interval says.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    domain: Any = one.metric.domain
+    shares = Shares.of(one.metric.mechanism, one.tally, one.n)
+    members = members_of(domain)
+    if isinstance(domain, FunnelDomain):
+        found = [Joined(estimate, 1.0) for estimate in shares.groups(members, alpha)]
+        return dict(zip(labels_of(domain), found, strict=True))
+    first, *later = members
+    part = float(shares.values[first].sum())
+    ratios = (shares.ratio(period & first, first, alpha) or _anything() for period in later)
+    return {
+        label: Joined(ratio, part) for label, ratio in zip(labels_of(domain), ratios, strict=True)
+    }
+
+
+def unsure(one: Slice) -> str | None:
+    """Return why parts of the first period of a slice cannot be compared; None if they can."""
+    domain = one.metric.domain
+    if not isinstance(domain, RetentionDomain):
+        return None
+    first = members_of(domain)[:1].astype(np.float64)
+    shares = Shares.of_slice(one)
+    (part,), (variance,) = first @ shares.values, shares.variances(first)
+    return UNSURE if part <= normal_quantile(_SURE) * np.sqrt(variance) else None
+
+
+def joined_reach(metric: Metric, label: str) -> Reach | None:
+    """Return the reach of fakes on the devices that reached a step; None if it is not known."""
+    mechanism: Mechanism[Any] = metric.mechanism
+    if not isinstance(metric.domain, FunnelDomain) or not is_pure(mechanism):
+        return None
+    return group_reach(mechanism, metric.domain.size - metric.domain.labels.index(label))
+
+
+def _anything() -> Estimate:
+    """Return what is known of a share of which nothing is known."""
+    return Estimate(0.5, 0.5, 0.0, 1.0)
