@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,19 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from tests.support.cluster import Node, cluster, url_of
+from tests.support.nginx import NONE as NO_NGINX
 from tests.support.servers import CLUSTER, REAL, fake_connection, own_keys, profile_of, real_server
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say loudly that nothing was proved about the proxy."""
+    skipped = [
+        one for one in terminalreporter.stats.get("skipped", ()) if NO_NGINX in str(one.longrepr)
+    ]
+    if skipped:
+        terminalreporter.write_sep("!", "THE PROXY WAS NOT TESTED", red=True, bold=True)
+        terminalreporter.write_line(f"{NO_NGINX}; {len(skipped)} tests of it were skipped.")
+        terminalreporter.write_line("Debian: apt install nginx. On a bare machine .ci/run does.")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import socket
 import time
 import zlib
@@ -18,6 +17,7 @@ from collector.web.sockets import UNREAD_S
 from collector.wire import JSON
 from tests.support.attacked_site import PATIENCE, AttackedSite, today
 from tests.support.hostile_bodies import good
+from tests.support.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses
 from tests.support.servers import needs_real
 from tests.support.uploads import READ_TOKEN, WRITE_KEY, bearer
 
@@ -25,93 +25,11 @@ pytestmark = [pytest.mark.real, needs_real]
 
 MEGABYTE: Final = 1 << 20
 ALLOWED: Final = 50 * MEGABYTE  # bytes that an attack may add to the processes
-LAST: Final = b"GET /livez HTTP/1.1\r\nHost: last\r\nConnection: close\r\n\r\n"
 QUIET: Final = 0.5  # seconds without a word after which nothing more is expected
 SLOW: Final = 500  # connections
 DEAF: Final = 100  # connections
 OURS: Final = 1  # connection that the test itself keeps
 FORMS: Final = 300  # connections: more than questions may wait
-
-
-def head(*lines: str, method: str = "POST", path: str = "/v1/reports") -> bytes:
-    """Return a request up to its body."""
-    said = (
-        f"{method} {path} HTTP/1.1",
-        "Host: localhost",
-        f"Authorization: Bearer {WRITE_KEY}",
-        f"Content-Type: {JSON}",
-        *lines,
-    )
-    return ("\r\n".join(said) + "\r\n\r\n").encode("latin-1")
-
-
-def statuses(said: bytes) -> list[int]:
-    """Return the status of each answer in what came back."""
-    return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", said)]
-
-
-def chunked(body: bytes, size: int = 10) -> bytes:
-    parts = [body[i : i + size] for i in range(0, len(body), size)]
-    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
-
-
-def both(length: str, coding: str) -> tuple[str, ...]:
-    return f"Content-Length: {length}", coding
-
-
-CODINGS: Final = (
-    *("Transfer-Encoding: chunked", "Transfer-Encoding:chunked", "transfer-encoding: CHUNKED"),
-    *("Transfer-Encoding : chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding: \tchunked"),
-    *("Transfer-Encoding: chunked, identity", "Transfer-Encoding: identity, chunked"),
-    *("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "Transfer-Encoding: gzip"),
-    *(
-        "Transfer-Encoding: identity",
-        "X: y\r\n Transfer-Encoding: chunked",
-        "Transfer_Encoding: chunked",
-    ),
-    *(
-        "Transfer-Encoding:\x0bchunked",
-        "Transfer-Encoding: chunked\x00",
-        'Transfer-Encoding: "chunked"',
-    ),
-)
-LENGTHS: Final = (
-    *("Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: +5"),
-    *("Content-Length: -1", "Content-Length: 0x5", "Content-Length: 5 5", "Content-Length: \xb2"),
-    *("Content-Length: 5.0", "Content-Length: 1e1", "Content-Length: ", "Content-Length : 5"),
-    *(
-        f"Content-Length: {'9' * 400}",
-        "Content-Length: 18446744073709551616",
-        "Content-Length:\r\n 5",
-    ),
-    *("Content-Length: 5\r\nContent-Length: 5\x00", "Content_Length: 40", "Content-Length: 5;a"),
-)
-SMUGGLING: Final = {
-    **{f"length and {c!r}": head("Content-Length: 4", c) + b"0\r\n\r\n" for c in CODINGS},
-    **{f"{c!r} alone": head(c) + b"0\r\n\r\n" for c in CODINGS},
-    **{repr(c): head(c) + b"{}   " for c in LENGTHS},
-    "a chunk larger than told": head(CODINGS[0]) + b"1\r\n{}\r\n0\r\n\r\n",
-    "a negative chunk": head(CODINGS[0]) + b"-1\r\n{}\r\n0\r\n\r\n",
-    "a chunk of 2^64 and one": head(CODINGS[0]) + b"10000000000000001\r\n{\r\n0\r\n\r\n",
-    "a chunk with a long extension": head(CODINGS[0])
-    + b"1;"
-    + b"a" * 70_000
-    + b"\r\n{\r\n0\r\n\r\n",
-    "lines that end in LF alone": head(CODINGS[0]).replace(b"\r\n", b"\n") + b"0\n\n",
-    "a chunk that ends in LF alone": head(CODINGS[0]) + b"2\n{}\n0\n\n",
-    "a trailer that sets a length": head(CODINGS[0]) + b"0\r\nContent-Length: 40\r\n\r\n",
-    "no host": head().replace(b"Host: localhost\r\n", b""),
-    "two hosts": head("Host: other", "Content-Length: 0"),
-    "a space before the path": head("Content-Length: 0").replace(b"POST ", b"POST  ", 1),
-    "a NUL in the path": head("Content-Length: 0", path="/livez\0"),
-    "HTTP/1.0 with chunks": head(CODINGS[0]).replace(b"1.1", b"1.0", 1) + b"0\r\n\r\n",
-    "HTTP/2 in clear": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "an upgrade": head("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AA"),
-    "a websocket": head("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: AA=="),
-    "a tunnel": head(method="CONNECT", path="example.org:443"),
-    "an absolute path": head("Content-Length: 0", path="http://example.org/v1/reports"),
-    "a made-up method": head("Content-Length: 0", method="A" * 200),
-}
 
 
 @pytest.mark.parametrize("form", SMUGGLING.values(), ids=range(len(SMUGGLING)))
@@ -307,6 +225,17 @@ def test_headers_beyond_the_limit_are_refused(site: AttackedSite, lines: tuple[s
 
     assert set(statuses(said)) <= {400, 431}
     assert site.memory() - before <= ALLOWED
+
+
+@pytest.mark.parametrize("lines", ["BAD", f"GET / HTTP/1.1\r\nX: {'x' * 100_000}"])
+def test_a_head_that_the_server_refuses_itself_gets_no_words(
+    site: AttackedSite, lines: str
+) -> None:
+    """The documentation says so; there is nothing in such an answer to be protected."""
+    said = site.send(f"{lines}\r\n\r\n".encode())
+
+    assert set(statuses(said)) <= {400, 431}
+    assert said.endswith(b"\r\n\r\n")
 
 
 def test_a_long_address_is_refused(site: AttackedSite) -> None:
