@@ -14,8 +14,8 @@ from client_sdk.structured_domains import PairDomain
 
 from ...errors import QueryError
 from ...estimate import shares
+from ..items.apart import ALL, APART, bounded
 from ..items.association import association, margins
-from ..items.independence import APART, products
 from ..items.sums import Shares
 from ..items.tables import refused_rows, rows_of
 from ..repeats import widened
@@ -23,7 +23,6 @@ from ..rows import Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
 
-ALL: Final = "(all)"  # the value of a dimension that was summed over
 DECLARE: Final = 'declare type = "pair" to see which answers go together'
 
 
@@ -36,8 +35,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with a row a cell and a row a margin of each slice, and the association in facts.
 
-    The dimensions of a row are both names.  Of two metrics that were collected apart there is the
-    table under independence only, and every row says so.
+    The dimensions of a row are both names.  Of two metrics that were collected apart there are
+    the margins, and bounds of each cell: a table between them is in no reports.
 
     Raises: QueryError: one metric that is no pair, or a name that is a dimension, too.
     """
@@ -116,7 +115,7 @@ def _told(one: Slice, domain: PairDomain, alpha: float) -> dict[str, Any]:
 
 
 def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], asked: Asked) -> Findings:
-    """Return the products of the shares of two metrics, in slices that both have."""
+    """Return the margins of two metrics and the bounds of both, in slices that both have."""
     first, second = metrics
     rows: list[Row] = []
     comparisons = len(slices) if asked.options.simultaneous else 0
@@ -125,7 +124,7 @@ def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], asked: Asked) -> 
         other = others.get(_key(one))
         if one.metric.name == first.name and other is not None:
             _require_free(one, (first.name, second.name))
-            rows += products(one, other, asked.alpha, comparisons)
+            rows += bounded(one, other, asked.alpha, comparisons)
     return Findings(tuple(rows), (f"{first.name} and {second.name}: {APART}; {DECLARE}",))
 
 

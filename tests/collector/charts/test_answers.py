@@ -9,10 +9,14 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from client_sdk.dataclass import replace
 from client_sdk.metric import Metric
 from collector.analytics.comparing.pairs import AGAINST
+from collector.analytics.items import apart
 from collector.analytics.rows import Findings
-from collector.analytics.verbs import crosstab, funnel, lift
+from collector.analytics.slices import Asked
+from collector.analytics.verb import load
+from collector.analytics.verbs import funnel, lift
 from collector.charts import Face, chart_of, csv_of, labels, number, table_of
 from tests.support.asking import ask
 from tests.support.boolean_slices import drawn, exact
@@ -134,6 +138,19 @@ def test_a_map_has_the_box_of_the_facts() -> None:
 
 def test_names_that_verbs_give_are_those_that_charts_know() -> None:
     assert labels.AGAINST == AGAINST
-    assert labels.ALL == crosstab.ALL
+    assert labels.ALL == apart.ALL
     assert labels.MEASURE == lift.MEASURE == funnel.MEASURE
     assert number.RELATIVE == lift.RELATIVE
+
+
+def test_a_table_of_two_metrics_shows_bounds_and_margins() -> None:
+    """The cells have no number, and the chart says between what they lie."""
+    first, second = (replace(category("x", "y", "z"), name=name) for name in ("a", "b"))
+    slices = [slice_of(metric, (4_000, 5_000, 1_000)) for metric in (first, second)]
+    found = load("crosstab").answer(slices, Asked(0.05, options=load("crosstab").options()))
+
+    root = parsed(chart_of("crosstab", found.rows, "Both"))
+
+    texts = [element.text or "" for element in root.iter()]
+    assert any(" to " in text and text.endswith(" %") for text in texts)
+    assert (root.findtext("{*}desc") or "").startswith("Heat map")

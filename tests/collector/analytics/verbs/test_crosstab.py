@@ -12,8 +12,8 @@ import pytest
 from client_sdk.dataclass import replace
 from client_sdk.mechanisms import Mechanism
 from client_sdk.metric import Metric
+from collector.analytics.items.apart import ALL, APART
 from collector.analytics.items.association import Association, association, margins
-from collector.analytics.items.independence import APART
 from collector.analytics.items.sums import Shares
 from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice
@@ -27,6 +27,7 @@ from tests.support.registries import NUMBER, PAIR, SET
 HELD = (2_000, 1_500, 500, 500, 1_500, 4_000)  # sex by income
 INDEPENDENT = (600, 1_800, 600, 1_400, 4_200, 1_400)
 TRIALS = 400
+TABLES, DEVICES = 1_000, 20_000
 ALPHA = 0.05
 
 
@@ -142,17 +143,51 @@ def renamed(one: Slice) -> Slice:
     return Slice(replace(one.metric, name="other"), one.dimensions, one.n, one.tally, one.epochs)
 
 
-def test_two_metrics_that_were_collected_apart_are_multiplied_and_every_row_says_so() -> None:
-    """Never a joint: the words are in each row and in a warning."""
+def test_two_metrics_that_were_collected_apart_have_margins_and_bounds_but_no_joint() -> None:
+    """25 % and 20 % are both in 0 to 20 %, and 75 % and 40 % in 15 to 40 %, and the noise."""
     verb = load("crosstab")
-    found = verb.answer(two(), Asked(ALPHA, options=verb.options()))
+    found = verb.answer(two(1_000_000), Asked(ALPHA, options=verb.options()))
 
-    assert {row.note for row in found.rows} == {APART}
+    rows = {tuple(row.dimensions.values()): row for row in found.rows}
+    cells = [row for names, row in rows.items() if ALL not in names]
+    assert {row.value for row in cells} == {None}
+    assert {row.reason for row in cells} == {APART}
     assert APART in found.warnings[0]
-    assert len(found.rows) == 12
+    assert len(cells) == 12
     assert found.rows[0].dimensions == {"m": "a", "other": "female | low"}
-    assert found.rows[0].value == pytest.approx(0.25 * 0.2, abs=1e-3)
+    ends = found.rows[0].ci_low, found.rows[0].ci_high
+    assert ends == pytest.approx((0.0, 0.2), abs=0.05)
+    b = [row for (m, _), row in rows.items() if m == "b" and row.value is None]
+    assert any((row.ci_low or 0) > 0.08 for row in b)
+    assert rows["a", ALL].value == pytest.approx(0.25, abs=1e-3)
+    assert rows[ALL, "female | low"].value == pytest.approx(0.2, abs=1e-3)
     assert found.facts == {}
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_every_joint_that_the_margins_allow_is_within_the_bounds(at_once: bool) -> None:
+    """Of 1,000 crowds: dependent or not, as often as the level says; and none of half the width."""
+    chance = np.random.default_rng(20261122)
+    verb, metric = load("crosstab"), category("a", "b")
+    asked = Asked(ALPHA, options=verb.options(simultaneous=at_once))
+    inside = halved = 0
+    for _ in range(TABLES):
+        held = chance.multinomial(DEVICES, chance.dirichlet(np.full(4, 0.5))).reshape(2, 2)
+        first, second = (
+            Slice(metric, {}, DEVICES, drawn(metric.mechanism, part, 1, seed)[0], (0,))
+            for part, seed in (
+                (held.sum(axis=axis), int(chance.integers(1 << 31))) for axis in (1, 0)
+            )
+        )
+        joint = held.ravel() / DEVICES
+        rows = verb.answer([first, renamed(second)], asked).rows[:4]
+        ends = [(row.ci_low or 0.0, row.ci_high or 0.0) for row in rows]
+        inside += all(low <= p <= high for (low, high), p in zip(ends, joint, strict=True))
+        middles = [((3 * low + high) / 4, (low + 3 * high) / 4) for low, high in ends]
+        halved += all(low <= p <= high for (low, high), p in zip(middles, joint, strict=True))
+
+    assert inside >= (1 - ALPHA) * TABLES or fits_rate(inside, TABLES, 1 - ALPHA)
+    assert halved < inside / 2
 
 
 def test_if_one_of_two_has_too_few_reports_so_has_the_table() -> None:
