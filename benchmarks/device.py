@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Final, NamedTuple
 
+from client_sdk.schema import FILE_NAME
+
 TRIES: Final = 15  # interpreters
 CALLS: Final = 800  # of record; fewer than the queue holds
 
@@ -134,6 +136,31 @@ def records(metric: str, value: object, accepted: bool) -> list[float]:
     return found
 
 
+def charge_times(charges: int) -> tuple[float, int]:
+    """Return the median microseconds of a charge beside so many, and the bytes of their database.
+
+    The commit is left out: it waits for the disk, whatever the ledger holds.
+    """
+    from client_sdk.caps import Caps
+    from client_sdk.ledger import Charge, Ledger
+    from client_sdk.store import Store
+    from tests.support.ledgers import LAST_DAY, fill_ledger
+
+    digests = [b"metric", b"second"]
+    with tempfile.TemporaryDirectory() as folder:
+        store, ledger, found = Store(folder), Ledger(Caps(lifetime="999999")), []
+        with store.transaction() as tx:
+            fill_ledger(tx, digests, charges // len(digests))
+        for i in range(CALLS):
+            with store.transaction() as tx:
+                charge = Charge(digests[i % 2], 24 * LAST_DAY + i, 1_000)
+                start = time.perf_counter_ns()
+                ledger.charge(tx, charge, LAST_DAY + i // 48)
+                found.append((time.perf_counter_ns() - start) / 1e3)
+        store.close()
+        return median(found), os.path.getsize(os.path.join(folder, FILE_NAME))
+
+
 def named_registry() -> str:
     """Return REGISTRY as ``auto`` fills it in."""
     from client_sdk import Registry
@@ -162,6 +189,12 @@ def rows() -> Iterator[tuple[str, str, str, bool | None]]:
         label = f"record({metric!r}, {value!r}){'' if accepted else ', refused'}"
         measured = f"{middle:.1f} µs median, {late:.0f} µs in the slowest 1 %"
         yield label, measured, f"≤ {RECORD_BAR:.0f} µs median", middle <= RECORD_BAR
+    short, _ = charge_times(1_000)
+    for charges in (1_000, 100_000):
+        middle, size = charge_times(charges)
+        measured = f"{middle:.0f} µs median; {size / 1e6:.1f} MB"
+        label = f"a charge beside {charges:,}, without its commit"
+        yield label, measured, "≤ 2 × that beside 1,000", middle <= 2 * short
 
 
 def _bar(bar: tuple[float, float] | None) -> str:

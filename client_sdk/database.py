@@ -15,25 +15,26 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from . import meta, trusted_clock, witness
+from .ballast import BALLAST_FILE
 from .change_history import forget_changes
 from .errors import StoreError
 from .identity import identity_of
 from .schema import FILE_NAME, GUARDS, TABLES, is_sound, require_schema
-from .secret import Secret
+from .secret import NAMES_FILE, SECRET_FILE, Secret
 from .set_aside import DAMAGED
+from .witness import WITNESS_FILE
 
 if TYPE_CHECKING:
     import sqlite3
 
 BUSY_TIMEOUT: Final = 2.0  # seconds that one process waits for another; a commit takes some 10 ms
-MAX_SIZE: Final = 5 * 1024 * 1024  # bytes of a device's database; ten years of charges
-
 _DAMAGE: Final = (11, 26)  # SQLITE_CORRUPT and SQLITE_NOTADB
 _FULL: Final = (10, 13, 14)  # SQLITE_IOERR, FULL and CANTOPEN: each may be for want of room
 _BUSY: Final = 5  # SQLITE_BUSY
 _BUSY_NAP: Final = 0.005  # seconds
 _PAGE: Final = 4_096  # bytes; SQLite's default
 _LOG_PAGES: Final = 64  # after which the log is emptied; its quarter of a MB can be made room for
+_MADE_LATER: Final = (WITNESS_FILE, BALLAST_FILE, SECRET_FILE, NAMES_FILE)
 _NOT_REPEATED: Final = ("reports", "uploads", "windows", "memo")
 
 
@@ -44,10 +45,9 @@ def open_in_memory() -> sqlite3.Connection:
     return connection
 
 
-def open_on_disk(folder: str, max_size: int = MAX_SIZE) -> tuple[sqlite3.Connection, int, bool]:
+def open_on_disk(folder: str) -> tuple[sqlite3.Connection, int, bool]:
     """Return a connection to the database in *folder*, made for this user only.
 
-    Args:    max_size: bytes beyond which nothing more is written.
     Returns: also the inode of the file, read before it was opened: should another one be put in its
              place meanwhile, the next look at the inode tells; and whether the ledger was found to
              be in doubt, just now.
@@ -56,12 +56,12 @@ def open_on_disk(folder: str, max_size: int = MAX_SIZE) -> tuple[sqlite3.Connect
     path = _make_private(folder)
     inode, connection = os.stat(path).st_ino, _connect(path)
     try:
-        if _prepare(connection, max_size):
+        if _prepare(connection):
             return connection, inode, _doubt(connection, folder)
         connection.close()
         _set_aside(path, inode)
         inode, connection = os.stat(path).st_ino, _connect(path)
-        if not _prepare(connection, max_size):
+        if not _prepare(connection):
             raise StoreError(f"{FILE_NAME}: is damaged again and again")
         _doubt(connection, folder)
     except BaseException:
@@ -91,7 +91,7 @@ def _connect(path: str) -> sqlite3.Connection:
     )
 
 
-def _prepare(connection: sqlite3.Connection, max_size: int) -> bool:
+def _prepare(connection: sqlite3.Connection) -> bool:
     """Set up *connection*; return False if the file is damaged."""
     import sqlite3
 
@@ -100,7 +100,6 @@ def _prepare(connection: sqlite3.Connection, max_size: int) -> bool:
         _use_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA max_page_count = {max_size // _PAGE}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_PAGES * _PAGE}")
         return is_sound(connection)
@@ -134,7 +133,8 @@ def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
         known, generation = meta.get(connection, "identity"), meta.get(connection, "generation")
         witnessed = witness.read(folder)
         moved = known is not None and known != identity  # or copied, by the user or a backup
-        doubted = moved or witnessed > int(generation or 0)
+        lost = known is None and _has_remains(folder)
+        doubted = moved or lost or witnessed > int(generation or 0)
         if doubted:
             forget_changes(connection)
             for table in _NOT_REPEATED:
@@ -153,6 +153,11 @@ def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
     if doubted:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # overwrites what was dropped
     return doubted
+
+
+def _has_remains(folder: str) -> bool:
+    """Whether *folder* holds a file that is only ever made after a database."""
+    return any(os.path.lexists(os.path.join(folder, name)) for name in _MADE_LATER)
 
 
 def _set_aside(path: str, inode: int) -> None:

@@ -7,17 +7,15 @@ the device secret it is kept when consent is withdrawn: without it every ledger 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from . import meta
 from .errors import InvalidValueError, StoreError
-from .secret import Secret, device_key
+from .secret import NAMES_FILE, Secret, device_key
 
 if TYPE_CHECKING:
     from .registry import PathOrStr
     from .store import Store
-
-NAMES_FILE: Final = "names"
 
 
 class DeviceKeys:

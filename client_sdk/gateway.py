@@ -16,7 +16,6 @@ from .dataclass import replace
 from .device_keys import DeviceKeys
 from .engine import Engine
 from .ledger import Ledger
-from .limits import MAX_GATEWAY_DATABASE
 from .mode import Mode
 from .opt_out import OptOuts
 from .outbox import Outbox
@@ -82,7 +81,7 @@ class Gateway:
         self._clock, self._stats, self._closed = clock, Stats(), False
         self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))
         sender = transport or RequestsTransport(endpoint, gateway_key, content_type=MESSAGEPACK)
-        store, drawn = Store(data_dir, MAX_GATEWAY_DATABASE), randomness or system_randomness()
+        store, drawn = Store(data_dir), randomness or system_randomness()
         self._keys = DeviceKeys(data_dir, store)
         self._recorder = Recorder(
             *(chosen, store, Ledger(caps), Outbox(segment, GATEWAY), drawn, self._switch),

@@ -3,11 +3,16 @@
 A charge is written in the transaction that draws and queues its report, so neither exists without
 the other.  Charges are never taken back.  Days are those of ``trusted_clock``, which no setting of
 the clock makes run faster.
+
+A charge counts for the days that its report is about: the day on which a value was recorded, or all
+days from the first to the last on which values were added up.  A week is within its cap if the
+reports that are about any of its seven days are, whenever they are made.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from . import meta, noted_caps
 from .caps import Caps
@@ -17,16 +22,33 @@ from .errors import AlreadyReportedError, BudgetExhaustedError
 if TYPE_CHECKING:
     from .store import Transaction
 
+_Cost: TypeAlias = tuple[bytes, int, int, int]  # digest, first and last day, nano-epsilon
+
 WEEK: Final = 7  # days
 DOUBT: Final = b""  # digest of a charge for what may have been spent elsewhere; of no metric
 
-# A doubt concerns every device of a gateway, whose own keys are not empty.
-_CHARGES: Final = """(
-    SELECT digest, nano, delta, day FROM charges WHERE device = :device
-    UNION ALL
-    SELECT digest, nano, delta, day FROM charges
-        WHERE :device <> x'' AND device = x'' AND digest = x''
-)"""
+# What is about a day from :first on.  By way of totals, whose rows are as many as the metrics: so
+# it takes no longer as the ledger grows.  A doubt concerns every device of a gateway, whose own
+# keys are not empty.
+_COSTS: Final = """
+    SELECT costs.digest, costs.first, costs.last, costs.nano FROM totals JOIN costs
+        ON costs.device = totals.device AND costs.digest = totals.digest AND costs.last >= :first
+        WHERE totals.device = :device OR totals.device = x'' AND totals.digest = x''"""
+_ADD: Final = (
+    "INSERT INTO charges (device, digest, epoch) VALUES (:device, :digest, :epoch)",
+    "INSERT INTO costs (device, digest, first, last, nano, delta)"
+    " VALUES (:device, :digest, :first, :last, :nano, :delta)"
+    " ON CONFLICT DO UPDATE SET nano = nano + excluded.nano, delta = delta + excluded.delta",
+    "INSERT INTO totals (device, digest, nano, delta) VALUES (:device, :digest, :nano, :delta)"
+    " ON CONFLICT DO UPDATE SET nano = nano + excluded.nano, delta = delta + excluded.delta",
+)
+
+
+class Days(NamedTuple):
+    """Trusted epoch days in a row, both ends included."""
+
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -39,6 +61,7 @@ class Charge:
     delta: int = 0
     device: bytes = b""  # one of a gateway's
     dearest: int = 0  # the most that another value would have cost: it must fit the caps as well
+    days: Days | None = None  # that the report is about; None: the day of the charge
 
 
 @dataclass(frozen=True)
@@ -66,15 +89,17 @@ class Ledger:
                 BudgetExhaustedError: a cap would be, or for another value might be, passed.
         """
         _require_first(tx, charge)
-        caps, spent = self.caps, spent_by(tx, day, charge.device)
-        of_metric = spent_on(tx, day, charge.digest, charge.device)
+        caps, days = self.caps, charge.days or Days(day, day)
+        costs = _costs(tx, days.first - WEEK + 1, charge.device)
+        own = [cost for cost in costs if cost[0] == charge.digest]
+        lifetime, delta = _for_life(tx, charge.device)
         dearest = max(charge.nano, charge.dearest)
         _require_within("report", caps.report, 0, dearest)
-        _require_within("metric_week", caps.metric_week, of_metric, dearest)
-        _require_within("week", caps.week, spent.week, dearest)
-        _require_within("lifetime", caps.lifetime, spent.lifetime, dearest)
-        _require_within("delta", caps.delta, spent.delta, charge.delta)
-        _append(tx, charge, day)
+        _require_within("metric_week", caps.metric_week, _dearest_week(own, days, day), dearest)
+        _require_within("week", caps.week, _dearest_week(costs, days, day), dearest)
+        _require_within("lifetime", caps.lifetime, lifetime, dearest)
+        _require_within("delta", caps.delta, delta, charge.delta)
+        _append(tx, charge, days)
 
     def settle(self, tx: Transaction, day: int) -> None:
         """Note the caps; if the database is in doubt, charge the rest of the week, as if spent."""
@@ -85,34 +110,55 @@ class Ledger:
         (last,) = tx.execute(
             "SELECT max(epoch) FROM charges WHERE device = x'' AND digest = x''"
         ).fetchone()
-        _append(tx, Charge(DOUBT, 0 if last is None else last + 1, rest), day)
+        _append(tx, Charge(DOUBT, 0 if last is None else last + 1, rest), Days(day, day))
         meta.remove(tx, "doubt")
 
 
 def spent_by(tx: Transaction, day: int, device: bytes = b"") -> Spent:
     """Return what the seven days that end with the trusted *day*, and all days, have cost."""
-    week, lifetime, delta = tx.execute(
-        "SELECT coalesce(sum(nano) FILTER (WHERE day > :day), 0), coalesce(sum(nano), 0),"  # noqa: S608 - a constant
-        f" coalesce(sum(delta), 0) FROM {_CHARGES}",
-        {"day": day - WEEK, "device": device},
-    ).fetchone()
-    return Spent(day, week, lifetime, delta)
+    week = sum(nano for *_, nano in _costs(tx, day - WEEK + 1, device))
+    return Spent(day, week, *_for_life(tx, device))
 
 
 def spent_on(tx: Transaction, day: int, digest: bytes, device: bytes = b"") -> int:
     """Return the nano-epsilon that one metric has cost in the seven days that end with *day*."""
-    (week,) = tx.execute(
-        "SELECT coalesce(sum(nano), 0) FROM charges WHERE device = ? AND digest = ? AND day > ?",
-        (device, digest, day - WEEK),
+    costs = _costs(tx, day - WEEK + 1, device)
+    return sum(nano for metric, *_, nano in costs if metric == digest)
+
+
+def _costs(tx: Transaction, first: int, device: bytes) -> list[_Cost]:
+    """Return what was charged for days from *first* on."""
+    return tx.execute(_COSTS, {"first": first, "device": device}).fetchall()
+
+
+def _for_life(tx: Transaction, device: bytes) -> tuple[int, int]:
+    """Return the nano-epsilon and the delta of all that was ever charged."""
+    nano, delta = tx.execute(
+        "SELECT coalesce(sum(nano), 0), coalesce(sum(delta), 0) FROM totals"
+        " WHERE device = ? OR device = x'' AND digest = x''",
+        (device,),
     ).fetchone()
-    return int(week)
+    return nano, delta
 
 
-def _append(tx: Transaction, charge: Charge, day: int) -> None:
-    tx.execute(
-        "INSERT INTO charges (device, digest, epoch, nano, delta, day) VALUES (?, ?, ?, ?, ?, ?)",
-        (charge.device, charge.digest, charge.epoch, charge.nano, charge.delta, day),
+def _dearest_week(costs: Iterable[_Cost], days: Days, today: int) -> int:
+    """Return what the dearest seven days cost that hold any of *days*.
+
+    Nothing is charged for a day to come, so of the weeks that hold today, or end later, the one
+    that ends today is the dearest.
+    """
+    ends = range(days.first, min(days.last + WEEK - 1, today) + 1)
+    return max(
+        sum(nano for _, first, last, nano in costs if first <= end and last > end - WEEK)
+        for end in ends
     )
+
+
+def _append(tx: Transaction, charge: Charge, days: Days) -> None:
+    row = {"device": charge.device, "digest": charge.digest, "epoch": charge.epoch}
+    cost = {"first": days.first, "last": days.last, "nano": charge.nano, "delta": charge.delta}
+    for statement in _ADD:
+        tx.execute(statement, row | cost)
 
 
 def _require_first(tx: Transaction, charge: Charge) -> None:

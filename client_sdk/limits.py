@@ -34,7 +34,6 @@ MAX_UPLOAD_REPORTS: Final = 200  # reports a device puts into one upload; 20 kB 
 MAX_SENT: Final = 100  # acknowledged reports that a device can still show its user
 MAX_GATEWAY_PENDING: Final = 1_000_000  # reports; a site of 1,000 machines for a month
 MAX_GATEWAY_SIZE: Final = 256 * 1024 * 1024  # bytes of their payloads
-MAX_GATEWAY_DATABASE: Final = 1024 * 1024 * 1024  # bytes; as many reports, and years of charges
 MAX_GATEWAY_REPORTS: Final = 100_000  # reports of one upload of a gateway; 25 MB while sealing it
 
 DEFAULT_CAP_REPORT: Final = "4"  # epsilon; beyond, one report is close to the truth

@@ -22,7 +22,7 @@ from .errors import (
     InvalidParameterError,
     UnknownMetricError,
 )
-from .ledger import Charge, Ledger
+from .ledger import Charge, Days, Ledger
 from .longitudinal import Longitudinal
 from .metric import Metric
 from .outbox import Outbox
@@ -50,6 +50,7 @@ class Pending:
     epoch: int
     now: float
     device: bytes = b""  # a gateway's key of one of its devices
+    days: Days | None = None  # that an aggregated value is about, by the trusted clock
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Recorder:
             day = self._begin(tx, max(p.now for p in pendings))
             counts += self._report_each(tx, [p for p in pendings if not p.metric.aggregate], day)
             if added := [p for p in pendings if p.metric.aggregate]:
-                counts += self._aggregate(tx, added)
+                counts += self._aggregate(tx, added, day)
         counts[Reason.STORE] += self.store.take_doubts()
         return +counts
 
@@ -150,16 +151,18 @@ class Recorder:
             if not self.consent.granted:  # again: a revocation wipes under the same lock
                 return counts
             day = self._begin(tx, now)
-            ended, dropped = self.windows.take(tx, now, CLOSED_AT_ONCE)
+            ended, dropped = self.windows.take(tx, now, day, CLOSED_AT_ONCE)
             whole = len(ended) + dropped < CLOSED_AT_ONCE
             pendings = [
                 # as if recorded in the last second of its epoch: reports age with what they tell
-                Pending(metric, value, epoch, epoch_start(metric.every, epoch + 1) - 1, device)
-                for device, metric, epoch, value in ended
+                Pending(
+                    metric, value, epoch, epoch_start(metric.every, epoch + 1) - 1, device, days
+                )
+                for device, metric, epoch, value, days in ended
             ]
             counts += self._report_each(tx, pendings, day)
             if whole and self.own:
-                counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(tx, [b""], now)
+                counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(tx, [b""], now, day)
         if whole:
             self.windows.seen_to(now)
         if closed is not None:
@@ -179,7 +182,8 @@ class Recorder:
         if self.registry.aggregated and abs(now) < MAX_WALL:
             with self.store.transaction(growing=True) as tx:
                 self.consent.require()
-                opened = self.windows.open_scheduled(tx, devices, now)
+                day = trusted_clock.day(tx, now, self.uptime())
+                opened = self.windows.open_scheduled(tx, devices, now, day)
         return +Counter({Reason.WINDOW_OPENED: opened, Reason.STORE: self.store.take_doubts()})
 
     def _begin(self, tx: Transaction, now: float) -> int:
@@ -199,7 +203,7 @@ class Recorder:
                 counts[reason_of(refusal)] += 1
         return counts
 
-    def _aggregate(self, tx: Transaction, pendings: Sequence[Pending]) -> Counter[Reason]:
+    def _aggregate(self, tx: Transaction, pendings: Sequence[Pending], day: int) -> Counter[Reason]:
         """Add values to their windows, those of one window together."""
         from .window_mask import Key
 
@@ -211,7 +215,7 @@ class Recorder:
         for pending in pendings:
             key = Key(pending.device, pending.metric.digest, pending.epoch)
             additions.setdefault(key, []).append(pending.encoded)
-        return self.windows.add(tx, additions)
+        return self.windows.add(tx, additions, day)
 
     def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:
         """Charge, perturb and queue on the trusted *day*; return what became of the report."""
@@ -219,7 +223,9 @@ class Recorder:
         metric = pending.metric
         if metric.policy is None:
             nano, delta = metric.mechanism.spent_nano, metric.whole_delta
-            charge = Charge(metric.digest, pending.epoch, nano, delta, pending.device)
+            charge = Charge(
+                metric.digest, pending.epoch, nano, delta, pending.device, days=pending.days
+            )
             self.ledger.charge(tx, charge, day)
             payload = metric.mechanism.randomize(pending.encoded, self.randomness)
         else:
@@ -239,7 +245,9 @@ class Recorder:
         tag = memo.tag_of(secret, device, digest, encoded)
         reports = memo.reports_of(tx, device, digest, tag)
         nano, dearest = policy.nano_after(reports), pending.metric.most_nano
-        charge = Charge(digest, pending.epoch, nano, device=device, dearest=dearest)
+        charge = Charge(
+            digest, pending.epoch, nano, device=device, dearest=dearest, days=pending.days
+        )
         self.ledger.charge(tx, charge, day)
         memo.remember(tx, device, digest, tag, reports + 1)
         permanent = permanent_randomness(secret, device + digest, encoded)

@@ -1,14 +1,16 @@
 """The tables of the device database, and whether a file holds them unharmed.
 
-A charge can be added, never changed and never taken away; but for ``forget_changes``, which moves
-what a metric has cost from its earlier charges to its latest.  Each one also adds to a checksum and
-to a count, the generation, so that a changed or lost charge shows when the file is next opened.
+The ledger is three of them.  ``charges`` has a row for each report, which is never changed and
+never removed.  ``costs`` says what a metric has cost and for which days; a row that is deleted
+is carried to the latest row of its metric, so nothing is ever lost from the sum.  ``totals`` says
+what a metric has cost for life, so that a charge need not add up the ledger.  No statement is
+exempt from these laws.  A checksum and a count of the charges, the generation, show when the file
+is next opened whether anything was changed behind SQLite's back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from .errors import StoreError
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 FILE_NAME: Final = "hearsay.sqlite3"
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 TABLES: Final = (
     # one row a report; device is empty, but at a gateway, which speaks for several
@@ -25,10 +27,25 @@ TABLES: Final = (
         device BLOB NOT NULL,
         digest BLOB NOT NULL,
         epoch INTEGER NOT NULL,
+        PRIMARY KEY (device, digest, epoch)
+    ) WITHOUT ROWID""",
+    # what the reports of a metric cost that are about the same days; also of reports that cost 0
+    """CREATE TABLE costs (
+        device BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        last INTEGER NOT NULL,
+        first INTEGER NOT NULL CHECK (first <= last),
         nano INTEGER NOT NULL CHECK (nano >= 0),
         delta INTEGER NOT NULL CHECK (delta >= 0),
-        day INTEGER NOT NULL,
-        PRIMARY KEY (device, digest, epoch)
+        PRIMARY KEY (device, digest, last, first)
+    ) WITHOUT ROWID""",
+    # the sums of costs, a row for each metric
+    """CREATE TABLE totals (
+        device BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        nano INTEGER NOT NULL,
+        delta INTEGER NOT NULL,
+        PRIMARY KEY (device, digest)
     ) WITHOUT ROWID""",
     # which values were charged already, each under a tag that only the secret connects to it
     """CREATE TABLE memo (
@@ -70,23 +87,59 @@ TABLES: Final = (
         day INTEGER NOT NULL
     )""",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
+    # after the deletion, when the latest row that is left is the one to carry to
+    """CREATE TRIGGER costs_are_carried AFTER DELETE ON costs BEGIN
+        SELECT RAISE(ABORT, 'costs: append only') WHERE NOT EXISTS (
+            SELECT 1 FROM costs WHERE device = OLD.device AND digest = OLD.digest
+                AND (last, first) > (OLD.last, OLD.first));
+        UPDATE costs SET nano = nano + OLD.nano, delta = delta + OLD.delta
+            WHERE device = OLD.device AND digest = OLD.digest AND (last, first) = (
+                SELECT last, first FROM costs WHERE device = OLD.device AND digest = OLD.digest
+                    ORDER BY last DESC, first DESC LIMIT 1); END""",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
 
-_WEIGHT: Final = "1 + {0}nano + 7 * {0}delta + 1000003 * {0}day + 31 * {0}epoch"
-
-_NO_CHANGE: Final = "charges_are_never_changed"
+_OF_CHARGE: Final = "1 + 31 * {0}epoch"
+_OF_COST: Final = "{0}nano + 7 * {0}delta + 1000003 * {0}last + 1009 * {0}first"
+_WEIGH: Final = "UPDATE meta SET value = value + {0} WHERE key = 'checksum';"
 
 # In memory these are left out: such a ledger ends with its process, and simulations open thousands.
 GUARDS: Final = (
-    f"""CREATE TRIGGER {_NO_CHANGE} BEFORE UPDATE ON charges
+    """CREATE TRIGGER charges_are_never_changed BEFORE UPDATE ON charges
         BEGIN SELECT RAISE(ABORT, 'charges: append only'); END""",
     """CREATE TRIGGER charges_are_never_removed BEFORE DELETE ON charges
         BEGIN SELECT RAISE(ABORT, 'charges: append only'); END""",
+    """CREATE TRIGGER costs_never_fall BEFORE UPDATE ON costs
+        WHEN NEW.nano < OLD.nano OR NEW.delta < OLD.delta
+            OR (NEW.device, NEW.digest, NEW.last, NEW.first)
+            <> (OLD.device, OLD.digest, OLD.last, OLD.first)
+        BEGIN SELECT RAISE(ABORT, 'costs: append only'); END""",
+    """CREATE TRIGGER totals_never_fall BEFORE UPDATE ON totals
+        WHEN NEW.nano < OLD.nano OR NEW.delta < OLD.delta
+            OR (NEW.device, NEW.digest) <> (OLD.device, OLD.digest)
+        BEGIN SELECT RAISE(ABORT, 'totals: append only'); END""",
+    """CREATE TRIGGER totals_are_never_removed BEFORE DELETE ON totals
+        BEGIN SELECT RAISE(ABORT, 'totals: append only'); END""",
     "INSERT INTO meta VALUES ('checksum', 0), ('generation', 0)",
     "CREATE TRIGGER charges_are_counted AFTER INSERT ON charges BEGIN"  # noqa: S608 - constants
-    f" UPDATE meta SET value = value + {_WEIGHT.format('NEW.')} WHERE key = 'checksum';"
+    f" {_WEIGH.format(_OF_CHARGE.format('NEW.'))}"
     " UPDATE meta SET value = value + 1 WHERE key = 'generation'; END",
+    "CREATE TRIGGER costs_are_weighed AFTER INSERT ON costs BEGIN"
+    f" {_WEIGH.format(_OF_COST.format('NEW.'))} END",
+    "CREATE TRIGGER costs_are_weighed_again AFTER UPDATE ON costs BEGIN"
+    f" {_WEIGH.format('NEW.nano - OLD.nano + 7 * (NEW.delta - OLD.delta)')} END",
+    "CREATE TRIGGER costs_are_taken_off AFTER DELETE ON costs BEGIN"
+    f" {_WEIGH.format('-(' + _OF_COST.format('OLD.') + ')')} END",
+)
+
+_SUMS: Final = "SELECT device, digest, sum(nano), sum(delta) FROM costs GROUP BY device, digest"
+_TOTALS: Final = "SELECT device, digest, nano, delta FROM totals"
+_SOUND: Final = (
+    "SELECT (SELECT value FROM meta WHERE key = 'checksum')"  # noqa: S608 - only constants
+    f" = (SELECT coalesce(sum({_OF_CHARGE.format('')}), 0) FROM charges)"
+    f" + (SELECT coalesce(sum({_OF_COST.format('')}), 0) FROM costs)"
+    " AND (SELECT typeof(value) FROM meta WHERE key = 'generation') = 'integer'"
+    f" AND NOT EXISTS ({_SUMS} EXCEPT {_TOTALS}) AND NOT EXISTS ({_TOTALS} EXCEPT {_SUMS})"
 )
 
 
@@ -115,33 +168,13 @@ def require_known(connection: sqlite3.Connection) -> None:
         raise StoreError(f"{FILE_NAME}: schema {version} was written by {age} version")
 
 
-@contextmanager
-def unguarded(tx: sqlite3.Connection) -> Iterator[None]:
-    """Let the block, a part of the transaction *tx*, change charges: ``forget_changes`` only.
-
-    Its sums must stay, so the checksum does too.  If it raises, the transaction is undone, and the
-    guard with it stands again.
-    """
-    found = tx.execute("SELECT sql FROM sqlite_master WHERE name = ?", (_NO_CHANGE,)).fetchone()
-    if found is not None:  # in memory there is none
-        tx.execute(f"DROP TRIGGER {_NO_CHANGE}")
-    yield
-    if found is not None:
-        tx.execute(*found)
-
-
 def is_sound(connection: sqlite3.Connection) -> bool:
     """Whether no page is damaged and no table, guard or charge was changed behind SQLite's back."""
     if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         return False
     if not _statements() <= {row[0] for row in connection.execute("SELECT sql FROM sqlite_master")}:
         return False
-    row = connection.execute(
-        f"SELECT (SELECT value FROM meta WHERE key = 'checksum')"  # noqa: S608 - only constants
-        f" = (SELECT coalesce(sum({_WEIGHT.format('')}), 0) FROM charges)"
-        " AND (SELECT typeof(value) FROM meta WHERE key = 'generation') = 'integer'"
-    ).fetchone()
-    return bool(row == (1,))
+    return bool(connection.execute(_SOUND).fetchone() == (1,))
 
 
 def _statements() -> set[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .store import Transaction
 
 SECRET_FILE: Final = "secret"  # noqa: S105 - the name of a file
+NAMES_FILE: Final = "names"  # of the secret from which a gateway draws the keys of its devices
 DEVICE_SIZE: Final = 16  # bytes of a gateway's key for one of its devices
 
 

@@ -51,8 +51,12 @@ def _metric_lines(
     tx: Transaction, registry: Registry | None, cap: int | None, day: int
 ) -> Iterator[str]:
     rows = tx.execute(
-        "SELECT digest, sum(nano) FILTER (WHERE day > ?), sum(nano), count(*) FROM charges"
-        " WHERE device = x'' GROUP BY digest ORDER BY digest",
+        "SELECT digest,"
+        " (SELECT sum(nano) FROM costs WHERE costs.device = x'' AND costs.digest = totals.digest"
+        " AND last > ?), nano,"
+        " (SELECT count(*) FROM charges WHERE charges.device = x''"
+        " AND charges.digest = totals.digest)"
+        " FROM totals WHERE device = x'' ORDER BY digest",
         (day - WEEK,),
     )
     for digest, week, lifetime, reports in rows:
@@ -65,8 +69,8 @@ def _metric_lines(
 def _gateway_lines(tx: Transaction, day: int) -> Iterator[str]:
     """Say how many devices a gateway speaks for, and what the one that spent most has spent."""
     devices, most = tx.execute(
-        "SELECT count(*), max(week) FROM (SELECT coalesce(sum(nano) FILTER (WHERE day > ?), 0)"
-        " AS week FROM charges WHERE device <> x'' GROUP BY device)",
+        "SELECT count(*), max(week) FROM (SELECT coalesce(sum(nano) FILTER (WHERE last > ?), 0)"
+        " AS week FROM costs WHERE device <> x'' GROUP BY device)",
         (day - WEEK,),
     ).fetchone()
     if devices:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from . import meta, witness
 from .ballast import Ballast
-from .database import MAX_SIZE, may_mean_full, means_damage, open_in_memory, open_on_disk
+from .database import may_mean_full, means_damage, open_in_memory, open_on_disk
 from .dataclass import dataclass
 from .errors import StoreError
 from .locks import Process, QuietLock, this_process
@@ -46,13 +46,13 @@ class Store:
     same budget.
     """
 
-    def __init__(self, folder: PathOrStr | None, max_size: int = MAX_SIZE) -> None:
+    def __init__(self, folder: PathOrStr | None) -> None:
         """Keep the database in *folder*, made for this user only; None: in memory.
 
-        Args: max_size: bytes of the database beyond which it takes nothing more.
+        Its size has no limit of its own, for a ledger that is full would silence its device for
+        ever; all but the ledger is bounded by what may wait.
         """
         self._folder = None if folder is None else os.fspath(folder)
-        self._max_size = max_size
         self._ballast = None if folder is None else Ballast(folder)
         self.secret = Secret(folder)
         self._lock = QuietLock()
@@ -155,7 +155,7 @@ class Store:
         if opened is None or opened.inode != self._inode():
             # a parent's connection stays referenced: closing it here would break the parent's locks
             self._let_go()
-            connection, inode, doubted = open_on_disk(self._folder, self._max_size)
+            connection, inode, doubted = open_on_disk(self._folder)
             self._doubts += doubted
             opened = self._open[process] = _Open(connection, inode)
         return opened

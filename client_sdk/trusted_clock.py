@@ -124,7 +124,7 @@ def _begin(tx: Transaction, last: _Reading | None, now: _Reading) -> int:
     """Return the trusted time from which to go on, in milliseconds."""
     if last is not None:
         return last.trusted
-    (latest,) = tx.execute("SELECT max(day) FROM charges").fetchone()
+    (latest,) = tx.execute("SELECT max(last) FROM costs").fetchone()
     return now.wall if latest is None else latest * _MS * DAY  # charges without a reading: damage
 
 

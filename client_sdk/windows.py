@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .aggregates import Last, aggregate_of
 from .domains import Encoded
-from .epoch import day_of, day_of_date, epoch_of, epoch_start
+from .epoch import DAY, LENGTHS, day_of, day_of_date, epoch_of, epoch_start
+from .ledger import Days
 from .limits import MAX_REPORT_AGE
 from .metric import Metric
 from .randomness import Randomness
@@ -25,7 +26,8 @@ from .window_mask import Key, Masker
 if TYPE_CHECKING:
     from .store import Transaction
 
-_DAY: Final = 4  # bytes of the last day of a window's epoch
+_DAY: Final = 4  # bytes of a day: of the last of a window's epoch, and of when it was opened
+_HEAD: Final = 2 * _DAY
 _EMPTY, _HELD = b"\0", b"\1"
 
 
@@ -36,6 +38,7 @@ class Ended(NamedTuple):
     metric: Metric
     epoch: int
     value: Encoded
+    days: Days  # what the value is about, at most: as the ledger counts them
 
 
 class Windows:
@@ -57,8 +60,10 @@ class Windows:
         """Return *value* as ``add`` takes it.  Raises InvalidValueError."""
         return self._aggregates[metric.digest].addend(value, metric.name)
 
-    def add(self, tx: Transaction, additions: Mapping[Key, Sequence[Encoded]]) -> Counter[Reason]:
-        """Add values to their windows, opened now if there is none, unless it was reported."""
+    def add(
+        self, tx: Transaction, additions: Mapping[Key, Sequence[Encoded]], day: int
+    ) -> Counter[Reason]:
+        """Add values to their windows, opened on the trusted *day* unless reported or open."""
         counts, masker = Counter[Reason](), self._masker(tx)
         for key, values in additions.items():
             found = tx.execute(_FIND, key).fetchone()
@@ -69,7 +74,8 @@ class Windows:
             if content is None:
                 counts[Reason.WINDOW_OPENED] += 1
                 counts[Reason.WINDOW_DROPPED] += found is not None  # masked by another secret
-            self._write(masker, key, self._sum(key, content, values))
+            opened = day if content is None else _day_at(content, _DAY)
+            self._write(masker, key, self._sum(key, content, values), opened)
             counts[Reason.AGGREGATED] += len(values)
         return counts
 
@@ -101,8 +107,8 @@ class Windows:
         """See to the windows again: they may have been wiped."""
         self._looked = None
 
-    def take(self, tx: Transaction, now: float, most: int) -> tuple[list[Ended], int]:
-        """Remove up to *most* of the windows that ended before Unix time *now*.
+    def take(self, tx: Transaction, now: float, day: int, most: int) -> tuple[list[Ended], int]:
+        """Remove up to *most* of the windows that ended before Unix time *now*, a trusted *day*.
 
         Returns: those that are to be reported, and how many others were removed.
         """
@@ -121,13 +127,18 @@ class Windows:
                 content = masker.unmask(key, sealed)
                 if content is not None and not _is_late(content, now):
                     value = self._result(metric.digest, content)
-                    ended.append(Ended(device, metric, epoch, value))
+                    days = _days_of(content, metric, day)
+                    ended.append(Ended(device, metric, epoch, value, days))
         if taken < most:
             taken += self._drop_foreign(masker, now)
         return ended, taken - len(ended)
 
-    def open_scheduled(self, tx: Transaction, devices: Iterable[bytes], now: float) -> int:
+    def open_scheduled(
+        self, tx: Transaction, devices: Iterable[bytes], now: float, day: int
+    ) -> int:
         """Open a window of the present epoch for each of *devices* and each scheduled metric.
+
+        Args: day: the trusted one at Unix time *now*.
 
         Returns: how many were not open yet.
         """
@@ -141,7 +152,7 @@ class Windows:
             for metric in running:
                 key = Key(device, metric.digest, epoch_of(metric.every, now))
                 if tx.execute(_FIND, key).fetchone() is None and not _is_charged(tx, key):
-                    self._write(masker, key, None)
+                    self._write(masker, key, None, day)
                     opened += 1
         return opened
 
@@ -176,11 +187,12 @@ class Windows:
             state = aggregate.add(state, value)
         return state
 
-    def _write(self, masker: Masker, key: Key, state: Any) -> None:
+    def _write(self, masker: Masker, key: Key, state: Any, opened: int) -> None:
         aggregate, metric = self._aggregates[key.digest], self._metrics[key.digest]
         last = day_of(epoch_start(metric.every, key.epoch + 1) - 1)
         held = bytes(aggregate.size) if state is None else aggregate.dump(state)
-        content = last.to_bytes(_DAY, "big", signed=True) + (_EMPTY if state is None else _HELD)
+        days = b"".join(day.to_bytes(_DAY, "big", signed=True) for day in (last, opened))
+        content = days + (_EMPTY if state is None else _HELD)
         masker.tx.execute(
             "INSERT OR REPLACE INTO windows (device, digest, epoch, sealed) VALUES (?, ?, ?, ?)",
             (*key, masker.mask(key, content + held)),
@@ -196,8 +208,8 @@ class Windows:
 
     @staticmethod
     def _state(aggregate: Last, content: bytes) -> Any:
-        held = content[_DAY : _DAY + 1] == _HELD
-        return aggregate.load(content[_DAY + 1 :]) if held else None
+        held = content[_HEAD : _HEAD + 1] == _HELD
+        return aggregate.load(content[_HEAD + 1 :]) if held else None
 
     def _epochs(self, now: float) -> object:
         lengths = {"1h", *(metric.every for metric in self._metrics.values())}
@@ -215,5 +227,19 @@ def _is_charged(tx: Transaction, key: Key) -> bool:
 
 def _is_late(content: bytes, now: float) -> bool:
     """Whether the collector would take no report of a window any more."""
-    last = int.from_bytes(content[:_DAY], "big", signed=True)
-    return last < day_of(now) - MAX_REPORT_AGE
+    return _day_at(content, 0) < day_of(now) - MAX_REPORT_AGE
+
+
+def _day_at(content: bytes, place: int) -> int:
+    return int.from_bytes(content[place : place + _DAY], "big", signed=True)
+
+
+def _days_of(content: bytes, metric: Metric, today: int) -> Days:
+    """Return the trusted days on which values can have been added, as of *today*.
+
+    Trusted time is never faster than the true one, so from the opening on they are no more than
+    those of an epoch.
+    """
+    opened = min(_day_at(content, _DAY), today)
+    length = max(LENGTHS.get(metric.every, DAY) // DAY, 1)
+    return Days(opened, min(opened + length - 1, today))

@@ -52,7 +52,7 @@ def test_the_ledger_is_charged_what_the_channel_spends(tmp_path: Path) -> None:
         for name, value in (("dark_mode", True), ("theme", "plain"), ("files", 7)):
             client.record(name, value)
 
-    charged = dict(rows(tmp_path, "SELECT digest, nano FROM charges"))
+    charged = dict(rows(tmp_path, "SELECT digest, nano FROM totals"))
     expected = [REGISTRY.metric(name) for name in ("dark_mode", "theme", "files")]
     assert charged == {metric.digest: metric.mechanism.spent_nano for metric in expected}
 

@@ -91,7 +91,8 @@ def reports_of_processes(folder: Path, processes: int, metrics: int, caps: Caps)
         child.start()
     for child in children:
         child.join()
-    ((charges, spent),) = rows(folder, "SELECT count(*), sum(nano) FROM charges")
+    ((charges,),) = rows(folder, "SELECT count(*) FROM charges")
+    ((spent,),) = rows(folder, "SELECT sum(nano) FROM totals")
     assert rows(folder, "SELECT count(*) FROM reports") == [(charges,)]
     assert spent <= caps.week
     return int(charges)

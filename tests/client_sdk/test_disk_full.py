@@ -9,14 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk import outbox
 from client_sdk.ballast import BALLAST_FILE, BALLAST_SIZE
 from client_sdk.client import Client
-from client_sdk.errors import StoreError
-from client_sdk.outbox import Outbox
-from client_sdk.report import Report
-from client_sdk.schema import FILE_NAME
-from client_sdk.store import Store
 from tests.support.clock import FakeClock
 from tests.support.device import changed, make_client, metric_text, registry_of, rows
 from tests.support.device_transport import ScriptedTransport
@@ -182,19 +176,3 @@ def test_an_error_of_the_disk_is_counted_and_harms_nothing(tmp_path: Path) -> No
     [(charges,)] = rows(tmp_path, "SELECT count(*) FROM charges")
     assert (done.stdout, done.stderr) == ("{'recorded': 2, 'store': 2}\n", "")
     assert charges == 2
-
-
-def test_a_database_never_grows_beyond_its_size_and_can_still_be_emptied(tmp_path: Path) -> None:
-    """Law: at its largest it refuses what comes, and lets go what waits."""
-    store, box, put = Store(tmp_path, max_size=256 * 1024), Outbox({}), 0
-    with pytest.raises(StoreError, match="full"):  # noqa: PT012 - which of them fails is open
-        while True:
-            with store.transaction(growing=True) as tx:
-                box.put(tx, Report(b"digest", put, bytes(1_000)), 20_000, ())
-            put += 1
-
-    with store.transaction() as tx:
-        wiped = outbox.wipe(tx)
-
-    assert wiped == put > 100
-    assert (tmp_path / FILE_NAME).stat().st_size <= 256 * 1024

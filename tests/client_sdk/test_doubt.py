@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from client_sdk.ballast import BALLAST_FILE
 from client_sdk.caps import Caps
 from client_sdk.identity import identity_of
 from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME
-from client_sdk.secret import SECRET_FILE
+from client_sdk.secret import NAMES_FILE, SECRET_FILE
 from client_sdk.set_aside import DAMAGED
 from client_sdk.witness import WITNESS_FILE
+from tests.client_sdk.test_gateway import make_gateway
 from tests.support.clock import FakeClock
 from tests.support.device import (
     bytes_on_disk,
@@ -32,7 +34,7 @@ from tests.support.device_transport import ScriptedTransport
 
 NANO = 10**9
 WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"
-WEEK = "SELECT coalesce(sum(nano), 0) FROM charges"
+WEEK = "SELECT coalesce(sum(nano), 0) FROM totals"
 
 
 def registry(count: int = 6) -> Registry:
@@ -114,8 +116,8 @@ def test_a_copy_counts_no_time_that_passed_elsewhere(tmp_path: Path) -> None:
 
     record_all(tmp_path / "copy", elsewhere)
 
-    days = rows(tmp_path / "copy", "SELECT DISTINCT day FROM charges")
-    assert days == rows(tmp_path / "first", "SELECT DISTINCT day FROM charges")
+    days = rows(tmp_path / "copy", "SELECT DISTINCT last FROM costs")
+    assert days == rows(tmp_path / "first", "SELECT DISTINCT last FROM costs")
 
 
 def test_a_copy_does_not_tell_at_which_reports_a_value_was_new(tmp_path: Path) -> None:
@@ -129,9 +131,9 @@ def test_a_copy_does_not_tell_at_which_reports_a_value_was_new(tmp_path: Path) -
     shutil.copytree(tmp_path / "first", tmp_path / "copy")
     make_client(tmp_path / "copy", registry=registry(1), clock=clock).record("m0", True)
 
-    charged = rows(tmp_path / "copy", "SELECT nano FROM charges WHERE digest <> x'' ORDER BY epoch")
+    charged = rows(tmp_path / "copy", "SELECT nano FROM costs WHERE digest <> x'' ORDER BY first")
 
-    assert charged == [(0,), (0,), (2 * NANO,)]
+    assert charged == [(2 * NANO,)]
 
 
 def check_copies(folder: Path, count: int) -> None:
@@ -181,6 +183,48 @@ def test_a_deleted_database_beside_its_witness_is_doubted(tmp_path: Path) -> Non
     counts, _ = record_all(tmp_path, clock)
 
     assert counts == {"budget": 6, "store": 1}
+
+
+@pytest.mark.parametrize("left", [SECRET_FILE, BALLAST_FILE, WITNESS_FILE])
+def test_a_deleted_database_is_doubted_by_whatever_is_left_beside_it(
+    tmp_path: Path, left: str
+) -> None:
+    """Law: only a folder without any of its files begins with a full budget."""
+    clock = FakeClock()
+    used(tmp_path, clock)
+    for path in tmp_path.iterdir():
+        if path.name != left:
+            path.unlink()
+
+    counts, sent = record_all(tmp_path, clock)
+
+    assert (counts, sent) == ({"budget": 6, "store": 1}, [])
+    clock.advance(days=7)
+    assert record_all(tmp_path, clock)[0]["recorded"] == 6
+
+
+def test_a_gateway_without_its_database_is_doubted_by_the_secret_of_its_names(
+    tmp_path: Path,
+) -> None:
+    """Law: it outlives a denial, and so does the sign."""
+    clock = FakeClock()
+    for expected in ({"recorded": 1}, {"budget": 1, "store": 1}):
+        gateway = make_gateway(tmp_path, registry=registry(), clock=clock)
+        gateway.record("machine", "m1", True)
+        gateway.close()
+        assert {reason: n for reason, n in gateway.stats().items() if n} == expected
+        for path in tmp_path.iterdir():
+            if path.name != NAMES_FILE:
+                path.unlink()
+
+
+def test_an_empty_folder_begins_with_a_full_budget(tmp_path: Path) -> None:
+    """What is not promised: a reinstall, or deleting the whole folder."""
+    clock = FakeClock()
+    used(tmp_path, clock)
+    shutil.rmtree(tmp_path)
+
+    assert record_all(tmp_path, clock)[0]["recorded"] == 6
 
 
 def test_a_database_replaced_under_a_running_client_is_opened_anew(tmp_path: Path) -> None:
@@ -285,19 +329,43 @@ def test_a_denial_takes_the_secret_away_where_the_database_is_gone(tmp_path: Pat
 @pytest.mark.parametrize(
     "sql",
     [
-        "DROP TRIGGER charges_are_never_changed; UPDATE charges SET nano = 0",
-        "DROP TRIGGER charges_are_never_changed; UPDATE charges SET day = day - 30",
-        "DROP TRIGGER charges_are_never_removed; DELETE FROM charges",
+        "DELETE FROM charges",
+        "UPDATE charges SET epoch = epoch - 1",
+        "UPDATE costs SET first = first - 30, last = last - 30",
+        "UPDATE costs SET nano = 0; UPDATE totals SET nano = 0",
+        "UPDATE totals SET nano = nano / 2",
+        "DELETE FROM totals",
         "UPDATE meta SET value = 0 WHERE key = 'checksum'",
         "UPDATE meta SET value = 'x' WHERE key = 'generation'",
     ],
 )
 def test_a_ledger_that_was_changed_behind_its_back_is_damaged(tmp_path: Path, sql: str) -> None:
-    """The checksum tells, even where every page is sound."""
+    """The checksum and the sums tell, even where every page is sound and every rule stands."""
     clock = FakeClock()
     used(tmp_path, clock)
     connection = sqlite3.connect(tmp_path / FILE_NAME)
+    triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+    rules = connection.execute(triggers).fetchall()
+    for name, _ in rules:
+        connection.execute(f"DROP TRIGGER {name}")
     connection.executescript(sql)
+    for _, rule in rules:
+        connection.execute(rule)
+    connection.commit()
+    connection.close()
+
+    counts, _ = record_all(tmp_path, clock)
+
+    assert counts == {"budget": 6, "store": 1}
+
+
+@pytest.mark.parametrize("rule", ["costs_never_fall", "costs_are_carried", "totals_never_fall"])
+def test_a_ledger_without_one_of_its_rules_is_damaged(tmp_path: Path, rule: str) -> None:
+    """Law: what is sound now could be changed by the next statement."""
+    clock = FakeClock()
+    used(tmp_path, clock)
+    connection = sqlite3.connect(tmp_path / FILE_NAME)
+    connection.execute(f"DROP TRIGGER {rule}")
     connection.close()
 
     counts, _ = record_all(tmp_path, clock)

@@ -11,7 +11,6 @@ import pytest
 from client_sdk.bounds import GATEWAY
 from client_sdk.caps import Caps
 from client_sdk.dataclass import replace
-from client_sdk.device_keys import NAMES_FILE
 from client_sdk.gateway import Gateway
 from client_sdk.limits import MAX_COLUMNS, MAX_REPORT_AGE
 from client_sdk.opt_out import NoOptOuts
@@ -19,6 +18,7 @@ from client_sdk.outbox import Outbox
 from client_sdk.registry import Registry
 from client_sdk.report import Report
 from client_sdk.sealing import Sealed, Sealer, remove
+from client_sdk.secret import NAMES_FILE
 from client_sdk.store import Store
 from client_sdk.transport import Transport
 from collector.wire import MSGPACK, Upload, decode
@@ -197,7 +197,7 @@ def test_each_device_has_its_own_memo(tmp_path: Path) -> None:
         [payload for (payload,) in rows(tmp_path, f"SELECT payload FROM reports WHERE {where}")]  # noqa: S608
         for where in ("number <= 64", "number > 64")
     )
-    [(spent,)] = rows(tmp_path, "SELECT count(*) FROM charges WHERE nano > 0")
+    [(spent,)] = rows(tmp_path, "SELECT count(*) FROM costs WHERE nano > 0")
     assert first == second
     assert len(set(first)) > 1
     assert spent == 64

@@ -13,7 +13,6 @@ from client_sdk.epoch import HOUR
 from client_sdk.gateway import GROUP
 from client_sdk.limits import (
     MAX_GATEWAY_BODY,
-    MAX_GATEWAY_DATABASE,
     MAX_GATEWAY_PENDING,
     MAX_GATEWAY_REPORTS,
     MAX_GATEWAY_SIZE,
@@ -49,7 +48,6 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f"up to {MAX_GATEWAY_BODY >> 20} MiB and {MAX_GATEWAY_REPORTS:,} reports",
         f"{MAX_GATEWAY_PENDING:,}, or {MAX_GATEWAY_SIZE >> 20} MiB of payloads",
         f"| {MAX_REPORT_AGE} days; older",
-        f"| database | {MAX_GATEWAY_DATABASE >> 30} GiB;",
     ):
         assert said in PAGE
     assert (UPLOAD_EVERY / 2, UPLOAD_EVERY * 1.5) == (2 * HOUR, 6 * HOUR)

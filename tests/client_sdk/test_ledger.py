@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from client_sdk import meta
 from client_sdk.caps import Caps
 from client_sdk.errors import AlreadyReportedError, BudgetExhaustedError, StoreError
-from client_sdk.ledger import DOUBT, Charge, Ledger, Spent, spent_by, spent_on
+from client_sdk.ledger import DOUBT, Charge, Days, Ledger, Spent, spent_by, spent_on
 from client_sdk.store import Store
 
 NANO = 10**9
@@ -30,9 +30,10 @@ def charge(
     delta: int = 0,
     device: bytes = b"",
     dearest: int = 0,
+    days: Days | None = None,
 ) -> None:
     with store.transaction() as tx:
-        Ledger(caps).charge(tx, Charge(digest, epoch, nano, delta, device, dearest), day)
+        Ledger(caps).charge(tx, Charge(digest, epoch, nano, delta, device, dearest, days), day)
 
 
 def settle(store: Store, caps: Caps, day: int) -> None:
@@ -167,7 +168,7 @@ def test_a_doubt_is_charged_the_rest_of_the_week_once() -> None:
     settle(store, caps, 102)
 
     with store.transaction() as tx:
-        doubts = tx.execute("SELECT nano, day FROM charges WHERE digest = ?", (DOUBT,)).fetchall()
+        doubts = tx.execute("SELECT nano, last FROM costs WHERE digest = ?", (DOUBT,)).fetchall()
         assert meta.get(tx, "doubt") is None
     assert doubts == [(2 * NANO, 101), (0, 102)]
     assert [spent(store, day).week for day in (106, 107, 108)] == [3 * NANO, 2 * NANO, 0]
@@ -185,7 +186,14 @@ def test_a_doubt_is_charged_to_every_device_of_a_gateway() -> None:
         charge(store, caps, nano=1, day=107, epoch=1, device=device)
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM charges", "UPDATE charges SET nano = 1"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("DELETE FROM charges", "UPDATE charges SET epoch = 1", "DELETE FROM totals"),
+        *("UPDATE costs SET nano = 1", "UPDATE costs SET last = last + 1", "DELETE FROM costs"),
+        *("UPDATE totals SET nano = nano - 1", "UPDATE totals SET delta = -1"),
+    ],
+)
 def test_a_ledger_on_disk_is_append_only(tmp_path: Path, statement: str) -> None:
     store = Store(tmp_path)
     charge(store, Caps(), nano=NANO, day=100)
@@ -229,3 +237,76 @@ def test_no_order_of_charges_passes_a_cap(attempts: list[tuple[int, int, int, bo
             epochs.add((digest, epoch))
 
     assert spent(store, day).lifetime == sum(cost for _, cost, _ in accepted) * NANO
+
+
+def test_what_is_about_earlier_days_counts_for_every_week_that_holds_one_of_them() -> None:
+    """Law: a report of a week's values, made late, fits the weeks that it is about, not today's."""
+    store, caps = Store(None), Caps(week="2")
+    charge(store, caps, nano=NANO, day=100)
+    charge(store, caps, nano=NANO, day=107, epoch=1)
+
+    with pytest.raises(BudgetExhaustedError, match="week"):
+        charge(store, caps, nano=2 * NANO, day=120, epoch=2, digest=OTHER, days=Days(101, 107))
+    charge(store, caps, nano=NANO, day=120, epoch=2, digest=OTHER, days=Days(101, 107))
+    with pytest.raises(BudgetExhaustedError, match="week"):
+        charge(store, caps, nano=1, day=120, epoch=3, digest=OTHER, days=Days(106, 112))
+    charge(store, caps, nano=2 * NANO, day=120, epoch=4, digest=OTHER, days=Days(114, 120))
+
+    assert spent(store, 120) == Spent(120, 2 * NANO, 5 * NANO, 0)
+
+
+def test_a_cost_that_is_deleted_is_carried_to_the_latest_of_its_metric(tmp_path: Path) -> None:
+    """Law: on disk or in memory, no statement takes anything from the sum."""
+    for store in (Store(None), Store(tmp_path)):
+        for i in range(3):
+            charge(store, Caps(), nano=NANO, day=100 + i, epoch=i, delta=1)
+        charge(store, Caps(), nano=NANO, day=100, digest=OTHER)
+
+        with store.transaction() as tx:
+            tx.execute("DELETE FROM costs WHERE digest = ? AND last < 102", (DIGEST,))
+            costs = tx.execute("SELECT digest, last, nano, delta FROM costs").fetchall()
+        with pytest.raises(StoreError, match="append only"), store.transaction() as tx:
+            tx.execute("DELETE FROM costs WHERE digest = ? AND last = 102", (DIGEST,))
+
+        assert costs == [(DIGEST, 102, 3 * NANO, 3), (OTHER, 100, NANO, 0)]
+        assert spent(store, 102) == Spent(102, 4 * NANO, 4 * NANO, 3)
+        store.close()
+    assert Store(tmp_path).take_doubts() == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 12), st.integers(0, 7)),
+        max_size=40,
+    )
+)
+def test_no_order_of_charges_for_any_days_passes_the_cap_of_a_week(
+    attempts: list[tuple[int, int, int, int]],
+) -> None:
+    """Law: of what is about any seven days; and what fits all of them is not refused."""
+    store, caps, day = Store(None), Caps(report="8", metric_week="8", week="8"), 100
+    accepted: list[tuple[int, Days]] = []
+
+    for epoch, (epsilon, later, ago, length) in enumerate(attempts):
+        day += later
+        days = Days(day - ago, min(day - ago + length, day))
+        allowed = max(_weeks([*accepted, (epsilon, days)], days)) <= 8
+        try:
+            charge(store, caps, nano=epsilon * NANO, day=day, epoch=epoch, days=days)
+        except BudgetExhaustedError:
+            assert not allowed
+        else:
+            assert allowed
+            accepted.append((epsilon, days))
+
+    for _, days in accepted:
+        assert max(_weeks(accepted, days)) <= 8
+
+
+def _weeks(charges: list[tuple[int, Days]], held: Days) -> list[int]:
+    """Return what is about each seven days that hold any of those *held*."""
+    weeks = (range(begin, begin + 7) for begin in range(held.first - 6, held.last + 1))
+    return [
+        sum(cost for cost, days in charges if set(week) & set(range(days.first, days.last + 1)))
+        for week in weeks
+    ]

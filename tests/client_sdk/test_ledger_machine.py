@@ -38,7 +38,7 @@ REGISTRY = Registry.from_text(
 )
 CAPS = Caps(report="2.8", metric_week="3.5", week="5", lifetime="25")
 NAMES, LABELS = st.sampled_from(list(REGISTRY.metrics)), st.sampled_from(["a", "b", "c"])
-COUNTS = "SELECT (SELECT count(*) FROM charges), (SELECT coalesce(sum(nano), 0) FROM charges)"
+COUNTS = "SELECT (SELECT count(*) FROM charges), (SELECT coalesce(sum(nano), 0) FROM totals)"
 WAITING = "SELECT (SELECT count(*) FROM reports) + (SELECT coalesce(sum(reports), 0) FROM uploads)"
 TMPFS = "/dev/shm"  # noqa: S108 - ten thousand commits need not wait for a disk
 

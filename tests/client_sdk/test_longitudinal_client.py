@@ -31,7 +31,8 @@ from tests.support.seeded import SeededRandomness
 VALUES = f'["plain", "dark", "{CANARY}"]'
 PERMANENT = {**CATEGORY, "values": VALUES, "longitudinal": '"permanent"', "every": '"1d"'}
 LAYERED = {**TWO_LAYER, "values": VALUES, "every": '"1d"'}
-NANOS = "SELECT nano FROM charges ORDER BY epoch"
+LEDGER = "charges", "costs", "totals"
+NANOS = "SELECT nano FROM costs ORDER BY first"
 
 
 def metric_of(fields: dict[str, str]) -> Metric:
@@ -161,7 +162,7 @@ def test_the_database_without_the_secret_is_the_same_for_histories_that_repeat_a
     second = told_without_the_secret(tmp_path / "b", ["dark", "dark", CANARY, "dark"])
 
     assert first == second
-    assert first["charges.nano"].count(0) == 2  # that they repeat shows, and is not secret
+    assert first["costs.nano"].count(0) == 2  # that they repeat shows, and is not secret
     (tmp_path / "c").mkdir()
     assert first != told_without_the_secret(tmp_path / "c", [CANARY] * 4)
 
@@ -182,13 +183,16 @@ def test_a_denial_leaves_what_was_spent_and_not_when_values_were_new(
     """The epochs stay, so none is reported twice; the sum is charged to the latest of them."""
     registry = Registry.from_text(file_with(fields))
     payloads_of(tmp_path, fields, ["dark", "dark", "plain", "dark", CANARY])
-    before = rows(tmp_path, "SELECT epoch, day FROM charges ORDER BY epoch")
-    charged = [nano for (nano,) in rows(tmp_path, NANOS)]
+    before = rows(tmp_path, "SELECT * FROM charges")
+    charged = rows(tmp_path, "SELECT last, nano FROM costs ORDER BY last")
+    ((total,),) = rows(tmp_path, "SELECT nano FROM totals")
 
     make_client(tmp_path, registry=registry, consent="denied").close()
 
-    assert rows(tmp_path, "SELECT epoch, day FROM charges ORDER BY epoch") == before
-    assert rows(tmp_path, NANOS) == [(0,)] * 4 + [(sum(charged),)]
+    assert rows(tmp_path, "SELECT * FROM charges") == before
+    assert len(charged) == len(before) == 5
+    assert rows(tmp_path, "SELECT last, nano FROM costs") == [(charged[-1][0], total)]
+    assert total == sum(nano for _, nano in charged)
     again = make_client(tmp_path, registry=registry)
     again.record("m", "dark")
     again.close()
@@ -196,13 +200,13 @@ def test_a_denial_leaves_what_was_spent_and_not_when_values_were_new(
 
 
 def test_after_a_denial_the_ledger_is_sound_and_append_only(tmp_path: Path) -> None:
-    """What was lifted to forget stands again, and the checksum still finds damage."""
+    """Forgetting is within the laws of the tables, and the checksum still finds damage."""
     payloads_of(tmp_path, PERMANENT, ["dark", "plain", "dark"])
     make_client(tmp_path, consent="denied").close()
 
     store = Store(tmp_path)
     with pytest.raises(StoreError, match="append only"), store.transaction() as tx:
-        tx.execute("UPDATE charges SET nano = 0")
+        tx.execute("UPDATE costs SET nano = 0")
 
     assert store.take_doubts() == 0
     store.close()
@@ -211,11 +215,11 @@ def test_after_a_denial_the_ledger_is_sound_and_append_only(tmp_path: Path) -> N
 def test_a_denial_leaves_the_charges_of_fresh_metrics_as_they_are(tmp_path: Path) -> None:
     """They tell nothing of any value, and moved together they would close the week."""
     payloads_of(tmp_path, {**PERMANENT, "longitudinal": '"fresh"'}, ["dark"] * 3)
-    before = rows(tmp_path, "SELECT * FROM charges")
+    before = [rows(tmp_path, f"SELECT * FROM {table}") for table in LEDGER]  # noqa: S608
 
     make_client(tmp_path, consent="denied").close()
 
-    assert rows(tmp_path, "SELECT * FROM charges") == before
+    assert [rows(tmp_path, f"SELECT * FROM {table}") for table in LEDGER] == before  # noqa: S608
 
 
 def counts_of(fields: dict[str, str], values: list[str], caps: Caps) -> list[int]:

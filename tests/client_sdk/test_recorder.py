@@ -211,5 +211,5 @@ def test_a_delta_is_charged_with_its_epsilon(tmp_path: Path) -> None:
 
     maker.commit([maker.prepare("loose", 5, NOON)])
 
-    assert rows(tmp_path, "SELECT delta FROM charges") == [(10**6,)]
+    assert rows(tmp_path, "SELECT delta FROM costs") == [(10**6,)]
     store.close()

@@ -15,7 +15,7 @@ from client_sdk.store import Store
 from client_sdk.witness import WITNESS_FILE
 from tests.support.device import alter, rows
 
-INSERT = "INSERT INTO charges VALUES (x'', x'00', 0, 1, 0, 0)"
+INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"
 COUNT = "SELECT count(*) FROM charges"
 
 
@@ -180,7 +180,7 @@ def test_a_witness_that_cannot_be_told_does_not_undo_a_commit(tmp_path: Path) ->
     connection.execute("DROP TRIGGER charges_are_counted")
 
     with store.transaction() as tx:
-        tx.execute("INSERT INTO charges VALUES (x'', x'01', 0, 1, 0, 0)")
+        tx.execute("INSERT INTO charges VALUES (x'', x'01', 0)")
 
     assert rows(tmp_path, COUNT) == [(2,)]
     store.close()

@@ -11,7 +11,7 @@ import pytest
 from client_sdk.errors import StoreError
 from client_sdk.store import Store
 
-INSERT = "INSERT INTO charges VALUES (x'', x'00', 0, 1, 0, 0)"
+INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"
 COUNT = "SELECT count(*) FROM charges"
 
 
@@ -47,7 +47,7 @@ def _outcome_in_forked_child(store: Store) -> str:
 def test_a_forked_child_opens_the_file_for_itself(tmp_path: Path) -> None:
     store = Store(tmp_path)
     with store.transaction() as tx:
-        tx.execute("INSERT INTO charges VALUES (x'', x'01', 0, 1, 0, 0)")
+        tx.execute("INSERT INTO charges VALUES (x'', x'01', 0)")
 
     outcome = _outcome_in_forked_child(store)
 

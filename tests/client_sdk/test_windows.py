@@ -209,7 +209,7 @@ def test_permanent_responses_are_of_the_aggregate(tmp_path: Path) -> None:
         clock.advance(days=1)
     client.flush()
 
-    nanos = [nano for (nano,) in rows(tmp_path, "SELECT nano FROM charges ORDER BY epoch")]
+    nanos = [nano for (nano,) in rows(tmp_path, "SELECT nano FROM costs ORDER BY first")]
     assert nanos[0] > 0 == nanos[1]
     assert len(set(rows(tmp_path, "SELECT payload FROM sent"))) == 1
     client.close()

@@ -172,7 +172,7 @@ def test_a_window_can_be_looked_at_by_its_own_device_only() -> None:
     windows = Windows(REGISTRY, store.secret, randomness)
     key = Key(b"", REGISTRY.metric("edits").digest, 20_000)
     with store.transaction() as tx:
-        windows.add(tx, {key: [windows.addend(REGISTRY.metric("edits"), 3)]})
+        windows.add(tx, {key: [windows.addend(REGISTRY.metric("edits"), 3)]}, 20_000)
 
         mine = windows.look(tx, key)
         others = Windows(REGISTRY, Secret(None), randomness).look(tx, key)

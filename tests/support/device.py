@@ -163,6 +163,9 @@ def bytes_on_disk(folder: Path) -> bytes:
 def dearest_span(client: Client, dates: int) -> int:
     """Return the most nano-epsilon that the ledger of *client* holds of so many dates in a row."""
     with client._engine._parts.store.transaction() as tx:
-        charged = tx.execute("SELECT day, sum(nano) FROM charges GROUP BY day").fetchall()
-    spans = (range(first, first + dates) for first, _ in charged)
-    return max(sum(int(nano) for day, nano in charged if day in span) for span in spans)
+        costs = tx.execute("SELECT first, last, nano FROM costs").fetchall()
+    begins = {first for first, _, _ in costs} | {last for _, last, _ in costs}
+    return max(
+        sum(int(nano) for first, last, nano in costs if last >= begin and first < begin + dates)
+        for begin in begins
+    )

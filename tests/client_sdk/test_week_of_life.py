@@ -1,0 +1,75 @@
+"""The cap of a week is of what is asked about any seven days, whenever the reports are made."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Final
+
+from client_sdk.caps import Caps
+from client_sdk.epoch import DAY
+from client_sdk.registry import Registry
+from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
+from tests.support.device import dearest_span, metric_text, registry_of
+
+NANO: Final = 10**9
+MONDAY: Final = 20_003 * DAY + DAY // 2  # Unix time
+ANY: Final = 'type = "boolean"\naggregate = "any"'
+
+
+def test_what_closes_later_spends_no_second_week_of_the_days_that_it_is_about() -> None:
+    """Law: with the default caps, four metrics of ε 4 a week tell 8 of any seven days, not 16."""
+    registry = registry_of(
+        *(metric_text(name, epsilon="4.0", every="7d") for name in ("first", "second")),
+        *(metric_text(name, ANY, epsilon="4.0", every="7d") for name in ("third", "fourth")),
+    )
+    client = MemoryClient(registry, clock=FrozenClock(MONDAY))
+    for _ in range(10):
+        for name in registry.metrics:
+            client.record(name, True)
+        client.clock.advance(days=7)
+    client.flush()
+
+    assert dearest_span(client, 7) == Caps().week == 8 * NANO
+    assert client.stats()["budget"] == client.stats()["recorded"] == 20
+    assert "any seven days it is at most ε 8" in " ".join(client.notice().split())
+
+
+def test_however_late_windows_close_no_seven_days_are_told_more_of_than_the_cap() -> None:
+    """Law: by the epochs of the reports themselves, over 400 days on which a device runs or not."""
+    registry = registry_of(
+        *(metric_text(f"m{i}", epsilon="0.2") for i in range(4)),
+        *(metric_text(f"a{i}", ANY, epsilon="0.2") for i in range(4)),
+    )
+    chance, told = random.Random(5), 0
+
+    for caps in (Caps(week="2"), Caps(week="2", metric_week="0.6")):
+        transport, clock = MemoryTransport(), FrozenClock(MONDAY)
+        client = MemoryClient(registry, caps=caps, transport=transport, clock=clock)
+        for _ in range(100):
+            for name in registry.metrics:
+                if chance.random() < 0.7:
+                    client.record(name, True)
+            client.clock.advance(days=chance.choice((1, 1, 1, 1, 2, 9)))
+            client.flush()
+        days = Counter(report.epoch for report in transport.reports())
+        week = max(sum(days[day + i] for i in range(7)) for day in range(min(days), max(days)))
+        assert week <= 10  # reports of ε 0.2
+        told += week
+
+    assert told == 20  # each cap was reached: in the first case by all metrics together
+
+
+def test_the_registry_alone_bounds_a_week_of_aggregates() -> None:
+    """Law: two windows of a week touch seven days at most, so the notice says 2, and is right."""
+    registry = Registry.from_text(
+        'schema = 1\napp = "demo"\n' + metric_text("used", ANY, every="7d")
+    )
+    client = MemoryClient(registry, caps=Caps(week="100"), clock=FrozenClock(MONDAY))
+    chance = random.Random(6)
+
+    for _ in range(60):
+        client.record("used", True)
+        client.clock.advance(days=chance.choice((1, 1, 2, 5)))
+
+    assert dearest_span(client, 7) == 2 * NANO
