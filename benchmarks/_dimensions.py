@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ from tests.support.segmented import (
 DEVICES: Final = 100_000  # a day
 DAYS: Final = 28
 TIMES: Final = 500  # answers to each question
+INTERVALS: Final = 5_000  # of each question at least: 500 of one row would leave 1 point of noise
 SEED: Final = 20261122
 FIRST: Final = 20_759  # epoch day 2026-11-02
 NOW: Final = 1_798_000_000.0  # Unix time, in December 2026
@@ -70,7 +72,8 @@ def dimensions_table(times: int = TIMES, days: int = DAYS) -> str:
     ]
     for stretch in (1, days):
         for by in BY:
-            found = measured(by, stretch, times)
+            groups = stretch * prod(len(DIMENSIONS[name]) for name in by)
+            found = measured(by, stretch, max(times, INTERVALS // groups))
             over = "one day" if stretch == 1 else f"{stretch} days, day by day"
             cells = (
                 " × ".join(by) or "nothing",

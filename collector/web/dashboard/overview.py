@@ -12,7 +12,7 @@ from ..operations import Operation, documented
 from .chosen import WORDS, chosen, require_known
 from .layout import CONTENT_TYPE, shown
 from .panels import Answers
-from .tiles import tile_of
+from .tiles import sure_of_changes, tile_of
 from .words import RANGE_PARAMETERS
 
 blueprint = Blueprint("overview", __name__)
@@ -26,7 +26,7 @@ def overview() -> ResponseReturnValue:
     require_known(request.args, RANGE_PARAMETERS)
     picked = chosen(request.args)
     answers = Answers()
-    tiles = [tile_of(metric, picked, answers) for metric in visible()]
+    tiles = sure_of_changes([tile_of(metric, picked, answers) for metric in visible()])
     first = next(iter(visible()), None)
     return shown(
         "overview.html",

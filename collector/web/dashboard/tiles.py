@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flask import url_for
@@ -17,6 +17,7 @@ from client_sdk.structured_domains import FunnelDomain, GridDomain, RetentionDom
 from client_sdk.text_domain import TextDomain
 
 from ...analytics.answer import MEAN
+from ...analytics.comparing.multiplicity import holm
 from ...analytics.rows import ITEM, Row
 from ...analytics.verb import ESTIMATE
 from ...analytics.verbs.funnel import MEASURE
@@ -25,6 +26,7 @@ from ...charts.number import margin, numbers_of, reading, value_of
 from ...charts.spark import spark
 from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Query, Reply
+from ...query.request import DEFAULT_ALPHA
 from .chosen import Chosen
 from .panels import NOTHING, Answers, greatest, identifier
 from .questions import granularity
@@ -50,6 +52,7 @@ class Tile:
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
     line: Markup = NOTHING
     change: str = ""  # what the line did, if that is more than noise
+    p_value: float | None = None  # of the change that is likeliest, had nothing changed
 
 
 def tile_of(metric: Metric, chosen: Chosen, answers: Answers) -> Tile:
@@ -61,13 +64,28 @@ def tile_of(metric: Metric, chosen: Chosen, answers: Answers) -> Tile:
         made = _with_number(metric, url, found, reply)
         if found is None or not made.value or metric.every == ONCE:
             return made
-        line, change = _line(metric, chosen, found.item, answers)
+        line, change, p_value = _line(metric, chosen, found.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
         reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
         return Tile(metric, url, reason=reason)
     except (QueryError, UnknownMetricError) as error:
         return Tile(metric, url, reason=str(error))
-    return Tile(**{**vars(made), "line": line, "change": change})
+    return replace(made, line=line, change=change, p_value=p_value)
+
+
+def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
+    """Return *tiles* with those changes only that are more than noise on a page of so many.
+
+    Each line is tested, and of many lines without a change some look as if they had one.
+    """
+    tested = [tile.p_value for tile in tiles if tile.p_value is not None]
+    corrected = iter(holm(tested))
+    return [
+        tile
+        if tile.p_value is None or next(corrected) <= DEFAULT_ALPHA
+        else replace(tile, change="")
+        for tile in tiles
+    ]
 
 
 def _question(metric: Metric, chosen: Chosen) -> Query:
@@ -157,11 +175,13 @@ def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str,
     return tuple((row.item, reading(row)) for row in sure[:_OTHERS])
 
 
-def _line(metric: Metric, chosen: Chosen, item: str, answers: Answers) -> tuple[Markup, str]:
-    """Return the line of the number, and how it changed if that is more than noise."""
+def _line(
+    metric: Metric, chosen: Chosen, item: str, answers: Answers
+) -> tuple[Markup, str, float | None]:
+    """Return the line of the number, how it changed most, and the chance had nothing changed."""
     domain = metric.domain
     if type(domain) in _LASTS:
-        return NOTHING, ""
+        return NOTHING, "", None
     is_one = isinstance(domain, NumberDomain)
     query = Query(
         metrics=[metric.name],
@@ -174,12 +194,12 @@ def _line(metric: Metric, chosen: Chosen, item: str, answers: Answers) -> tuple[
     reply = answers.reply(query)
     face = Face(prefix=identifier(f"line-{metric.name}"), heading=False)
     drawn = Markup(spark(reply.rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
-    return drawn, _change(reply)
+    return drawn, *_change(reply)
 
 
-def _change(reply: Reply) -> str:
-    for change in reply.meta["facts"].get("changes", ()):
-        if change["detected"]:
-            how = "higher" if change["after"] > change["before"] else "lower"
-            return f"{how} since {change['changed_at']}"
-    return ""
+def _change(reply: Reply) -> tuple[str, float | None]:
+    """Return the surest change in words, and its p-value; nothing of a line that has none."""
+    for change in reply.meta["facts"].get("changes", ())[:1]:
+        how = "higher" if change["after"] > change["before"] else "lower"
+        return f"{how} since {change['changed_at']}", change["p_value"]
+    return "", None
