@@ -14,6 +14,7 @@ Derived here; the variance of one item is that of Wang et al., USENIX Security 2
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +24,14 @@ from client_sdk.mechanisms.exponential import UNSEEN, Exponential
 from client_sdk.mechanisms.hierarchy import Hierarchy
 from client_sdk.mechanisms.pgr import PGR
 
-from ...estimate import Estimate, linear_limits, normal_quantile, ratio_limits
+from ...estimate import (
+    Estimate,
+    is_pure,
+    linear_limits,
+    normal_quantile,
+    ratio_limits,
+    score_limits,
+)
 from ..repeats import repeats_of
 from ..slices import Slice
 from .support_laws import base_of, chances, is_known, laws_of, met_by_items, met_by_points, pair_of
@@ -79,6 +87,12 @@ class Shares:
             slope = each * np.where(weights.all(axis=1), 0, inside - outside)
             level = each * np.where(weights.all(axis=1), inside, outside)
             low, high = linear_limits(values, level, slope, alpha)
+        if is_pure(self.mechanism):  # one item has the interval that it has alone
+            alone = weights.sum(axis=1) == 1
+            ends = score_limits(self.mechanism.channel, values[alone] * self.n, self.n, alpha)
+            for side, end in zip((low, high), ends, strict=True):
+                apart = end / self.n - values[alone]
+                side[alone] = values[alone] + sqrt(self.repeats) * apart
         columns = (column.tolist() for column in (values, errors, low, high))
         return [Estimate(*row) for row in zip(*columns, strict=True)]
 
