@@ -13,15 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from client_sdk.epoch import day_of
+
 from .errors import (
+    ClockError,
     CollectorError,
     OverloadedError,
+    ReplacedStoreError,
     StorageFullError,
-    StorageUnavailableError,
     TooFastError,
     UnsafeStoreError,
 )
-from .lateness import MARGIN
+from .steady_clock import SteadyClock
 from .storage.values import Health
 
 ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which an operator is told
@@ -38,6 +41,9 @@ _log = logging.getLogger("hearsay.pressure")
 class Gauge(Protocol):
     """What a store says of how full and how safe it is.  Raises CollectorError."""
 
+    def ping(self) -> None:
+        """Return if an append would be taken now; raise what an append would raise."""
+
     def backlog(self) -> int:
         """Return the number of entries that wait to be folded."""
 
@@ -51,8 +57,7 @@ class Load:
 
     backlog: int = 0  # entries
     health: Health = _UNKNOWN
-    skew: float = 0.0  # seconds between our clock and the server's that is furthest from it
-    failure: str | None = None  # why the store did not tell
+    failure: CollectorError | None = None  # why an append would be refused, or nothing is known
 
 
 class Pressure:
@@ -71,26 +76,55 @@ class Pressure:
         Args: key_rate: uploads a second that this process takes of one key.
               clock: Unix time in seconds.
         """
-        self._gauge, self._max_backlog, self._clock = gauge, max_backlog, clock
+        self._gauge, self._max_backlog = gauge, max_backlog
+        self._clock = SteadyClock(clock, monotonic)
         self._buckets = TokenBuckets(key_rate, monotonic)
+        self._has_polled = False
         self.load = Load()
 
     def poll(self) -> None:
         """Read the store's state, and tell an operator if it calls for one.  Never raises."""
         was = self.load
-        try:
-            backlog, health = self._gauge.backlog(), self._gauge.health()
-            now = self._clock()
-            skew = max((abs(time - now) for time in health.times), default=0.0)
-            self.load = Load(backlog, health, skew)
-        except CollectorError as error:
-            self.load = Load(failure=str(error))
-        told = self._refusal(self.load)
-        if told and type(told) is not type(self._refusal(was)):
+        self._has_polled = True
+        self._clock.look()
+        self.load = self._looked()
+        told, before = self._refusal(self.load), self._refusal(was)
+        if told and _kind(told) != _kind(before):
             _log.error("no uploads are taken: %s", told)
+        elif before and not told:
+            _log.warning("uploads are taken again")
         memory = self.load.health.memory or 0.0
         if memory >= ALARM_MEMORY > (was.health.memory or 0.0):
             _log.warning("store: memory is used to %.0f %%", 100 * memory)
+
+    def _looked(self) -> Load:
+        """Ask the store; what it refuses to an append comes first."""
+        try:
+            self._gauge.ping()
+            backlog, health = self._gauge.backlog(), self._gauge.health()
+        except CollectorError as error:
+            return Load(failure=error)
+        try:
+            self._clock.require_near(*health.times)
+        except ClockError as error:
+            return Load(backlog, health, error)
+        return Load(backlog, health)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the store was emptied, or is another than when this process began."""
+        return isinstance(self.load.failure, ReplacedStoreError)
+
+    @property
+    def contents(self) -> str:
+        """What the store's tallies are known by; "" if they may be others at any moment."""
+        if not self._has_polled:
+            self.poll()
+        return self.load.health.contents
+
+    def today(self) -> int:
+        """Return the epoch day.  Raises ClockError: the clock was set just now."""
+        return day_of(self._clock.now())
 
     def require_room(self) -> None:
         """Return if an upload may be taken.
@@ -100,18 +134,15 @@ class Pressure:
         refusal = self._refusal(self.load)
         if refusal is not None:
             refusal.is_told = True  # by poll
-            raise refusal
+            raise refusal.with_traceback(None)  # it may be raised a million times
 
     def _refusal(self, load: Load) -> CollectorError | None:
         """Return why no uploads are taken under *load*, or None."""
         health = load.health
-        if load.failure is not None:
-            return StorageUnavailableError(load.failure)
         if health.faults:
             return UnsafeStoreError(health.faults)
-        if load.skew > MARGIN:
-            rule = f"must be at most {MARGIN} off this machine's clock"
-            return UnsafeStoreError([f"store.clock={load.skew:.0f} seconds: {rule}"])
+        if load.failure is not None:
+            return load.failure
         if health.memory is not None and health.memory >= SHED_MEMORY:
             return StorageFullError(f"store.memory: must be used to less than {SHED_MEMORY:.0%}")
         if load.backlog >= self._max_backlog:
@@ -125,6 +156,12 @@ class Pressure:
         """
         if not self._buckets.take(key, 1 + size // COST_UNIT):
             raise TooFastError("the key sends faster than it may")
+
+
+def _kind(refusal: CollectorError | None) -> tuple[str, ...]:
+    """Return what a *refusal* is about, without the numbers that change from poll to poll."""
+    reasons = refusal.reasons if isinstance(refusal, UnsafeStoreError) else ()
+    return type(refusal).__name__, *(reason.partition("=")[0] for reason in reasons)
 
 
 class TokenBuckets:

@@ -82,16 +82,25 @@ def restore(
         rule = "must not be this store's own: it has counted these reports"
         raise ArchiveError(f"archive={folder.path}: {rule}")
     tallies = tallies_of(folder, metrics, engine)
-    steps = [
+    queue.change_contents()
+    try:
+        steps = _add(queue, folder.name, tallies)
+    finally:
+        queue.change_contents()
+    return steps.count(True), steps.count(False), steps.count(None)
+
+
+def _add(queue: ArchiveQueue, name: str, tallies: Vectors) -> list[bool | None]:
+    """Add *tallies* of the archive *name*; return of each cell what the store says of it."""
+    return [
         queue.restore(
             shard % queue.shards,
             cell,
             pairs_of(vector),
-            f"{folder.name}:{shard}:{cell.metric.hex()}:{cell.epoch}:{cell.lateness}:{cell.segment}",
+            f"{name}:{shard}:{cell.metric.hex()}:{cell.epoch}:{cell.lateness}:{cell.segment}",
         )
         for (shard, cell), vector in sorted(tallies.items())
     ]
-    return steps.count(True), steps.count(False), steps.count(None)
 
 
 def tallies_of(folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine) -> Vectors:

@@ -20,23 +20,24 @@ LARGEST: Final = MOST_BYTES // 8  # of one; a longer one is computed each time
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
-def key_of(plan: Plan, form: str) -> bytes | None:
+def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
     """Return what an answer is kept under, None if it could still change.
 
     The epochs are in it, not the words that were asked with: "30d" means others tomorrow.  So is
     all of a metric that an answer tells, and our own version: a browser keeps the key for longer
     than this process runs.
 
-    Args: form: the name of the answer's form.
+    Args: form: the name of the answer's form.  contents: what the store's tallies are known by,
+          so that nothing is answered from before they were lost or restored; "" if that is unknown.
     """
-    if not plan.is_settled:
+    if not plan.is_settled or not contents:
         return None
     windows = [
         (reading.epochs[0], reading.epochs[-1], reading.version, *map(_told, reading.definitions))
         for reading in plan.readings
     ]
     question = msgspec.structs.replace(plan.query, date_range="")
-    parts = [__version__, question, windows, form, plan.notes]
+    parts = [__version__, contents, question, windows, form, plan.notes]
     return hashlib.sha256(_encoder.encode(parts)).digest()
 
 

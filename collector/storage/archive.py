@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ..errors import CorruptEntryError, TallyOverflowError
 from .connection import Connection
+from .generation import change_contents
 from .keys import Keys, member_of
 from .replies import field
 from .values import Archiving, Cell, Folded
@@ -30,7 +31,7 @@ class RedisArchiveQueue:
 
     def __init__(self, connection: Connection, keys: Keys) -> None:
         """Use *connection* for the *keys* of one deployment."""
-        self._call, self._keys = connection.call, keys
+        self._connection, self._call, self._keys = connection, connection.call, keys
 
     @property
     def shards(self) -> int:
@@ -81,6 +82,10 @@ class RedisArchiveQueue:
         arguments = token, member_of(cell), text, reports, late
         reply = int(self._call("FCALL", "hearsay_restore", 4, *keys, *arguments))
         return None if reply < 0 else bool(reply)
+
+    def change_contents(self) -> None:
+        """Count up what answers are kept under."""
+        change_contents(self._connection, self._keys)
 
     def archiving(self) -> list[Archiving]:
         """Read the counts first: a fold meanwhile makes the rest more, never less."""

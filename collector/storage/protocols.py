@@ -178,6 +178,9 @@ class ArchiveQueue(Protocol):
         Raises: TallyOverflowError: a counter would leave its range; nothing was changed.
         """
 
+    def change_contents(self) -> None:
+        """Say that tallies change by hand: before and after it, so that no old answer is kept."""
+
     def archiving(self) -> list[Archiving]:
         """Return how far the archive of each shard has got."""
 

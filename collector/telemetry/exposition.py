@@ -60,6 +60,8 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
     yield from _of_registry(snapshot)
     yield from _of_process(snapshot.process)
     if snapshot.store_is_up:
+        text = "1 if it was emptied, or is another than when the process that answers began."
+        yield _gauge("hearsay_store_replaced", text, snapshot.is_replaced)
         yield from _of_counts(snapshot)
         yield from _of_activity(snapshot.totals)
         yield from _of_servers(snapshot)

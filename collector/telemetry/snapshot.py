@@ -34,6 +34,7 @@ class Snapshot:
     next_token_expiry: int | None
     process: str  # random name of the process that answers
     profile: str  # of that process
+    is_replaced: bool = False  # whether the store is another than when that process began
 
 
 def take(
@@ -44,10 +45,12 @@ def take(
     metrics: Iterable[Metric],
     clock: Callable[[], float],
     profile: str,
+    is_replaced: Callable[[], bool] = lambda: False,
 ) -> Snapshot:
     """Return the state now; a store that is away is part of it.
 
-    Args: count: returns what became of the uploads of each shard.
+    Args: count: returns what became of the uploads of each shard.  is_replaced: whether the store
+          was emptied, or is another than when this process began.
     """
     now = clock()
     today = day_of(now)
@@ -67,6 +70,7 @@ def take(
             _next_token_expiry(credentials, today),
             activity.process,
             profile,
+            is_replaced(),
         )
     except CollectorError as error:
         _log.error("the state of the store cannot be told: %s", error)

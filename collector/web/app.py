@@ -13,6 +13,7 @@ from client_sdk.registry import Registry
 
 from ..catalog import Catalog
 from ..config import Config
+from ..incidents import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache
@@ -57,7 +58,7 @@ def create_app(
     tallies = storage or connect_reader(config)
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
-    hot = HotRoute(keyring, pressure, clock, activity)
+    hot = HotRoute(keyring, pressure, activity)
     snapshot = partial(
         take,
         storage.counters,
@@ -67,6 +68,7 @@ def create_app(
         catalog,
         clock,
         config.profile,
+        lambda: pressure.is_replaced,
     )
     Services(
         config,
@@ -80,6 +82,7 @@ def create_app(
         activity,
         snapshot,
         Cache(),
+        Incidents(monotonic),
     ).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
     for module in (ingest, query, health, metrics, openapi):

@@ -124,7 +124,7 @@ class Front:
             # No problem document: by another way the same upload is good, so a device keeps it.
             protocol.response_str(400, _PLAIN, f"{error}\n")
         except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
-            made = document_of(error)
+            made = document_of(error, self._shared.incidents)
             self._shared.activity.add(REFUSED, made.slug)
             protocol.response_str(made.status, [*map(_lower, made.headers), *_HEADERS], made.body)
 

@@ -85,8 +85,12 @@ class Groups:
             return [error] * len(group)
 
     def _settle(self, group: Sequence[_Waiting], outcomes: Sequence[_Outcome]) -> None:
+        settled = [*zip(group, outcomes, strict=True)]
+        if outcomes and _is_away(outcomes[-1]):  # whoever waited would wait as long again for that
+            settled += [(waiting, outcomes[-1]) for waiting in self._waiting]
+            self._waiting.clear()
         self._send()  # first, so that the store works while the answers are written
-        for (_, future), outcome in zip(group, outcomes, strict=True):
+        for (_, future), outcome in settled:
             if future.done():  # who asked has gone
                 continue
             if isinstance(outcome, Exception):
@@ -104,7 +108,16 @@ def store(storage: Storage, group: Sequence[Sealed]) -> Sequence[_Outcome]:
     try:
         return storage.append_many(group)
     except CollectorError as error:
-        away = isinstance(error, StorageUnavailableError)
-        if len(group) == 1 or (away and not isinstance(error, RefusedByStoreError)):
+        if len(group) == 1 or _is_away(error):
             return [error] * len(group)
-    return [outcome for sealed in group for outcome in store(storage, [sealed])]
+    outcomes: list[_Outcome] = []
+    for sealed in group:  # if the store goes away meanwhile, each would wait for a time-out
+        is_away = bool(outcomes) and _is_away(outcomes[-1])
+        outcomes.append(outcomes[-1] if is_away else store(storage, [sealed])[0])
+    return outcomes
+
+
+def _is_away(outcome: _Outcome) -> bool:
+    """Return whether the store did not answer, which it would not to the next upload either."""
+    away = isinstance(outcome, StorageUnavailableError)
+    return away and not isinstance(outcome, RefusedByStoreError)

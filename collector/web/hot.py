@@ -5,12 +5,10 @@ No HTTP library here: Flask's route and the server's own protocol both call thes
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import msgspec
 
-from client_sdk.epoch import day_of
 from client_sdk.limits import MAX_INFLATION
 
 from ..entry import encode
@@ -59,12 +57,10 @@ class HotRoute:
         self,
         keyring: Keyring,
         pressure: Pressure,
-        clock: Callable[[], float],
         activity: Activity,
     ) -> None:
-        """Judge by *clock*, Unix time in seconds, and count in *activity*."""
-        self._keyring, self._pressure, self._clock = keyring, pressure, clock
-        self._activity = activity
+        """Judge by the clock of *pressure*, and count in *activity*."""
+        self._keyring, self._pressure, self._activity = keyring, pressure, activity
 
     def admit(self, head: Head) -> Admitted:
         """Decide by its headers whether the body of an upload is worth reading.
@@ -92,13 +88,14 @@ class HotRoute:
         """Decode and judge *body*, as it was on the wire.
 
         Raises: BodyTooLargeError, MalformedUploadError, ExpiredUploadError, FutureUploadError.
+            ClockError: the day is in doubt, so that no upload is told for good to be too old.
         """
         limit = admitted.grant.limit
         require_size(len(body), limit)
         if admitted.compressed:
             body = inflate(body, limit * MAX_INFLATION)
         upload = decode(body, admitted.media_type)
-        verdict = judge(upload, admitted.grant.catalog, day_of(self._clock()))
+        verdict = judge(upload, admitted.grant.catalog, self._pressure.today())
         if admitted.grant.is_public:
             require_of_device(upload, verdict)
         if not verdict.accepted:

@@ -37,6 +37,7 @@ from ..errors import (
     UnsafeStoreError,
     UnsupportedTypeError,
 )
+from ..incidents import Incidents
 from ..telemetry.activity import REFUSED
 from .services import services
 
@@ -115,14 +116,14 @@ def titles(status: int) -> list[str]:
     return [title for _, its_status, _, title in _STATUS if its_status == status]
 
 
-def document_of(error: Exception) -> Document:
-    """Return what is answered when a request ends in *error*, and log what is our own failure."""
+def document_of(error: Exception, incidents: Incidents) -> Document:
+    """Return what is answered when a request ends in *error*; tell of what is our own failure."""
     for kind, status, slug, title in _STATUS:
         if isinstance(error, kind):
             if status < 500:
                 return document(status, slug, title, _detail(error), _faults(error))
-            if not getattr(error, "is_told", False):  # told once, and not by each upload
-                log.error("%s: %s", slug, error)  # not in the answer: it names the store
+            if not getattr(error, "is_told", False):
+                incidents.tell(log, slug, str(error))  # not in the answer: it names the store
             return document(status, slug, title, _SEND_AGAIN if status == 503 else _OPERATOR)
     kind_of = "collector" if isinstance(error, CollectorError) else "internal"
     log.error("%s error: %s", kind_of, type(error).__name__, exc_info=error)
@@ -160,7 +161,7 @@ def _answer(show: Callable[[Document], Response | None], error: Exception) -> Re
             if name.lower() not in ("content-type", "content-length"):
                 response.headers[name] = value
         return response
-    return _respond(document_of(error), show)
+    return _respond(document_of(error, services().incidents), show)
 
 
 def _respond(made: Document, show: Callable[[Document], Response | None]) -> Response:

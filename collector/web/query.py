@@ -149,7 +149,7 @@ def _answer(query: Query) -> ResponseReturnValue:
     shared = services()
     form = form_of(request.args, request.accept_mimetypes)
     made = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
-    key = key_of(made, form.name)
+    key = key_of(made, form.name, shared.pressure.contents)
     tag = key.hex() if key else None
     if tag and tag in request.if_none_match:
         response = Response(status=304)

@@ -10,6 +10,7 @@ from flask import Flask, current_app
 
 from ..catalog import Catalog
 from ..config import Config
+from ..incidents import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache
@@ -36,6 +37,7 @@ class Services:
     activity: Activity  # what this process counts
     snapshot: Callable[[], Snapshot]  # the state of the deployment
     answers: Cache  # those that cannot change any more
+    incidents: Incidents  # failures that the log knows
 
     def attach(self, app: Flask) -> None:
         """Let the routes of *app* find these services."""

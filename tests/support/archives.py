@@ -38,7 +38,7 @@ class Desk:
         self.plain = RedisStorage(server, keys, profile)
         self.queue = RedisArchiveQueue(server, keys)
         self.inspection = RedisInspection(server, keys)
-        self.path = path
+        self.path, self.server, self.keys = path, server, keys
 
     def upload(self, chance: random.Random, uploads: int) -> None:
         """Append uploads of two metrics, in two segments and several epochs."""

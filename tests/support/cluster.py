@@ -85,10 +85,11 @@ def running(count: int, settings: Sequence[dict[str, str]]) -> Iterator[list[Nod
 
 
 @contextmanager
-def cluster() -> Iterator[list[Node]]:
-    """Run a cluster of three primaries with a third of the slots each."""
+def cluster(**more: str) -> Iterator[list[Node]]:
+    """Run a cluster of three primaries with a third of the slots each; *more* are settings."""
     settings = [
         {"cluster-enabled": "yes", "cluster-node-timeout": "5000", "cluster-port": str(free_port())}
+        | more
         for _ in range(3)
     ]
     with running(3, settings) as nodes:

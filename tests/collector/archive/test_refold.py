@@ -24,6 +24,7 @@ from collector.fsck import fsck
 from collector.lateness import BEYOND, ends
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
+from collector.storage.generation import generation_of
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Archiving, Cell
@@ -114,7 +115,11 @@ def test_a_lost_store_is_restored_into_its_successor_once(
     desk.upload(random.Random(2), 10)
     desk.work(desk.plain)
 
+    before = str(generation_of(desk.server, desk.keys))
     first = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
+    assert (
+        str(generation_of(desk.server, desk.keys)) != before
+    )  # so no answer from before is given again
     again = restore(desk.queue, Folder(desk.path), METRICS, in_this_process)
 
     assert (first, again) == ((len(archived), 0, 0), (0, len(archived), 0))

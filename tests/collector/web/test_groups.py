@@ -116,6 +116,45 @@ def test_a_store_that_is_away_refuses_a_whole_group_after_one_try() -> None:
     assert storage.calls == 1
 
 
+def test_all_that_wait_for_a_store_that_hangs_fail_with_the_first_group() -> None:
+    """Or the next group would begin to wait when the patience of the first has ended."""
+    error = StorageUnavailableError("store: no answer")
+
+    class Hanging(Slow):
+        def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+            super().append_many(uploads)
+            raise error
+
+    storage = Hanging()
+
+    found = asyncio.run(append_all(storage, [sealed(i) for i in range(9)], largest=2))
+
+    assert found == [error] * 9
+    assert storage.groups == [1]
+
+
+def test_a_store_that_goes_away_while_uploads_are_tried_alone_is_asked_no_more() -> None:
+    away = StorageUnavailableError("store: away")
+
+    class GoingAway(MemoryStorage):
+        calls = 0
+
+        def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+            self.calls += 1
+            if self.calls == 1:
+                raise StorageFullError("store: full")
+            if self.calls > 2:
+                raise away
+            return super().append_many(uploads)
+
+    storage = GoingAway()
+
+    found = store(storage, [sealed(i) for i in range(9)])
+
+    assert found == [True, *[away] * 8]
+    assert storage.calls == 3
+
+
 @pytest.mark.parametrize("error", [StorageFullError("store: full"), RefusedByStoreError("ERR")])
 def test_an_upload_that_is_refused_does_not_refuse_its_neighbours(error: Exception) -> None:
     storage = OneBadShard(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -9,11 +11,16 @@ from flask.testing import FlaskClient
 from client_sdk.report import Column
 from collector.errors import (
     ForgottenUploadError,
+    NotPreparedError,
+    RefusedByStoreError,
+    ReplacedStoreError,
     StorageFullError,
     StorageUnavailableError,
     UnsafeStoreError,
 )
+from collector.incidents import PERIOD_S, Incidents
 from collector.web.services import services_of
+from tests.support.clock import FakeClock
 from tests.support.memory_storage import MemoryStorage
 from tests.support.posting import post, problem_of
 from tests.support.uploads import (
@@ -62,6 +69,66 @@ def test_a_store_that_was_started_again_unsafe_is_not_ready_and_acknowledges_not
     assert [problem_of(one)["type"][-12:] for one in (*uploads, ready)] == ["store-unsafe"] * 4
     assert not storage.entries
     assert len([one for one in caplog.records if "aof_enabled=0" in one.getMessage()]) == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        *(StorageFullError("cannot write its log"), NotPreparedError("lacks the library")),
+        *(ForgottenUploadError("clock"), ReplacedStoreError(), RefusedByStoreError("ERR")),
+    ],
+)
+def test_what_refuses_every_upload_is_logged_once_and_not_by_each(
+    app: Flask,
+    client: FlaskClient,
+    storage: MemoryStorage,
+    caplog: pytest.LogCaptureFixture,
+    failure: Exception,
+) -> None:
+    """On the disk that is full, and before the next poll as well as after it."""
+    services_of(app).pressure.poll()
+    storage.failure = failure
+    body = as_json(upload([COLUMN]))
+
+    answers = [post(client, body).status_code for _ in range(50)]
+    services_of(app).pressure.poll()
+    services_of(app).pressure.poll()
+    answers += [post(client, body).status_code for _ in range(50)]
+
+    assert answers == [503] * 100
+    assert len(caplog.records) <= 2
+
+
+def test_a_failure_that_goes_on_is_told_again_with_how_often(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = FakeClock()
+    incidents = Incidents(clock)
+    for _ in range(3):
+        for _ in range(10):
+            incidents.tell(logging.getLogger("hearsay.web"), "store-full", "is out of memory")
+        clock.advance(seconds=PERIOD_S)
+
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        "store-full: is out of memory",
+        *["store-full: is out of memory (and 9 times more since the last line)"] * 2,
+    ]
+
+
+def test_a_store_that_was_emptied_is_not_ready_and_acknowledges_nothing(
+    app: Flask, client: FlaskClient, storage: MemoryStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    services_of(app).pressure.poll()
+    storage.failure = ReplacedStoreError()
+    services_of(app).pressure.poll()
+    storage.failure = None  # what the poll has noticed holds until the next one
+
+    answers = [post(client, as_json(upload([COLUMN]))), client.get("/readyz")]
+
+    assert [problem_of(one)["type"][-12:] for one in answers] == ["store-unsafe"] * 2
+    assert services_of(app).snapshot().is_replaced
+    assert "store.generation=gone" in caplog.text
 
 
 def test_a_store_that_is_full_is_not_ready(

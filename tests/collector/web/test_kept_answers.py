@@ -15,6 +15,7 @@ from collector.lateness import LAST_VERSION
 from collector.query import cache
 from collector.query.cache import Cache
 from collector.storage.values import Tallies
+from collector.web.services import services_of
 from tests.collector.web.conftest import MakeApp
 from tests.support.asked import JANUARY, JANUARY_5, follow, post, store
 from tests.support.memory_storage import MemoryStorage
@@ -143,6 +144,34 @@ def test_after_a_change_of_the_registry_no_old_answer_holds(make_app: MakeApp, b
     later = make_app(bend(registry_text())).test_client()
 
     assert post(later, CLOSED, headers={"If-None-Match": kept}).status_code == 200
+
+
+def test_what_another_store_answers_is_another_answer(
+    app: Flask, client: FlaskClient, storage: CountingStorage
+) -> None:
+    """One that was lost is empty, and one that was restored is not: neither holds for the other."""
+    tags: list[str] = []
+    for contents in ("one.0", "two.0", "two.2"):
+        storage.contents = contents
+        services_of(app).pressure.poll()
+        told = post(client, CLOSED, headers={"If-None-Match": ", ".join(tags)})
+        assert told.status_code == 200
+        tags.append(told.headers["ETag"])
+
+    assert len(set(tags)) == 3
+    assert storage.readings == 3
+
+
+def test_nothing_is_kept_of_a_store_that_is_gone(
+    app: Flask, client: FlaskClient, storage: CountingStorage
+) -> None:
+    storage.contents = ""
+    services_of(app).pressure.poll()
+
+    answers = [post(client, CLOSED) for _ in range(2)]
+
+    assert storage.readings == 2
+    assert all("ETag" not in answer.headers for answer in answers)
 
 
 def test_a_kept_answer_is_shown_to_nobody_who_may_not_see_its_metric(

@@ -58,8 +58,9 @@ class FaultSite:
         self.supervisor = Supervisor(folder / "log")
         self.write_registry("now", registry_text())
         url = f"redis://{self.store.address}/0"
+        self.keys = Keys(PREFIX, SHARDS)
         self.storage = open_storage(url, PREFIX, SHARDS, profile)
-        self.inspection = RedisInspection(open_connection(url), Keys(PREFIX, SHARDS))
+        self.inspection = RedisInspection(open_connection(url), self.keys)
         self._url = url
 
     def write_registry(self, name: str, text: str) -> Path:
