@@ -62,6 +62,7 @@ class Verdict:
     accepted: tuple[Accepted, ...]
     reports: int  # how many reports the accepted columns hold
     rejected: tuple[Rejection, ...]
+    steps: int = 0  # of the fold of the accepted columns: what they cost a worker
 
 
 def require_of_device(upload: Upload, verdict: Verdict) -> None:
@@ -93,7 +94,7 @@ def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:
     said = tuple(upload.segment.items())
     accepted: list[Accepted] = []
     rejected: list[Rejection] = []
-    reports = 0
+    reports = steps = 0
     for index, column in enumerate(upload.columns):
         digest, epoch, payloads = column
         rule = rules.get(digest)
@@ -102,15 +103,17 @@ def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:
             if len(payloads) == rule.size and rule.reason(payloads) is None:
                 accepted.append(Accepted(cell, payloads))  # most columns of a device: one report
                 reports += 1
+                steps += rule.steps
                 continue
             payloads, reasons = _judge_payloads(payloads, rule)
             if payloads:
                 accepted.append(Accepted(cell, payloads))
                 reports += len(payloads) // rule.size
+                steps += len(payloads) // rule.size * rule.steps
         else:
             reasons = _refuse(column, rule, said)
         rejected += [Rejection(index, reason, count) for reason, count in reasons.items()]
-    return Verdict(tuple(accepted), reports, tuple(rejected))
+    return Verdict(tuple(accepted), reports, tuple(rejected), steps)
 
 
 class _Rule:
@@ -119,6 +122,7 @@ class _Rule:
     def __init__(self, metric: Metric, sealed: int) -> None:
         self.metric, self.sealed = metric, sealed
         self.size, self.reason = metric.mechanism.payload_size, metric.mechanism.reason
+        self.steps = metric.mechanism.fold_steps
         self.first, self.last = _epochs(metric, sealed)  # both accepted; none if last is before
 
 

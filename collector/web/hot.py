@@ -98,6 +98,7 @@ class HotRoute:
         verdict = judge(upload, admitted.grant.catalog, self._pressure.today())
         if admitted.grant.is_public:
             require_of_device(upload, verdict)
+        self._pressure.charge_fold(admitted.grant.key, verdict.steps)
         if not verdict.accepted:
             return Judged(None, verdict)
         entry = encode(verdict.accepted)

@@ -50,7 +50,7 @@ def test_a_report_of_the_present_epoch_is_accepted(name: str) -> None:
 
     text = segment_text(REGISTRY.metric(name), {})
     cell = Cell(sent.metric, sent.epoch, text)
-    assert verdict == Verdict((Accepted(cell, b"\0\1"),), 2, ())
+    assert verdict == Verdict((Accepted(cell, b"\0\1"),), 2, (), steps=2)
 
 
 def test_accepted_reports_go_to_the_cell_of_their_segment() -> None:
