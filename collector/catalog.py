@@ -19,7 +19,7 @@ class Catalog:
     def __init__(self, registries: Sequence[Registry]) -> None:
         """Index *registries* by digest and, for queries, the current metrics by name.
 
-        Raises: ConfigError: there is none, or two applications share a definition.
+        Raises: ConfigError: there is none, or two applications share the name of a metric.
         """
         if not registries:
             raise ConfigError("registry", "", "at least one registry file is needed")
@@ -79,13 +79,19 @@ class Catalog:
         )
 
     def _require_apps_apart(self) -> None:
-        """Raise ConfigError if one digest belongs to two apps: who reads one would read both."""
-        owners: dict[bytes, str] = {}
+        """Raise ConfigError if two apps share a name: answers to it would hide one of them.
+
+        What they define alike could not even be told apart: who reads one would read both.
+        """
+        owners: dict[str, str] = {}
         for registry in self.registries:
             for metric in registry:
-                owner = owners.setdefault(metric.digest, registry.app)
+                owner = owners.setdefault(metric.name, registry.app)
                 if owner != registry.app:
-                    rule = f"is defined alike by {owner} and {registry.app}: give one another name"
+                    rule = (
+                        f"is a metric of {owner} and of {registry.app}: rename one of them, or"
+                        " serve each app by a collector with a HEARSAY_PREFIX of its own"
+                    )
                     raise ConfigError("metric", metric.name, rule)
 
 

@@ -53,12 +53,15 @@ def test_a_catalog_needs_a_registry() -> None:
         Catalog([])
 
 
-def test_two_apps_must_not_define_one_metric_alike() -> None:
-    """Their reports could not be told apart, so who may read one app would read both."""
-    other = Registry.from_text(registry_text().replace('app = "test"', 'app = "other"'))
+@pytest.mark.parametrize("values", ['["home", "news", "shop"]', '["home", "news", "till"]'])
+def test_two_apps_must_not_have_metrics_of_one_name(values: str) -> None:
+    """Answers to it would hide one of them; defined alike, who reads one app would read both."""
+    text = registry_text().replace('app = "test"', 'app = "other"')
+    other = Registry.from_text(text.replace('["home", "news", "shop"]', values))
 
-    with pytest.raises(ConfigError, match="metric=page: is defined alike by test and other"):
+    with pytest.raises(ConfigError, match="metric=page: is a metric of test and of other") as told:
         Catalog([CURRENT, other])
+    assert "HEARSAY_PREFIX" in str(told.value)
 
 
 def test_a_catalog_of_some_metrics_knows_no_other_by_name_or_digest() -> None:

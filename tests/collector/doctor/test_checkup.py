@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -74,6 +75,21 @@ def test_bad_settings_are_named_with_status_1(
     assert done.exit_code == 1
     assert named in done.output
     assert "Traceback" not in done.output
+
+
+def test_two_apps_with_metrics_of_one_name_are_named_with_status_1(
+    run: Run, tmp_path: Path
+) -> None:
+    """As at the start: an answer would be of one of them, and hide the other."""
+    paths = [tmp_path / f"{app}.toml" for app in ("test", "other")]
+    for path in paths:
+        text = registry_text(expires="2099-12-31").replace('app = "test"', f'app = "{path.stem}"')
+        path.write_text(text, encoding="utf-8")
+
+    done = run("check-config", HEARSAY_REGISTRY=os.pathsep.join(map(str, paths)))
+
+    assert done.exit_code == 1
+    assert "metric=page: is a metric of test and of other" in done.output
 
 
 def test_what_is_legal_and_hardly_meant_is_status_1_only_if_strict(run: Run) -> None:
