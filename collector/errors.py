@@ -209,6 +209,10 @@ class OverloadedError(CollectorError):
     is_told = True
 
 
+class BusyError(CollectorError):
+    """Too many large questions at once.  Asking again later may be answered."""
+
+
 class SlowBodyError(CollectorError):
     """The body of a request did not arrive in time.  Nothing was stored."""
 

@@ -30,7 +30,7 @@ from .query import Plan, plan, question, without_pruned
 from .query.plan import Reading
 from .query.reading import slices_of
 from .query.request import TOGETHER
-from .storage.protocols import Storage
+from .storage.protocols import TallyStore
 
 CSV, PARQUET = "csv", "parquet"
 
@@ -55,7 +55,7 @@ class Wanted:
 
 
 def release(
-    wanted: Wanted, catalog: Catalog, storage: Storage, now: float, folder: Path
+    wanted: Wanted, catalog: Catalog, storage: TallyStore, now: float, folder: Path
 ) -> list[Path]:
     """Write what is *wanted* into *folder* and return the files, the data sheets last.
 
@@ -80,7 +80,7 @@ def release(
     return _write_all(folder, metric.name, data, sheet, wanted.form)
 
 
-def _read(made: Plan, storage: Storage) -> tuple[tuple[Part, ...], int]:
+def _read(made: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
     """Return the histograms of the current definition of the metric, and the reports in none."""
     (reading,) = made.readings
     metric, is_whole = reading.metric, made.query.small_cells == TOGETHER

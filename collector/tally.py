@@ -34,6 +34,7 @@ def tally_entries(
 
     Args:   entries: the decoded columns of each entry.  mechanisms: must hold every digest.
     Returns: of each cell its (index, delta) without zeros; index 0 is n, i + 1 is tally cell i.
+             The last cell stands there even so: it tells the store how wide the tally is.
     Raises: CorruptEntryError: payloads of another size or outside the mechanism's range.
     """
     columns: dict[Cell, list[bytes]] = {}
@@ -57,7 +58,11 @@ def _increments(mechanism: Mechanism[Any], payloads: bytes) -> list[tuple[int, i
         raise CorruptEntryError("entry.payloads: must be within the mechanism's range")
     touched = np.flatnonzero(tally)
     pairs = zip((touched + 1).tolist(), tally[touched].tolist(), strict=True)
-    return [(0, n), *pairs]
+    return _with_last([(0, n), *pairs], mechanism.tally_size)
+
+
+def _with_last(pairs: list[tuple[int, int]], last: int) -> list[tuple[int, int]]:
+    return pairs if pairs[-1][0] == last else [*pairs, (last, 0)]
 
 
 def merge(vectors: Sequence[bytes], tally_size: int) -> tuple[int, Vector]:
@@ -67,20 +72,43 @@ def merge(vectors: Sequence[bytes], tally_size: int) -> tuple[int, Vector]:
     Raises: InvalidTallyError: a vector is longer than this tally or not whole.
             TallyOverflowError: the sum may not fit int64.
     """
-    width = tally_size + 1
-    sizes = set(map(len, vectors))
-    if any(size > width * COUNTER_SIZE or size % COUNTER_SIZE for size in sizes):
-        raise InvalidTallyError(f"vector: must be at most {width} counters of {COUNTER_SIZE} bytes")
-    total = np.zeros(width, dtype=np.int64)
-    bound = 0
-    step = max(1, _BLOCK // width)
-    for first in range(0, len(vectors), step):
-        block = _unpack(vectors[first : first + step], width)
-        bound += len(block) * max(int(block.max()), -int(block.min()))
-        if bound > _LARGEST:
-            raise TallyOverflowError("tally: the sum over shards and epochs leaves int64")
-        total += block.sum(axis=0)
-    return int(total[0]), total[1:]
+    total = Sum(tally_size)
+    total.add(vectors)
+    return total.n, total.tally
+
+
+class Sum:
+    """Vectors added up as they come: what it takes is one of them."""
+
+    def __init__(self, tally_size: int) -> None:
+        """Begin with nothing."""
+        self._total = np.zeros(tally_size + 1, dtype=np.int64)
+        self._bound = 0  # no counter can be further from zero
+
+    @property
+    def n(self) -> int:
+        """Reports."""
+        return int(self._total[0])
+
+    @property
+    def tally(self) -> Vector:
+        """The tally, int64 of shape (tally_size,)."""
+        return self._total[1:]
+
+    def add(self, vectors: Sequence[bytes]) -> None:
+        """Add *vectors*.  Raises InvalidTallyError, TallyOverflowError, as ``merge`` does."""
+        width = len(self._total)
+        sizes = set(map(len, vectors))
+        if any(size > width * COUNTER_SIZE or size % COUNTER_SIZE for size in sizes):
+            rule = f"must be at most {width} counters of {COUNTER_SIZE} bytes"
+            raise InvalidTallyError(f"vector: {rule}")
+        step = max(1, _BLOCK // width)
+        for first in range(0, len(vectors), step):
+            block = _unpack(vectors[first : first + step], width)
+            self._bound += len(block) * max(int(block.max()), -int(block.min()))
+            if self._bound > _LARGEST:
+                raise TallyOverflowError("tally: the sum over shards and epochs leaves int64")
+            self._total += block.sum(axis=0)
 
 
 def vector_of(pairs: Sequence[tuple[int, int]], tally_size: int) -> bytes:
@@ -93,10 +121,11 @@ def vector_of(pairs: Sequence[tuple[int, int]], tally_size: int) -> bytes:
 
 
 def pairs_of(vector: bytes) -> list[tuple[int, int]]:
-    """Return the (index, delta) pairs of a packed *vector*, without zeros; the reverse."""
+    """Return the (index, delta) pairs of a packed *vector*, as of an increment; the reverse."""
     counters = np.frombuffer(vector, dtype=">i8")
     touched = np.flatnonzero(counters)
-    return list(zip(touched.tolist(), counters[touched].tolist(), strict=True))
+    pairs = list(zip(touched.tolist(), counters[touched].tolist(), strict=True))
+    return _with_last(pairs, len(counters) - 1) if pairs else []
 
 
 def sum_vectors(vectors: Sequence[bytes], tally_size: int) -> bytes:

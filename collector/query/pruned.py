@@ -9,11 +9,11 @@ from dataclasses import replace
 from client_sdk.epoch import ONCE, epoch_label
 
 from ..errors import PrunedError
-from ..storage.protocols import Storage
+from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
 
 
-def without_pruned(plan: Plan, storage: Storage) -> Plan:
+def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
     """Return *plan* without the epochs of which nothing is kept, and with a note on what is gone.
 
     Raises: PrunedError: a whole window was deleted.  StorageUnavailableError.
@@ -24,7 +24,7 @@ def without_pruned(plan: Plan, storage: Storage) -> Plan:
     return replace(plan, readings=readings, marks=marks, notes=notes)
 
 
-def marks_of(plan: Plan, storage: Storage) -> Mapping[bytes, int]:
+def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:
     """Return of each definition that *plan* reads the epoch before which all is pruned, if any."""
     digests = {one.digest for reading in plan.readings for one in reading.definitions}
     return storage.pruned(sorted(digests))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms import MAX_REPORTS
@@ -21,16 +20,17 @@ from ..analytics.rows import TIME
 from ..analytics.sizes import too_few
 from ..analytics.slices import NOT_SAID, Slice, in_order
 from ..errors import QueryError, TallyOverflowError
-from ..storage.protocols import Storage
+from ..storage.protocols import TallyStore
 from ..storage.values import Cell
-from ..tally import merge, reports_in
+from ..tally import Sum, reports_of
 from .plan import Plan, Reading
+from .price import require_affordable, require_few_indexes
 
 Group: TypeAlias = tuple[str, ...]
-Cells: TypeAlias = list[tuple[Cell, list[bytes]]]
+_WAITING: Final = 512 * 1024  # bytes of vectors of a group that are added at once
 
 
-def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: Storage) -> list[Slice]:
+def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore) -> list[Slice]:
     """Return the slices of one definition of a metric, in the order of time and vocabulary.
 
     Without groups there is always one slice, be it of no reports.  One with too few reports is
@@ -43,18 +43,23 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: Storage) ->
     values_of = cache(_values)
     kept = (plan.marks or {}).get(metric.digest, reading.epochs[0])
     epochs = reading.epochs[bisect_left(reading.epochs, kept) :]
-    grouped: dict[Group, Cells] = defaultdict(list)
-    found = storage.tallies(metric.digest, epochs, reading.version)
-    for cell, vectors in found.items():
+    require_few_indexes(len(epochs), storage.shards)
+    index = storage.index(metric.digest, epochs, reading.version)
+    groups: dict[Cell, Group] = {}
+    for cell in index.cells:
         values = values_of(cell.segment)
         if all(values.get(name) in taken for name, taken in plan.filters.items()):
-            stretch = label(cell.epoch) if label else None
-            grouped[_group(plan, stretch, values)].append((cell, vectors))
-    if not plan.dimensions:
-        grouped.setdefault((), [])
+            groups[cell] = _group(plan, label(cell.epoch) if label else None, values)
+    wanted = set(groups.values()) or (set() if plan.dimensions else {()})
+    width = metric.mechanism.tally_size + 1
+    require_affordable(index.tallies, len(wanted), width)
+    totals = {group: _Total(metric) for group in wanted}
+    for cell, vector in storage.vectors(index, width):
+        if cell in groups:
+            totals[groups[cell]].take(cell, vector)
     return in_order(
-        _slice(dict(zip(plan.dimensions, group, strict=True)), cells, metric, reading)
-        for group, cells in grouped.items()
+        total.slice(dict(zip(plan.dimensions, group, strict=True)), reading)
+        for group, total in totals.items()
     )
 
 
@@ -71,26 +76,43 @@ def _group(plan: Plan, stretch: str | None, values: Mapping[str, str | None]) ->
     )
 
 
-def _slice(
-    dimensions: Mapping[str, str],
-    cells: Sequence[tuple[Cell, list[bytes]]],
-    metric: Metric,
-    reading: Reading,
-) -> Slice:
-    vectors = [vector for _, shards in cells for vector in shards]
-    late = [vector for cell, shards in cells if cell.lateness for vector in shards]
-    size = metric.mechanism.tally_size
-    try:
-        n, tally = merge(vectors, size)
-        late_n = reports_in(late)
-    except TallyOverflowError:
-        rule = "leaves more reports than can be added up; take fewer epochs"
-        raise QueryError(f"date_range: {rule}") from None
-    if n < 0:
-        raise InvalidTallyError(f"metric={metric.name}: n={n}: must not be negative")
-    if n > MAX_REPORTS:
-        rule = f"leaves {n} reports, must be at most {MAX_REPORTS}; take fewer epochs"
-        raise QueryError(f"date_range: {rule}")
-    epochs = tuple(sorted({cell.epoch for cell, _ in cells}))
-    running = reading.is_open and reading.epochs[-1] in epochs
-    return Slice(metric, dimensions, n, tally, epochs, running, late_n, too_few(metric, n))
+class _Total:
+    """The tallies of one group, added up a few at a time."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric, self._sum = metric, Sum(metric.mechanism.tally_size)
+        self._waiting: list[bytes] = []
+        self._room = _WAITING
+        self._late = 0
+        self._epochs: set[int] = set()
+
+    def take(self, cell: Cell, vector: bytes) -> None:
+        """Add the *vector* of a cell."""
+        self._waiting.append(vector)
+        self._epochs.add(cell.epoch)
+        self._late += reports_of(vector) if cell.lateness else 0
+        self._room -= len(vector)
+        if self._room <= 0:
+            self._add()
+
+    def slice(self, dimensions: Mapping[str, str], reading: Reading) -> Slice:
+        """Return the sum.  Raises InvalidTallyError, QueryError."""
+        self._add()
+        metric, n = self._metric, self._sum.n
+        if n < 0:
+            raise InvalidTallyError(f"metric={metric.name}: n={n}: must not be negative")
+        if n > MAX_REPORTS:
+            rule = f"leaves {n} reports, must be at most {MAX_REPORTS}; take fewer epochs"
+            raise QueryError(f"date_range: {rule}")
+        epochs = tuple(sorted(self._epochs))
+        running = reading.is_open and reading.epochs[-1] in epochs
+        tally, refusal = self._sum.tally, too_few(metric, n)
+        return Slice(metric, dimensions, n, tally, epochs, running, self._late, refusal)
+
+    def _add(self) -> None:
+        try:
+            self._sum.add(self._waiting)
+        except TallyOverflowError:
+            rule = "leaves more reports than can be added up; take fewer epochs"
+            raise QueryError(f"date_range: {rule}") from None
+        self._waiting, self._room = [], _WAITING

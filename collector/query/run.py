@@ -22,7 +22,7 @@ from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sizes import sized
 from ..analytics.slices import Asked, Slice
 from ..errors import DamagedTallyError, QueryError, StorageUnavailableError
-from ..storage.protocols import Storage
+from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
 from .pruned import marks_of, without_pruned
 from .reading import slices_of
@@ -39,7 +39,7 @@ class Reply:
     meta: dict[str, Any]
 
 
-def run(plan: Plan, storage: Storage) -> Reply:
+def run(plan: Plan, storage: TallyStore) -> Reply:
     """Return the answer to *plan*.
 
     Raises: StorageUnavailableError: the store does not answer, or is being pruned right now.
@@ -66,7 +66,7 @@ def run(plan: Plan, storage: Storage) -> Reply:
     return Reply(_influenced(rows, plan, used), _meta(plan, findings, read, used, notes))
 
 
-def _read(plan: Plan, reading: Reading, storage: Storage) -> list[list[Slice]]:
+def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
     """Return the slices of the current definition, then of each other that has reports."""
     with _blaming(reading.metric):
         found = [slices_of(plan, reading, one, storage) for one in reading.definitions]

@@ -56,9 +56,10 @@ _RULES: Final[Mapping[str, str]] = {
         " ~{p}:{*}:archive +fcall|hearsay_fold_archived"
         " +fcall|hearsay_claim +fcall|hearsay_fold_counted +fcall|hearsay_quarantine_counted"
         " +fcall|hearsay_retire +fcall|hearsay_sweep +fcall|hearsay_now +fcall|hearsay_version"
-        " +fcall_ro|hearsay_counted"
+        " +fcall_ro|hearsay_counted +fcall|hearsay_fold_sparse +fcall|hearsay_fold_sparse_archived"
         " +xautoclaim +xclaim +xreadgroup +xpending +xrange +xdel +xack +xlen +xinfo|consumers"
         " +xgroup|delconsumer +time +hvals +hincrby +hgetall +sismember +sadd +getrange +bitfield"
+        " (+type +hget +hmget +hgetall +hlen +hincrby +hset +hdel ~{p}:{*}:tally:*)"
         " (+xadd ~{p}:{*}:quarantine ~{p}:{*}:archive)"
         " (+hset +expireat ~{p}:activity:*)"
         " (+fcall|hearsay_confirm_day +fcall|hearsay_forget_ids +hmget +hget +hset +unlink"
@@ -66,12 +67,14 @@ _RULES: Final[Mapping[str, str]] = {
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hget %R~{p}:{*}:pruned)"
     ),
-    QUERY: ("%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget (+hmget %R~{p}:pruned)"),
+    QUERY: (
+        "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget +hgetall (+hmget %R~{p}:pruned)"
+    ),
     ARCHIVE: (
         "~{p}:{*}:archive +xlen +xrange +xrevrange +xtrim +scan"
         " (+get +set ~{p}:archive)"
         " (+hmget %R~{p}:{*}:counters)"
-        " (+mget +exists %R~{p}:{*}:tally:*)"
+        " (+mget +hgetall +exists %R~{p}:{*}:tally:*)"
         " (+smembers +sismember %R~{p}:{*}:cells:*)"
         " (+hgetall %R~{p}:pruned)"
     ),
@@ -80,7 +83,7 @@ _RULES: Final[Mapping[str, str]] = {
         " +fcall|hearsay_mark +fcall|hearsay_prune +scan +hget"
         " (+hset ~{p}:{*}:pruned ~{p}:pruned)"
         " (+hvals +hincrby ~{p}:{*}:counters)"
-        " (+strlen +getrange +exists +unlink ~{p}:{*}:tally:*)"
+        " (+type +strlen +hlen +getrange +exists +unlink ~{p}:{*}:tally:*)"
         " (+smembers +srem ~{p}:{*}:cells:*)"
         " (+get %R~{p}:shards)"
     ),

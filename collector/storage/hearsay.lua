@@ -14,6 +14,11 @@ local ABOVE, BELOW = 63, 192
 -- Seconds: of a day; how far two clocks may be apart and still agree; between two moves of the floor
 -- (below a day, or it would lag behind a little more every day).
 local DAY, MARGIN, STEP = 86400, 3600, 72000
+-- A tally of which few cells are filled is a hash of index to count, and 'last' to the highest index
+-- that was named, be it with a delta of 0: the caller names the last cell to tell how wide it is.  A
+-- field takes up to 64 bytes, a cell of a string 8; so it becomes a string, for good, once a share of
+-- its cells is filled, or so many that they could not be moved quickly; a narrow one is never a hash.
+local SHARE, FILLED, WIDE = 8, 16384, 1024
 -- A count of uploads or reports is refused from here on; compared only, so doubles will do.
 local MOST_COUNTED = 2 ^ 62
 
@@ -170,17 +175,19 @@ end
 local function additions(key, text)
   local chunks, chunk, size = {}, nil, 0
   for index, delta in string.gmatch(text, '(%d+) (%-?%d+)') do
-    local at = tonumber(index)
-    if not chunk or size == CHUNK or at < chunk.first or at >= chunk.first + SPAN then
-      chunk = { first = at, last = at, indexes = {}, command = { 'BITFIELD', key } }
-      chunks[#chunks + 1], size = chunk, 0
+    if delta ~= '0' then
+      local at = tonumber(index)
+      if not chunk or size == CHUNK or at < chunk.first or at >= chunk.first + SPAN then
+        chunk = { first = at, last = at, indexes = {}, command = { 'BITFIELD', key } }
+        chunks[#chunks + 1], size = chunk, 0
+      end
+      local command, free = chunk.command, 4 * size + 3
+      command[free], command[free + 1] = 'INCRBY', 'i64'
+      command[free + 2], command[free + 3] = '#' .. index, delta
+      size = size + 1
+      chunk.indexes[size] = at
+      if at > chunk.last then chunk.last = at end
     end
-    local command, free = chunk.command, 4 * size + 3
-    command[free], command[free + 1] = 'INCRBY', 'i64'
-    command[free + 2], command[free + 3] = '#' .. index, delta
-    size = size + 1
-    chunk.indexes[size] = at
-    if at > chunk.last then chunk.last = at end
   end
   return chunks
 end
@@ -192,6 +199,92 @@ local function fits(key, chunk)
     if top > ABOVE and top < BELOW then return false end
   end
   return true
+end
+
+-- Return the increments to a tally as { index, delta }, and the highest index among them.
+local function parsed(text)
+  local found, last = {}, 0
+  for index, delta in string.gmatch(text, '(%d+) (%-?%d+)') do
+    if delta ~= '0' then found[#found + 1] = { index, delta } end
+    last = math.max(last, tonumber(index))
+  end
+  return found, last
+end
+
+-- Return how many cells a sparse tally has with *increments*; nil if a counter could overflow.
+local function filled_with(key, increments)
+  local filled = redis.call('HLEN', key) - 1
+  for first = 1, #increments, CHUNK do
+    local indexes = {}
+    for i = first, math.min(first + CHUNK - 1, #increments) do
+      indexes[#indexes + 1] = increments[i][1]
+    end
+    for _, value in ipairs(redis.call('HMGET', key, unpack(indexes))) do
+      if not value then
+        filled = filled + 1
+      elseif math.abs(tonumber(value)) >= MOST_COUNTED then
+        return nil
+      end
+    end
+  end
+  return filled
+end
+
+-- Return the fields of a sparse tally, and commands that add its counts to an empty string.
+local function unpacked(key)
+  local flat, cells, fields, texts = redis.call('HGETALL', key), {}, {}, {}
+  for i = 1, #flat, 2 do
+    fields[#fields + 1] = flat[i]
+    if flat[i] ~= 'last' then cells[#cells + 1] = { tonumber(flat[i]), flat[i + 1] } end
+  end
+  table.sort(cells, function(one, other) return one[1] < other[1] end)
+  for i, cell in ipairs(cells) do texts[i] = cell[1] .. ' ' .. cell[2] end
+  return fields, additions(key, table.concat(texts, ' '))
+end
+
+-- Return what adds increments to a tally, all of it checked; nil if a counter could overflow.
+-- may_be_sparse: the release that calls reads sparse tallies.
+local function addition(key, text, may_be_sparse)
+  local kind = redis.call('TYPE', key)
+  local form = type(kind) == 'table' and kind.ok or kind
+  local made = { key = key, fields = {}, chunks = {} }
+  if form == 'hash' or (form == 'none' and may_be_sparse) then
+    local increments, last = parsed(text)
+    local filled, before = #increments, 0
+    if form == 'hash' then
+      filled, before = filled_with(key, increments), tonumber(redis.call('HGET', key, 'last'))
+    end
+    if not filled then return nil end
+    made.last = math.max(last, before)
+    if may_be_sparse and made.last >= WIDE and filled <= FILLED and filled * SHARE <= made.last then
+      made.sparse = increments
+      return made
+    end
+    if form == 'hash' then made.fields, made.chunks = unpacked(key) end
+  end
+  for _, chunk in ipairs(additions(key, text)) do
+    if form ~= 'hash' and not fits(key, chunk) then return nil end
+    made.chunks[#made.chunks + 1] = chunk
+  end
+  return made
+end
+
+-- Carry out what addition has returned.
+local function add(made)
+  if made.sparse then
+    for _, one in ipairs(made.sparse) do redis.call('HINCRBY', made.key, one[1], one[2]) end
+    redis.call('HSET', made.key, 'last', made.last)
+    return
+  end
+  for first = 1, #made.fields, CHUNK do
+    local final = math.min(first + CHUNK - 1, #made.fields)
+    redis.call('HDEL', made.key, unpack(made.fields, first, final))
+  end
+  for _, chunk in ipairs(made.chunks) do redis.call(unpack(chunk.command)) end
+end
+
+local function overflown()
+  return redis.error_reply('HEARSAYOVERFLOW a counter is near the end of its range')
 end
 
 -- Keep entries in the archive's stream, with the day of their fold and no id of theirs.
@@ -210,8 +303,9 @@ end
 -- args: number of ids, Unix time from which the cells are of another class (0 for never), reports,
 -- of these late ones, ids, then member of the index set and increments of each cell.
 -- archive, classes: nil, or the stream that keeps what is folded, and a text to keep with it.
+-- may_be_sparse: see addition.
 -- Returns the ids that are gone: then nothing was written.
-local function fold(keys, args, archive, classes)
+local function fold(keys, args, archive, classes, may_be_sparse)
   local size, ending = tonumber(args[1]), tonumber(args[2])
   local ids, entries, missing, cells = {}, {}, {}, {}
   for i = 1, size do
@@ -238,12 +332,8 @@ local function fold(keys, args, archive, classes)
       too_late[#too_late + 1] = string.match(text, '^0 (%-?%d+)') or '0'
     else
       cell.known = redis.call('SISMEMBER', cell.index, member) == 1
-      cell.chunks = additions(cell.tally, text)
-      for _, chunk in ipairs(cell.chunks) do
-        if not fits(cell.tally, chunk) then
-          return redis.error_reply('HEARSAYOVERFLOW a counter is near the end of its range')
-        end
-      end
+      cell.added = addition(cell.tally, text, may_be_sparse)
+      if not cell.added then return overflown() end
       cells[#cells + 1] = cell
     end
   end
@@ -253,7 +343,7 @@ local function fold(keys, args, archive, classes)
   end
   if archive then keep(archive, classes, entries) end
   for _, cell in ipairs(cells) do
-    for _, chunk in ipairs(cell.chunks) do redis.call(unpack(chunk.command)) end
+    add(cell.added)
     if not cell.known then redis.call('SADD', cell.index, cell.member) end
   end
   for first = 1, size, CHUNK do
@@ -271,10 +361,16 @@ local function fold(keys, args, archive, classes)
 end
 
 -- keys and args of fold, and at their ends the archive's stream and the classes of the cells.
-local function fold_archived(keys, args)
+local function fold_archived(keys, args, may_be_sparse)
   local archive, classes = table.remove(keys), table.remove(args)
-  return fold(keys, args, archive, classes)
+  return fold(keys, args, archive, classes, may_be_sparse)
 end
+
+-- Those of a release that reads no hash: workers of it may run until they are replaced.
+local function fold_dense(keys, args) return fold(keys, args) end
+local function fold_dense_archived(keys, args) return fold_archived(keys, args, false) end
+local function fold_sparse(keys, args) return fold(keys, args, nil, nil, true) end
+local function fold_sparse_archived(keys, args) return fold_archived(keys, args, true) end
 
 -- keys: what was restored, counters, tally, index set.  args: a name for the cell in its archive,
 -- member of the index set, increments, reports, of these late ones.  The name is the token.
@@ -284,14 +380,10 @@ local function restore(keys, args)
   if is_pruned(marks_of(keys[2]), keys[4]) then return -1 end
   if not countable(keys[2]) then return uncountable() end
   local known = redis.call('SISMEMBER', keys[4], args[2]) == 1
-  local chunks = additions(keys[3], args[3])
-  for _, chunk in ipairs(chunks) do
-    if not fits(keys[3], chunk) then
-      return redis.error_reply('HEARSAYOVERFLOW a counter is near the end of its range')
-    end
-  end
+  local added = addition(keys[3], args[3], true)
+  if not added then return overflown() end
   redis.call('SADD', keys[1], args[1])
-  for _, chunk in ipairs(chunks) do redis.call(unpack(chunk.command)) end
+  add(added)
   if not known then redis.call('SADD', keys[4], args[2]) end
   redis.call('HINCRBY', keys[2], 'accepted.reports', args[4])
   redis.call('HINCRBY', keys[2], 'folded.reports', args[4])
@@ -308,6 +400,16 @@ local function mark(keys, args)
   return 1
 end
 
+-- Return a counter of up to eight bytes as two texts that add up to it: Lua's numbers are inexact.
+local function halves(counter)
+  local high, low = 0, 0
+  for place = 1, #counter do
+    local byte = string.byte(counter, place)
+    if place <= 4 then high = high * 256 + byte else low = low * 256 + byte end
+  end
+  return { string.format('%.0f', high * 2 ^ 32), string.format('%.0f', low) }
+end
+
 -- keys: counters, index set of a metric and epoch, tallies of it.  args: member of each tally.
 -- Deletes them, and counts their reports.  Returns how many tallies there were, -1 if not marked.
 local function prune(keys, args)
@@ -315,23 +417,23 @@ local function prune(keys, args)
   if not countable(keys[1]) then return uncountable() end
   local counts, total, found = {}, 0, 0
   for i = 1, #args do
-    -- In halves of four bytes: Lua's numbers are not exact beyond eight.
-    local first = redis.call('GETRANGE', keys[i + 2], 0, 7)
-    local high, low = 0, 0
-    for place = 1, #first do
-      if place <= 4 then high = high * 256 + string.byte(first, place)
-      else low = low * 256 + string.byte(first, place) end
+    local kind = redis.call('TYPE', keys[i + 2])
+    local form = type(kind) == 'table' and kind.ok or kind
+    if form == 'hash' then
+      counts[i] = { redis.call('HGET', keys[i + 2], '0') or '0' }
+    else
+      counts[i] = halves(redis.call('GETRANGE', keys[i + 2], 0, 7))
     end
-    total = total + high * 2 ^ 32 + low
-    if #first > 0 then found = found + 1 end
-    counts[i] = { string.format('%.0f', high * 2 ^ 32), string.format('%.0f', low) }
+    if form ~= 'none' then found = found + 1 end
+    for _, reports in ipairs(counts[i]) do total = total + tonumber(reports) end
   end
   if total >= MOST_COUNTED then return uncountable() end
   for i = 1, #args do
     redis.call('UNLINK', keys[i + 2])
     redis.call('SREM', keys[2], args[i])
-    redis.call('HINCRBY', keys[1], 'pruned.reports', counts[i][1])
-    redis.call('HINCRBY', keys[1], 'pruned.reports', counts[i][2])
+    for _, reports in ipairs(counts[i]) do
+      redis.call('HINCRBY', keys[1], 'pruned.reports', reports)
+    end
   end
   return found
 end
@@ -450,8 +552,10 @@ register('confirm_day', confirm_day, 'allow-oom')
 register('forget_ids', forget_ids, 'allow-oom')
 register('establish', establish, 'allow-oom')
 register('claim', claim, 'allow-oom')
-register('fold_counted', function(keys, args) return fold(keys, args) end, 'allow-oom')
-register('fold_archived', fold_archived, 'allow-oom')
+register('fold_counted', fold_dense, 'allow-oom')
+register('fold_archived', fold_dense_archived, 'allow-oom')
+register('fold_sparse', fold_sparse, 'allow-oom')
+register('fold_sparse_archived', fold_sparse_archived, 'allow-oom')
 register('quarantine_counted', quarantine, 'allow-oom')
 register('requeue', requeue, 'allow-oom')
 register('drop', drop, 'allow-oom')

@@ -9,9 +9,12 @@ from .connection import Command, Connection, Part
 from .keys import Keys, cell_of, member_of
 from .replies import ENTRY, REASON, REPORTS, field, marks_in, parse_counters
 from .values import COUNTER_SIZE, Cell, Counters, Kept, Stored, TallySize
+from .vectors import read
 
 _PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most
 _SCAN_COUNT: Final = 500  # keys looked at a round trip
+_FIELD: Final = 64  # bytes of a counter in a hash, at most
+_TALLIES: Final = 64  # tallies a round trip
 _BATCH: Final = 100  # tallies that one step deletes: the server answers nobody else meanwhile
 
 
@@ -67,16 +70,20 @@ class RedisInspection:
         """Scan likewise, and read of each tally its length and its first counter."""
         for names in self._scan():
             places = [place for name in names if (place := self._keys.place_of(name))]
+            kinds = self._connection.call_many([("TYPE", self._keys.tally(*one)) for one in places])
+            is_sparse = [kind == b"hash" for kind in kinds]
             reads: list[Command] = []
-            for place in places:
+            for place, sparse in zip(places, is_sparse, strict=True):
                 key = self._keys.tally(*place)
-                reads += ("STRLEN", key), ("GETRANGE", key, 0, COUNTER_SIZE - 1)
+                if sparse:
+                    reads += ("HLEN", key), ("HGET", key, 0)
+                else:
+                    reads += ("STRLEN", key), ("GETRANGE", key, 0, COUNTER_SIZE - 1)
             replies = self._connection.call_many(reads)
-            for (shard, cell), length, first in zip(
-                places, replies[::2], replies[1::2], strict=True
-            ):
-                reports = int.from_bytes(first, "big", signed=True)
-                yield TallySize(shard, cell, reports, int(length))
+            found = zip(places, is_sparse, replies[::2], replies[1::2], strict=True)
+            for (shard, cell), sparse, length, first in found:
+                reports = int(first or 0) if sparse else int.from_bytes(first, "big", signed=True)
+                yield TallySize(shard, cell, reports, int(length) * (_FIELD if sparse else 1))
             yield from (TallySize(one.shard, one.cell, 0, 0) for one in self._missing(names))
 
     def mark(self, metric: bytes, epoch: int) -> None:
@@ -142,14 +149,17 @@ class RedisInspection:
     def _kept(self, names: list[str]) -> Iterator[Kept]:
         """Yield the tallies among the keys *names*."""
         places = [place for name in names if (place := self._keys.place_of(name))]
-        reads = [("MGET", self._keys.tally(shard, cell)) for shard, cell in places]
+        for first in range(0, len(places), _TALLIES):
+            yield from self._read(places[first : first + _TALLIES])
+
+    def _read(self, places: Sequence[tuple[int, Cell]]) -> Iterator[Kept]:
+        vectors = read(self._connection, [[self._keys.tally(*place)] for place in places])
         asks = [
             ("SISMEMBER", self._keys.cells(shard, cell.metric, cell.epoch), member_of(cell))
             for shard, cell in places
         ]
-        replies = self._connection.call_many([*reads, *asks])
-        vectors, indexed = replies[: len(places)], replies[len(places) :]
-        for (shard, cell), [vector], known in zip(places, vectors, indexed, strict=True):
+        indexed = self._connection.call_many(asks)
+        for (shard, cell), vector, known in zip(places, vectors, indexed, strict=True):
             yield Kept(shard, cell, vector, bool(known))
 
     def _missing(self, names: list[str]) -> Iterator[Kept]:

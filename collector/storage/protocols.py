@@ -13,6 +13,7 @@ from .values import (
     Folded,
     Health,
     Increments,
+    Index,
     Kept,
     Sealed,
     Stored,
@@ -26,7 +27,30 @@ MAX_CLAIM: Final = 16 * 1024 * 1024  # bytes after which a claim stops: a few ga
 ALONE_FROM: Final = 3  # deliveries
 
 
-class Storage(Protocol):
+class TallyStore(Protocol):
+    """What a question reads.  Raises, all methods: StorageUnavailableError."""
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+        """Return which tallies of *metric* there are in *epochs*.
+
+        Args: latest: highest class of lateness wanted; all if None.
+        """
+
+    def vectors(self, index: Index, width: int) -> Iterable[tuple[Cell, bytes]]:
+        """Yield the packed vectors of *index*, one a cell and shard, with memory for few of them.
+
+        Args: width: counters of the longest, n included.
+        """
+
+    def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
+        """Return of those of *metrics* that were pruned the epoch before which they are."""
+
+
+class Storage(TallyStore, Protocol):
     """A durable queue of entries and exact integer tallies, spread over ``shards``.
 
     Laws of all methods:
@@ -106,13 +130,7 @@ class Storage(Protocol):
         """
 
     def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
-        """Return the stored tallies of *metric* in *epochs*, one packed vector a shard.
-
-        Args: latest: highest class of lateness wanted; all if None.
-        """
-
-    def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
-        """Return of those of *metrics* that were pruned the epoch before which they are."""
+        """Return all vectors at once: of metrics that are known to be narrow."""
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         """Set an entry aside for an operator; return False if it was no longer there."""

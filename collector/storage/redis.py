@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
@@ -16,12 +16,13 @@ from .archive import classes_of
 from .connection import Command, Connection, Part
 from .generation import generation_of
 from .inspection import counted
-from .keys import Keys, cell_of, member_of
+from .keys import Keys, member_of
 from .preparation import GROUP, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .replies import parse_claimed, parse_info
 from .safety import faults
-from .values import Cell, Claimed, Counters, Health, Increments, Sealed, Tallies
+from .values import Cell, Claimed, Counters, Health, Increments, Index, Sealed, Tallies
+from .vectors import TallyReader
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
@@ -39,13 +40,6 @@ _TIME: Final = "server_time_usec"  # of INFO
 _MICRO: Final = 1_000_000  # of a second
 
 _log = logging.getLogger("hearsay.storage")
-
-
-class _Wanted(NamedTuple):
-    """Keys of one shard, and where the vector of each belongs: two lists, as pairs take longer."""
-
-    keys: list[bytes]
-    places: list[list[bytes]]
 
 
 class RedisStorage:
@@ -66,6 +60,7 @@ class RedisStorage:
         self._archived = archived
         self._connection, self._keys, self._profile = connection, keys, profile
         self._call, self._call_many = connection.call, connection.call_many
+        self._reader = TallyReader(connection, keys)
         self._replicas = 1 if profile == HA else 0  # that must confirm an append
         self._cursors: dict[int, bytes] = {}  # of each shard, where to look for left entries next
         self._generation = ""  # that of the first use; "" before
@@ -142,24 +137,28 @@ class RedisStorage:
         for cell, pairs in increments.items():
             keys += self._keys.tally(shard, cell), self._keys.cells(shard, cell.metric, cell.epoch)
             arguments += member_of(cell), " ".join(map(str, chain.from_iterable(pairs)))
-        function = "hearsay_fold_counted"
+        function = "hearsay_fold_sparse"
         if self._archived:
-            function = "hearsay_fold_archived"
+            function = "hearsay_fold_sparse_archived"
             keys.append(self._keys.archive(shard))
             arguments.append(classes_of(increments))
         missing = self._call("FCALL", function, len(keys), *keys, *arguments)
         return tuple(entry_id.decode() for entry_id in missing)
 
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+        """Read the index sets of all shards."""
+        return self._reader.index(metric, epochs, latest)
+
+    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+        """Read the vectors, one MGET a shard and page."""
+        return self._reader.vectors(index, width)
+
     def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
-        """Read the index sets of all shards, then the vectors, one MGET a shard."""
-        found, wanted = self._indexed(metric, list(epochs), latest)
-        asked = [shard for shard in wanted if shard.keys]
-        replies = self._call_many([("MGET", *shard.keys) for shard in asked])
-        for shard, vectors in zip(asked, replies, strict=True):
-            for of_cell, vector in zip(shard.places, vectors, strict=True):
-                if vector is not None:
-                    of_cell.append(vector)
-        return {cell: vectors for cell, vectors in found.items() if vectors}
+        """Read all at once."""
+        found: Tallies = {}
+        for cell, vector in self.vectors(self.index(metric, epochs, latest), 1):
+            found.setdefault(cell, []).append(vector)
+        return found
 
     def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
         """Read the marks that stand before those of any shard."""
@@ -252,34 +251,6 @@ class RedisStorage:
         streams = [self._keys.stream(shard) for shard in range(self.shards)]
         commands = [("FCALL", function, 1, stream, *arguments) for stream in streams]
         return [int(reply) for reply in self._call_many(commands)]
-
-    def _indexed(
-        self, metric: bytes, epochs: Sequence[int], latest: int | None
-    ) -> tuple[Tallies, list[_Wanted]]:
-        """Return the cells that have a tally, and of each shard its keys with where they belong."""
-        shards = range(self.shards)
-        places = [(epoch, shard) for epoch in epochs for shard in shards]
-        replies = self._call_many([("SMEMBERS", self._keys.cells(s, metric, e)) for e, s in places])
-        found: Tallies = {}
-        wanted = [_Wanted([], []) for _ in shards]
-        named: dict[bytes, Cell] = {}  # the same members come back in every epoch
-        here: dict[bytes, list[bytes]] = {}  # of one epoch
-        for (epoch, shard), members in zip(places, replies, strict=True):
-            if not shard:
-                here = {}
-            head = self._keys.tallies(shard, metric, epoch).encode()
-            for member in members:
-                of_cell = here.get(member)
-                if of_cell is None:
-                    like = named.get(member) or cell_of(metric, epoch, member.decode())
-                    named[member] = like
-                    if latest is not None and like.lateness > latest:
-                        continue
-                    cell = Cell(metric, epoch, like.segment, like.lateness)
-                    of_cell = here[member] = found[cell] = []
-                wanted[shard].keys.append(head + member)
-                wanted[shard].places.append(of_cell)
-        return found, wanted
 
     def _total_length(self, key: Callable[[int], str]) -> int:
         lengths = self._call_many([("XLEN", key(shard)) for shard in range(self.shards)])

@@ -18,6 +18,7 @@ _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their 
     *("XCLAIM {stream} g c 0 1-1", "XGROUP SETID {stream} g 0", "PEXPIREAT {stream} 1"),
     *("UNLINK {stream}", "PERSIST {stream}"),
     *("SADD {stream} x", "HINCRBY {stream} f 1", "BITFIELD {stream} SET i64 #0 0"),
+    *("HDEL {stream} f", "UNLINK {stream}", "SREM {stream} x"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 COUNTER_SIZE: Final = 8  # bytes of a counter; big-endian int64
 
@@ -97,6 +97,15 @@ class Health:
 Increments: TypeAlias = Mapping[Cell, Sequence[tuple[int, int]]]
 # Of each cell one packed vector a shard that holds any: big-endian int64, n first.
 Tallies: TypeAlias = dict[Cell, list[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Which tallies there are of one metric."""
+
+    cells: Sequence[Cell]
+    tallies: int  # of all cells on all shards
+    places: Any  # where the store has them
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from ..incidents import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache
+from ..query.price import Gate
 from ..storage.connect import connect, connect_reader
 from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.protocols import Storage
@@ -55,7 +56,7 @@ def create_app(
     keyring = Keyring(config.credentials, credentials, catalog, clock, monotonic)
     sources = sources or (Sources.alone() if storage else Sources.of(config))
     activity = Activity(WEB, sources.activity, clock)
-    tallies = storage or connect_reader(config)
+    tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
     hot = HotRoute(keyring, pressure, activity)

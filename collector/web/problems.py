@@ -18,6 +18,7 @@ from client_sdk.errors import UnknownMetricError
 
 from ..errors import (
     BodyTooLargeError,
+    BusyError,
     CollectorError,
     DamagedTallyError,
     ExpiredUploadError,
@@ -64,6 +65,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (FutureUploadError, 422, "upload-in-future", "The upload was sealed on a day to come"),
     (QuotaExhaustedError, 429, "quota-exhausted", "The key has sent all it may send today"),
     (DamagedTallyError, 500, "damaged-tally", "The stored counts of this metric are damaged"),
+    (BusyError, 429, "busy", "Too many large questions are asked at once"),
     (TooFastError, 429, "too-fast", "The key sends faster than it may"),
     (OverloadedError, 503, "overloaded", "The collector takes no more now; send again later"),
     (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; send again"),

@@ -76,7 +76,7 @@ FORMS_OF_QUESTIONS: Final = tuple(forms())
 
 def _operation(*parameters: Parameter, **more: Any) -> Operation:
     """Declare a route that answers a question, in all forms."""
-    problems = (400, 404, 406, 410, 500, *((413, 415) if "takes" in more else ()))
+    problems = (400, 404, 406, 410, 429, 500, *((413, 415) if "takes" in more else ()))
     return Operation(
         Answer,
         parameters=parameters,

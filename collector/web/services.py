@@ -14,7 +14,7 @@ from ..incidents import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache
-from ..storage.protocols import Storage
+from ..storage.protocols import Storage, TallyStore
 from ..telemetry.activity import Activity
 from ..telemetry.snapshot import Snapshot
 from .hot import HotRoute
@@ -29,7 +29,7 @@ class Services:
     config: Config
     catalog: Catalog
     storage: Storage  # takes uploads
-    tallies: Storage  # the same store, to be read only
+    tallies: TallyStore  # of the same store, to be read only
     keyring: Keyring
     clock: Callable[[], float]
     pressure: Pressure

@@ -58,14 +58,17 @@ def test_increments_count_reports_and_items_of_each_cell(entries: list[list[Acce
     increments = tally_entries(entries, MECHANISMS)
 
     assert {cell: dict(pairs) for cell, pairs in increments.items()} == {
-        cell: dict(+counts) for cell, counts in expected.items()
-    }
+        cell: {MECHANISMS[cell.metric].tally_size: 0, **+counts}
+        for cell, counts in expected.items()
+        if counts[0]
+    } | {cell: {} for cell, counts in expected.items() if not counts[0]}
 
 
-def test_increments_leave_zeros_out() -> None:
+def test_increments_leave_zeros_out_but_for_the_last_cell() -> None:
+    """It tells the store how wide the tally is."""
     increments = tally_entries([[Accepted(CELLS[0], bytes([3, 3]))]], MECHANISMS)
 
-    assert increments == {CELLS[0]: [(0, 2), (4, 2)]}
+    assert increments == {CELLS[0]: [(0, 2), (4, 2), (5, 0)]}
 
 
 def test_increments_of_a_sum_are_its_tally() -> None:
@@ -77,7 +80,9 @@ def test_increments_of_a_sum_are_its_tally() -> None:
 
     increments = tally_entries([[Accepted(cell, column)]], MECHANISMS)
 
-    assert increments[cell] == [(0, 2), *((i + 1, value) for i, value in enumerate(tally) if value)]
+    last = len(tally)
+    wanted = ((i, value) for i, value in enumerate(tally, 1) if value or i == last)
+    assert increments[cell] == [(0, 2), *wanted]
 
 
 @pytest.mark.parametrize("payloads", [b"\0" * 3, b"\0"])

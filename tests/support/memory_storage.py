@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from collector.errors import ClassEndedError
 from collector.storage.protocols import MAX_CLAIM
@@ -15,6 +15,7 @@ from collector.storage.values import (
     Counters,
     Health,
     Increments,
+    Index,
     Sealed,
     Tallies,
 )
@@ -99,6 +100,15 @@ class MemoryStorage:
         self._count("folded", len(ids), sum(reports.values()))
         self._late += sum(n for cell, n in reports.items() if cell.lateness)
         return ()
+
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+        found = self.tallies(metric, epochs, latest)
+        return Index(tuple(found), sum(map(len, found.values())), found)
+
+    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+        for cell, vectors in index.places.items():
+            for vector in vectors:
+                yield cell, vector
 
     def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
         self.ping()

@@ -19,10 +19,10 @@ from ...analytics.verbs.funnel import MEASURE
 from ...catalog import Catalog
 from ...charts import Face, chart_of, table_of
 from ...charts.labels import varying
-from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
+from ...errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Plan, Query, Reply, plan, run
-from ...storage.protocols import Storage
-from ...storage.values import Tallies
+from ...storage.protocols import TallyStore
+from ...storage.values import Cell, Index
 from .. import cookie
 from ..auth import visible
 from ..services import services
@@ -31,6 +31,7 @@ from . import snippets
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 MOST_ROWS: Final = 40  # of a table; the file has them all
 WINDOW: Final = "window"
+_MOST_KEPT: Final = 500_000  # counters of one reading that a page keeps for its other panels
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
 _FRAME, _TEXT = 110, 30  # pixels of a panel around its charts, and of a text in it
@@ -92,7 +93,7 @@ class Answers:
 
     def reply(self, query: Query) -> Reply:
         """Return the answer to *query*.  Raises what ``plan`` and ``run`` raise."""
-        return run(self.plan(query), self._storage)  # type: ignore[arg-type]  # it only reads
+        return run(self.plan(query), self._storage)
 
     def plan(self, query: Query) -> Plan:
         """Return what is read for *query*."""
@@ -102,7 +103,7 @@ class Answers:
         """Return *wish* with its answer; a fault of it costs the page no more than this panel."""
         try:
             reply = self.reply(wish.query)
-        except (QueryError, UnknownMetricError) as error:
+        except (BusyError, QueryError, UnknownMetricError) as error:
             return Panel(wish, None, str(error))
         except (DamagedTallyError, RefusedByStoreError) as error:
             _log.error("panel=%s: cannot be answered: %s", wish.id, error)
@@ -111,20 +112,28 @@ class Answers:
 
 
 class _Once:
-    """Reads each tally once."""
+    """Reads each tally once, but for those that are too many to be kept for a page."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._found: dict[tuple[bytes, Iterable[int], int | None], Tallies] = {}
+    def __init__(self, storage: TallyStore) -> None:
+        self._storage, self.shards = storage, storage.shards
+        self._indexes: dict[tuple[bytes, Iterable[int], int | None], Index] = {}
+        self._found: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
         return self._storage.pruned(metrics)
 
-    def tallies(self, metric: bytes, epochs: range, latest: int | None = None) -> Tallies:
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         place = metric, epochs, latest
-        if place not in self._found:
-            self._found[place] = self._storage.tallies(metric, epochs, latest)
-        return self._found[place]
+        if place not in self._indexes:
+            self._indexes[place] = self._storage.index(metric, epochs, latest)
+        return self._indexes[place]
+
+    def vectors(self, index: Index, width: int) -> Iterable[tuple[Cell, bytes]]:
+        if index.tallies * width > _MOST_KEPT:
+            return self._storage.vectors(index, width)
+        if id(index) not in self._found:
+            self._found[id(index)] = list(self._storage.vectors(index, width))
+        return self._found[id(index)]
 
 
 def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
