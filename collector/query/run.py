@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from client_sdk.errors import InvalidTallyError
 from client_sdk.metric import Metric
+from client_sdk.structured_domains import FunnelDomain
 
 from ..analytics.answer import expectation
 from ..analytics.combining import combined
@@ -28,6 +29,7 @@ from .pruned import marks_of, without_pruned
 from .reading import slices_of
 from .request import TOGETHER, WITHHOLD
 
+FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
 
@@ -246,6 +248,12 @@ def _describe(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> dict
     }
 
 
+def _is_of_furthest(plan: Plan, reading: Reading) -> bool:
+    """Return whether steps mean something else here than in a funnel."""
+    counted = plan.verb.joins or plan.verb.counts(plan.options)
+    return isinstance(reading.metric.domain, FunnelDomain) and not counted
+
+
 def _intervals(rows: Iterable[Row]) -> str:
     kinds = {row.simultaneous for row in rows}
     if kinds == {True}:
@@ -260,6 +268,8 @@ def _warnings(
         name = reading.metric.name
         if reading.is_open and TIME not in plan.dimensions:
             yield f"{name}: the window is still running; its last epoch is counted so far"
+        if _is_of_furthest(plan, reading):
+            yield f"{name}: {FURTHEST}"
         if others := sum(one.n for definition in slices[1:] for one in definition):
             are = "are counted, too" if len(taken) > 1 else "are left out"
             yield f"{name}: {others} reports under earlier definitions {are}"

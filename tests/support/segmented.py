@@ -128,6 +128,10 @@ class TallyStore:
             if cell.metric == metric and cell.epoch in wanted
         }
 
+    def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
+        """Return what was deleted: nothing."""
+        return {}
+
 
 def members(
     held: Held, names: Sequence[str], rows: Iterable[Sequence[str]]

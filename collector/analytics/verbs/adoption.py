@@ -108,4 +108,5 @@ VERB = Verb(
     needs_time=True,
     estimates=False,
     counts=lambda asked: asked.item is None,
+    joins=True,
 )

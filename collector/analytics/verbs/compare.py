@@ -88,4 +88,4 @@ def _refused(pair: Pair, item: str, alpha: float) -> Row:
     )
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, merges_small=False)
+VERB = Verb(answer, refusal, Options, estimates=False, joins=True, merges_small=False)

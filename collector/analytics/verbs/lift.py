@@ -136,4 +136,4 @@ def _sentence(one: Comparison) -> str:
     )
 
 
-VERB = Verb(answer, refusal, Options, estimates=False, merges_small=False)
+VERB = Verb(answer, refusal, Options, estimates=False, joins=True, merges_small=False)

@@ -124,6 +124,18 @@ def test_every_verb_across_arms_means_by_an_item_what_the_verb_of_the_type_does(
         assert found == pytest.approx(own)
 
 
+@pytest.mark.parametrize("verb", ["estimate", "frequency", "top_k"])
+def test_a_table_of_furthest_steps_says_that_it_is_one(asker: FlaskClient, verb: str) -> None:
+    """There a step is that of devices which went no further; elsewhere nothing is said."""
+    asked = {"metrics": ["steps"], "verb": verb, **WINDOW}
+
+    told = post(asker, asked).get_json()["meta"]["warnings"]
+    reached = post(asker, {**asked, "verb": "funnel"}).get_json()["meta"]["warnings"]
+
+    assert [text for text in told if "furthest step" in text]
+    assert not [text for text in reached if "furthest step" in text]
+
+
 @pytest.mark.parametrize(
     ("metric", "title", "first"),
     [
