@@ -159,8 +159,9 @@ class Keyring:
             if any(one.quota is not None for one in self._stored.values()):
                 self._usage.share(day_of(self._clock()))
         except (CollectorError, ValueError) as error:  # a full store still lets records be read
+            if self._failed_at <= self._read_at:  # told when it begins, not by each try
+                _log.warning("keys and tokens: %s", error)
             self._failed_at = now
-            _log.warning("keys and tokens: %s", error)
 
     def _parsed(self, records: Mapping[bytes, bytes]) -> dict[bytes, Credential]:
         """Return the records that can be read; the others open nothing, and are logged once."""

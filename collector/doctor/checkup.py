@@ -24,7 +24,7 @@ from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys
 from ..storage.values import Archiving
-from ..telemetry.activity import alive_among
+from ..telemetry.activity import CLOCK_WAITS, alive_among, totals_of
 from .examine import examine
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import State
@@ -54,6 +54,7 @@ def check_deployment(config: Config) -> list[Finding]:
             archiving=_archiving(config),
             stuck=_stuck(diagnosis),
             now=now,
+            clock_waits=_clock_waits(config, now),
         )
     except StorageUnavailableError as error:
         why = "uploads are answered 503 until it does; devices keep them and send again"
@@ -125,6 +126,15 @@ def _alive(config: Config) -> Mapping[str, int] | None:
         return alive_among(open_activity(config), time.time())
     except RefusedByStoreError:
         return None
+
+
+def _clock_waits(config: Config, now: float) -> int:
+    """Return in how many rounds of today workers found clocks apart; 0 if it may not be read."""
+    try:
+        told = open_activity(config).told(day_of(now))
+    except RefusedByStoreError:
+        return 0
+    return sum(totals_of(told, {}).of(CLOCK_WAITS).values())
 
 
 def _used(store: CredentialStore, now: float) -> Mapping[bytes, int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from ..config import Config
-from . import expiry, servers, uploads
+from . import days, expiry, servers, uploads
 from .findings import Finding
 from .state import State
 
@@ -14,7 +14,7 @@ Check: TypeAlias = Callable[[Config, State], Iterator[Finding]]
 
 CHECKS: Final[tuple[Check, ...]] = (
     *(servers.profile, servers.library, servers.shards, servers.memory, servers.log),
-    *(servers.capacity, servers.clock),
+    *(servers.capacity, servers.clock, days.generation, days.confirmed, days.waits),
     *(uploads.workers, uploads.stuck, uploads.conservation, uploads.quarantine, uploads.lateness),
     uploads.archive,
     *(expiry.keys, expiry.expiring_tokens, expiry.quotas, expiry.registry),

@@ -30,3 +30,4 @@ class State:
     archiving: Sequence[Archiving]  # of each shard
     stuck: int  # entries that were delivered and of which the oldest of a shard is not done
     now: float  # Unix time
+    clock_waits: int = 0  # rounds of today in which a worker folded nothing, as clocks disagreed

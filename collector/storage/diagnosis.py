@@ -68,6 +68,8 @@ class Shard:
 
     counters: Counters | None
     has_group: bool | None  # None if it may not be asked
+    generation: str | None = None  # "" for none; None if it may not be asked
+    confirmed: int | None = None  # the last epoch day that two clocks have confirmed
 
 
 class Held(NamedTuple):
@@ -145,7 +147,17 @@ class Diagnosis:
     def _shard(self, shard: int, counters: Counters | None) -> Shard:
         stream = self._keys.stream(shard)
         groups = self._allowed(lambda: self._groups(stream))
-        return Shard(counters, None if groups is None else bool(groups))
+        has_group = None if groups is None else bool(groups)
+        told = self._allowed(lambda: self._state(shard))
+        if told is None:
+            return Shard(counters, has_group)
+        generation, floor = told
+        confirmed = int(floor) if floor else None
+        return Shard(counters, has_group, generation.decode() if generation else "", confirmed)
+
+    def _state(self, shard: int) -> tuple[bytes | None, bytes | None]:
+        generation, floor = self._call("HMGET", self._keys.state(shard), "generation", "floor")
+        return generation, floor
 
     def _held(self, stream: str) -> Held:
         count, first, *_ = self._call("XPENDING", stream, GROUP)

@@ -50,7 +50,7 @@ def test_keys_of_one_step_share_a_tag_and_carry_the_prefix(
     assert set(declared) == {
         f"hearsay_{step}"
         for step in (
-            *("append_checked", "claim", "fold_counted", "quarantine_counted"),
+            *("append_checked", "claim", "fold_sparse", "quarantine_counted"),
             *("retire", "sweep", "now", "confirm_day", "forget_ids", "ready_checked", "establish"),
         )
     }
