@@ -8,6 +8,7 @@ from typing import Final
 from ..config import HA, VOLATILE, Config
 from ..lateness import MARGIN
 from ..pressure import ALARM_MEMORY, SHED_MEMORY
+from ..shares import BYTES_PER_ID
 from ..storage.preparation import LIBRARY_VERSION
 from ..storage.redis import SEEN_DAYS
 from ..storage.safety import faults as unsafe
@@ -15,7 +16,6 @@ from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import INIT, State
 
 CLOCK_WARNING_S: Final = 60.0  # seconds; classes of lateness allow for MARGIN
-BYTES_PER_ID: Final = 80  # of a set of 16-byte ids, as measured on Redis 7.0
 
 
 def profile(config: Config, state: State) -> Iterator[Finding]:

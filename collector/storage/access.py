@@ -46,7 +46,7 @@ _RULES: Final[Mapping[str, str]] = {
         " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +xlen +wait"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hgetall %R~{p}:credentials)"
-        " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:activity:*)"
+        " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:uploads:* ~{p}:activity:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
         " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
         " (+xlen %R~{p}:{*}:archive)"

@@ -15,6 +15,7 @@ from .connection import Connection, Part
 from .keys import Keys
 
 _USAGE_DAYS: Final = 2  # days after which a day's usage is forgotten
+_UPLOADS_DAYS: Final = 20  # likewise; ids are remembered for 16
 _DIGEST: Final = re.compile(rb"[0-9a-f]{64}")
 
 
@@ -35,6 +36,9 @@ class CredentialStore(Protocol):
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         """Say what *process* counted of each digest on epoch *day*; return the sums of all."""
+
+    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Do the same with uploads, which are known for as long as their ids are."""
 
 
 class RedisCredentials:
@@ -66,13 +70,23 @@ class RedisCredentials:
             self.put(digest, record)
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Count reports, of a key with a quota."""
+        return self._share("usage", day, _USAGE_DAYS, process, used)
+
+    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Count uploads, of any key."""
+        return self._share("uploads", day, _UPLOADS_DAYS, process, used)
+
+    def _share(
+        self, what: str, day: int, days: int, process: str, used: Mapping[bytes, int]
+    ) -> dict[bytes, int]:
         """Write our own sums, which a repeated command cannot add twice, and read all."""
-        key = f"{self._prefix}:usage:{day}"
+        key = f"{self._prefix}:{what}:{day}"
         if used:
             pairs: list[Part] = []
             for digest, count in used.items():
                 pairs += f"{digest.hex()}:{process}", count
-            forgotten = (day + _USAGE_DAYS) * DAY
+            forgotten = (day + days) * DAY
             self._connection.call_many([("HSET", key, *pairs), ("EXPIREAT", key, forgotten)])
         sums: dict[bytes, int] = {}
         for name, text in _pairs(self._connection.call("HGETALL", key)).items():

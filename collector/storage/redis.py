@@ -194,12 +194,14 @@ class RedisStorage:
         """Ask every server that holds keys, with one command each."""
         told = [parse_info(node.call("INFO")) for node in self._connection.nodes()]
         shares = [share for share in map(_memory, told) if share is not None]
+        limits = [int(info.get("maxmemory", 0)) for info in told]
         unsafe = (fault for info in told for fault in faults(info, _AT_START, self._profile))
         times = [int(info[_TIME]) / _MICRO for info in told if _TIME in info]
         return Health(
             memory=max(shares, default=None),
             faults=tuple(dict.fromkeys(unsafe)),
             times=tuple(times),
+            memory_limit=sum(limits) if all(limits) else 0,
             contents=str(generation_of(self._connection, self._keys)),
         )
 

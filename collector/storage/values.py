@@ -90,6 +90,7 @@ class Health:
     # Why a server could lose what it takes, each ``setting=value: rule``.
     faults: tuple[str, ...] = ()
     times: tuple[float, ...] = ()  # Unix time of each server that tells it
+    memory_limit: int = 0  # bytes of all servers together; 0 if one has no limit
     contents: str = ""  # changes whenever the store is another, or tallies came from elsewhere
 
 

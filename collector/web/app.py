@@ -18,6 +18,7 @@ from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache
 from ..query.price import Gate
+from ..shares import Shares
 from ..storage.connect import connect, connect_reader
 from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.protocols import Storage
@@ -59,7 +60,8 @@ def create_app(
     tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
-    hot = HotRoute(keyring, pressure, activity)
+    shares = Shares(credentials, clock, monotonic)
+    hot = HotRoute(keyring, pressure, shares, activity)
     snapshot = partial(
         take,
         storage.counters,
@@ -79,6 +81,7 @@ def create_app(
         keyring,
         clock,
         pressure,
+        shares,
         hot,
         activity,
         snapshot,

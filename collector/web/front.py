@@ -85,7 +85,9 @@ class Front:
         self._large_size = 0  # bytes
         self._reading: dict[asyncio.Task[Any], float] = {}  # until when a body must have come
         self._late: set[asyncio.Task[Any]] = set()
-        self._watch = Watch(self._shared.pressure.poll, self._keyring.renew)
+        self._watch = Watch(
+            self._shared.pressure.poll, self._keyring.renew, self._shared.shares.exchange
+        )
         self._sharing = Sharing(self._shared.activity)
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:

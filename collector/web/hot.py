@@ -16,6 +16,7 @@ from ..errors import UnsupportedTypeError
 from ..intake import Verdict, judge, require_of_device
 from ..keyring import Keyring, WriteGrant
 from ..pressure import Pressure
+from ..shares import Shares
 from ..storage.values import Sealed
 from ..telemetry.activity import Activity
 from ..wire import JSON, MSGPACK, decode
@@ -57,10 +58,12 @@ class HotRoute:
         self,
         keyring: Keyring,
         pressure: Pressure,
+        shares: Shares,
         activity: Activity,
     ) -> None:
-        """Judge by the clock of *pressure*, and count in *activity*."""
+        """Judge by the clock of *pressure*, and count in *shares* and *activity*."""
         self._keyring, self._pressure, self._activity = keyring, pressure, activity
+        self._shares = shares
 
     def admit(self, head: Head) -> Admitted:
         """Decide by its headers whether the body of an upload is worth reading.
@@ -71,6 +74,7 @@ class HotRoute:
         """
         self._pressure.require_room()
         grant = self._keyring.grant(head.authorization)
+        self._shares.require(grant.key, self._pressure.load.health, grant.counted)
         media_type = head.content_type
         if media_type not in (JSON, MSGPACK):
             media_type = media_type.partition(";")[0].strip().lower()
@@ -111,6 +115,8 @@ class HotRoute:
         """
         verdict = judged.verdict
         if first:
+            if judged.sealed is not None:
+                self._shares.count(admitted.grant.key)
             self._keyring.count(admitted.grant, verdict.reports)
         self._activity.judged(verdict.rejected, first)
         return _encode(

@@ -14,6 +14,7 @@ from ..incidents import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache
+from ..shares import Shares
 from ..storage.protocols import Storage, TallyStore
 from ..telemetry.activity import Activity
 from ..telemetry.snapshot import Snapshot
@@ -33,6 +34,7 @@ class Services:
     keyring: Keyring
     clock: Callable[[], float]
     pressure: Pressure
+    shares: Shares  # of the store's memory, by key
     hot: HotRoute
     activity: Activity  # what this process counts
     snapshot: Callable[[], Snapshot]  # the state of the deployment

@@ -31,8 +31,8 @@ from benchmarks._capacity import (
 )
 from benchmarks.scale import BAR
 from collector.config import MAX_SHARDS
-from collector.doctor.servers import BYTES_PER_ID
 from collector.pressure import ALARM_MEMORY
+from collector.shares import BYTES_PER_ID
 from collector.storage.keys import Keys
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text("utf-8")

@@ -19,6 +19,7 @@ class MemoryCredentials:
         self.refusal: Exception | None = None
         self.stored: dict[bytes, bytes] = {}
         self.usage: dict[tuple[int, bytes, str], int] = {}
+        self.uploads: dict[tuple[int, bytes, str], int] = {}
         self.reads = 0
 
     def records(self) -> dict[bytes, bytes]:
@@ -36,10 +37,22 @@ class MemoryCredentials:
             self.stored[digest] = record.encode()
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        return self._share(self.usage, day, process, used)
+
+    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        return self._share(self.uploads, day, process, used)
+
+    def _share(
+        self,
+        counts: dict[tuple[int, bytes, str], int],
+        day: int,
+        process: str,
+        used: Mapping[bytes, int],
+    ) -> dict[bytes, int]:
         self._fail(self.refusal)
-        self.usage |= {(day, digest, process): count for digest, count in used.items()}
+        counts |= {(day, digest, process): count for digest, count in used.items()}
         sums: dict[bytes, int] = {}
-        for (then, digest, _), count in self.usage.items():
+        for (then, digest, _), count in counts.items():
             if then == day:
                 sums[digest] = sums.get(digest, 0) + count
         return sums

@@ -34,6 +34,7 @@ class MemoryStorage:
         self.memory_share: float | None = None
         self.faults: tuple[str, ...] = ()
         self.times: tuple[float, ...] = ()
+        self.memory_limit = 0
         self.contents = "memory.0"
         self.clock = 0
         self.seen: set[tuple[int, bytes]] = set()
@@ -159,7 +160,7 @@ class MemoryStorage:
 
     def health(self) -> Health:
         self.ping()
-        return Health(self.memory_share, self.faults, self.times, self.contents)
+        return Health(self.memory_share, self.faults, self.times, self.memory_limit, self.contents)
 
     def quarantined(self) -> int:
         return len(self.aside)

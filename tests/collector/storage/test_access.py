@@ -316,6 +316,8 @@ def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> N
     assert reader.records() == {b"d" * 32: b'{"kind":"write"}'}
     assert reader.share_usage(DAY, "a", {b"d" * 32: 5}) == {b"d" * 32: 5}
     assert maker.share_usage(DAY, "b", {b"d" * 32: 2}) == {b"d" * 32: 7}
+    assert reader.share_uploads(DAY, "a", {b"d" * 32: 3}) == {b"d" * 32: 3}
+    assert reader.share_uploads(DAY, "", {}) == {b"d" * 32: 3}
     with pytest.raises(RefusedByStoreError, match="NOPERM"):
         reader.put(b"d" * 32, '{"kind":"admin"}')
 

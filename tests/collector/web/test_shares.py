@@ -1,0 +1,85 @@
+"""A public key that floods is answered 429; the devices of other keys notice nothing."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from flask import Flask
+
+from client_sdk.report import Column
+from collector.config import Config
+from collector.credentials import WRITE, Credential
+from collector.pressure import ALARM_MEMORY
+from collector.shares import daily
+from collector.web import create_app
+from collector.web.services import services_of
+from tests.support.clock import FakeClock
+from tests.support.memory_credentials import MemoryCredentials
+from tests.support.memory_storage import MemoryStorage
+from tests.support.posting import post
+from tests.support.uploads import NOON, TODAY, WRITE_KEY, as_json, registry, upload
+
+THEME = registry().metric("theme")
+COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\0\1\1")
+LIMIT = 1 << 14  # bytes
+QUIET = "quiet-key-for-tests-0123456789"
+
+
+class Site:
+    """One web process whose store has little memory."""
+
+    def __init__(self, config: Config, storage: MemoryStorage) -> None:
+        storage.memory_limit = LIMIT
+        self.credentials, self.ran = MemoryCredentials(), FakeClock(0)
+        self.credentials.add(QUIET, Credential(WRITE))
+        self.app: Flask = create_app(config, storage, lambda: NOON, self.credentials, self.ran)
+        self.client = self.app.test_client()
+        self.look()
+
+    def look(self) -> None:
+        self.ran.advance(seconds=1_000)
+        services_of(self.app).pressure.poll()
+        services_of(self.app).shares.exchange()
+
+    def send(self, uploads: int, key: str = WRITE_KEY) -> list[int]:
+        """Return the answers to so many new uploads."""
+        answers = []
+        for _ in range(uploads):
+            self.ran.advance(seconds=1)
+            body = as_json(upload([COLUMN], upload_id=secrets.token_bytes(16)))
+            answers.append(post(self.client, body, key=key).status_code)
+        return answers
+
+
+@pytest.fixture
+def site(config: Config, storage: MemoryStorage) -> Site:
+    return Site(config, storage)
+
+
+def test_a_flood_under_one_key_ends_at_its_daily_share(site: Site) -> None:
+    most = daily(LIMIT)
+    assert most is not None
+
+    flood = site.send(most + 5)
+
+    assert flood == [202] * most + [429] * 5
+    assert site.send(3, QUIET) == [202] * 3
+
+
+def test_a_repeat_counts_for_nothing(site: Site) -> None:
+    body = as_json(upload([COLUMN]))
+
+    answers = {post(site.client, body).status_code for _ in range(2 * (daily(LIMIT) or 0))}
+
+    assert answers == {202}
+
+
+def test_a_store_that_fills_up_refuses_first_the_key_that_fills_it(
+    site: Site, storage: MemoryStorage
+) -> None:
+    assert set(site.send(6) + site.send(2, QUIET)) == {202}
+    storage.memory_share = ALARM_MEMORY
+    site.look()
+
+    assert (site.send(2), site.send(2, QUIET)) == ([429] * 2, [202] * 2)
