@@ -107,6 +107,15 @@ def test_adoption_counts_every_report(url: str) -> None:
     ]
 
 
+def test_small_groups_are_withheld_on_demand_and_totals_say_how_far_they_are_off(url: str) -> None:
+    """120 of all reports of the second week; of both weeks the platform has enough."""
+    week = ("--from", "2026-01-12", "--to", "2026-01-18")
+    output = printed(url, "page", "--dimension", "platform", "--small-cells", "withhold", *week)
+
+    assert "120 of 120 reports are in groups with fewer than 150, which have no number" in output
+    assert "off by at most 100 points" in output
+
+
 def test_a_row_without_a_number_says_why(url: str) -> None:
     output = printed(url, "page", "--dimension", "time:week", *WINDOW)
 

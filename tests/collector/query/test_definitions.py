@@ -50,6 +50,27 @@ def test_shares_of_the_same_items_are_about_all_reports() -> None:
     assert counted in found.meta["warnings"]
 
 
+@pytest.mark.parametrize(("parts", "is_told"), [((80, 70), True), ((50, 40), False)])
+def test_reports_under_several_definitions_are_enough_together(
+    parts: tuple[int, int], is_told: bool
+) -> None:
+    """Each has fewer than the least, but a row is of both; and both are in it, number or not."""
+    definitions = [{**CATEGORY, "epsilon": f'"{epsilon}"'} for epsilon in (2, 1)]
+    registries = [Registry.from_text(file_with(definition)) for definition in definitions]
+    storage = MemoryStorage()
+    for registry, n in zip(registries, parts, strict=True):
+        cell = Cell(registry.metric("m").digest, TODAY - 2, "")
+        storage.fold(0, [], {cell: list(enumerate([n, n // 2, n - n // 2]))})
+    body = b'{"metrics": ["m"], "verb": "frequency"}'
+
+    found = run(plan(read(body), Catalog(registries), NOON), storage)
+
+    assert {row.n for row in found.rows} == {sum(parts)}
+    assert {row.value is not None for row in found.rows} == {is_told}
+    reasons = {row.reason for row in found.rows if row.reason}
+    assert all(f"not enough reports: {sum(parts)} of" in reason for reason in reasons)
+
+
 def test_items_that_changed_are_not_added_up() -> None:
     """A label of one definition may mean another thing in the other."""
     other = {**CATEGORY, "values": '["a", "c"]'}
