@@ -15,7 +15,7 @@ from ...analytics.items.joined import is_joined, labels_of
 from ...analytics.rows import TIME, Row
 from ...analytics.verb import ESTIMATE, load
 from ...query import Query
-from .chosen import Chosen
+from .chosen import DATES, Chosen
 from .panels import Wish, greatest
 
 _SHORT: Final = 20  # items that a chart shows all of
@@ -132,7 +132,10 @@ def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
         options = {"item": item} if wants_one else {}
         title = f"{item} over time" if wants_one else "Over time"
         yield Wish("time", title, _query(metric, chosen, "trend", options, [stretch]))
-    query = _query(metric, chosen, "actives", {}, [stretch])
+    # Of longer stretches than an epoch no more than bounds is known.
+    in_days = metric.every == "1d" and chosen.range != DATES
+    counted = f"{TIME}:day" if in_days else stretch
+    query = _query(metric, chosen, "actives", {}, [counted])
     yield Wish("devices", "Devices that reported", query)
 
 

@@ -1,4 +1,4 @@
-"""A change on the overview is more than noise among all the tiles of the page."""
+"""Pages tell changes that are more than noise among all tiles, and counts as counts."""
 
 from __future__ import annotations
 
@@ -56,3 +56,22 @@ def test_a_change_is_told_if_it_stands_out_of_all_tiles(
     assert (change["p_value"] * TILES <= 0.05) == is_told
     assert page.count('class="change"') == is_told
     assert ("higher since" in page) == is_told
+
+
+@pytest.mark.parametrize("words", ["14d", "12mo"])
+def test_a_page_counts_devices_by_day_however_long_its_time_is(
+    make_app: MakeApp, storage: MemoryStorage, words: str
+) -> None:
+    """Of weeks no more than bounds would be known; no count has a reason, or needs more reports."""
+    fill(storage, "m0", 0.3, 0.3)
+    client = make_app(TEXT).test_client()
+    client.post("/login", data={"token": READ_TOKEN})
+
+    told = client.get(f"/metric/m0/devices.csv?range={words}").text.splitlines()
+    heads = told[0].split(",")
+    rows = [dict(zip(heads, line.split(","), strict=False)) for line in told[1:]]
+
+    days = [row for row in rows if row["time"] != "(all)"]
+    assert [row["value"] for row in days] == [f"{REPORTS}.0"] * DAYS
+    assert rows[-1]["ci_low"] == f"{REPORTS}.0"
+    assert rows[-1]["value"] == ""
