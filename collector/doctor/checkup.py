@@ -24,7 +24,7 @@ from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys
 from ..storage.values import Archiving
-from ..telemetry.activity import CLOCK_WAITS, alive_among, totals_of
+from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
 from .examine import examine
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import State
@@ -50,6 +50,7 @@ def check_deployment(config: Config) -> list[Finding]:
             credentials=_credentials(config, store),
             alive=_alive(config),
             metrics=tuple(catalog),
+            granted=_granted(config),
             used=_used(store, now),
             archiving=_archiving(config),
             stuck=_stuck(diagnosis),
@@ -135,6 +136,14 @@ def _clock_waits(config: Config, now: float) -> int:
     except RefusedByStoreError:
         return 0
     return sum(totals_of(told, {}).of(CLOCK_WAITS).values())
+
+
+def _granted(config: Config) -> Mapping[str, int] | None:
+    """Return what the settings of live web processes open; None if none lives and tells."""
+    try:
+        return granted_by(open_activity(config), time.time()) or None
+    except RefusedByStoreError:
+        return None
 
 
 def _used(store: CredentialStore, now: float) -> Mapping[bytes, int]:

@@ -21,14 +21,18 @@ def keys(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(NOTE, "keys", "may not be read by this user", next=INIT)
         return
     good = [one for one in state.credentials.values() if one.is_good(day_of(state.now))]
-    if not any(REPORT in one.scopes for one in good):
-        # only a warning: this process does not see the environment of those that serve
-        why = "every upload is answered 401, unless those that serve have one in their environment"
-        step = "run hearsay keys create write"
-        yield Finding(WARNING, "keys", "no write key is known here", why, step)
-    else:
+    served = state.granted or {}
+    if any(REPORT in one.scopes for one in good):
         yield Finding(GOOD, "keys", f"{len(good)} keys and tokens are good")
-    if not any(OPERATE in one.scopes for one in good):
+    elif served.get(REPORT):
+        yield Finding(GOOD, "keys", "the web processes have a write key in their settings")
+    elif state.granted is None:
+        why = "and no web process lives that says what is in its settings"
+        yield Finding(NOTE, "keys", "no write key is known here", why, "start hearsay serve")
+    else:
+        why, step = "every upload is answered 401", "run hearsay keys create write"
+        yield Finding(WARNING, "keys", "there is no write key", why, step)
+    if not (served.get(OPERATE) or any(OPERATE in one.scopes for one in good)):
         step = f"run hearsay keys create {ADMIN}, or set HEARSAY_ADMIN_TOKEN_FILE"
         yield Finding(NOTE, "keys", "no token opens /metrics", "nothing can be watched", step)
 

@@ -26,6 +26,9 @@ class State:
     credentials: dict[bytes, Credential] | None  # by digest, those of the environment too
     alive: Mapping[str, int] | None  # processes by role
     metrics: Sequence[Metric]
+    # Of live web processes, keys and tokens in their settings by scope; None if none lives, or that
+    # may not be read.
+    granted: Mapping[str, int] | None
     used: Mapping[bytes, int]  # reports of today, by the digest of a key with a quota
     archiving: Sequence[Archiving]  # of each shard
     stuck: int  # entries that were delivered and of which the oldest of a shard is not done

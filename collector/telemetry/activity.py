@@ -35,6 +35,7 @@ REFUSED: Final = "refused"  # requests, by problem
 DUPLICATES: Final = "duplicates"  # uploads
 CLOCK_WAITS: Final = "clock_waits"  # rounds of a worker
 FOLDS: Final = "folds"  # by the index of their bound
+GRANTS: Final = "grants"  # keys and tokens of a process' own settings, by scope
 FOLD_US: Final = "fold_us"  # microseconds, summed
 
 _log = logging.getLogger("hearsay.telemetry")
@@ -57,6 +58,8 @@ class Activity:
         self._shared: Counter[str] = Counter()  # since the start, as last written …
         self._before: Counter[str] = Counter()  # … and on the days before
         self._failed = False
+        self._has_left = False
+        self._grants: dict[str, int] = {}
 
     def add(self, name: str, label: str = "", n: int = 1) -> None:
         """Count *n* more of *name*; both words are ours, never a sender's."""
@@ -80,6 +83,16 @@ class Activity:
         self.add(FOLDS, str(bisect_left(FOLD_BOUNDS, seconds)))
         self.add(FOLD_US, n=round(seconds * 1e6))
 
+    def grant(self, scope: str, n: int) -> None:
+        """Say that *n* keys or tokens of this process' own settings open *scope*."""
+        self._grants[f"{GRANTS}.{scope}"] = n
+
+    def leave(self) -> None:
+        """Share a last time, and count no longer as alive.  Never raises."""
+        with self._sharing:
+            self._has_left = True
+            self._share()
+
     def share(self) -> None:
         """Write this process's sums of the day.  Never raises: they are written again next time."""
         with self._sharing:
@@ -92,7 +105,8 @@ class Activity:
         with self._lock:
             counts = self._counts.copy()
         sums = {name: n - self._before[name] for name, n in counts.items()}
-        told = Told(self.role, self.process, {name: n for name, n in sums.items() if n}, int(now))
+        counted = {name: n for name, n in sums.items() if n} | self._grants
+        told = Told(self.role, self.process, counted, 0 if self._has_left else int(now))
         try:
             self._store.tell(self._day, told)
         except CollectorError as error:
@@ -130,13 +144,24 @@ def alive_among(store: ActivityStore, now: float) -> Mapping[str, int]:
 
     Raises: StorageUnavailableError.
     """
+    found = Counter(one.role for one in _living(store, now))
+    return {role: found[role] for role in (*ROLES, *found)}
+
+
+def granted_by(store: ActivityStore, now: float) -> Mapping[str, int]:
+    """Return how many keys and tokens open each scope by the settings of those that serve.
+
+    Raises: StorageUnavailableError.
+    """
+    return totals_of(_living(store, now), {}).of(GRANTS)
+
+
+def _living(store: ActivityStore, now: float) -> list[Told]:
+    """Return what those told that gave a sign of life within ALIVE_S, and have not left since."""
     today = day_of(now)
-    told = (*store.told(today), *store.told(today - 1))  # a day may have just begun
-    signs = {one.role: set[str]() for one in told} | {role: set[str]() for role in ROLES}
-    for one in told:
-        if abs(now - one.seen) <= ALIVE_S:
-            signs[one.role].add(one.process)
-    return {role: len(processes) for role, processes in signs.items()}
+    # A day may have just begun; what a process told on it stands for what it told before.
+    last = {one.process: one for day in (today - 1, today) for one in store.told(day)}
+    return [one for one in last.values() if abs(now - one.seen) <= ALIVE_S]
 
 
 def totals_of(told: Sequence[Told], alive: Mapping[str, int]) -> Totals:
@@ -163,9 +188,9 @@ class Sharing:
         self._thread.start()
 
     def stop(self) -> None:
-        """Share a last time."""
+        """Share a last time, as one that has left."""
         self._stopped.set()
-        self._activity.share()
+        self._activity.leave()
 
     def _run(self) -> None:
         self._activity.share()

@@ -13,6 +13,7 @@ from client_sdk.registry import Registry
 
 from ..catalog import Catalog
 from ..config import Config
+from ..credentials import OPERATE, REPORT
 from ..incidents import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
@@ -57,6 +58,9 @@ def create_app(
     keyring = Keyring(config.credentials, credentials, catalog, clock, monotonic)
     sources = sources or (Sources.alone() if storage else Sources.of(config))
     activity = Activity(WEB, sources.activity, clock)
+    for opened in (REPORT, OPERATE):
+        held = config.credentials.values()
+        activity.grant(opened, sum(opened in credential.scopes for credential in held))
     tallies = Gate(storage or connect_reader(config))
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)

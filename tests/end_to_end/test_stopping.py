@@ -98,6 +98,16 @@ class Place:
         """Return what was logged; each line must be JSON."""
         return [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
 
+    def doctor(self) -> dict[str, list[str]]:
+        """Return what hearsay doctor finds, by check, run by somebody with other settings."""
+        settings = {n: v for n, v in self._environment.items() if n != "HEARSAY_WRITE_KEY"}
+        command = [*HEARSAY, "doctor", "--json"]
+        told = subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+        found: dict[str, list[str]] = {}
+        for one in json.loads(told.stdout)["findings"]:
+            found.setdefault(one["check"], []).append(one["what"])
+        return found
+
     def close(self) -> None:
         for process in self._started:
             if process.poll() is None:
@@ -181,3 +191,19 @@ def test_a_worker_whose_store_hangs_ends_in_time(place: Place) -> None:
         assert worker.wait(WITHIN) == 0
     finally:
         os.kill(server, signal.SIGCONT)
+
+
+def test_who_stops_in_good_order_counts_as_alive_no_longer(place: Place) -> None:
+    """And while it lives, the doctor knows of the keys in its settings."""
+    web, worker = place.serve(), place.work()
+    place.wait_for(lambda: "workers alive: 1" in str(place.doctor()["workers"]))
+    before = place.doctor()
+
+    for process in (worker, web):
+        process.send_signal(signal.SIGTERM)
+        process.wait(WITHIN)
+    after = place.doctor()
+
+    assert before["keys"][0] == "the web processes have a write key in their settings"
+    assert after["workers"] == ["none lives"]
+    assert after["keys"][0] == "no write key is known here"

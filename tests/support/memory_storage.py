@@ -96,7 +96,8 @@ class MemoryStorage:
             del self.entries[name]
         for cell, pairs in increments.items():
             for index, delta in pairs:
-                self.tallied[cell][index] += delta
+                if delta:  # the last one may only tell how wide the tally is
+                    self.tallied[cell][index] += delta
         reports = {cell: dict(pairs).get(0, 0) for cell, pairs in increments.items()}
         self._count("folded", len(ids), sum(reports.values()))
         self._late += sum(n for cell, n in reports.items() if cell.lateness)

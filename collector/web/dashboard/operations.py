@@ -93,6 +93,7 @@ def findings_of(snapshot: Snapshot) -> list[Finding]:
         credentials=None,
         alive=snapshot.totals.alive,
         metrics=tuple(visible()),
+        granted=None,
         used={},
         archiving=(),
         stuck=0,

@@ -12,7 +12,7 @@ import pytest
 from client_sdk.epoch import DAY, day_of
 from client_sdk.registry import Registry
 from collector.config import HA, STANDARD, STRICT, VOLATILE, Config
-from collector.credentials import ADMIN, READ, VIEWER, WRITE, Credential
+from collector.credentials import ADMIN, OPERATE, READ, REPORT, VIEWER, WRITE, Credential
 from collector.doctor import State, examine
 from collector.doctor.expiry import SOON_DAYS
 from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
@@ -54,6 +54,7 @@ STATE: Final = State(
     credentials=CREDENTIALS,
     alive={WEB: 1, WORKER: 1},
     metrics=tuple(Registry.from_text(registry_text())),
+    granted=None,
     used={},
     archiving=[Archiving(90, 90, 0, None)],
     stuck=0,
@@ -105,6 +106,13 @@ def test_a_healthy_deployment_has_nothing_but_good_findings(config: Config) -> N
     }
 
 
+def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> None:
+    """Who runs the doctor elsewhere has other settings, and no reason to be alarmed."""
+    state = replace(STATE, credentials={}, granted={REPORT: 1, OPERATE: 1})
+
+    assert ill(config, state) == []
+
+
 @pytest.mark.parametrize(
     ("state", "level", "check"),
     [
@@ -136,7 +144,13 @@ def test_a_healthy_deployment_has_nothing_but_good_findings(config: Config) -> N
         (shards(ONE_ASIDE), WARNING, "quarantine"),
         (shards(counts(late_reports=9)), NOTE, "lateness"),
         (replace(STATE, credentials=None), NOTE, "keys"),
-        (replace(STATE, credentials={b"2": Credential(ADMIN)}), WARNING, "keys"),
+        (replace(STATE, credentials={b"2": Credential(ADMIN)}), NOTE, "keys"),
+        (
+            replace(STATE, credentials={b"2": Credential(ADMIN)}, granted={REPORT: 0}),
+            WARNING,
+            "keys",
+        ),
+        (replace(STATE, credentials={}, granted={REPORT: 1, OPERATE: 0}), NOTE, "keys"),
         (replace(STATE, credentials={b"1": Credential(WRITE)}), NOTE, "keys"),
         (
             replace(

@@ -21,6 +21,8 @@ from collector.telemetry.activity import (
     WORKER,
     Activity,
     Sharing,
+    alive_among,
+    granted_by,
 )
 from collector.telemetry.sources import Unshared
 from tests.support.clock import FakeClock
@@ -172,3 +174,32 @@ def test_nothing_of_a_process_names_its_machine() -> None:
 
     assert replace(first, process=second.process) == second
     assert first.process != second.process
+
+
+def test_a_process_that_stops_in_good_order_is_not_alive_any_more() -> None:
+    """Nor by what it told yesterday, a minute ago."""
+    store, clock = Unshared(), FakeClock()
+    clock.now = (day_of(clock()) + 1) * DAY - 20.0
+    stays, leaves = (Activity(WORKER, store, clock) for _ in range(2))
+    for activity in (stays, leaves):
+        activity.share()
+    before = alive_among(store, clock())
+    clock.now += 30.0
+
+    Sharing(leaves).stop()
+
+    assert (before[WORKER], alive_among(store, clock())[WORKER]) == (2, 1)
+
+
+def test_what_the_settings_of_those_that_serve_open_is_told_while_they_live() -> None:
+    store, clock = Unshared(), FakeClock()
+    web = Activity(WEB, store, clock)
+    web.grant("report", 2)
+    web.grant("operate", 0)
+
+    web.share()
+    told = granted_by(store, clock())
+    web.leave()
+
+    assert told == {"report": 2, "operate": 0}
+    assert granted_by(store, clock()) == {}
