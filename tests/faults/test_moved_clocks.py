@@ -13,7 +13,7 @@ import pytest
 from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_REPORT_AGE
 from tests.faults.conftest import Tell
-from tests.support.faults.fleet import post
+from tests.support.faults.fleet import Fleet, post
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import FaultSite, fault_site
 from tests.support.movable_clock import MovableClock, needs_movable_clock
@@ -103,3 +103,31 @@ def test_what_waits_while_the_stores_clock_is_wrong_is_filed_under_its_own_class
     assert waited == count
     assert found.equal, found
     assert late == 0
+
+
+@pytest.mark.parametrize(
+    ("days", "jumps"),
+    [
+        pytest.param([20], 1, id="small"),
+        pytest.param([20, -2, 400], 5, id="full", marks=pytest.mark.faults),
+    ],
+)
+def test_a_jump_of_a_web_process_clock_refuses_nothing_for_good(
+    days: list[int], jumps: int, seed: int, tmp_path: Path, tell: Tell
+) -> None:
+    """Under load: what a device is told to be too old it deletes."""
+    clock = MovableClock(tmp_path / "clock")
+    with fault_site(tmp_path, collectors=0, workers=1) as site:
+        site.add_collector(prefix=clock.prefix)
+        fleet = Fleet(lambda: site.ports, seed)
+        with fleet.sending() as log:
+            for step in days * jumps:
+                fleet.wait_for(len(log.acknowledged) + 20)
+                with clock.ahead(step * DAY):
+                    time.sleep(JUMP_S)
+        found = site.compared(log.enqueued)
+
+    tell(f"web process' clock {days} days for {JUMP_S} s: {found}; {dict(log.answers)}")
+    assert found.equal, found
+    assert log.final == {}
+    assert log.answers[503]

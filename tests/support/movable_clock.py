@@ -36,6 +36,11 @@ class MovableClock:
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
 
+    @property
+    def prefix(self) -> list[str]:
+        """What to put before a command for it to live by this clock."""
+        return ["env", *(f"{name}={value}" for name, value in self.environment.items())]
+
     def set(self, seconds: float) -> None:
         """Let the clock be so many seconds ahead of the true time."""
         new = self._file.with_suffix(".new")
