@@ -1,12 +1,13 @@
 """Aggregates: how the values of one epoch become the one value that is reported.
 
-An aggregate takes values one at a time and keeps a state of bounded size, whatever comes.  But for
-``last``, their order does not matter.
+An aggregate folds values into a state of bounded size, whatever comes, and merges two states.  But
+for ``last``, the order does not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -33,13 +34,17 @@ class Last:
         """Bytes of any state."""
         return size_of(self.domain)
 
-    def addend(self, value: object, metric: str) -> Encoded:
-        """Return *value* as ``add`` takes it.  Raises InvalidValueError, which names *metric*."""
-        return self.domain.encode(value, metric)
+    def fold(self, state: Any, values: Sequence[Any]) -> Any:
+        """Return the state after *values*, at least one, each as ``Slot.check`` returns it.
 
-    def add(self, state: Any, addend: Any) -> Any:
-        """Return the state after *addend*; *state* is None before the first."""
-        return addend
+        It is exact, however many values come, and for memory only: what is kept was merged.
+        Args: state: None before the first value.
+        """
+        return self._encoded(values[-1])
+
+    def merge(self, state: Any, later: Any) -> Any:
+        """Return the state to keep after those of *later*; *state* is None if nothing is kept."""
+        return later
 
     def result(self, state: Any) -> Encoded:
         """Return the value to report."""
@@ -54,15 +59,26 @@ class Last:
         """Return the state that was dumped."""
         return load(self.domain, data)
 
+    def _encoded(self, value: Any) -> Any:
+        """Return *value* as the mechanism takes it; numbers are checked, but not yet encoded."""
+        if isinstance(self.domain, NumberDomain):
+            return self.domain.encode(value, self.name)
+        return value
+
 
 class Max(Last):
     """The largest number."""
 
     name = "max"
 
-    def add(self, state: Any, addend: Any) -> Any:
+    def fold(self, state: Any, values: Sequence[Any]) -> Any:
+        """Return the largest one."""
+        largest = self._encoded(max(values))
+        return largest if state is None else max(state, largest)
+
+    def merge(self, state: Any, later: Any) -> Any:
         """Return the larger one."""
-        return addend if state is None else max(state, addend)
+        return later if state is None else max(state, later)
 
 
 class AnyTrue(Max):
@@ -79,16 +95,18 @@ class Sum(Last):
 
     name = "sum"
 
-    def addend(self, value: object, metric: str) -> Encoded:
-        """Return *value* in steps, exactly."""
-        grid = self._grid
-        return self._cut(grid.exact(value, metric) / grid.step)
+    def fold(self, state: Any, values: Sequence[Any]) -> Any:
+        """Return the position after as many steps more as *values* are, exactly."""
+        whole = [value for value in values if type(value) is int]
+        steps = Fraction(sum(whole)) / self._grid.step
+        if len(whole) < len(values):
+            for value, count in Counter(v for v in values if type(v) is not int).items():
+                steps = self._cut(bounded(steps + Fraction(value) * count / self._grid.step))
+        return self._cut(bounded((self._zero if state is None else state) + steps))
 
-    def add(self, state: Any, addend: Any) -> Any:
-        """Return the position after another *addend* steps."""
-        grid = self._grid
-        before = -grid.minimum / grid.step if state is None else state
-        return self._cut(bounded(before + addend))
+    def merge(self, state: Any, later: Any) -> Any:
+        """Return the position of both sums together."""
+        return later if state is None else self._cut(bounded(state + later - self._zero))
 
     def result(self, state: Any) -> Encoded:
         """Return the position, clamped to the range."""
@@ -99,6 +117,10 @@ class Sum(Last):
         assert isinstance(self.domain, NumberDomain)  # noqa: S101 - the registry sees to it
         return self.domain
 
+    @property
+    def _zero(self) -> Fraction:
+        return -self._grid.minimum / self._grid.step
+
     def _cut(self, number: Fraction) -> Fraction:
         reach = Fraction(self.domain.size << REACH)
         return min(max(number, -reach), reach)
@@ -107,8 +129,8 @@ class Sum(Last):
 class MostCommon(Last):
     """The item that came most often; of several, the first in the order of the domain.
 
-    The state is a count by item.  If more than KEPT different ones come, a new one takes the place
-    and the count of the rarest, so that whatever comes often enough is always kept.
+    The state is a count by item.  If more than KEPT different ones are to be kept, a new one takes
+    the place and the count of the rarest, so that whatever comes often enough is always kept.
 
     Source: Metwally, Agrawal, El Abbadi, *Efficient computation of frequent and top-k elements in
         data streams*, ICDT 2005 (space saving).
@@ -121,13 +143,21 @@ class MostCommon(Last):
         """Bytes of all counts that may be kept."""
         return min(self.domain.size, KEPT) * (ITEM_SIZE + _COUNT)
 
-    def add(self, state: Any, addend: Any) -> Any:
-        """Return the counts with *addend* once more."""
+    def fold(self, state: Any, values: Sequence[Any]) -> Any:
+        """Return the counts with each of *values* once more."""
+        counts = Counter(values) if state is None else state
+        if state is not None:
+            counts.update(values)
+        return counts
+
+    def merge(self, state: Any, later: Any) -> Any:
+        """Return the counts of both, KEPT at most."""
         counts: dict[int, int] = dict(state or {})
-        if addend not in counts and len(counts) == KEPT:
-            rarest = min(counts, key=lambda item: (counts[item], -item))
-            counts[addend] = counts.pop(rarest)
-        counts[addend] = min(counts.get(addend, 0) + 1, _MOST)
+        for item, count in later.items():
+            if item not in counts and len(counts) == KEPT:
+                rarest = min(counts, key=lambda item: (counts[item], -item))
+                counts[item] = counts.pop(rarest)
+            counts[item] = min(counts.get(item, 0) + count, _MOST)
         return counts
 
     def result(self, state: Any) -> Encoded:

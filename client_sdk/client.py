@@ -42,10 +42,15 @@ class Client:
     raise on wrong arguments; ``record``, ``flush`` and ``close`` never raise: each refusal and
     failure is counted in ``stats``.
 
-    In background mode ``record`` only puts the value into a queue.  A daemon thread, begun at the
-    first value, writes the queue down four times a second at most and uploads by a random schedule;
-    after a fork the child has a queue and a thread of its own.  At the end of the process the queue
-    is written down.  In manual mode there is no thread: ``record`` writes at once, ``flush`` sends.
+    In background mode ``record`` adds the value up in memory, at any rate.  A daemon thread writes
+    the first one at once, further ones four times a second at most, and uploads by a random
+    schedule.  It is begun by the first value of the process, by ``attend``, or by a denial that has
+    something to delete: never by the constructor of a client that may record, so none is there when
+    a server forks its workers.  A forked child begins with nothing and has a thread of its own.  In
+    the master of uWSGI, and in its workers without ``enable-threads``, there is none: ``record``
+    writes at once.  At the end of the process what waits is written down.
+
+    In manual mode there is no thread: ``record`` writes at once, ``flush`` sends.
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class Client:
         uptime: Uptimes | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        """Prepare to record; nothing is sent yet, and nothing opened but for aggregated metrics.
+        """Prepare to record; nothing is sent yet, and no file is made.
 
         Args:   endpoint, write_key: the collector, unused if *transport* is given.
                 registry: a registry or the path of its file.
@@ -130,6 +135,14 @@ class Client:
         """
         return self._engine.flush(timeout)
 
+    def attend(self) -> None:
+        """Say that this process is at work, though it may never record anything.
+
+        Starts the thread, so that metrics with ``otherwise`` report of each epoch from now on.  The
+        first value of the process does the same; without either, its end does, for its last epoch.
+        """
+        self._engine.attend()
+
     def close(self, timeout: float | None = None) -> None:
         """Write down what is queued, send what is due, and close the database.
 
@@ -172,7 +185,11 @@ class Client:
         return self._switch.said_by
 
     def stats(self) -> Mapping[str, int]:
-        """Return the counts by reason since this client was made; see ``stats.Reason``."""
+        """Return the counts by reason of this process, since the client was made or it was forked.
+
+        See ``stats.Reason``.
+        """
+        self._engine.settle()
         counts = self._stats.counts()
         if self._withheld is not None:
             sent, counts[Reason.UPLOADED] = counts[Reason.UPLOADED], 0

@@ -1,6 +1,7 @@
 """What failed, for developers: a line of the logger "hearsay" at level DEBUG.
 
 It says which kind of error came from where, and never its text, which may hold what was recorded.
+What a developer has to mend is a WARNING.
 """
 
 from __future__ import annotations
@@ -23,6 +24,14 @@ def note(reason: str, error: BaseException) -> bool:
     with suppress(Exception):  # of an application's own handler
         logger.debug("%s: %s at %s", reason, _kind(error), _place(error))
     return True
+
+
+def warn(message: str) -> None:
+    """Log *message*, of which nobody but a developer can make use."""
+    import logging  # only who has something to mend pays for it
+
+    with suppress(Exception):  # of an application's own handler
+        logging.getLogger(LOGGER).warning(message)
 
 
 def _kind(error: BaseException) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter
@@ -13,9 +12,13 @@ from typing import Final
 from .background import Background
 from .consent import Consent
 from .dataclass import replace
+from .debug_log import warn
 from .denial import Denial
 from .epoch import HOUR
 from .errors import EntropyError, StoreError
+from .hosts import THREADS_STAND_STILL, at_end_of_child, why_no_thread
+from .inbox import Inbox
+from .locks import PerProcess, this_process
 from .mode import Mode
 from .opt_out import Level
 from .parts import Parts
@@ -31,23 +34,32 @@ _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread o
 _RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
 
 
+class _Own:
+    """What each process has of its own: what was recorded there, and the thread that writes it."""
+
+    def __init__(self, inbox: Inbox, background: Background[Pending]) -> None:
+        self.inbox, self.background = inbox, background
+
+
 class Engine:
     """Records, uploads, wipes and ends.  Thread-safe; each failure is counted by reason."""
 
     patience = CLOSE_TIMEOUT  # seconds; more only in tests, on machines that are busy with others
 
     def __init__(self, parts: Parts, mode: Mode) -> None:
-        """Start nothing yet; but see to the windows of epochs, and wipe what a denial must wipe."""
+        """Start nothing and write nothing yet; but wipe what a denial must wipe."""
         self._parts, self._stats, self._closed = parts, parts.stats, False
         self._denial = Denial(parts.store, parts.switch, parts.stats)
         self._ended = False  # whether the store was closed
         self._born = time.monotonic()
         self._deadline = 0.0  # of close, on the monotonic clock
         self._uploading: threading.Thread | None = None
-        self._background: Background[Pending] | None = None
-        if mode is Mode.BACKGROUND:
-            self._background = Background(self.commit, self._idle, self._finish, self._started)
-        self.heed_consent()
+        self._own = PerProcess(self._begin) if mode is Mode.BACKGROUND else None
+        self._maker = this_process()
+        self._warned = False  # of a host without threads
+        self._deny_if_denied()
+        if self._own is None and parts.store.exists:
+            self.tick()
 
     def record(self, name: object, value: object) -> None:
         """Check *value* and queue it; in manual mode, report it at once."""
@@ -55,12 +67,15 @@ class Engine:
             if self._closed:
                 self._stats.add(Reason.CLOSED)
                 return
-            pending = self._parts.recorder.prepare(name, value, self._parts.clock())
-            if self._background is None:
+            if self._own is None:
+                pending = self._parts.recorder.prepare(name, value, self._parts.clock())
                 self.tick()
                 self.commit([pending])
-            elif not self._background.put(pending):
-                self._stats.add(Reason.QUEUE_FULL)
+                return
+            own = self._own()
+            if own.inbox.put(name, value, self._parts.clock()) and not own.background.tell():
+                own.background.drain(self.patience)
+                self.tick()
         except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
             self._stats.fail(error)
 
@@ -73,7 +88,7 @@ class Engine:
             delivery = self._parts.uploader.delivery()
         except Exception:  # noqa: BLE001 - the flush met it before, and counted it
             return Delivery(None)
-        queued = 0 if self._background is None else len(self._background)
+        queued = 0 if self._own is None else len(self._own().inbox)
         return replace(delivery, waiting=(delivery.waiting or 0) + queued)
 
     def _flush(self, timeout: float) -> None:
@@ -85,8 +100,8 @@ class Engine:
             end = time.monotonic() + timeout
             if self._closed or not wiped or self._parts.switch.in_force is Consent.DENIED:
                 return
-            if self._background is not None:
-                self._background.drain(timeout)
+            if self._own is not None:
+                self._own().background.drain(max(timeout, self.patience))
             self.tick()
             if self._parts.store.exists:
                 self._parts.uploader.flush(max(0.0, end - time.monotonic()))
@@ -105,7 +120,7 @@ class Engine:
         """Report the windows whose epochs have ended, and open those that are scheduled."""
         with self._counting():
             now, recorder, taken = self._parts.clock(), self._parts.recorder, 0
-            while not self._closed and recorder.is_due(now):
+            while not self._ended and recorder.is_due(now):
                 counts = self._tick_once(now)
                 taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
             if taken:
@@ -118,7 +133,7 @@ class Engine:
         """
         with self._counting():
             self.patience = self.patience if timeout is None else _seconds(timeout)
-        if self._background is None:
+        if self._own is None:
             if not self._parts.uploader.failing:
                 self._flush(self.patience)
             self._wiped()
@@ -129,29 +144,39 @@ class Engine:
             return
         self._deadline = time.monotonic() + self.patience
         self._closed = True
-        if not self._background.stop(self.patience):
-            _run_within(self.patience, self._drain_and_finish)
+        if not self._own().background.stop(self.patience):
+            self._run_within(self.patience, self._drain_and_finish)
 
     def exit(self) -> None:
         """Leave the process: write down what is queued, and wait no longer than ``patience``.
 
-        A process that has recorded nothing, such as a forked child, does nothing.
+        A forked child that has recorded nothing does nothing.
         """
-        if self._background is not None and not self._closed:
+        if self._own is not None and not self._closed:
             self._deadline = time.monotonic() + self.patience
-            if not self._background.stop(self.patience) and len(self._background):
-                _run_within(self.patience, self._drain_and_finish)
+            own = self._own()
+            if not own.background.stop(self.patience) and (own.inbox or self._owes_windows()):
+                self._run_within(self.patience, self._drain_and_finish)
         self._closed = True
 
-    def heed_consent(self) -> None:
-        """Wipe if consent is denied; if it is granted, see to the windows."""
-        self._deny_if_denied()
-        if self._background is None:
-            self.tick()
-            return
+    def attend(self) -> None:
+        """See to the windows from now on, whether or not anything is recorded."""
         with self._counting():
-            if not self._closed and self._parts.recorder.is_due(self._parts.clock()):
-                self._background.wake()  # without a value it would not run, or sleep on
+            if self._closed:
+                return
+            if self._own is None or not self._own().background.wake():
+                self.tick()
+
+    def heed_consent(self) -> None:
+        """Wipe if consent is denied; if it is granted, see to the windows where that can be."""
+        self._deny_if_denied()
+        if self._own is None:
+            self.tick()
+
+    def settle(self) -> None:
+        """Count what is only known not to be written."""
+        if self._own is not None:
+            self._own().inbox.fold()
 
     def heed(self) -> None:
         """Look whether somebody has opted out, or in again, since."""
@@ -165,18 +190,18 @@ class Engine:
     def _deny_if_denied(self) -> None:
         """If consent is denied, forget all that waits; the database is left to the thread."""
         with self._counting():
-            parts, background = self._parts, self._background
+            parts, own = self._parts, None if self._own is None else self._own()
             if parts.switch.in_force is not Consent.DENIED:
                 return
-            if background is not None:
+            if own is not None:
                 opted_out = parts.switch.said_by is not Level.APPLICATION
                 reason = Reason.OPTED_OUT if opted_out else Reason.CONSENT
-                self._stats.add(reason, background.clear())
+                self._stats.add(reason, own.inbox.clear())
             if parts.history is not None:
                 parts.history.clear()
             if parts.store.has_traces:
                 parts.switch.denials += 1
-                if self._closed or background is None or not background.wake():
+                if self._closed or own is None or not own.background.wake():
                     self._wiped()
 
     def _wiped(self) -> bool:
@@ -190,15 +215,15 @@ class Engine:
         """Turn *group* into reports, or count why not."""
         self.heed()
         if not self._wiped():
-            self._stats.add(Reason.STORE, len(group))
+            self._stats.add(Reason.STORE, sum(pending.count for pending in group))
             return
         try:
             counts = self._commit_whole(group)
         except (StoreError, EntropyError) as error:
-            self._stats.fail(error, len(group))
+            self._stats.fail(error, sum(pending.count for pending in group))
         except Exception as error:  # noqa: BLE001 - nothing of the group happened: find the one
             if len(group) == 1:
-                self._stats.fail(error)
+                self._stats.fail(error, group[0].count)
             else:
                 for pending in group:
                     self.commit([pending])
@@ -209,8 +234,11 @@ class Engine:
     def _commit_whole(self, group: list[Pending]) -> Counter[Reason]:
         recorder, history, happened = self._parts.recorder, self._parts.history, False
         try:
-            counts = recorder.commit(group)
+            reported: list[Pending] = []
+            counts = recorder.commit(group, reported)
             happened = True
+            if self._own is not None:
+                self._own().inbox.settle(reported)
             return counts
         finally:
             if history is not None:
@@ -259,13 +287,15 @@ class Engine:
             self._parts.uploader.run(_UPLOAD_TIMEOUT)
 
     def _drain_and_finish(self) -> None:
-        if self._background is not None:
-            self._background.drain(self.patience)
+        if self._own is not None:
+            self._own().background.drain(self.patience)
         self._finish()
 
     def _finish(self) -> None:
         """Send what may be sent in the time that is left, and close the store."""
         wiped = self._wiped()
+        if wiped:
+            self.tick()
         with self._counting():
             if self._uploading is not None and self._uploading.is_alive():
                 self._uploading.join(max(0.0, self._deadline - time.monotonic()))
@@ -289,12 +319,34 @@ class Engine:
         with self._counting():
             self._parts.store.close()
 
-    def _started(self) -> None:
-        """See to the end of a child of multiprocessing, which runs no function of atexit."""
-        process = sys.modules.get("multiprocessing.process")
-        if process is not None and process.parent_process() is not None:
-            util = sys.modules["multiprocessing.util"]
-            util.Finalize(None, self.exit, exitpriority=0)
+    def _begin(self) -> _Own:
+        recorder, switch = self._parts.recorder, self._parts.switch
+        inbox = Inbox(recorder.slot, lambda: switch.granted, self._stats)
+        background = Background(
+            *(inbox.take, self.commit, self._idle, self._finish),
+            started=lambda: at_end_of_child(self.exit),
+            forbidden=self._may_have_no_thread,
+        )
+        return _Own(inbox, background)
+
+    def _may_have_no_thread(self) -> bool:
+        why = why_no_thread()
+        if why == THREADS_STAND_STILL and not self._warned:
+            self._warned = True
+            warn(why)
+        return why is not None
+
+    def _owes_windows(self) -> bool:
+        """Whether this process has to see to windows, though it has recorded nothing."""
+        recorder = self._parts.recorder
+        return this_process() == self._maker and recorder.is_due(self._parts.clock())
+
+    def _run_within(self, timeout: float, action: Callable[[], None]) -> None:
+        """Run *action* and wait for it no longer than *timeout* seconds, if a thread may run it."""
+        if self._may_have_no_thread():
+            action()
+        else:
+            _run_within(timeout, action)
 
     @contextmanager
     def _counting(self) -> Iterator[None]:

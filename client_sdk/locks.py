@@ -6,9 +6,12 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from os import getpid
+from typing import Final, Generic, TypeAlias, TypeVar
 
 FORK_WAIT: Final = 1.0  # seconds that a fork waits for a database transaction; most take 10 ms
+
+T = TypeVar("T")
 
 Process: TypeAlias = tuple[int, int]
 Mutex: TypeAlias = "threading.Lock | threading.RLock"
@@ -59,7 +62,34 @@ _forks: Final = _Forks()
 
 def this_process() -> Process:
     """Return what no fork shares.  A process id alone comes back after its process ended."""
-    return os.getpid(), _forks.depth
+    return getpid(), _forks.depth
+
+
+class PerProcess(Generic[T]):
+    """Something of which every process has its own: a forked child begins with a new one.
+
+    It asks for the process at each use, since a server in C forks without a word to Python.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        """Let *make* make that of this process now."""
+        self._make = make
+        process, made = this_process(), make()
+        self._last = (*process, made)
+        self._made = {process: made}
+
+    def __call__(self) -> T:
+        """Return that of this process."""
+        pid, depth, made = self._last
+        return made if pid == getpid() and depth == _forks.depth else self._begin()
+
+    def _begin(self) -> T:
+        process = this_process()
+        # setdefault is atomic: two threads of a new child end up with the same one
+        made = self._made.setdefault(process, self._make())
+        self._made = {process: made}
+        self._last = (*process, made)
+        return made
 
 
 def fork_waits_first() -> None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from . import memo, trusted_clock
 from .consent import ConsentSwitch
 from .dataclass import dataclass, field
-from .domains import Encoded
-from .epoch import day_of, day_of_date, epoch_of, epoch_start
+from .epoch import day_of, day_of_date, epoch_start
 from .errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
@@ -22,7 +21,9 @@ from .errors import (
     InvalidParameterError,
     UnknownMetricError,
 )
-from .ledger import Charge, Days, Ledger
+from .inbox import Pending as Pending
+from .inbox import Slot
+from .ledger import Charge, Ledger
 from .longitudinal import Longitudinal
 from .metric import Metric
 from .outbox import Outbox
@@ -39,18 +40,6 @@ if TYPE_CHECKING:
     from .windows import Windows
 
 CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
-
-
-@dataclass(frozen=True, repr=False)
-class Pending:
-    """A checked value on its way to becoming a report.  Its repr says nothing of the value."""
-
-    metric: Metric
-    encoded: Encoded
-    epoch: int
-    now: float
-    device: bytes = b""  # a gateway's key of one of its devices
-    days: Days | None = None  # that an aggregated value is about, by the trusted clock
 
 
 @dataclass(frozen=True)
@@ -83,37 +72,49 @@ class Recorder:
     on_report: OnReport | None = None
     own: bool = True  # whether it reports of itself, and not only of a gateway's devices
 
-    def prepare(self, name: object, value: object, now: float) -> Pending:
-        """Check *value* of the metric called *name* at Unix time *now*.  No I/O, nothing drawn.
+    def slot(self, name: object, now: float) -> Slot:
+        """Return where values of the metric called *name* of Unix time *now* go.
 
-        Raises: ConsentError, UnknownMetricError, InvalidValueError, ExpiredMetricError;
+        Raises: ConsentError, UnknownMetricError, ExpiredMetricError;
                 InvalidParameterError: *now* is no time.
         """
         self.consent.require()
         metric = self._metric(name)
-        aggregated = metric.aggregate is not None
-        encoded = self.windows.addend(metric, value) if aggregated else metric.encode(value)
         if not abs(now) < MAX_WALL:  # nor nan, which would stop all that wait beside it
             raise InvalidParameterError("clock", now, f"must be below {MAX_WALL} seconds")
-        day, epoch = day_of(now), epoch_of(metric.every, now)
-        if day > day_of_date(metric.expires):
+        if day_of(now) > day_of_date(metric.expires):
             raise ExpiredMetricError(f"expires={metric.expires}: has passed")
-        return Pending(metric, encoded, epoch, now)
+        return Slot(metric, now, self.windows.aggregate(metric) if metric.aggregate else None)
 
-    def commit(self, pendings: Sequence[Pending]) -> Counter[Reason]:
+    def prepare(self, name: object, value: object, now: float) -> Pending:
+        """Check *value* of the metric called *name* at Unix time *now*.  No I/O, nothing drawn.
+
+        Raises: InvalidValueError, and as ``slot``.
+        """
+        slot = self.slot(name, now)
+        return slot.pending(slot.fold(None, [slot.check(value)]), now)
+
+    def commit(
+        self, pendings: Sequence[Pending], reported: list[Pending] | None = None
+    ) -> Counter[Reason]:
         """Turn *pendings* into reports, in one transaction, and count what became of them.
 
         A refused one does not stop the others.  A ledger found in doubt is counted under STORE.
+        Args:   reported: takes those whose metric and epoch have their one report now.
         Raises: StoreError, EntropyError: nothing of the group happened.
         """
         counts: Counter[Reason] = Counter()
         if not pendings:
             return counts
+        done: list[Pending] = []
         with self.store.transaction(growing=True) as tx:
             day = self._begin(tx, max(p.now for p in pendings))
-            counts += self._report_each(tx, [p for p in pendings if not p.metric.aggregate], day)
+            single = [p for p in pendings if not p.metric.aggregate]
+            counts += self._report_each(tx, single, day, done)
             if added := [p for p in pendings if p.metric.aggregate]:
                 counts += self._aggregate(tx, added, day)
+        if reported is not None:
+            reported += done
         counts[Reason.STORE] += self.store.take_doubts()
         return +counts
 
@@ -160,7 +161,7 @@ class Recorder:
                 )
                 for device, metric, epoch, value, days in ended
             ]
-            counts += self._report_each(tx, pendings, day)
+            counts += self._report_each(tx, pendings, day, [])
             if whole and self.own:
                 counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(tx, [b""], now, day)
         if whole:
@@ -193,14 +194,20 @@ class Recorder:
         return day
 
     def _report_each(
-        self, tx: Transaction, pendings: Sequence[Pending], day: int
+        self, tx: Transaction, pendings: Sequence[Pending], day: int, done: list[Pending]
     ) -> Counter[Reason]:
+        """Report each of *pendings*; *done* takes those that have their report now."""
         counts: Counter[Reason] = Counter()
         for pending in pendings:
             try:
                 counts.update(self._report(tx, pending, day))
+                others = Reason.ALREADY_REPORTED
             except (ConsentError, AlreadyReportedError, BudgetExhaustedError) as refusal:
-                counts[reason_of(refusal)] += 1
+                others = reason_of(refusal)
+                counts[others] += 1
+            if others is Reason.ALREADY_REPORTED:
+                done.append(pending)
+            counts[others] += pending.count - 1
         return counts
 
     def _aggregate(self, tx: Transaction, pendings: Sequence[Pending], day: int) -> Counter[Reason]:
@@ -210,11 +217,11 @@ class Recorder:
         try:
             self.consent.require()  # again: a revocation wipes the windows under the same lock
         except ConsentError as refusal:
-            return Counter({reason_of(refusal): len(pendings)})
-        additions: dict[Key, list[Encoded]] = {}
+            return Counter({reason_of(refusal): sum(p.count for p in pendings)})
+        additions: dict[Key, list[tuple[object, int]]] = {}
         for pending in pendings:
             key = Key(pending.device, pending.metric.digest, pending.epoch)
-            additions.setdefault(key, []).append(pending.encoded)
+            additions.setdefault(key, []).append((pending.encoded, pending.count))
         return self.windows.add(tx, additions, day)
 
     def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:

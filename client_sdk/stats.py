@@ -10,8 +10,8 @@ window that is ``window_opened`` is later counted once under ``window_closed`` o
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import StrEnum
+from threading import RLock
 
 from .debug_log import note
 from .errors import (
@@ -26,7 +26,7 @@ from .errors import (
     TransportError,
     UnknownMetricError,
 )
-from .locks import ReentrantLock
+from .locks import PerProcess
 
 
 class Reason(StrEnum):
@@ -43,7 +43,7 @@ class Reason(StrEnum):
     ALREADY_REPORTED = "already_reported"
     BUDGET = "budget"
     CLOSED = "closed"
-    QUEUE_FULL = "queue_full"  # values came faster than they could be written down
+    QUEUE_FULL = "queue_full"  # more metrics and epochs wait to be written than memory is kept for
     DROPPED = "dropped"  # charged, but the application's on_report did not let it out
 
     # windows, in which values are aggregated until their epoch is over
@@ -71,19 +71,30 @@ class Reason(StrEnum):
     INTERNAL = "internal"  # an error that this package does not define
 
 
+class _Counts:
+    """The counts of one process."""
+
+    def __init__(self) -> None:
+        self.by_reason = dict.fromkeys(Reason, 0)
+        self.lock = RLock()  # a signal handler may record while its thread counts
+
+
 class Stats:
-    """Counts by reason since the client was made.  Holds no names, values or times."""
+    """Counts by reason since the client was made.  Holds no names, values or times.
+
+    Each process counts what it did itself: a forked child begins at zero.
+    """
 
     def __init__(self) -> None:
         """Begin at zero."""
-        self._counts: Counter[Reason] = Counter()
+        self._mine = PerProcess(_Counts)
         self._noted: set[Reason] = set()  # of which a developer was told
-        self._lock = ReentrantLock()  # a signal handler may record while its thread counts
 
     def add(self, reason: Reason, count: int = 1) -> None:
         """Count *reason* another *count* times."""
-        with self._lock:
-            self._counts[reason] += count
+        mine = self._mine()
+        with mine.lock:
+            mine.by_reason[reason] += count
 
     def fail(self, error: Exception, count: int = 1, reason: Reason | None = None) -> None:
         """Count what *error* stopped, under *reason* or that of its type.
@@ -99,8 +110,9 @@ class Stats:
 
     def counts(self) -> dict[str, int]:
         """Return the count of every reason, zeros included."""
-        with self._lock:
-            return {reason.value: self._counts[reason] for reason in Reason}
+        mine = self._mine()
+        with mine.lock:
+            return {reason.value: count for reason, count in mine.by_reason.items()}
 
 
 def reason_of(error: Exception) -> Reason:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from .aggregates import Last, aggregate_of
 from .domains import Encoded
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _DAY: Final = 4  # bytes of a day: of the last of a window's epoch, and of when it was opened
 _HEAD: Final = 2 * _DAY
 _EMPTY, _HELD = b"\0", b"\1"
+
+
+Counted: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
 
 
 class Ended(NamedTuple):
@@ -56,27 +59,35 @@ class Windows:
         """Whether any metric reports of epochs in which nothing happened."""
         return any(metric.otherwise is not None for metric in self._metrics.values())
 
-    def addend(self, metric: Metric, value: object) -> Encoded:
-        """Return *value* as ``add`` takes it.  Raises InvalidValueError."""
-        return self._aggregates[metric.digest].addend(value, metric.name)
+    def aggregate(self, metric: Metric) -> Last:
+        """Return how the values of *metric* add up."""
+        return self._aggregates[metric.digest]
 
     def add(
-        self, tx: Transaction, additions: Mapping[Key, Sequence[Encoded]], day: int
+        self, tx: Transaction, additions: Mapping[Key, Sequence[Counted]], day: int
     ) -> Counter[Reason]:
-        """Add values to their windows, opened on the trusted *day* unless reported or open."""
+        """Add values to their windows, opened on the trusted *day* unless reported or open.
+
+        Args: additions: states of the aggregate, each with the number of values that it is of.
+        """
         counts, masker = Counter[Reason](), self._masker(tx)
-        for key, values in additions.items():
+        for key, states in additions.items():
+            values = sum(count for _, count in states)
             found = tx.execute(_FIND, key).fetchone()
             if found is None and _is_charged(tx, key):
-                counts[Reason.ALREADY_REPORTED] += len(values)
+                counts[Reason.ALREADY_REPORTED] += values
                 continue
             content = None if found is None else masker.unmask(key, found[0])
             if content is None:
                 counts[Reason.WINDOW_OPENED] += 1
                 counts[Reason.WINDOW_DROPPED] += found is not None  # masked by another secret
+            aggregate = self._aggregates[key.digest]
+            state = None if content is None else self._state(aggregate, content)
+            for later, _ in states:
+                state = aggregate.merge(state, later)
             opened = day if content is None else _day_at(content, _DAY)
-            self._write(masker, key, self._sum(key, content, values), opened)
-            counts[Reason.AGGREGATED] += len(values)
+            self._write(masker, key, state, opened)
+            counts[Reason.AGGREGATED] += values
         return counts
 
     def look(self, tx: Transaction, key: Key) -> Encoded | None:
@@ -178,14 +189,6 @@ class Windows:
 
     def _masker(self, tx: Transaction) -> Masker:
         return Masker(tx, self._secret, self._randomness)
-
-    def _sum(self, key: Key, content: bytes | None, values: Sequence[Encoded]) -> Any:
-        """Return the state of a window after *values*."""
-        aggregate = self._aggregates[key.digest]
-        state = None if content is None else self._state(aggregate, content)
-        for value in values:
-            state = aggregate.add(state, value)
-        return state
 
     def _write(self, masker: Masker, key: Key, state: Any, opened: int) -> None:
         aggregate, metric = self._aggregates[key.digest], self._metrics[key.digest]

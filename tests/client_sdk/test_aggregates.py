@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_sdk.aggregates import KEPT, Last, aggregate_of
 from client_sdk.domains import Domain, Encoded
 from client_sdk.errors import InvalidValueError
+from client_sdk.inbox import Slot
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from client_sdk.state_bytes import dump, load, size_of
@@ -37,12 +38,18 @@ def state_of(aggregate: Last, values: list[Any]) -> Any:
     state: Any = None
     for value in values:
         kept = None if state is None else aggregate.load(aggregate.dump(state))
-        state = aggregate.add(kept, aggregate.addend(value, "m"))
+        state = aggregate.merge(kept, aggregate.fold(None, [value]))
     return state
 
 
+def taken(of: Metric, values: list[Any]) -> list[Any]:
+    """Return *values* as a slot of the metric hands them to its aggregate."""
+    slot = Slot(of, 0.0, aggregate_of(of))
+    return [slot.check(value) for value in values]
+
+
 def result(of: Metric, values: list[Any]) -> Encoded:
-    return aggregate_of(of).result(state_of(aggregate_of(of), values))
+    return aggregate_of(of).result(state_of(aggregate_of(of), taken(of, values)))
 
 
 @given(st.lists(FINITE | st.integers() | st.decimals(-100, 100, places=30), min_size=1))
@@ -70,7 +77,7 @@ def test_a_sum_refuses_what_a_number_refuses_without_showing_it() -> None:
     """Law: an aggregate takes exactly the values that its metric takes."""
     for value in (float("nan"), "7391", True, None, Decimal("1e999")):
         with pytest.raises(InvalidValueError) as caught:
-            aggregate_of(SUM).addend(value, "m")
+            taken(SUM, [value])
         assert "7391" not in str(caught.value)
 
 
@@ -143,10 +150,40 @@ def test_a_state_has_one_length_whatever_was_recorded(of: Metric) -> None:
     if of is COMMON:
         many = [f"item {i}" for i in range(200)]
 
-    lengths = {len(aggregate.dump(state_of(aggregate, values))) for values in (one, many)}
+    states = [state_of(aggregate, taken(of, values)) for values in (one, many)]
+    lengths = {len(aggregate.dump(state)) for state in states}
 
     assert lengths == {aggregate.size}
     assert of is COMMON or aggregate.size == size_of(domain)
+
+
+MIXED = st.integers() | st.sampled_from([0.5, -2, Fraction(1, 3), Decimal("0.1")]) | FINITE
+VALUES = {
+    "sum": (SUM, st.integers(-(2**60), 2**60) | st.floats(-1e9, 1e9)),
+    "max": (metric(NUMBER, aggregate='"max"'), MIXED),
+    "last": (metric(NUMBER, aggregate='"last"'), MIXED),
+    "any": (metric(BOOLEAN, aggregate='"any"'), st.booleans()),
+    "most_common": (COMMON, st.sampled_from([f"item {i}" for i in range(60)])),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@settings(deadline=None)
+@given(st.data())
+def test_however_values_are_grouped_they_make_the_same(kind: str, data: st.DataObject) -> None:
+    """Law: added up in memory in any pieces, and merged, they are what they are one by one."""
+    of, any_value = VALUES[kind]
+    aggregate = aggregate_of(of)
+    groups = data.draw(st.lists(st.lists(any_value, min_size=1), min_size=1))
+    kept: Any = None
+
+    for group in groups:
+        values = taken(of, group)
+        half = len(values) // 2
+        state = aggregate.fold(None, values[:half]) if half else None
+        kept = aggregate.merge(kept, aggregate.fold(state, values[half:]))
+
+    assert aggregate.result(kept) == result(of, [value for group in groups for value in group])
 
 
 @given(st.frozensets(st.integers(0, 2)))

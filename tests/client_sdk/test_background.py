@@ -1,14 +1,14 @@
-"""The queue in memory and its thread: every value is handed on once, and nobody waits for it."""
+"""The thread that writes: every value is handed on once, and nobody waits for it."""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from client_sdk.background import GROUP_SIZE, QUEUE_SIZE, Background
+from client_sdk.background import GROUP_SIZE, Background
 
 PATIENCE = 20.0  # seconds; a machine this busy runs no tests
 
@@ -34,19 +34,36 @@ class Hands:
             self.enough.set()
 
 
-def queue_to(hands: Hands, commit: Callable[[list[int]], None] | None = None) -> Background[int]:
-    return Background(commit or hands.commit, lambda: 3600.0, hands.finished.set)
+class Queue:
+    """Values in memory, and the thread that takes them."""
+
+    def __init__(
+        self,
+        commit: Callable[[list[int]], None],
+        finish: Callable[[], None] = lambda: None,
+        idle: float = 3600.0,
+        threads: bool = True,
+    ) -> None:
+        self.waiting: deque[int] = deque()
+        self.background = Background(
+            self._take, commit, lambda: idle, finish, forbidden=lambda: not threads
+        )
+        self.drain, self.stop = self.background.drain, self.background.stop
+
+    def put(self, value: int) -> bool:
+        self.waiting.append(value)
+        return self.background.tell()
+
+    def _take(self, most: int) -> list[int]:
+        return [self.waiting.popleft() for _ in range(min(most, len(self.waiting)))]
 
 
-class Threadless(Background[int]):
-    """A queue in a process that can start no thread."""
-
-    def _start(self, mine: object) -> None:
-        pass
+def queue_to(hands: Hands, commit: Callable[[list[int]], None] | None = None) -> Queue:
+    return Queue(commit or hands.commit, hands.finished.set)
 
 
-def threadless(hands: Hands) -> Background[int]:
-    return Threadless(hands.commit, lambda: 3600.0, hands.finished.set)
+def threadless(hands: Hands) -> Queue:
+    return Queue(hands.commit, hands.finished.set, threads=False)
 
 
 def test_a_value_is_handed_on_by_another_thread() -> None:
@@ -77,7 +94,7 @@ def test_values_of_many_threads_are_each_handed_on_once() -> None:
 
     def put(first: int) -> None:
         for value in range(first, first + 200):
-            assert queue.put(value)
+            queue.put(value)
         queue.drain(PATIENCE)
 
     putters = [threading.Thread(target=put, args=(200 * i,)) for i in range(4)]
@@ -100,18 +117,6 @@ def test_groups_are_bounded() -> None:
     queue.drain(PATIENCE)
 
     assert [len(group) for group in hands.groups] == [GROUP_SIZE, GROUP_SIZE, 1]
-
-
-def test_a_full_queue_takes_nothing_and_keeps_the_oldest() -> None:
-    """Law: the queue is bounded, and what it refuses is the newest."""
-    hands = Hands()
-    queue = threadless(hands)
-
-    taken = [queue.put(value) for value in range(QUEUE_SIZE + 2)]
-
-    queue.drain(PATIENCE)
-    assert (taken.count(True), taken[-2:]) == (QUEUE_SIZE, [False, False])
-    assert hands.values == list(range(QUEUE_SIZE))
 
 
 def test_stopping_hands_on_what_waits_before_it_finishes() -> None:
@@ -145,25 +150,10 @@ def test_a_stop_waits_no_longer_than_it_is_told() -> None:
     assert hands.finished.wait(PATIENCE)
 
 
-def test_clearing_forgets_and_counts_what_waits() -> None:
-    """Law: a cleared value is never handed on."""
-    hands = Hands()
-    queue = threadless(hands)
-    for value in range(3):
-        queue.put(value)
-
-    cleared = queue.clear()
-
-    queue.drain(PATIENCE)
-    assert (cleared, hands.values, len(queue)) == (3, [], 0)
-
-
 def test_a_drain_from_within_a_commit_returns_at_once() -> None:
     """Law: an application that flushes inside a hook does not wait for itself."""
     inner: list[bool] = []
-    queue: Background[int] = Threadless(
-        lambda group: inner.append(queue.drain(PATIENCE)), lambda: 3600.0, lambda: None
-    )
+    queue = Queue(lambda group: inner.append(queue.drain(PATIENCE)), threads=False)
     queue.put(1)
 
     queue.drain(PATIENCE)
@@ -172,21 +162,22 @@ def test_a_drain_from_within_a_commit_returns_at_once() -> None:
 
 
 def test_a_value_that_found_no_thread_is_handed_on_by_the_next_drain() -> None:
-    """Law: where no thread can be started, values wait for whoever empties the queue."""
+    """Law: where there is no thread, the caller is told to write, and can."""
     hands = Hands()
     queue = threadless(hands)
-    queue.put(1)
 
+    told = queue.put(1)
     drained = queue.drain(PATIENCE)
 
-    assert (drained, hands.values, hands.threads) == (True, [1], {threading.get_ident()})
+    assert (told, drained) == (False, True)
+    assert (hands.values, hands.threads) == ([1], {threading.get_ident()})
 
 
 @pytest.mark.parametrize("idle", [-5.0, 0.0, 1e9])
 def test_any_idle_time_lets_values_through(idle: float) -> None:
     """Law: whatever the schedule says, a value wakes the thread."""
     hands = Hands()
-    queue = Background(hands.commit, lambda: idle, hands.finished.set)
+    queue = Queue(hands.commit, hands.finished.set, idle)
 
     queue.put(1)
 
@@ -208,7 +199,7 @@ def test_a_thread_that_died_is_begun_anew() -> None:
 
     queue = queue_to(hands, commit)
     queue.put(1)
-    first = queue._mine().thread
+    first = queue.background._thread
     assert died.wait(PATIENCE)
     assert first is not None
     first.join(PATIENCE)
@@ -221,27 +212,48 @@ def test_a_thread_that_died_is_begun_anew() -> None:
 
 
 class StoppedAtOnce(Background[int]):
-    """A queue that is told to stop before its thread looks for the first time."""
+    """Told to stop before its thread looks for the first time."""
 
-    def _run(self, mine: Any) -> None:
-        mine.stopping = True
-        super()._run(mine)
+    def _run(self) -> None:
+        self._stopping = True
+        super()._run()
 
 
 def test_a_thread_that_is_stopped_before_it_looks_hands_on_what_waits() -> None:
     """Law: a process that ends just after its first value loses nothing."""
-    hands = Hands()
-    queue = StoppedAtOnce(hands.commit, lambda: 3600.0, hands.finished.set)
+    hands, waiting = Hands(), [7]
 
-    queue.put(7)
+    def take(most: int) -> list[int]:
+        taken, waiting[:] = waiting[:], []
+        return taken
+
+    StoppedAtOnce(take, hands.commit, lambda: 3600.0, hands.finished.set).tell()
 
     assert hands.finished.wait(PATIENCE)
     assert hands.values == [7]
 
 
+def test_the_first_value_after_a_pause_is_handed_on_before_any_idling() -> None:
+    """Law: it waits neither for company nor for what else the thread has to do."""
+    hands, order = Hands(), list[str]()
+
+    def commit(group: list[int]) -> None:
+        order.append("written")
+        hands.commit(group)
+
+    queue = Queue(commit, hands.finished.set)
+    queue.background._idle = lambda: order.append("idle") or 3600.0  # type: ignore[func-returns-value]
+
+    queue.put(1)
+
+    assert hands.enough.wait(PATIENCE)
+    assert order[0] == "written"
+    queue.stop(PATIENCE)
+
+
 def test_waking_says_whether_anybody_wakes() -> None:
     """Law: without a thread, whoever needs something done does it himself."""
-    queue = queue_to(Hands())
+    queue = queue_to(Hands()).background
     size = threading.stack_size(1 << 46)  # bytes; no machine has room for it, so start() fails
     try:
         in_vain = queue.wake()

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from client_sdk.background import QUEUE_SIZE
 from client_sdk.client import Client
 from client_sdk.consent import Consent
 from client_sdk.errors import InvalidParameterError
+from client_sdk.inbox import MAX_SLOTS
 from client_sdk.randomness import ByteRandomness, system_randomness
 from client_sdk.recorder import ReportView
 from client_sdk.schema import FILE_NAME
@@ -148,10 +148,10 @@ def test_closing_writes_what_is_queued_and_keeps_the_schedule(tmp_path: Path) ->
 
 def happens_in_time(event: threading.Event, client: Client, clock: FakeClock) -> bool:
     """Let the time of the next pass come for the thread of *client*; return whether *event* did."""
-    parts, background = client._engine._parts, client._engine._background
-    assert background is not None
-    clock.advance(seconds=parts.uploader.wait(clock()))
-    background.wake()
+    engine = client._engine
+    assert engine._own is not None
+    clock.advance(seconds=engine._parts.uploader.wait(clock()))
+    engine._own().background.wake()
     return event.wait(PATIENCE)
 
 
@@ -229,12 +229,11 @@ def test_a_revocation_forgets_the_queue(tmp_path: Path) -> None:
 
 
 def test_a_full_queue_is_counted() -> None:
-    """Law: what does not fit is counted under its own reason, and every call is counted once."""
+    """Law: only a clock that jumps over epochs fills it; every call is counted once."""
     client = make_client(mode="background", registry=many_metrics(1), clock=(clock := FakeClock()))
-    background = client._engine._background
-    assert background is not None
-    with background._mine().turn:  # the thread cannot empty the queue
-        for _ in range(QUEUE_SIZE + 5):
+    assert client._engine._own is not None
+    with client._engine._own().background._turn:  # the thread can write nothing
+        for _ in range(MAX_SLOTS + 5):
             client.record("m0", True)
             clock.advance(days=1)
         full = client.stats()["queue_full"]
@@ -294,7 +293,7 @@ def test_an_error_in_one_value_costs_no_other() -> None:
     for name, value in (("dark_mode", True), ("files", 50.5), ("theme", "plain")):
         client.record(name, value)
 
-    client._engine._background.drain(PATIENCE)  # type: ignore[union-attr]  # it is there
+    client._engine._own().background.drain(PATIENCE)  # type: ignore[misc]  # it is there
 
     assert changed(client) == {"recorded": 2, "internal": 1}
     client.close()
@@ -333,9 +332,8 @@ def test_a_hook_that_exits_drops_its_report_and_not_the_thread() -> None:
     client = make_client(mode="background", registry=many_metrics(2), on_report=hook)
     client.record("m0", True)
     client.record("m1", True)
-    background = client._engine._background
-    assert background is not None
-    assert background.stop(PATIENCE)
+    assert client._engine._own is not None
+    assert client._engine._own().background.stop(PATIENCE)
 
     assert names == ["m0", "m1"]
     assert (client.stats()["dropped"], client.stats()["recorded"]) == (1, 1)

@@ -15,7 +15,6 @@ from typing import Final
 
 import pytest
 
-from client_sdk.background import Background
 from client_sdk.client import Client
 from client_sdk.connections import Connections
 from client_sdk.locks import QuietLock, this_process
@@ -98,31 +97,38 @@ def test_a_buffer_of_randomness_is_caught_by_two_forks(tmp_path: Path) -> None:
     assert (len(drawn), len(set(drawn))) == (2, 1)
 
 
-def test_a_forked_child_begins_with_an_empty_queue() -> None:
-    """Law: what its parent had queued is its parent's to report, and neither reports it twice."""
-    handed: list[int] = []
-    queue: Background[int] = Background(handed.extend, lambda: 3600.0, lambda: None)
-    with queue._mine().turn:  # the thread cannot empty it
-        queue.put(1)
-        queue.put(2)
+def test_a_forked_child_begins_with_nothing(tmp_path: Path) -> None:
+    """Law: what its parent recorded is its parent's to report and to count, and to nobody twice."""
+    client = make_client(tmp_path, mode="background", registry=many_metrics(2))
+    assert client._engine._own is not None
+    with client._engine._own().background._turn:  # the thread can write nothing
+        client.record("m0", True)
+        client.record("m0", "no boolean")
 
-        in_the_child = in_child(lambda: bytes([len(queue), queue.drain(1.0)]))
+        def look() -> bytes:
+            assert client._engine._own is not None
+            return bytes([bool(client._engine._own().inbox), sum(client.stats().values())])
 
-    queue.stop(PATIENCE)
-    assert (in_the_child, handed) == (bytes([0, True]), [1, 2])
+        in_the_child = in_child(look)
+
+    client.close()
+    assert in_the_child == bytes([False, 0])
+    assert (client.stats()["recorded"], client.stats()["invalid_value"]) == (1, 1)
 
 
-def test_a_forked_child_has_a_thread_of_its_own() -> None:
+def test_a_forked_child_has_a_thread_of_its_own(tmp_path: Path) -> None:
     """Law: a child records like its parent, though its parent's thread does not exist there."""
-    queue: Background[int] = Background(lambda group: None, lambda: 3600.0, lambda: None)
-    queue.put(1)
+    client = make_client(tmp_path, mode="background", registry=many_metrics(2), clock=FakeClock())
+    client.record("m0", True)
 
-    def hand_on() -> bytes:
-        queue.put(7)
-        return bytes([queue.stop(PATIENCE), len(queue)])
+    def record() -> bytes:
+        client.record("m1", True)
+        client.close()
+        return bytes([client.stats()["recorded"]])
 
-    assert in_child(hand_on) == bytes([True, 0])
-    queue.stop(PATIENCE)
+    assert in_child(record) == bytes([1])
+    client.close()
+    assert rows(tmp_path, REPORTS) == [(2,)]
 
 
 def _work(client: Client, name: str) -> None:

@@ -89,10 +89,11 @@ def test_the_next_record_closes_what_has_ended(tmp_path: Path) -> None:
 def test_the_background_thread_closes_windows_and_opens_scheduled_ones(tmp_path: Path) -> None:
     """Law: a client that is never given a value reports all the same, from its thread."""
     clock = FakeClock()
-    make_client(tmp_path, registry=SCHEDULED, clock=clock)
+    make_client(tmp_path, registry=SCHEDULED, clock=clock).attend()
     clock.advance(days=1)
 
     client = make_client(tmp_path, registry=SCHEDULED, clock=clock, mode="background")
+    client.attend()
     client.close()
 
     assert changed(client) == {"recorded": 1, "window_opened": 1, "window_closed": 1}
@@ -188,6 +189,7 @@ def test_a_scheduled_metric_that_expired_opens_no_more_windows(tmp_path: Path) -
     last = "2024-10-04"  # the day of the clock
     registry = registry_of(number("crashes", "sum", "otherwise = 0", expires=last))
     client = make_client(tmp_path, registry=registry, clock=clock)
+    client.attend()
 
     for _ in range(3):
         clock.advance(days=1)

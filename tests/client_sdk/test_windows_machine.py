@@ -176,7 +176,9 @@ class Device(RuleBasedStateMachine):
 
     def _begin(self) -> Client:
         self.oracle.tick(self.clock.now)
-        return make_client(self.folder, registry=REGISTRY, clock=self.clock, remember=True)
+        client = make_client(self.folder, registry=REGISTRY, clock=self.clock, remember=True)
+        client.attend()
+        return client
 
 
 def run(examples: int, steps: int) -> None:

@@ -48,7 +48,7 @@ def test_a_denial_wipes_windows_and_a_new_consent_opens_scheduled_ones(tmp_path:
 def test_an_unknown_consent_opens_and_reports_nothing(tmp_path: Path) -> None:
     """Law: until the user was asked, nothing happens to what is there."""
     clock = FakeClock()
-    make_client(tmp_path, registry=SCHEDULED, clock=clock)
+    make_client(tmp_path, registry=SCHEDULED, clock=clock).attend()
     clock.advance(days=9)
 
     with make_client(tmp_path, registry=SCHEDULED, clock=clock, consent="unknown") as client:
@@ -172,7 +172,8 @@ def test_a_window_can_be_looked_at_by_its_own_device_only() -> None:
     windows = Windows(REGISTRY, store.secret, randomness)
     key = Key(b"", REGISTRY.metric("edits").digest, 20_000)
     with store.transaction() as tx:
-        windows.add(tx, {key: [windows.addend(REGISTRY.metric("edits"), 3)]}, 20_000)
+        edits = windows.aggregate(REGISTRY.metric("edits"))
+        windows.add(tx, {key: [(edits.fold(None, [3]), 1)]}, 20_000)
 
         mine = windows.look(tx, key)
         others = Windows(REGISTRY, Secret(None), randomness).look(tx, key)

@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.registry import Registry
 from collector.lint import warnings
-from tests.support.registries import CATEGORY, HEAD, NUMBER, file_with, table
+from tests.support.registries import CATEGORY, HEAD, table
 from tests.support.uploads import registry
 
 TODAY = date(2026, 3, 4)
@@ -22,15 +22,6 @@ def test_an_epsilon_above_the_default_cap_is_named_with_its_metric() -> None:
     [line] = lines(registry(epsilon="5.0"), "page")
 
     assert "ε 5 is above the default cap of 4 a report" in line
-
-
-@pytest.mark.parametrize(("mechanism", "named"), [("auto", 1), ("square_wave", 0)])
-def test_a_smoothness_that_no_answer_needs_is_named(mechanism: str, named: int) -> None:
-    """A mean assumes nothing of the kind."""
-    fields = {**NUMBER, "mechanism": f'"{mechanism}"', "shape": '"smooth"'}
-    found = list(warnings(Registry.from_text(file_with(fields)), TODAY))
-
-    assert len([line for line in found if "m: shape" in line and "square_wave" in line]) == named
 
 
 @pytest.mark.parametrize(("expires", "named"), [("2026-03-03", True), ("2026-03-04", False)])

@@ -15,8 +15,7 @@ from collector.analytics.slices import Slice
 
 from .registries import CATEGORY, NUMBER, file_with
 
-ROUGH: Final = {**NUMBER, "mechanism": '"square_wave"', "min": "0", "max": "47", "step": "1"}
-WAVE: Final = {**ROUGH, "shape": '"smooth"'}
+WAVE: Final = {**NUMBER, "mechanism": '"square_wave"', "min": "0", "max": "47", "step": "1"}
 
 
 def metric_of(fields: dict[str, str], **changes: str | None) -> Metric:

@@ -1,0 +1,203 @@
+"""What was recorded in this process and is not yet written: one sum a metric and epoch, in memory.
+
+Any thread, signal handler or finalizer may put a value down at any moment: it takes no lock and
+does no I/O.  However fast values come, they take no more room than their metrics have epochs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, Any, Final
+
+from .dataclass import dataclass
+from .domains import Encoded, NumberDomain
+from .epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
+from .metric import Metric
+from .stats import Reason, Stats
+
+if TYPE_CHECKING:
+    from .aggregates import Last
+    from .ledger import Days
+
+MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many
+FOLDED_AT: Final = 256  # values; adding up then costs each of them a part of a microsecond
+
+
+@dataclass(frozen=True, repr=False)
+class Pending:
+    """Checked values on their way to becoming a report.  Its repr says nothing of them."""
+
+    metric: Metric
+    encoded: Encoded | Any  # of several values, the first; of an aggregated metric, the state
+    epoch: int
+    now: float
+    device: bytes = b""  # a gateway's key of one of its devices
+    days: Days | None = None  # that an aggregated value is about, by the trusted clock
+    count: int = 1  # calls of record
+
+
+class Slot:
+    """One metric in one of its epochs: what values it takes, and what several make."""
+
+    __slots__ = ("_numbers", "aggregate", "end", "epoch", "key", "metric", "settled", "start")
+
+    def __init__(self, metric: Metric, now: float, aggregate: Last | None) -> None:
+        """Be of the epoch that holds Unix time *now*; *aggregate* is that of *metric*."""
+        self.metric, self.aggregate = metric, aggregate
+        self.epoch = epoch_of(metric.every, now)
+        self.key = (metric.digest, self.epoch)
+        expiry = (day_of_date(metric.expires) + 1) * DAY
+        self.start, self.end = -float("inf"), float(expiry)  # Unix times
+        if metric.every in LENGTHS:
+            self.start = epoch_start(metric.every, self.epoch)
+            self.end = min(epoch_start(metric.every, self.epoch + 1), expiry)
+        self.settled = False  # whether this process knows that its one report was made
+        self._numbers = metric.domain if isinstance(metric.domain, NumberDomain) else None
+
+    def check(self, value: object) -> object:
+        """Return *value* as ``fold`` takes it.  Raises InvalidValueError."""
+        if self._numbers is not None:
+            return self._numbers.given(value, self.metric.name)
+        return self.metric.encode(value)
+
+    def fold(self, state: Any, values: list[Any]) -> Any:
+        """Return what is pending after *values*; *state* is None before the first."""
+        if self.aggregate is not None:
+            return self.aggregate.fold(state, values)
+        if state is not None:
+            return state
+        return values[0] if self._numbers is None else self.metric.encode(values[0])
+
+    def pending(self, state: Any, now: float, count: int = 1) -> Pending:
+        """Return *state*, which is of *count* values, as what becomes a report."""
+        return Pending(self.metric, state, self.epoch, now, count=count)
+
+
+class _Sum:
+    """What the values of a slot have become."""
+
+    __slots__ = ("count", "now", "slot", "state")
+
+    def __init__(self, slot: Slot) -> None:
+        self.slot, self.state, self.count, self.now = slot, None, 0, 0.0
+
+    def add(self, values: list[Any], now: float) -> None:
+        self.state = self.slot.fold(self.state, values)
+        self.count += len(values)
+        self.now = now
+
+
+class Inbox:
+    """The values of one process that wait to be written."""
+
+    def __init__(
+        self, slot_of: Callable[[object, float], Slot], granted: Callable[[], bool], stats: Stats
+    ) -> None:
+        """Begin empty.
+
+        Args: slot_of: where values of the metric of this name go, at this Unix time; raises if it
+              takes none.
+              granted: whether any value may be taken.
+        """
+        self._slot_of, self._granted, self._stats = slot_of, granted, stats
+        self._slots: dict[object, Slot] = {}  # by the name of their metric; the latest of each
+        self._values: deque[tuple[Slot, Any, float]] = deque()  # put down, and not yet added up
+        self._sums: dict[tuple[bytes, int], _Sum] = {}
+        self._lock = Lock()  # held by who adds up; never while anything is awaited
+        self._holder = 0  # the thread that does
+        self._forget = False  # all of it, as soon as it is added up
+
+    def put(self, name: object, value: object, now: float) -> bool:
+        """Take *value* of the metric called *name*; return whether there is anything to write.
+
+        Raises: as ``slot_of``, and InvalidValueError.
+        """
+        slot = self._slots.get(name) if type(name) is str else None
+        if slot is None or not slot.start <= now < slot.end or not self._granted():
+            slot = self._slots[name] = self._slot_of(name, now)
+        self._values.append((slot, slot.check(value), now))
+        if len(self._values) >= FOLDED_AT:
+            self.fold(wait=False)
+        return not slot.settled
+
+    def fold(self, *, wait: bool = True) -> bool:
+        """Add up what was put down; return False if another does, or this thread further out."""
+        if self._holder == get_ident() or not self._lock.acquire(blocking=wait):
+            return False
+        try:
+            self._holder = get_ident()
+            self._fold()
+            if self._forget:
+                self._forget = False
+                self._stats.add(Reason.CONSENT, sum(held.count for held in self._sums.values()))
+                self._sums.clear()
+        finally:
+            self._holder = 0
+            self._lock.release()
+        return True
+
+    def take(self, most: int) -> list[Pending]:
+        """Remove and return up to *most* of what waits."""
+        if not self.fold():
+            return []
+        taken: list[_Sum] = []
+        with self._lock:
+            self._holder = get_ident()
+            try:
+                while self._sums and len(taken) < most:
+                    taken.append(self._sums.pop(next(iter(self._sums))))
+            finally:
+                self._holder = 0
+        return [held.slot.pending(held.state, held.now, held.count) for held in taken]
+
+    def settle(self, pendings: list[Pending]) -> None:
+        """Remember that what became of *pendings* becomes of all others of their slots."""
+        for pending in pendings:
+            slot = self._slots.get(pending.metric.name)
+            if slot is not None and slot.key == (pending.metric.digest, pending.epoch):
+                slot.settled = True
+
+    def clear(self) -> int:
+        """Forget all that waits; return how many values that were."""
+        if self._holder == get_ident():  # a signal came while this thread was adding up
+            self._forget = True
+            return 0
+        count = 0
+        for waiting in iter(lambda: self.take(MAX_SLOTS), []):
+            count += sum(pending.count for pending in waiting)
+        return count
+
+    def __len__(self) -> int:
+        """Return how many reports and windows wait to be written."""
+        self.fold()
+        return len(self._sums)
+
+    def __bool__(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._values or self._sums)
+
+    def _fold(self) -> None:
+        groups: dict[Slot, list[Any]] = {}
+        times: dict[Slot, float] = {}
+        for _ in range(len(self._values)):
+            slot, value, now = self._values.popleft()
+            groups.setdefault(slot, []).append(value)
+            times.setdefault(slot, now)
+        for slot, values in groups.items():
+            try:
+                self._add(slot, values, times[slot])
+            except Exception as error:  # noqa: BLE001 - one metric must not cost the others
+                self._stats.fail(error, len(values))
+
+    def _add(self, slot: Slot, values: list[Any], now: float) -> None:
+        held = self._sums.get(slot.key)
+        if slot.settled:
+            self._stats.add(Reason.ALREADY_REPORTED, len(values))
+        elif held is None and len(self._sums) >= MAX_SLOTS:
+            self._stats.add(Reason.QUEUE_FULL, len(values))
+        else:
+            held = held or _Sum(slot)
+            held.add(values, now)
+            self._sums[slot.key] = held

@@ -1,0 +1,1 @@
+"""The SDK in the programs that run applications: servers, task queues, bundlers."""

@@ -1,0 +1,86 @@
+"""In children of task queues and pools, which end without the functions of ``atexit``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from .hosted import application, reports, run, runs
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+TASKS: Final = 10
+
+_CELERY: Final = """
+import os
+from celery import Celery
+app = Celery(
+    "program", broker="filesystem://", result_backend="file://" + os.path.abspath("results"),
+    broker_transport_options=dict(
+        data_folder_in="queue", data_folder_out="queue", control_folder="control"
+    ),
+)
+app.conf.worker_hijack_root_logger = False
+@app.task
+def work(i):
+    client.record(f"m{i}", True)
+    client.record("runs", 1)
+    client.record("runs", 1)
+    return os.getpid()
+"""
+# Sends every task, then stops the worker as an operator does once all of them were done.
+_SEND: Final = """
+import signal, subprocess, sys
+from program import work
+worker = subprocess.Popen([
+    sys.executable, "-m", "celery", "-A", "program", "worker", "--pool=prefork",
+    "--concurrency=2", "--loglevel=error", *sys.argv[2:],
+], stdout=subprocess.DEVNULL)
+results = [work.delay(i) for i in range(int(sys.argv[1]))]
+print(len({result.get(timeout=60) for result in results}))
+worker.send_signal(signal.SIGTERM)
+print(worker.wait(60))
+"""
+
+
+@pytest.mark.parametrize("replaced", [(), ("--max-tasks-per-child=1",)], ids=["kept", "replaced"])
+def test_workers_of_celery_lose_nothing(tmp_path: Path, replaced: tuple[str, ...]) -> None:
+    """Law: what a task recorded is on the disk when its worker was replaced or shut down."""
+    application(tmp_path, _CELERY)
+    for folder in ("queue", "results", "control"):
+        (tmp_path / folder).mkdir()
+
+    processes, status = run(tmp_path, sys.executable, "-c", _SEND, str(TASKS), *replaced).split()
+
+    assert int(processes) == TASKS if replaced else int(processes) <= 2
+    assert status == "0"
+    assert reports(tmp_path) == TASKS
+    assert runs(tmp_path) == f"{2 * TASKS} runs"
+
+
+_POOL: Final = """
+import multiprocessing, sys
+def work(i):
+    client.record(f"m{i}", True)
+    client.record("runs", 1)
+if __name__ == "__main__":
+    pool = multiprocessing.get_context(sys.argv[1]).Pool(2)
+    pool.map(work, range(10), chunksize=1)
+    pool.close()
+    pool.join()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_pool_that_is_closed_loses_nothing(tmp_path: Path, method: str) -> None:
+    """Law: its workers write down what they recorded, however they were started."""
+    application(tmp_path, _POOL)
+
+    run(tmp_path, sys.executable, "program.py", method)
+
+    assert reports(tmp_path) == TASKS
+    assert runs(tmp_path) == f"{TASKS} runs"

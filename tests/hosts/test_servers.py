@@ -1,0 +1,104 @@
+"""Below servers that fork their workers: nothing freezes, and what was recorded is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from client_sdk.schema import FILE_NAME
+
+from .hosted import BIN, PATIENCE, WSGI, application, get, reports, runs, serving
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+VALUES: Final = 6
+COUNTED: Final = 20
+UWSGI: Final = (
+    *(str(BIN / "uwsgi"), "--http-socket", "127.0.0.1:PORT", "--master", "--processes", "2"),
+    *("--module", "program:application", "--die-on-term", "--need-app"),
+)
+SERVERS: Final = {
+    "uwsgi": UWSGI,
+    "uwsgi with threads": (*UWSGI, "--enable-threads"),
+    "uwsgi, each worker loads": (*UWSGI, "--enable-threads", "--lazy-apps"),
+    "granian": (
+        *(str(BIN / "granian"), "--interface", "wsgi", "--host", "127.0.0.1", "--port", "PORT"),
+        *("--workers", "2", "program:application"),
+    ),
+    "gunicorn": (
+        *(sys.executable, "-m", "gunicorn", "program:application", "--bind", "127.0.0.1:PORT"),
+        *("--workers", "2", "--preload", "--log-level", "error"),
+    ),
+}
+
+
+@pytest.mark.parametrize("server", SERVERS.values(), ids=SERVERS)
+def test_a_server_answers_and_loses_nothing(tmp_path: Path, server: tuple[str, ...]) -> None:
+    """Law: with a metric that reports silence, made before the fork, every value arrives."""
+    application(tmp_path, WSGI)
+
+    with serving(tmp_path, *server) as port:
+        for i in range(VALUES):
+            get(port, f"/m{i}")
+        for _ in range(COUNTED):
+            get(port, "/runs")
+
+    assert reports(tmp_path) == VALUES
+    assert runs(tmp_path) == f"{COUNTED} runs"
+
+
+def test_uwsgi_without_threads_writes_at_once_and_says_so(tmp_path: Path) -> None:
+    """Law: where no thread runs none is begun, and the developer hears of it."""
+    application(tmp_path, WSGI)
+
+    with serving(tmp_path, *UWSGI) as port:
+        threads = get(port, "/m0")
+        written = reports(tmp_path)
+
+    assert (written, "hearsay" in threads) == (1, False)
+    assert "start uWSGI with --enable-threads" in (tmp_path / "log").read_text()
+
+
+def test_the_master_of_uwsgi_has_no_thread_even_if_it_records(tmp_path: Path) -> None:
+    """Law: a value that is recorded while the application is loaded freezes no worker."""
+    application(tmp_path, 'client.record("m9", True)\nclient.record("runs", 5)\n' + WSGI)
+
+    with serving(tmp_path, *UWSGI, "--enable-threads") as port:
+        get(port, "/m0")
+        threads = get(port, "/runs")
+
+    assert "hearsay" in threads, "a worker has one"
+    assert reports(tmp_path) == 2
+    assert runs(tmp_path) == "6 runs"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [(), ("--enable-threads",)], ids=["without", "with"])
+def test_no_start_of_uwsgi_hangs(tmp_path: Path, threads: tuple[str, ...]) -> None:
+    """Law: of many starts, each answers, writes and ends."""
+    for start in range(15):
+        folder = tmp_path / str(start)
+        folder.mkdir()
+        application(folder, WSGI)
+        with serving(folder, *UWSGI, *threads) as port:
+            get(port, "/m0")
+            get(port, "/runs")
+            assert written(folder)
+
+
+def written(folder: Path) -> bool:
+    """Whether the first report soon lies on the disk.
+
+    uWSGI ends a worker from a signal handler, in the middle of whatever its threads are doing.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if (folder / "data" / FILE_NAME).exists() and reports(folder):
+            return True
+        time.sleep(0.05)
+    return False
