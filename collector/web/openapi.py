@@ -33,6 +33,8 @@ _SCHEMES: Final = {
     "writeKey": "A write or gateway key.  It ships in applications, so it is no secret.",
     "readToken": "A read or admin token; what it opens depends on its role.",
 }
+# Of the HTTP server itself, as is 400 for what is no HTTP; a long question is sent by POST.
+_TOO_LONG: Final = {"431": {"description": "The address and headers are too long.  No body."}}
 _OF_REPORT: Final = (400, 401, 408, 410, 413, 415, 422, 429, 503)
 _OF_OTHERS: Final = (401, 403, 503)
 
@@ -119,6 +121,7 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
                 else {}
             ),
             **dict(_problems(sorted({*statuses, *operation.problems}), needed, operation)),
+            **(_TOO_LONG if operation.parameters else {}),
         },
         "security": [],
     }

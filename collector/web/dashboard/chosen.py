@@ -14,7 +14,7 @@ from client_sdk.metric import Metric
 
 from ...errors import QueryError
 from ...query.parameters import SEGMENT
-from ...query.window import DEFAULT_RANGE, RANGES
+from ...query.window import DEFAULT_RANGE, RANGES, day_of_text
 from ..operations import Parameter
 
 Filter: TypeAlias = tuple[Literal["is", "is_not"], str, list[str]]
@@ -102,9 +102,12 @@ def require_known(
 def chosen(parameters: Mapping[str, str]) -> Chosen:
     """Read what was chosen from the *parameters* of an address; empty ones were not.
 
-    Raises: QueryError: there is no such range, or one of its two days is missing.
+    Raises: QueryError: there is no such range, or a day is no date, or one of two is missing.
     """
     given = {name: value for name, value in parameters.items() if value}
+    for name in ("from", "to"):
+        if name in given:
+            day_of_text(given[name], name)
     words = given.get("range", DATES if "from" in given or "to" in given else DEFAULT_RANGE)
     if words not in (*RANGES, DATES):
         raise QueryError(f"range: must be one of {', '.join(RANGES)}")

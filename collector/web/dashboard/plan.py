@@ -33,7 +33,7 @@ from .panels import WIDTH
 blueprint = Blueprint("plan", __name__)
 
 LEAST, MOST = 2, 7  # powers of ten of the devices
-_NUMBER: Final = {"type": "number"}
+_NUMBER: Final = {"anyOf": [{"type": "number"}, {"const": ""}]}  # "" of a field left empty
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("devices", _NUMBER, "Devices, as a power of ten."),

@@ -7,10 +7,10 @@ from typing import Final
 
 from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ...credentials import ADMIN, OPEN, READ, Credential
-from ...errors import ForbiddenError, UnauthorizedError
+from ...errors import ForbiddenError, QueryError, UnauthorizedError
 from .. import cookie
 from ..auth import scope
 from ..operations import Operation, documented, in_query
@@ -56,13 +56,13 @@ def login_page() -> ResponseReturnValue:
         status=_SEE_OTHER,
         media_type=CONTENT_TYPE,
         takes={FORM: LogIn},
-        problems=(401, 403, 408, 413, 429),
+        problems=(400, 401, 403, 408, 413, 429),
     )
 )
 def log_in() -> ResponseReturnValue:
     """Let the browser keep a good read token, and show the page that was asked for."""
     _require_this_site()
-    request.max_content_length = MOST_BYTES
+    _require_form(LogIn)
     token = request.form.get("token", "").strip()
     wanted = local(request.form.get("next", ""))
     credential = services().keyring.find(f"Bearer {token}")
@@ -83,12 +83,13 @@ def log_in() -> ResponseReturnValue:
         status=_SEE_OTHER,
         media_type=CONTENT_TYPE,
         takes={FORM: LogOut},
-        problems=(403,),
+        problems=(400, 403, 408, 413),
     )
 )
 def log_out() -> ResponseReturnValue:
     """Let the browser forget the token."""
     _require_this_site()
+    _require_form(LogOut)
     response = redirect(url_for("session.login_page"), _SEE_OTHER)
     if cookie.presented():
         cookie.forget(response)
@@ -104,6 +105,17 @@ def home_of(credential: Credential) -> str:
     """Return the first page that *credential* opens."""
     links = links_of(credential)
     return url_for(links[0].endpoint) if links else "/"
+
+
+def _require_form(form: type[Struct]) -> None:
+    """Raise QueryError if what was sent has other fields than *form*, or one twice."""
+    request.max_content_length = MOST_BYTES
+    fields = structs.fields(form)
+    known = [field.name for field in fields]
+    told = dict(request.form.lists())
+    missing = [field.name for field in fields if field.required and field.name not in told]
+    if missing or set(told) - set(known) or any(len(values) > 1 for values in told.values()):
+        raise QueryError(f"form: must hold {', '.join(known) or 'nothing'}, each once")
 
 
 def _require_this_site() -> None:

@@ -7,9 +7,10 @@ from typing import Final
 from ...query.window import RANGES
 from ..operations import in_query
 
-_DATE: Final = {"type": "string", "format": "date"}
+# A form sends a day that was not filled in as an empty one.
+_DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
 RANGE_PARAMETERS: Final = (
-    in_query("range", {"enum": [*RANGES, "dates"]}, "The stretch of time, up to today."),
+    in_query("range", {"enum": [*RANGES, "dates", ""]}, "The stretch of time, up to today."),
     in_query("from", _DATE, "First day, with ``to``."),
     in_query("to", _DATE, "Last day, with ``from``."),
 )

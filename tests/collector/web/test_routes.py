@@ -91,7 +91,8 @@ def test_a_route_is_open_to_its_credential_and_to_no_other(
     method, rule = route
 
     headers = bearer(secret) if secret else {}
-    response = client.open(address(rule), method=method, headers=headers, buffered=True)
+    form = {"token": "wrong"} if need == FORM else None
+    response = client.open(address(rule), method=method, headers=headers, data=form, buffered=True)
 
     assert (response.status_code not in (401, 403)) == (secret in ALLOWED[need])
 
@@ -130,7 +131,7 @@ def test_without_keys_and_tokens_nothing_but_open_routes_answers(make_app: MakeA
     statuses = {
         route: client.open(address(route[1]), method=route[0], headers=bearer("")).status_code
         for route, need in ROUTES.items()
-        if need != OPEN
+        if need not in (OPEN, FORM)
     }
 
     assert set(statuses.values()) == {401}

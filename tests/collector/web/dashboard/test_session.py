@@ -170,6 +170,31 @@ def test_a_log_out_takes_the_cookie_away(browser: FlaskClient) -> None:
     assert browser.get("/", headers=BROWSER).status_code == 303
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/login", ""),
+        ("/login", "next=/"),
+        ("/login", "token=a&token=b"),
+        ("/login", f"token={READ_TOKEN}&role=admin"),
+        ("/logout", "all=1"),
+    ],
+)
+def test_a_form_with_other_fields_than_ours_is_refused(
+    browser: FlaskClient, path: str, body: str
+) -> None:
+    response = browser.post(
+        path,
+        data=body,
+        content_type="application/x-www-form-urlencoded",
+        headers=SAME_SITE,
+    )
+
+    assert response.status_code == 400
+    assert "Set-Cookie" not in response.headers
+    assert response.get_json()["type"] == "urn:hearsay:problem:bad-parameter"
+
+
 def test_a_log_out_is_no_link(browser: FlaskClient) -> None:
     browser.set_cookie("hearsay", READ_TOKEN)
 
