@@ -19,7 +19,7 @@ NANO_DECIMALS: Final = 9  # of epsilon
 PICO_DECIMALS: Final = 12  # of delta
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Caps:
     """The most epsilon and delta this application ever spends on a person.
 
@@ -51,6 +51,29 @@ class Caps:
         for name, cap in epsilons.items():
             object.__setattr__(self, name, _whole(f"caps.{name}", cap, NANO_DECIMALS, least=1))
         object.__setattr__(self, "delta", _whole("caps.delta", delta, PICO_DECIMALS, least=0))
+
+    @classmethod
+    def of(cls, caps: object) -> Caps:
+        """Return *caps*, which must be Caps.  Raises InvalidParameterError: anything else."""
+        if not isinstance(caps, cls):
+            rule = 'must be a Caps, such as Caps(week="4")'
+            raise InvalidParameterError("caps", type(caps).__name__, rule)
+        return caps
+
+    def __repr__(self) -> str:
+        """Return the call that makes these caps, in epsilon."""
+        given = {
+            name: _decimal(getattr(self, name), NANO_DECIMALS)
+            for name in ("report", "metric_week", "week", "lifetime")
+        }
+        given["delta"] = _decimal(self.delta, PICO_DECIMALS)
+        return f"Caps({', '.join(f'{name}={cap!r}' for name, cap in given.items())})"
+
+
+def _decimal(units: int, decimals: int) -> str:
+    """Return whole *units* of the last of *decimals* as a decimal, without passing a float."""
+    whole, rest = divmod(units, 10**decimals)
+    return f"{whole}.{rest:0{decimals}}".rstrip("0").rstrip(".")
 
 
 def _whole(name: str, cap: object, decimals: int, least: int) -> int:

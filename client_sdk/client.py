@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from .caps import Caps
-from .consent import Consent, ConsentSwitch
+from .consent import Consent, ConsentLike, ConsentSwitch
 from .data_dir import absolute
 from .dry_run import Withheld
 from .engine import Engine
 from .ledger import Ledger
-from .mode import Mode
+from .mode import Mode, ModeLike
 from .opt_out import Level, OptOuts
 from .outbox import Outbox
 from .parts import Parts, registry_for
@@ -59,11 +59,11 @@ class Client:
         write_key: str,
         registry: Registry | PathOrStr,
         *,
-        consent: Consent | str,
+        consent: ConsentLike,
         data_dir: PathOrStr | None,
         segment: Mapping[str, str] | None = None,
         caps: Caps = DEFAULT_CAPS,
-        mode: Mode | str = Mode.BACKGROUND,
+        mode: ModeLike = Mode.BACKGROUND,
         dry_run: bool = False,
         remember: bool = False,
         on_report: OnReport | None = None,
@@ -94,7 +94,7 @@ class Client:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
-        data_dir = absolute(data_dir)
+        caps, data_dir = Caps.of(caps), absolute(data_dir)
         chosen, segment = registry_for(registry, segment)
         self._registry, self._caps, self._stats = chosen, caps, Stats()
         self._history = _history(on_report) if remember else None
@@ -155,7 +155,7 @@ class Client:
         self._engine.close(timeout)
         self._end.detach()
 
-    def set_consent(self, consent: Consent | str) -> None:
+    def set_consent(self, consent: ConsentLike) -> None:
         """Obey a new answer of the user from now on; denied wipes all that waits.
 
         In background mode the database is wiped by the thread, so that nobody waits for it.

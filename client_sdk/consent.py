@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from .errors import ConsentError, InvalidParameterError, OptedOutError
 from .opt_out import Level, NoOptOuts, OptOuts
@@ -16,7 +17,7 @@ class Consent(StrEnum):
     UNKNOWN = "unknown"  # not asked yet: nothing is recorded, nothing is wiped
 
     @classmethod
-    def of(cls, answer: Consent | str) -> Consent:
+    def of(cls, answer: object) -> Consent:
         """Return *answer* as a Consent.
 
         Raises: InvalidParameterError: none of the three; a bool is refused too, since it hides
@@ -25,6 +26,9 @@ class Consent(StrEnum):
         if not isinstance(answer, str) or answer not in tuple(cls):
             raise InvalidParameterError("consent", answer, f"must be one of {', '.join(cls)}")
         return cls(answer)
+
+
+ConsentLike: TypeAlias = Consent | Literal["granted", "denied", "unknown"]
 
 
 class ConsentSwitch:

@@ -16,6 +16,7 @@ from .dataclass import dataclass
 from .errors import InvalidValueError
 from .limits import MAX_EXPONENT
 from .mechanisms._key_value import Pairs
+from .plain_values import plain
 from .text_domain import TextDomain
 
 Number: TypeAlias = int | float | Decimal | Fraction
@@ -60,10 +61,15 @@ class ItemDomain:
 
     def index_of(self, label: object, what: str) -> int:
         """Return the item index of *label*.  Raises InvalidValueError, which says of *what*."""
-        item = self._index.get(label) if type(label) is str else None
+        item = self._find(label)
         if item is None:
             raise InvalidValueError(what, f"takes one of its {self.size} registered values")
         return item
+
+    def _find(self, label: object) -> int | None:
+        """Return the item index of *label*, or None."""
+        text = plain(label) if isinstance(label, str) else None
+        return self._index.get(text) if isinstance(text, str) else None
 
     def told(self, item: int) -> str:
         """Return *item* as it is told to people."""
@@ -96,9 +102,10 @@ class BooleanDomain(ItemDomain):
 
     def encode(self, value: object, metric: str) -> int:
         """Return 0 or 1.  Raises InvalidValueError: no bool."""
-        if type(value) is not bool:
+        truth = plain(value)
+        if type(truth) is not bool:
             raise InvalidValueError(metric, "takes True or False")
-        return int(value)
+        return int(truth)
 
 
 class SetDomain(ItemDomain):
@@ -115,7 +122,7 @@ class SetDomain(ItemDomain):
             raise self._refusal(metric)
         held = set()
         for label in value:
-            item = self._index.get(label) if type(label) is str else None
+            item = self._find(label)
             if item is None:
                 raise self._refusal(metric)
             held.add(item)
@@ -175,12 +182,13 @@ class NumberDomain:
 
     def exact(self, value: object, metric: str) -> Fraction:
         """Return *value* as it is, in units, inside the range or not.  Raises as ``encode``."""
-        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+        number = plain(value)
+        if isinstance(number, bool) or not isinstance(number, int | float | Decimal | Fraction):
             raise InvalidValueError(metric, "takes a number")
-        if isinstance(value, Decimal) and value.is_finite() and not _is_moderate(value):
+        if isinstance(number, Decimal) and number.is_finite() and not _is_moderate(number):
             raise InvalidValueError(metric, f"takes a number below 1e{MAX_EXPONENT}")
         try:
-            return Fraction(value)
+            return Fraction(number)
         except (ValueError, OverflowError):
             raise InvalidValueError(metric, "takes a finite number") from None
 

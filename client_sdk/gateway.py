@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from .bounds import GATEWAY
 from .caps import Caps
-from .consent import Consent, ConsentSwitch
+from .consent import Consent, ConsentLike, ConsentSwitch
 from .data_dir import absolute
 from .dataclass import replace
 from .device_keys import DeviceKeys
@@ -52,7 +52,7 @@ class Gateway:
         gateway_key: str,
         registry: Registry | PathOrStr,
         *,
-        consent: Consent | str,
+        consent: ConsentLike,
         data_dir: PathOrStr | None,
         segment: Mapping[str, str] | None = None,
         caps: Caps = DEFAULT_CAPS,
@@ -76,7 +76,7 @@ class Gateway:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
-        data_dir = absolute(data_dir)
+        caps, data_dir = Caps.of(caps), absolute(data_dir)
         chosen, segment = registry_for(registry, segment)
         self._clock, self._stats, self._closed = clock, Stats(), False
         self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))
@@ -148,7 +148,7 @@ class Gateway:
         self._closed = True
         self._engine.close()
 
-    def set_consent(self, consent: Consent | str) -> None:
+    def set_consent(self, consent: ConsentLike) -> None:
         """Obey a new answer from now on; denied wipes all that waits.
 
         Raises: InvalidParameterError: not a Consent; the old answer stands.

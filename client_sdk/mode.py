@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from .errors import InvalidParameterError
 
@@ -14,8 +15,11 @@ class Mode(StrEnum):
     MANUAL = "manual"  # the caller of record and flush; there is no thread
 
     @classmethod
-    def of(cls, mode: Mode | str) -> Mode:
+    def of(cls, mode: object) -> Mode:
         """Return *mode* as a Mode.  Raises InvalidParameterError."""
         if not isinstance(mode, str) or mode not in tuple(cls):
             raise InvalidParameterError("mode", mode, f"must be one of {', '.join(cls)}")
         return cls(mode)
+
+
+ModeLike: TypeAlias = Mode | Literal["background", "manual"]

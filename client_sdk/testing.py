@@ -15,7 +15,7 @@ from typing import Final
 from .answers import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer
 from .caps import Caps
 from .client import DEFAULT_CAPS, Client
-from .consent import Consent
+from .consent import Consent, ConsentLike
 from .epoch import DAY
 from .mode import Mode
 from .opt_out import NoOptOuts
@@ -93,7 +93,7 @@ class MemoryClient(Client):
         self,
         registry: Registry | PathOrStr,
         *,
-        consent: Consent | str = Consent.GRANTED,
+        consent: ConsentLike = Consent.GRANTED,
         segment: Mapping[str, str] | None = None,
         caps: Caps = DEFAULT_CAPS,
         transport: Transport | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .dataclass import dataclass
 from .errors import InvalidValueError
+from .plain_values import plain
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,12 @@ class TextDomain:
 
         Raises: InvalidValueError: no text, or one that UTF-8 cannot hold; it is not shown.
         """
-        if type(value) is not str:
+        text = plain(value) if isinstance(value, str) else None
+        if not isinstance(text, str):
             raise InvalidValueError(metric, "takes a text")
         try:
             # a character has a byte at least, so what follows cannot be within the length
-            whole = value[: self.length + 1].encode("utf-8")
+            whole = text[: self.length + 1].encode("utf-8")
         except UnicodeEncodeError:
             raise InvalidValueError(metric, "takes a text without lone surrogates") from None
         return whole[: self.length].decode("utf-8", "ignore").encode("utf-8")

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
+from typing import Any, Final
+
 import pytest
 
+from client_sdk import Client
 from client_sdk.caps import Caps
 from client_sdk.errors import InvalidParameterError
+from client_sdk.gateway import Gateway
+
+ROOT: Final = Path(__file__).parents[2]
 
 NANO = 10**9
+ANY: Final = ("https://t.example.org", "key", ROOT / "examples" / "metrics.toml")
 
 
 def test_caps_are_whole_nano_epsilon_and_whole_pico_delta() -> None:
@@ -42,3 +51,26 @@ def test_caps_cannot_be_changed_after_they_were_made() -> None:
     """No code that is handed the caps can raise them."""
     with pytest.raises(AttributeError):
         Caps().week = 10**18  # type: ignore[misc]  # on purpose
+
+
+@pytest.mark.parametrize("caps", ["8", {"week": "8"}, 8, None, Caps])
+def test_caps_of_another_type_are_refused_by_the_constructor(caps: Any) -> None:
+    """They would be met only when the first value is recorded, and then stop every one."""
+    for make in (
+        lambda: Client(*ANY, consent="granted", data_dir=None, caps=caps),
+        lambda: Gateway(*ANY, consent="granted", data_dir=None, caps=caps),
+    ):
+        with pytest.raises(InvalidParameterError, match=r"^caps=.*: must be a Caps"):
+            make()
+
+
+def test_caps_read_as_the_call_that_makes_them() -> None:
+    """In epsilon: this is what the help of a client shows."""
+    caps = Caps("0.1", "7.25", "2.000000001", "999999", "0.000001")
+
+    assert repr(caps) == (
+        "Caps(report='0.1', metric_week='7.25', week='2.000000001',"
+        " lifetime='999999', delta='0.000001')"
+    )
+    assert eval(repr(caps)) == caps  # noqa: S307  # our own text
+    assert "week='8'" in str(inspect.signature(Client))

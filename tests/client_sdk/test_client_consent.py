@@ -53,7 +53,7 @@ def test_only_the_three_answers_are_a_consent(consent: str) -> None:
 def test_an_invalid_answer_leaves_the_old_one_standing() -> None:
     with make_client() as client:
         with pytest.raises(InvalidParameterError):
-            client.set_consent("maybe")
+            client.set_consent("maybe")  # type: ignore[arg-type]  # on purpose
 
         client.record("dark_mode", True)
 

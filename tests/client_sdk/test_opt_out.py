@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.consent import Consent
+from client_sdk.consent import Consent, ConsentLike
 from client_sdk.opt_out import USER_FILE, Level, OptOuts, policy_path, set_user_opt_out
 from tests.support.clock import FakeClock
 from tests.support.device import ENDPOINT, KEY, changed, make_client, metric_text, rows
@@ -120,7 +120,7 @@ def test_each_system_has_its_place_for_a_policy() -> None:
 
 @pytest.mark.parametrize("consent", ["granted", "unknown", "denied"])
 def test_who_opted_out_is_never_recorded_whatever_the_application_says(
-    tmp_path: Path, consent: str
+    tmp_path: Path, consent: ConsentLike
 ) -> None:
     """Law: an opt-out counts as denied; nothing is drawn, no file is made, and stats say why."""
     said = opt_outs(tmp_path / "data", {"DO_NOT_TRACK": "1"})

@@ -6,11 +6,12 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from client_sdk.caps import Caps
 from client_sdk.client import Client
-from client_sdk.consent import Consent
+from client_sdk.consent import Consent, ConsentLike
+from client_sdk.mode import ModeLike
 from client_sdk.opt_out import NoOptOuts, OptOuts
 from client_sdk.randomness import Randomness
 from client_sdk.recorder import OnReport, ReportView
@@ -94,7 +95,7 @@ def make_client(
         ENDPOINT,
         KEY,
         registry,
-        consent=consent,
+        consent=cast("ConsentLike", consent),  # tests give wrong ones, too
         data_dir=data_dir,
         segment=segment,
         caps=Caps() if caps is None else caps,
@@ -103,7 +104,7 @@ def make_client(
         clock=clock,
         uptime=clock.uptime if isinstance(clock, FakeClock) else None,
         randomness=randomness,
-        mode=mode,
+        mode=cast("ModeLike", mode),
         opt_outs=NoOptOuts() if opt_outs is None else opt_outs,
         **options,
     )

@@ -46,3 +46,15 @@ def wrong_uses(client: Client, typed: str) -> None:
     m.theme.record("dark")  # type: ignore[attr-defined]  # a name without its group
     m.ui.theme = m.ui.panel  # type: ignore[misc,assignment]  # handles are not replaced
     Metrics(None)  # type: ignore[arg-type]  # no client
+
+
+def wrong_arguments(registry: str) -> None:
+    """What the constructor would refuse, said by the type checker before."""
+    Client("https://t.example.org", "key", registry, consent="granted", data_dir=None)
+    Client("https://t.example.org", "key", registry, consent="grantd", data_dir=None)  # type: ignore[arg-type]  # misspelt
+    Client(
+        *("https://t.example.org", "key", registry),
+        consent="unknown",
+        data_dir=None,
+        mode="foo",  # type: ignore[arg-type]  # no mode
+    )
