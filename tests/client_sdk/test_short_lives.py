@@ -133,7 +133,7 @@ def test_a_program_that_is_killed_while_it_sends_sends_the_same_at_its_next_run(
     """Law: a pass is claimed until an answer; without one it is due again, with the same bytes."""
     with slow_collector(lambda body: NEVER) as collector:
         later = 0.0
-        while not collector.bodies:
+        while not collector.bodies and later < RUNS * APART:
             later += APART
             process = subprocess.Popen(program(tmp_path, collector, later, PATIENCE))
             while process.poll() is None and not collector.arrived.wait(0.05):

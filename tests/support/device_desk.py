@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from client_sdk import outbox
+from client_sdk.bounds import DEVICE, Bounds
 from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.epoch import day_of
 from client_sdk.outbox import Outbox
@@ -25,6 +26,7 @@ class Desk:
         randomness: Randomness | None = None,
         store: Store | None = None,
         clock: FakeClock | None = None,
+        bounds: Bounds = DEVICE,
     ) -> None:
         self.store, self.clock, self.stats = store or Store(None), clock or FakeClock(), Stats()
         self.switch = ConsentSwitch(Consent.GRANTED)
@@ -35,6 +37,7 @@ class Desk:
             self.stats,
             self.clock,
             randomness or SeededRandomness(b"desk"),
+            bounds,
         )
 
     def put(self, count: int, platform: str = "mac") -> None:
