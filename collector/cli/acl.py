@@ -22,13 +22,13 @@ from .root import explained, main
 def acl(urls: Path, as_file: bool) -> None:
     """Print the store's users, whose addresses with passwords are in the folder URLS.
 
-    It holds <user>_url of init, ingest, worker, query and archive, as make secrets does.  Passwords
-    are printed as digests only.
+    It holds <user>_url of init, ingest, worker, query and archive, and of prune if somebody prunes,
+    as make secrets does.  Passwords are printed as digests only.
     """
-    from ..storage.access import acl_lines, passwords_in
+    from ..storage.access import acl_lines, database_in, passwords_in
 
     prefix = os.environ.get("HEARSAY_PREFIX", "hearsay")
-    for line in acl_lines(prefix, passwords_in(urls)):
+    for line in acl_lines(prefix, passwords_in(urls), database_in(urls)):
         click.echo(line if as_file else f"ACL SETUSER {_quoted(line.removeprefix('user '))}")
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from ..errors import ConfigError
 from .keys import Keys
@@ -27,16 +27,21 @@ USERS: Final = (INIT, INGEST, WORKER, QUERY, ARCHIVE, PRUNE)
 _OPTIONAL: Final = (PRUNE,)  # a store has this user only if there is an address for it
 _HEALTH: Final = "health"
 
-_EVERY: Final = "+ping +info +time +select"
+_EVERY: Final = "+ping +info +time"
 _CLUSTER: Final = "+cluster|slots +asking +readonly"
 
 # Of each user: rules of its own, with {p} for the prefix.  A part in parentheses is a right of its
 # own, so that a command given for one key is not given for another.
 _RULES: Final[Mapping[str, str]] = {
     INIT: (
-        "~{p}:* +@read +@write +@stream -@dangerous -@scripting -@pubsub -@blocking"
-        " +fcall +fcall_ro +function|load +function|list +config|get +acl|dryrun +time +scan"
-        " -swapdb -move -copy -migrate -restore -sort -sort_ro -flushall -flushdb -keys"
+        "~{p}:* +function|load +config|get +acl|dryrun +scan +fcall_ro|hearsay_counted"
+        " +fcall|hearsay_version +fcall|hearsay_establish +fcall|hearsay_replace"
+        " +fcall|hearsay_requeue +fcall|hearsay_drop +fcall|hearsay_restore"
+        " +fcall|hearsay_lose +fcall|hearsay_mark +fcall|hearsay_prune"
+        " +get +set +mget +type +exists +strlen +getrange +bitfield +unlink +persist +expireat"
+        " +hget +hset +hsetnx +hmget +hgetall +hvals +hlen +hexists +hincrby +hdel"
+        " +smembers +sismember +sadd +srem"
+        " +xadd +xdel +xack +xlen +xrange +xrevrange +xtrim +xpending +xgroup|create +xinfo|groups"
     ),
     INGEST: (
         "~{p}:{*}:seen:* ~{p}:{*}:stream ~{p}:{*}:counters ~{p}:{*}:state"
@@ -90,16 +95,19 @@ _RULES: Final[Mapping[str, str]] = {
 }
 
 
-def rules(user: str, prefix: str) -> list[str]:
+def rules(user: str, prefix: str, database: int = 0) -> list[str]:
     """Return the rules of *user* as ACL SETUSER takes them, without a password.
+
+    No user may choose a database, but the one of the store if it is not the first.
 
     Raises: ConfigError: the *prefix* cannot be used.
     """
     own = _RULES[user].replace("{p}", Keys(prefix, 1).prefix)
-    return list(_parts(f"reset on {own} {_EVERY} {_CLUSTER}"))  # the first may take away, too
+    select = f" +select|{database}" if database else ""
+    return list(_parts(f"reset on {own} {_EVERY}{select} {_CLUSTER}"))
 
 
-def acl_lines(prefix: str, passwords: Mapping[str, str]) -> Iterator[str]:
+def acl_lines(prefix: str, passwords: Mapping[str, str], database: int = 0) -> Iterator[str]:
     """Yield the lines of an ACL file: one user for pings, those of *passwords*, the default off.
 
     A password is written as its SHA-256, so the file gives none away.
@@ -107,7 +115,7 @@ def acl_lines(prefix: str, passwords: Mapping[str, str]) -> Iterator[str]:
     yield f"user {name_of(_HEALTH, prefix)} reset on nopass +ping"  # a health check has no secret
     for user, password in passwords.items():
         digest = hashlib.sha256(password.encode()).hexdigest()
-        first, *rest = rules(user, prefix)
+        first, *rest = rules(user, prefix, database)
         yield " ".join(["user", name_of(user, prefix), first, f"#{digest}", *rest])
     # Off, so nobody logs in as it; with rights, since Redis 7.0 replays its append-only file as
     # this user: without them it forgets at a restart whatever a function wrote.
@@ -141,6 +149,20 @@ def passwords_in(folder: Path) -> dict[str, str]:
     return found
 
 
+def database_in(folder: Path) -> int:
+    """Return the number of the store's database, by the address of its first user in *folder*.
+
+    Raises: ConfigError: there is no such file.
+    """
+    path = folder / f"{INIT}_url"
+    try:
+        parts = urlsplit(path.read_text(encoding="utf-8").strip())
+    except (OSError, ValueError):  # not even as a cause: it may hold the password
+        raise ConfigError("urls", path, "cannot be read as an address") from None
+    named = parse_qs(parts.query).get("db") or [parts.path.strip("/")]
+    return int(named[0]) if named[0].isascii() and named[0].isdigit() else 0
+
+
 def _parts(text: str) -> Iterator[str]:
     """Yield the words of *text*, each pair of parentheses as one."""
     for place, part in enumerate(text.replace(")", "(").split("(")):
@@ -151,4 +173,5 @@ def _parts(text: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":  # as make secrets calls it, on a machine that has Python and no more
-    print(*acl_lines("hearsay", passwords_in(Path(sys.argv[1]))), sep="\n")
+    of = Path(sys.argv[1])
+    print(*acl_lines("hearsay", passwords_in(of), database_in(of)), sep="\n")

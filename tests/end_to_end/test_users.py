@@ -121,7 +121,8 @@ def test_a_report_becomes_an_answer_though_each_process_has_the_least_rights(
 
 def test_the_store_refuses_nothing_that_the_work_needs(running: Running) -> None:
     """What is tried without need: the name of the driver, and what only hearsay init may do."""
-    needless = {"client|setinfo", "client|setname", "config|get", "xgroup|create", "acl|dryrun"}
+    needless = {"client|setinfo", "client|setname", "config|get", "xgroup|create"}
+    needless |= {"acl|dryrun", "persist"}
     site = running.site
     token = site.run("keys", "create", "read", "--role", "operator").stdout.strip()
     wait_for(site, "/v1/metrics", token, 200)

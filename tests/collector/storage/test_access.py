@@ -67,10 +67,15 @@ FORBIDDEN: Final = [
     ),
     *("FUNCTION FLUSH", "FUNCTION DELETE hearsay", "PUBLISH c m", "SUBSCRIBE c", "GET foreign"),
     *("SET foreign x", "DEL foreign", "CLUSTER RESET", "SORT foreign", "COPY foreign other"),
+    *("SELECT 1", "SELECT 0"),
 ]
 # Beyond that, what an application user has no need of on the deployment's own keys.
 NOT_OF: Final[dict[str, list[str]]] = {
-    INIT: [],
+    INIT: [
+        *("DEL {tally}", "SET foreign x", "RENAME {stream} {seen}", "XGROUP DESTROY {stream} w"),
+        *("FUNCTION LIST", "FUNCTION DUMP", "FCALL hearsay_claim 1 {stream}", "GETDEL {tally}"),
+        *("FCALL hearsay_append_counted 3 {seen} {stream} {counters}", "COPY {tally} {seen}"),
+    ],
     INGEST: [
         *("CONFIG GET dir", "FUNCTION LOAD x", "DEL {stream}", "XTRIM {stream} MAXLEN 0"),
         *("XRANGE {stream} - +", "XREAD STREAMS {stream} 0", "SMEMBERS {seen}", "GET {tally}"),
@@ -249,6 +254,16 @@ def test_people_look_after_the_store_as_its_first_user(users: Users) -> None:
     assert [one.entry for one in desk.pending(shard)] == [b"entry"]
     assert list(desk.tallies()) == []
     assert desk.counters() == storage.counters()
+    [(again, claimed)] = [
+        (shard, one) for shard in range(worker.shards) for one in worker.claim(shard, "w", 9, 0)
+    ]
+    worker.fold(again, [claimed.id], {CELL: [(0, 1), (1, 1)]})
+    users.admin.call("DEL", users.keys.tally(again, CELL))
+    assert desk.lose(again, desk.counters()[again], [CELL], 1)
+    desk.mark(METRIC, 4)
+    assert desk.prune(again, METRIC, 3, ["0:"]) == 0
+    assert [(one.reports, one.cell) for one in desk.sizes()] == []
+    assert not desk.drop(shard, "1-99")
 
 
 def test_people_archive_and_restore_as_its_first_user(users: Users) -> None:

@@ -13,10 +13,9 @@ from collector.errors import ConfigError
 from collector.storage.access import (
     INGEST,
     PRUNE,
-    QUERY,
     USERS,
-    WORKER,
     acl_lines,
+    database_in,
     passwords_in,
     rules,
 )
@@ -30,28 +29,38 @@ def test_every_command_inside_the_library_is_a_right_of_somebody() -> None:
     inside = {name.lower() for name in re.findall(r"(?:call\(|command = \{ )'([A-Z]+)'", source)}
     given = {
         word.strip("()+").partition("|")[0]
-        for user in (INGEST, WORKER)
+        for user in USERS
         for rule in rules(user, "p")
         for word in rule.split()
     }
 
     assert len(inside) >= 15
-    assert inside - given == {"hexists", "exists", "srem"}  # for people, and who prunes
+    assert inside - given == set()
 
 
 def test_every_function_of_the_library_is_a_right_of_somebody() -> None:
     source = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
     functions = set(re.findall(r"register\('(\w+)'", source))
-    text = " ".join(rule for user in (INGEST, WORKER) for rule in rules(user, "p"))
-    given = set(re.findall(r"\|hearsay_(\w+)", text))
+    text = " ".join(rule for user in USERS for rule in rules(user, "p"))
 
-    assert given - functions == set()
-    for_people = {"requeue", "drop", "restore", "replace", "establish"}
-    assert functions - given == for_people | {"lose", "mark", "prune"}  # and for who prunes
+    assert set(re.findall(r"\|hearsay_(\w+)", text)) == functions
 
 
-@pytest.mark.parametrize("user", [INGEST, WORKER, QUERY])
-def test_no_user_of_the_application_has_a_whole_category_or_every_key(user: str) -> None:
+def test_a_store_in_another_database_than_the_first_is_the_only_one_to_be_chosen(
+    tmp_path: Path,
+) -> None:
+    for text in ("redis://u:a-password@store:6379/3", "unix://u:a-password@/run/s?db=3"):
+        (tmp_path / "init_url").write_text(text)
+
+        assert database_in(tmp_path) == 3
+
+    chosen = [rule for user in USERS for rule in rules(user, "p", 3) if "select" in rule]
+    assert chosen == ["+select|3"] * len(USERS)
+    assert not [rule for user in USERS for rule in rules(user, "p") if "select" in rule]
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_no_user_has_a_whole_category_or_every_key(user: str) -> None:
     words = [word for rule in rules(user, "p") for word in rule.strip("()").split()]
 
     assert not [word for word in words if word.startswith("+@") or word in ("allkeys", "~*")]
