@@ -10,6 +10,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from .private_files import create
+
 if TYPE_CHECKING:
     from .registry import PathOrStr
 
@@ -43,13 +45,15 @@ class Ballast:
             if self._free() >= BALLAST_SIZE + LEFT_FREE:
                 self._make()
                 return True
+        except FileExistsError:  # another process made it meanwhile
+            return True
         except OSError:
             with suppress(OSError):
                 os.remove(self._path)
         return False
 
     def _make(self) -> None:
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = create(os.fspath(self._path))
         try:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(descriptor, 0, BALLAST_SIZE)

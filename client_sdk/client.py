@@ -20,7 +20,7 @@ from .outbox import Outbox
 from .parts import Parts, registry_for
 from .randomness import Randomness, system_randomness
 from .recorder import OnReport, Recorder
-from .registry import PathOrStr, Registry
+from .registry import PathOrStr, Registry, RegistryFile
 from .stats import Reason, Stats
 from .store import Store
 from .transport import RequestsTransport, Transport
@@ -57,7 +57,7 @@ class Client:
         self,
         endpoint: str,
         write_key: str,
-        registry: Registry | PathOrStr,
+        registry: Registry | RegistryFile,
         *,
         consent: ConsentLike,
         data_dir: PathOrStr | None,

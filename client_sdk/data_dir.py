@@ -25,7 +25,10 @@ def absolute(data_dir: PathOrStr | None) -> str | None:
     try:
         given = os.fspath(data_dir)
         if isinstance(given, str) and given and "\0" not in given:
-            return os.path.abspath(os.path.expanduser(given))
+            if (path := os.path.expanduser(given)).startswith("~"):
+                rule = "must be an absolute path: this user has no home that ~ could stand for"
+                raise InvalidParameterError("data_dir", data_dir, rule)
+            return os.path.abspath(path)
     except (TypeError, OSError):  # of a working folder that was removed
         pass
     raise InvalidParameterError("data_dir", data_dir, "must be the path of a folder, or None")

@@ -19,6 +19,7 @@ from .ballast import BALLAST_FILE
 from .change_history import forget_changes
 from .errors import StoreError
 from .identity import identity_of
+from .private_files import create, make_folder
 from .schema import FILE_NAME, GUARDS, TABLES, is_sound, require_schema
 from .secret import NAMES_FILE, SECRET_FILE, Secret
 from .set_aside import DAMAGED
@@ -186,10 +187,10 @@ def _make_private(folder: str) -> str:
     """Make *folder* and the database file, readable by this user only, and return the file."""
     path = os.path.join(folder, FILE_NAME)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_folder(folder)
         # one that is there is let be: closing it would drop the locks of SQLite in this process
         with suppress(FileExistsError):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(create(path))
     except OSError as error:
         raise StoreError(f"data_dir={folder}: must be a folder to write in: {error}") from error
     return path

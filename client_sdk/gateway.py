@@ -22,7 +22,7 @@ from .outbox import Outbox
 from .parts import Parts, registry_for
 from .randomness import Randomness, system_randomness
 from .recorder import Pending, Recorder
-from .registry import PathOrStr, Registry
+from .registry import PathOrStr, Registry, RegistryFile
 from .stats import Reason, Stats
 from .store import Store
 from .transport import MESSAGEPACK, RequestsTransport, Transport
@@ -50,7 +50,7 @@ class Gateway:
         self,
         endpoint: str,
         gateway_key: str,
-        registry: Registry | PathOrStr,
+        registry: Registry | RegistryFile,
         *,
         consent: ConsentLike,
         data_dir: PathOrStr | None,

@@ -22,6 +22,8 @@ from enum import StrEnum
 from os import PathLike
 from typing import Final
 
+from .private_files import create, make_folder
+
 USER_FILE: Final = "telemetry-off"  # in the application's data folder; its presence is the answer
 
 _NO_DO_NOT_TRACK: Final = ("", "0", "false")
@@ -119,7 +121,8 @@ def set_user_opt_out(folder: str | PathLike[str], *, off: bool) -> None:
     """
     path = os.path.join(folder, USER_FILE)
     if off:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        make_folder(os.fspath(folder))
+        if not os.path.lexists(path):
+            os.close(create(path))
     elif os.path.lexists(path):
         os.remove(path)

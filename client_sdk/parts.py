@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .consent import ConsentSwitch
 from .dataclass import dataclass
 from .recorder import Recorder
-from .registry import PathOrStr, Registry
+from .registry import Registry, RegistryFile
 from .stats import Stats
 from .store import Store
 from .uploader import Uploader
@@ -32,7 +32,7 @@ class Parts:
 
 
 def registry_for(
-    registry: Registry | PathOrStr, segment: Mapping[str, str] | None
+    registry: Registry | RegistryFile, segment: Mapping[str, str] | None
 ) -> tuple[Registry, Mapping[str, str]]:
     """Return the registry, read if it is a path, and a segment that it declares.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from os import PathLike
-from typing import TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from .dataclass import dataclass
 from .errors import RegistryError, UnknownMetricError
@@ -13,7 +13,11 @@ from .metric import Metric
 from .registry_schema import parse
 from .registry_text import MAX_TEXT
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 PathOrStr: TypeAlias = str | PathLike[str]
+RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,15 @@ class Registry:
     metrics: Mapping[str, Metric]
 
     @classmethod
-    def from_file(cls, path: PathOrStr) -> Registry:
-        """Read a registry file.
+    def from_file(cls, path: RegistryFile) -> Registry:
+        """Read a registry file, or a resource of a package, which may lie in a zip.
 
         Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
         """
+        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):  # not shown: may be long
+            raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
         try:
-            with open(path, encoding="utf-8") as file:
+            with _opened(path) as file:
                 text = file.read(MAX_TEXT + 1)  # one more than is taken
         except (OSError, UnicodeDecodeError) as error:
             raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
@@ -73,3 +79,12 @@ class Registry:
         ]
         if problems:
             raise RegistryError(problems)
+
+
+def _opened(path: RegistryFile) -> IO[str]:
+    if isinstance(path, (str, PathLike)):
+        return open(path, encoding="utf-8")
+    if callable(getattr(path, "joinpath", None)):  # a resource, which need not be a file
+        return path.open(encoding="utf-8")
+    rule = "must be a Registry, the path of its file, or a resource; from_text takes the text"
+    raise RegistryError([f"registry={type(path).__name__}: {rule}"])

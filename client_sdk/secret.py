@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from .errors import StoreError
 from .permanent import SECRET_SIZE
+from .private_files import create
 from .randomness import system_randomness
 from .set_aside import shred
 
@@ -78,7 +80,9 @@ class Secret:
 
     def _make(self) -> bytes:
         secret, new = _draw(), self._path(".new")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with suppress(FileNotFoundError):  # of a process that was killed
+            os.remove(new)
+        descriptor = create(new)
         with open(descriptor, "wb") as file:
             file.write(secret)
             file.flush()

@@ -6,6 +6,7 @@ import os
 from typing import Final
 
 from .errors import StoreError
+from .private_files import open_existing
 from .schema import FILE_NAME
 
 DAMAGED: Final = ".damaged"  # behind the name of a file that was set aside; one is kept
@@ -37,7 +38,10 @@ def shred(path: str) -> None:
     Raises: OSError: it is still there.
     """
     try:
-        with open(path, "r+b") as file:
+        if os.path.islink(path):  # what it points to is not ours
+            os.remove(path)
+            return
+        with open(open_existing(path), "r+b") as file:
             left = os.fstat(file.fileno()).st_size
             while left > 0:
                 left -= file.write(bytes(min(left, _PART)))

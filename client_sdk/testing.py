@@ -19,7 +19,7 @@ from .consent import Consent, ConsentLike
 from .epoch import DAY
 from .mode import Mode
 from .opt_out import NoOptOuts
-from .registry import PathOrStr, Registry
+from .registry import Registry, RegistryFile
 from .report import Report, from_base64url
 from .stats import Reason
 from .transport import Transport
@@ -91,7 +91,7 @@ class MemoryClient(Client):
 
     def __init__(
         self,
-        registry: Registry | PathOrStr,
+        registry: Registry | RegistryFile,
         *,
         consent: ConsentLike = Consent.GRANTED,
         segment: Mapping[str, str] | None = None,

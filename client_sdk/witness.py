@@ -11,6 +11,8 @@ import os
 from contextlib import suppress
 from typing import Final
 
+from .private_files import create_or_open
+
 WITNESS_FILE: Final = "generation"
 
 _DIGITS: Final = 20  # always written, so that no crash leaves a shorter number
@@ -27,10 +29,8 @@ def read(folder: str) -> int:
 
 def write(folder: str, generation: int) -> None:
     """Note *generation* in *folder*, if that is possible."""
-    with suppress(OSError):
-        descriptor = os.open(_path(folder), os.O_WRONLY | os.O_CREAT, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(f"{generation:0{_DIGITS}d}".encode())
+    with suppress(OSError), open(create_or_open(_path(folder)), "wb") as file:
+        file.write(f"{generation:0{_DIGITS}d}".encode())
 
 
 def _path(folder: str) -> str:

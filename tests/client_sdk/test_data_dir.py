@@ -107,3 +107,11 @@ def test_a_given_opt_out_place_is_left_alone(tmp_path: Path) -> None:
     client = make_client(opt_outs=OptOuts(tmp_path, {}, tmp_path / "none.toml"))
 
     assert client.consent == "denied"
+
+
+def test_a_home_that_there_is_none_of_is_refused_and_nothing_is_made(tmp_path: Path) -> None:
+    """Law: no folder is ever called ~, as in a container whose user has neither HOME nor entry."""
+    with chdir(tmp_path), pytest.raises(InvalidParameterError, match="has no home that ~ could"):
+        make_client(Path("~nobody-has-this-name/x"))
+
+    assert list(tmp_path.iterdir()) == []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zipfile
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from client_sdk.errors import RegistryError, UnknownMetricError
 from client_sdk.mechanisms import names
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from tests.support.device import make_client
 from tests.support.registries import (
     BOOLEAN,
     CATEGORY,
@@ -303,3 +306,27 @@ def test_the_domain_of_a_number_metric_is_its_exact_grid() -> None:
 
     assert metric.domain.size == 22
     assert metric.encode(Fraction(3, 4)) == Fraction(3, 2)
+
+
+def test_a_resource_of_a_package_in_a_zip_is_read_like_a_file(tmp_path: Path) -> None:
+    """Law: what ``importlib.resources.files`` gives is enough, wherever the package lies."""
+    with zipfile.ZipFile(tmp_path / "app.pyz", "w") as archive:
+        archive.writestr("app/metrics.toml", GOOD)
+
+    resource = zipfile.Path(tmp_path / "app.pyz", "app/metrics.toml")
+
+    assert Registry.from_file(resource) == Registry.from_text(GOOD)
+    assert make_client(registry=resource)._registry == Registry.from_text(GOOD)  # type: ignore[arg-type]  # one file serves where a resource is taken
+    with pytest.raises(RegistryError, match=r"none\.toml: cannot be read"):
+        Registry.from_file(zipfile.Path(tmp_path / "app.pyz", "app/none.toml"))
+
+
+@pytest.mark.parametrize("given", [GOOD, {"schema": 1}, 7, None, b"metrics.toml"])
+def test_what_is_no_registry_is_refused_by_what_to_give_and_not_shown(given: Any) -> None:
+    """Law: the text of a file in place of its path names ``from_text``, and is not repeated."""
+    with pytest.raises(RegistryError) as caught:
+        Registry.from_file(given)
+
+    assert "from_text takes the text" in str(caught.value)
+    assert "dark_mode" not in str(caught.value)
+    assert len(str(caught.value)) < 200
