@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
-from collector.errors import StorageUnavailableError
+import pytest
+
+from client_sdk.epoch import day_of
+from collector.errors import RefusedByStoreError, StorageUnavailableError
+from collector.steady_clock import SteadyClock
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
-from collector.storage.redis import RedisStorage
+from collector.storage.redis import SEEN_DAYS, RedisStorage
 from collector.worker import Pace, Worker
 from tests.support.memory_storage import MemoryStorage
 from tests.support.worker_desk import (
@@ -97,3 +102,41 @@ def test_run_forgets_the_names_of_killed_workers(
 
     streams = [keys.stream(shard) for shard in range(store.shards)]
     assert [server.call("XINFO", "CONSUMERS", name, "workers") for name in streams] == [[], []]
+
+
+class MayNotForget(MemoryStorage):
+    """A store whose user has the rights of the release before."""
+
+    def forget_ids(self, shard: int, now: float) -> int:
+        raise RefusedByStoreError("NOPERM")
+
+
+def real_clock() -> SteadyClock:
+    return SteadyClock(time.time, time.monotonic)
+
+
+def test_run_deletes_the_ids_of_days_from_which_no_upload_is_taken(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    today = day_of(store.now(0))
+    for day in (today - SEEN_DAYS, today - SEEN_DAYS + 1):
+        server.call("SADD", keys.seen(0, day), b"id")
+    stop = threading.Event()
+
+    Worker(store, MECHANISMS, EVERY, pace=NO_WAIT, clock=real_clock(), beat=stop.set).run(stop)
+
+    kept = [server.call("EXISTS", keys.seen(0, today - SEEN_DAYS + later)) for later in (0, 1)]
+    assert kept == [0, 1]
+
+
+def test_run_folds_although_it_may_not_delete_ids(caplog: pytest.LogCaptureFixture) -> None:
+    """As after an upgrade whose new rights were not loaded: memory fills, and no report waits."""
+    store = MayNotForget()
+    store.clock = int(time.time())
+    put(store, ITEM_2)
+    stop = threading.Event()
+
+    Worker(store, MECHANISMS, EVERY, pace=NO_WAIT, clock=real_clock(), beat=stop.set).run(stop)
+
+    assert store.backlog() == 0
+    assert caplog.text.count("upload ids are not forgotten") == 1
