@@ -23,7 +23,8 @@ PICO_DECIMALS: Final = 12  # of delta
 class Caps:
     """The most epsilon and delta this application ever spends on a person.
 
-    Compiled into the application: no registry and no answer of a server can raise them.
+    Compiled into the application: no registry and no answer of a server can raise them.  A week is
+    any seven days of the person's life, that reports are about, whenever these are made.
     """
 
     report: int  # nano-epsilon of one report

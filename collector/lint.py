@@ -7,9 +7,21 @@ from datetime import date
 from fractions import Fraction
 from typing import Final
 
-from client_sdk.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_REPORT, DEFAULT_CAP_WEEK
+from client_sdk.limits import (
+    DEFAULT_CAP_DELTA,
+    DEFAULT_CAP_LIFETIME,
+    DEFAULT_CAP_REPORT,
+    DEFAULT_CAP_WEEK,
+)
 from client_sdk.metric import Metric
-from client_sdk.privacy.budget import YEAR, costs_together, epsilon, nano_of
+from client_sdk.privacy.budget import (
+    YEAR,
+    chance,
+    costs_together,
+    delta_of_a_year,
+    epsilon,
+    nano_of,
+)
 from client_sdk.registry import Registry
 
 from .estimate import expected_half_width
@@ -24,17 +36,23 @@ def warnings(registry: Registry, today: date) -> Iterator[str]:
     """Yield one line for each thing that is legal and unlikely to be meant."""
     for metric in registry:
         yield from (f"  warning: {metric.name}: {text}" for text in _of_metric(metric, today))
-    together = costs_together(registry)
-    for span, cost, cap in (
-        ("seven", together.week, DEFAULT_CAP_WEEK),
-        (f"{YEAR}", together.year, DEFAULT_CAP_LIFETIME),
-    ):
-        if cost > nano_of(Fraction(cap)):
-            yield (
-                f"  warning: all metrics together can cost ε {epsilon(cost)} in any {span} days,"
-                f" above the default cap of {cap}{'' if span == 'seven' else ' for life'}: a device"
-                " that reports everything refuses the rest"
-            )
+    for cost in _above_the_default_caps(registry):
+        yield f"  warning: all metrics together can cost {cost}: devices refuse the rest"
+
+
+def _above_the_default_caps(registry: Registry) -> Iterator[str]:
+    """Yield what a device that reports everything is charged beyond the SDK's own caps."""
+    together, delta = costs_together(registry), delta_of_a_year(registry)
+    week, life = (nano_of(Fraction(cap)) for cap in (DEFAULT_CAP_WEEK, DEFAULT_CAP_LIFETIME))
+    if together.week > week:
+        most, cap = epsilon(together.week), DEFAULT_CAP_WEEK
+        yield f"ε {most} in any seven days, above the default cap of {cap}"
+    if together.year > life:
+        most, cap = epsilon(together.year), f"{DEFAULT_CAP_LIFETIME} for life"
+        yield f"ε {most} in any {YEAR} days, above the default cap of {cap}"
+    if delta > Fraction(DEFAULT_CAP_DELTA):
+        cap = f"{DEFAULT_CAP_DELTA} for life"
+        yield f"δ {chance(delta)} in any {YEAR} days, above the default cap of {cap}"
 
 
 def _of_metric(metric: Metric, today: date) -> Iterator[str]:

@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
-from ..caps import NANO_DECIMALS, Caps
+from ..caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 from ..dataclass import dataclass
 from ..epoch import DAY, LENGTHS, ONCE
 from ..metric import Metric
@@ -65,6 +65,12 @@ def costs_together(metrics: Iterable[Metric]) -> Spending:
         sum(cost.year for cost in costs),
         sum(lives) if len(lives) == len(costs) else None,
     )
+
+
+def delta_of_a_year(metrics: Iterable[Metric]) -> Fraction:
+    """Return the most delta that *metrics* are charged together in any 365 dates."""
+    whole = sum(epochs_in(metric.every, YEAR) * metric.whole_delta for metric in metrics)
+    return Fraction(whole, 10**PICO_DECIMALS)
 
 
 def reports(metric: Metric, caps: Caps) -> bool:

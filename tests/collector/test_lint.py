@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.registry import Registry
 from collector.lint import warnings
-from tests.support.registries import CATEGORY, HEAD, table
+from tests.support.registries import CATEGORY, HEAD, NUMBER, file_with, table
 from tests.support.uploads import registry
 
 TODAY = date(2026, 3, 4)
@@ -36,7 +36,7 @@ def test_metrics_that_together_spend_more_than_a_week_allows_are_named() -> None
 
     week, year = [line for line in warnings(hourly, TODAY) if "all metrics together" in line]
 
-    assert "in any seven days, above the default cap of 8:" in week
+    assert "in any seven days, above the default cap of 8: devices refuse" in week
     assert "in any 365 days, above the default cap of 1000 for life" in year
 
 
@@ -52,6 +52,18 @@ def test_weekly_metrics_count_twice_as_seven_days_touch_two_weeks() -> None:
     [line] = [line for line in warnings(five, TODAY) if "together" in line]
     assert "all metrics together can cost ε 10 in any seven days, above the default" in line
     assert not [line for line in warnings(four, TODAY) if "together" in line]
+
+
+@pytest.mark.parametrize(("every", "named"), [('"once"', False), ('"7d"', True)])
+def test_a_delta_that_ends_within_a_year_is_named(every: str, *, named: bool) -> None:
+    """Law: ten reports of δ 1e-6 are all that the default cap allows for life."""
+    text = file_with({**NUMBER, "mechanism": '"discrete_gaussian"', "every": every})
+
+    found = [line for line in warnings(Registry.from_text(text), TODAY) if "δ" in line]
+
+    assert [("δ 6e-05 in any 365 days, above the default cap of 0.00001" in x) for x in found] == (
+        [True] if named else []
+    )
 
 
 def test_a_metric_that_its_devices_cannot_answer_is_named() -> None:
