@@ -5,22 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from . import inspection
 from .errors import HearsayError
-from .looking import looking
-from .opt_out import OptOuts, set_user_opt_out
+from .privacy.wording import printable
 from .registry import Registry
 from .schema import FILE_NAME
-from .secret import Secret
-from .show import report_lines
-from .status import consent_line, ledger_lines
-from .store import Store
-from .wiping import wipe
 
-_NOTHING: Final = "nothing was recorded here"
 _COMMANDS: Final = {
     "status": "who says no, what was spent of the privacy budget, and what waits",
     "show": "every report that waits or was sent lately, in words, and why it can be denied",
@@ -28,7 +21,6 @@ _COMMANDS: Final = {
     "off": "say no from now on, and delete what waits, what was sent and the device's secret",
     "purge": "delete what waits, what was sent and the device's secret, and say nothing else",
 }
-_KEPT: Final = "The ledger of what was spent stays: without it the same could be spent again."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         for line in _run(options):
-            print(line)
+            print(printable(line, sys.stdout.encoding))
     except (HearsayError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error), sys.stderr.encoding), file=sys.stderr)
         return 1
     except Exception as error:  # noqa: BLE001 - a traceback could show what a damaged file holds
         print(f"{FILE_NAME}: cannot be understood: {type(error).__name__}", file=sys.stderr)
@@ -64,47 +56,14 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> Iterator[str]:
     folder, command = options.data_dir, options.command
     if command in ("status", "show"):
-        yield from _look(folder, options)
+        registry = None if options.registry is None else Registry.from_file(options.registry)
+        look = inspection.status if command == "status" else inspection.show
+        yield from look(folder, registry)
     elif command == "purge":
-        if options.yes or _agreed(folder):
-            yield from _wiped(folder)
-        else:
-            yield "nothing was deleted"
+        agreed = options.yes or _agreed(folder)
+        yield from inspection.purge(folder) if agreed else ["nothing was deleted"]
     else:
-        set_user_opt_out(folder, off=command == "off")
-        yield consent_line(OptOuts(folder))
-        if command == "off":
-            yield from _wiped(folder)
-
-
-def _look(folder: str, options: argparse.Namespace) -> Iterator[str]:
-    registry = None if options.registry is None else Registry.from_file(options.registry)
-    if options.command == "status":
-        yield consent_line(OptOuts(folder))
-    if not Store(folder).exists:
-        yield _NOTHING
-        return
-    with looking(folder) as (tx, said):
-        yield from said
-        if options.command == "status":
-            yield from ledger_lines(tx, registry, time.time())
-        else:
-            yield from report_lines(tx, registry, Secret(folder))
-
-
-def _wiped(folder: str) -> Iterator[str]:
-    store = Store(folder)
-    if not store.has_traces:
-        yield _NOTHING
-        return
-    try:
-        with store.transaction() as tx:
-            wiped = wipe(tx, store)
-        store.scrub()
-    finally:
-        store.close()
-    yield f"deleted: {wiped} reports that waited, what was sent, and the device's secret"
-    yield _KEPT
+        yield from inspection.opt_in(folder) if command == "on" else inspection.opt_out(folder)
 
 
 def _agreed(folder: str) -> bool:

@@ -216,11 +216,16 @@ class Client:
 
         return explain(self._registry.metric(name), self._caps)
 
-    def notice(self) -> str:
-        """Return a text to ask the user for consent with."""
-        from .notice import notice
+    def notice(self, *, ascii: bool = False) -> str:
+        """Return a text to ask the user for consent with.
 
-        return notice(self._registry, self._caps)
+        Args: ascii: in letters that every terminal can print, "epsilon" for ε.
+        """
+        from .notice import notice
+        from .privacy.wording import in_ascii
+
+        text = notice(self._registry, self._caps)
+        return in_ascii(text) if ascii else text
 
     def __enter__(self) -> Client:
         return self

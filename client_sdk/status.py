@@ -10,6 +10,7 @@ from .ledger import DOUBT, WEEK, spent_by
 from .noted_caps import noted
 from .opt_out import USER_FILE, Level, OptOuts
 from .privacy.budget import epsilon
+from .privacy.wording import counted
 from .registry import Registry
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def consent_line(opt_outs: OptOuts) -> str:
     """Return whether telemetry is off, and who says so."""
     level = opt_outs.said_by()
     if level is None:
-        return "telemetry: nobody here says no; what you told the application decides"
+        return "telemetry: no opt-out found; your choice in the application applies"
     return f"telemetry: off, says {SAYS_NO[level]}"
 
 
@@ -43,7 +44,7 @@ def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iter
     yield f"spent for life: {_of(spent.lifetime, caps.get('lifetime'))}"
     yield from _metric_lines(tx, registry, caps.get("metric_week"), day)
     yield from _gateway_lines(tx, day)
-    yield f"waiting to be sent: {outbox.waiting(tx)} reports"
+    yield f"waiting to be sent: {counted(outbox.waiting(tx), 'report')}"
     yield "show prints each report that waits or was sent lately, in words"
 
 
@@ -62,7 +63,7 @@ def _metric_lines(
     for digest, week, lifetime, reports in rows:
         yield (
             f"  {name_of(digest, registry)}: {_of(week or 0, cap)} in seven"
-            f" days, ε {epsilon(lifetime)} for life, {reports} reports"
+            f" days, ε {epsilon(lifetime)} for life, {counted(reports, 'report')}"
         )
 
 
@@ -75,7 +76,7 @@ def _gateway_lines(tx: Transaction, day: int) -> Iterator[str]:
     ).fetchone()
     if devices:
         yield (
-            f"  {devices} devices have ledgers of their own; the most that one of them spent in"
+            f"  ledgers of {counted(devices, 'device')}; the most that one of them spent in"
             f" seven days is ε {epsilon(most)}"
         )
 

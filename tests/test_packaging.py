@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import tomllib
 from fnmatch import fnmatch
 from io import BytesIO
@@ -226,3 +227,20 @@ def make_secrets(folder: Path) -> dict[str, str]:
             (folder / package).symlink_to(ROOT / package)
     subprocess.run([make, "--silent", "secrets"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     return {name: (folder / "secrets" / name).read_text(encoding="utf-8") for name in SECRETS}
+
+
+def test_the_command_without_the_collector_says_what_to_install() -> None:
+    """The device part brings the command `hearsay`, and not what it needs."""
+    program = (
+        "import sys, importlib.util as util\n"
+        "find = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'click' else find(name, *rest)\n"
+        "from collector.cli import main\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "hearsay: the collector is not installed: pip install './hearsay[collector]'\n"
+    )

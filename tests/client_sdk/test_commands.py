@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from client_sdk import inspection
 from client_sdk.__main__ import main
 from client_sdk.client import Client
 from client_sdk.consent import Consent
+from client_sdk.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
 from client_sdk.opt_out import USER_FILE, OptOuts
 from client_sdk.registry import Registry
@@ -114,7 +118,7 @@ def test_status_without_a_registry_names_metrics_by_their_digests(folder: Path, 
     [
         ("DO_NOT_TRACK", "1", "telemetry: off, says the environment variable DO_NOT_TRACK\n"),
         ("HEARSAY_TELEMETRY", "off", "says the environment variable HEARSAY_TELEMETRY\n"),
-        ("UNRELATED", "1", "telemetry: nobody here says no; what you told the application"),
+        ("UNRELATED", "1", "telemetry: no opt-out found; your choice in the application"),
     ],
 )
 def test_status_says_who_says_no(
@@ -193,7 +197,7 @@ def test_a_gateways_devices_are_counted_and_never_named(tmp_path: Path, run: Run
     status = run("status", tmp_path)
     shown = run("show", tmp_path, f"--registry={REGISTRY}")
 
-    assert "120 devices have ledgers of their own; the most that one of them spent in" in status
+    assert "ledgers of 120 devices; the most that one of them spent in" in status
     assert "is ε 3\n" in status
     assert shown.count("what is sent:") == MAX_SHOWN
     assert "of 121, the latest 100\n" in shown
@@ -385,3 +389,59 @@ def test_a_database_of_a_newer_version_is_left_alone_and_named(folder: Path, run
 
     assert "schema 99 was written by a newer version" in shown
     assert rows(folder, "reports") == 2
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+@pytest.mark.parametrize("command", ["status", "show"])
+def test_a_terminal_without_greek_letters_is_told_the_same(
+    command: str, encoding: str, folder: Path
+) -> None:
+    """As a redirect on Windows, or a bare container: epsilon is spelt out, nothing is "broken"."""
+    arguments = [command, f"--data-dir={folder}", f"--registry={REGISTRY}"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "client_sdk", *arguments],
+        capture_output=True, cwd=ROOT, env=environment,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    said = done.stdout.decode(encoding)
+    assert said.replace("?", "").isascii() or encoding == "utf-8"
+    assert not re.search(r"\?\S", said)  # no letter was replaced
+    if command == "status":
+        assert "ε 5 of 8" in said or "epsilon 5 of 8" in said
+        assert ("ε" in said) == (encoding == "utf-8")
+
+
+def test_a_notice_can_be_had_in_ascii(tmp_path: Path) -> None:
+    client = client_in(tmp_path)
+
+    assert client.notice(ascii=True).isascii()
+    assert not re.search(r"\?\S", client.notice(ascii=True))  # no letter was replaced
+    assert "epsilon" in client.notice(ascii=True)
+    assert client.notice() == client.notice(ascii=False)
+
+
+@pytest.mark.usefixtures("run")
+def test_an_application_can_offer_the_same_itself(folder: Path, run: Run) -> None:
+    """By functions, as a bundled program has no ``python -m``."""
+    registry, option = Registry.from_file(REGISTRY), f"--registry={REGISTRY}"
+
+    assert inspection.show(folder, registry) == run("show", folder, option).splitlines()
+    assert inspection.status(folder, registry) == run("status", folder, option).splitlines()
+    said = inspection.opt_out(folder)
+    assert said[0].startswith("telemetry: off, says your own setting")
+    assert said[1] == "deleted: 2 reports that waited, what was sent, and the device's secret"
+    assert (folder / USER_FILE).exists()
+    assert client_in(folder).consent is Consent.DENIED
+    assert inspection.opt_in(folder)[0].startswith("telemetry: no opt-out found")
+    inspection.purge(folder)
+    assert client_in(folder).consent is Consent.GRANTED
+
+
+@pytest.mark.parametrize("look", [inspection.status, inspection.show, inspection.purge])
+def test_a_folder_that_is_none_is_refused(look: Callable[[Any], list[str]]) -> None:
+    for folder in (None, "", 7):
+        with pytest.raises(InvalidParameterError, match=r"^data_dir="):
+            look(folder)
