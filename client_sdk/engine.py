@@ -309,7 +309,8 @@ class Engine:
         uploader = self._parts.uploader
         if self._parts.durable:
             # what outlives the process keeps to the schedule: its end is nobody's business
-            uploader.run(left, last=time.monotonic() - self._born < SHORT_LIFE)
+            short = time.monotonic() - self._born < SHORT_LIFE
+            uploader.run(left, last=short or why_no_thread() is not None)
         elif not uploader.failing:
             uploader.flush(left)
 

@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from client_sdk.answers import Outcome, outcome_of
 from client_sdk.epoch import day_of
 from client_sdk.limits import MAX_DEVICE_BODY
 from client_sdk.report import Column, seal
+from client_sdk.transport import JSON, RequestsTransport
 from tests.support.servers import needs_real
 from tests.support.site import Site, running_site
 from tests.support.uploads import (
@@ -62,6 +64,33 @@ def test_a_long_body_without_a_declared_length_is_refused(site: Site) -> None:
 
 def test_a_long_declared_body_is_refused(site: Site) -> None:
     assert post(site, bytes(2 * MAX_DEVICE_BODY)).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"{", JSON, 400),
+        (seal(b"\x12" * 16, 3, {}, []), JSON, 410),
+        (bytes(2 * MAX_DEVICE_BODY), JSON, 413),
+        (b"{}", "text/plain", 415),
+        (seal(b"\x13" * 16, 40_000, {}, []), JSON, 422),
+    ],
+)
+def test_a_device_knows_a_final_answer_of_the_collector(
+    site: Site, body: bytes, content_type: str, status: int
+) -> None:
+    """Law: what the collector says of an upload, the device takes for the collector's word."""
+    transport = RequestsTransport(site.url, WRITE_KEY, content_type=content_type)
+
+    answer = transport.send(body, 10.0)
+
+    assert (answer.status, outcome_of(answer)) == (status, Outcome.PERMANENT)
+
+
+def test_a_refused_key_is_no_final_answer(site: Site) -> None:
+    answer = RequestsTransport(site.url, "another-key").send(b"{}", 10.0)
+
+    assert (answer.status, outcome_of(answer)) == (401, Outcome.INCAPABLE)
 
 
 def test_bodies_that_stop_half_way_hold_nobody(site: Site) -> None:

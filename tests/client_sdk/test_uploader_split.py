@@ -1,0 +1,172 @@
+"""When reports may be sealed anew: only if nobody can have taken the upload they were in."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from client_sdk.bounds import GATEWAY
+from client_sdk.errors import TransportError
+from client_sdk.limits import SIZE_CLASSES
+from client_sdk.schedule import FIRST_SPREAD, MAX_BACKOFF
+from client_sdk.testing import answer_of
+from client_sdk.transport import Answer, RequestsTransport
+from tests.support.device import KEY, make_client, rows
+from tests.support.device_desk import Desk
+from tests.support.device_transport import LossyCollector, ScriptedTransport, reports_in
+
+PROXY = Answer(413, None, b"<html>413 Request Entity Too Large</html>", "text/html")
+OURS = answer_of(413)
+LOST = TransportError("lost")
+UNSEEN = TransportError("no connection", unseen=True)
+MANY = 40  # reports of as many columns: 4 KiB of JSON
+
+
+class Narrow(LossyCollector):
+    """A collector behind a proxy that lets no body through that is longer than *limit*."""
+
+    def __init__(self, limit: int, refusal: Answer) -> None:
+        super().__init__(())
+        self._limit, self._refusal = limit, refusal
+        self.refused: list[bytes] = []
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        if len(body) > self._limit:
+            self.refused.append(body)
+            return self._refusal
+        return super().send(body, timeout)
+
+
+def ids(bodies: list[bytes]) -> list[str]:
+    return [json.loads(body)["id"] for body in bodies]
+
+
+@pytest.mark.parametrize("refusal", [PROXY, OURS], ids=["proxy", "ours"])
+def test_what_is_too_large_is_sealed_anew_and_counted_once(refusal: Answer) -> None:
+    """Law: whoever refuses the length of a first try, each report arrives in exactly one upload."""
+    desk = Desk(collector := Narrow(SIZE_CLASSES[0], refusal))
+    desk.put(MANY)
+
+    desk.flush()
+
+    assert (collector.reports(), desk.waiting()) == (MANY, 0)
+    assert desk.counts() == {"refused": len(collector.refused), "uploaded": MANY}
+    assert {len(body) for bodies in collector.bodies.values() for body in bodies} == {1_024}
+    assert len({*ids(collector.refused), *collector.bodies}) == len(collector.bodies) + 1
+
+
+def test_a_scheduled_pass_of_a_device_sends_one_piece_only() -> None:
+    """Law: the pieces are uploads of their own, so each has a time of its own."""
+    desk = Desk(collector := Narrow(SIZE_CLASSES[0], PROXY))
+    desk.put(MANY)
+    desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
+
+    desk.uploader.run(60)
+
+    assert len(collector.bodies) == 1
+    assert desk.waiting() == MANY - collector.reports() > 0
+
+
+@pytest.mark.parametrize("earlier", [LOST, 503, 504, 401])
+def test_an_upload_that_may_have_been_taken_is_never_sealed_anew(earlier: Exception | int) -> None:
+    """Law: after a try of unknown outcome a 413 changes nothing; the same bytes arrive later."""
+    desk = Desk(transport := ScriptedTransport([earlier, PROXY, PROXY]))
+    desk.put(MANY)
+    for _ in range(4):
+        desk.flush()
+        desk.clock.advance(seconds=MAX_BACKOFF)
+
+    assert len(transport.sent) == 4
+    assert len(set(transport.sent)) == 1
+    assert desk.counts()["uploaded"] == MANY
+
+
+def test_a_single_report_that_is_too_large_waits_at_a_proxy_and_ends_at_the_collector() -> None:
+    """Law: only the collector's own word drops what cannot be made smaller."""
+    outcomes = []
+    for refusal in (PROXY, OURS):
+        desk = Desk(ScriptedTransport([refusal]))
+        desk.put(1)
+        desk.flush()
+        outcomes.append((desk.waiting(), desk.counts()))
+
+    assert outcomes == [(1, {"refused": 1}), (0, {"rejected": 1})]
+
+
+def test_reports_keep_their_age_and_place_when_they_wait_again(tmp_path: Path) -> None:
+    """Law: neither a 413 nor a missing connection makes a report younger, or loses its turn."""
+    desk = Desk(ScriptedTransport([UNSEEN] * 20))
+    desk.put(3, "mac")
+    desk.clock.advance(days=5)
+    desk.put(2, "linux")
+    for _ in range(8):
+        desk.flush()
+        desk.clock.advance(days=1)
+
+    with desk.store.transaction() as tx:
+        waiting = tx.execute("SELECT segment, day FROM reports ORDER BY number").fetchall()
+        assert tx.execute("SELECT count(*) FROM uploads").fetchone() == (0,)
+    assert [json.loads(segment)["platform"] for segment, _ in waiting] == ["mac"] * 3 + [
+        "linux"
+    ] * 2
+    assert {day for _, day in waiting} == {20_000, 20_005}
+    desk.clock.advance(days=2)
+    desk.flush()
+    assert desk.counts()["too_old"] == 3
+
+
+def test_a_refused_connection_leaves_nothing_sealed(tmp_path: Path) -> None:
+    """Law: a collector that is down for a while costs no upload of its own for each try."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    client = make_client(tmp_path, transport=RequestsTransport(f"http://127.0.0.1:{port}", KEY))
+    client.record("dark_mode", True)
+
+    client.flush()
+
+    client.close()
+    assert client.stats()["network"] == 1
+    assert rows(tmp_path, "SELECT count(*) FROM uploads") == [(0,)]
+    assert rows(tmp_path, "SELECT count(*) FROM reports") == [(1,)]
+
+
+def test_a_collector_that_hangs_up_leaves_the_upload_sealed(tmp_path: Path) -> None:
+    """Law: what left this machine may have been taken, whatever the network said."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        client = make_client(tmp_path, transport=RequestsTransport(f"http://127.0.0.1:{port}", KEY))
+        client.record("dark_mode", True)
+        client.flush(timeout=0.5)
+        client.close()
+
+    assert rows(tmp_path, "SELECT count(*) FROM uploads") == [(1,)]
+
+
+def test_after_no_connection_the_next_try_may_be_of_other_uploads_soon() -> None:
+    """Law: nobody saw the upload, so its time tells nobody of the next."""
+    desk = Desk(transport := ScriptedTransport([UNSEEN, UNSEEN]))
+    desk.put(1)
+    desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
+    desk.uploader.run(60)
+    wait = desk.uploader.wait(desk.clock())
+    desk.put(1)
+    desk.clock.advance(seconds=wait)
+    desk.uploader.run(60)
+
+    assert wait <= FIRST_SPREAD
+    assert [reports_in(body) for body in transport.sent] == [1, 2]
+
+
+def test_a_gateway_halves_no_body_below_a_kilobyte() -> None:
+    """Law: a proxy that refuses everything is not met with ever more uploads."""
+    desk = Desk(collector := Narrow(0, PROXY), bounds=GATEWAY)
+    desk.put(500)
+
+    desk.flush()
+
+    assert len(collector.refused) <= 8
+    assert desk.waiting() == 500
+    assert "rejected" not in desk.counts()
