@@ -25,6 +25,9 @@ AGGREGATES: Final = {  # what a device can make of the values of an epoch, in wo
     "any": "whether any was true",
 }
 
+ANY, GRID, SMOOTH = "any", "grid", "smooth"
+SHAPES: Final = (ANY, GRID, SMOOTH)  # what may be assumed of how numbers are spread
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -48,6 +51,7 @@ class Metric:
     aggregate: str | None = None  # one of AGGREGATES: all values of an epoch make one report
     otherwise: Encoded | None = None  # reported of an epoch without a value; None: nothing is
     need: Fraction | None = None  # half-width wished of the 95 % interval, in the answers' unit
+    shape: str = ANY  # one of SHAPES; it changes answers, and no report
 
     @property
     def epsilon(self) -> Fraction:

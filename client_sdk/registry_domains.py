@@ -104,7 +104,7 @@ def _structured(place: str, entry: Mapping[str, Any], problems: Problems) -> Dom
 
 
 _VALUES: Final = frozenset({"values"})
-_NUMBERS: Final = Kind(frozenset({"min", "max", "step", "unit"}), _numbers)
+_NUMBERS: Final = Kind(frozenset({"min", "max", "step", "unit", "shape"}), _numbers)
 
 KINDS: Final[dict[str, Kind]] = {
     "boolean": Kind(frozenset(), _boolean, items=True),

@@ -15,7 +15,7 @@ from .limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from .longitudinal import Longitudinal, TwoLayer
 from .longitudinal_choice import LONGITUDINAL, choose_policy
 from .mechanism_choice import FAMILIES, choose
-from .metric import Metric
+from .metric import ANY, GRID, SHAPES, Metric
 from .registry_domains import KINDS
 from .registry_fields import Problems
 from .registry_text import load
@@ -97,6 +97,7 @@ def _metric(
     parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
     otherwise = _aggregation(place, entry, every, domain, problems)
     need = _need(f"{place}.need", entry, domain, problems)
+    shape = _shape(place, kind, entry, domain, problems)
     if len(problems.lines) > before or domain is None:
         return None
     policy: Longitudinal | None = None
@@ -115,7 +116,7 @@ def _metric(
     return Metric(
         *(name, title, question, kind, domain, chosen, mechanism, str(every), str(longitudinal)),
         *(dimensions, expected, least, owner, expires, policy),
-        *(entry.get("aggregate"), otherwise, need),
+        *(entry.get("aggregate"), otherwise, need, shape),
     )
 
 
@@ -164,6 +165,18 @@ def _need(
     if need is not None and not 0 < need <= whole:
         problems.add(place, f"must be above 0 and at most {float(whole):g}")
     return need
+
+
+def _shape(
+    place: str, kind: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems
+) -> str:
+    """Return what is assumed of the numbers' distribution; counts are whole if the grid is."""
+    if "shape" in entry:
+        return fields.one_of(place, "shape", entry, SHAPES, problems) or ANY
+    if kind != "count" or not isinstance(domain, NumberDomain):
+        return ANY
+    whole = domain.minimum.denominator == 1 and (1 / domain.step).denominator == 1
+    return GRID if whole else ANY
 
 
 def _parameters(place: str, entry: object, problems: Problems) -> dict[str, int]:

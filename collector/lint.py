@@ -13,7 +13,8 @@ from client_sdk.limits import (
     DEFAULT_CAP_REPORT,
     DEFAULT_CAP_WEEK,
 )
-from client_sdk.metric import Metric
+from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.metric import SMOOTH, Metric
 from client_sdk.privacy.budget import (
     YEAR,
     chance,
@@ -68,6 +69,11 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
             f"the second report of a value costs ε {epsilon(metric.most_nano)}, above the default "
             f"cap of {DEFAULT_CAP_REPORT} a report: devices record not even the first unless the "
             "application raises it"
+        )
+    if metric.shape == SMOOTH and not isinstance(metric.mechanism, DistributionMechanism):
+        yield (
+            'shape = "smooth" is about quantiles and other parts of a distribution, which '
+            f'{metric.mechanism_name} does not tell; mechanism = "square_wave" does'
         )
     yield from _of_need(metric)
     reach = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, 1.0)

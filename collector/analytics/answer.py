@@ -13,7 +13,7 @@ from client_sdk.text_domain import TextDomain
 
 from ..estimate import Estimate, expected_half_width, mean, shares
 from .items.key_values import key_estimates, key_truth, mean_items
-from .numbers.distribution import quantile_estimates, quantile_items, quantile_truth, with_end
+from .numbers.distribution import quantile_estimates, quantile_items, quantile_truth, with_notes
 from .repeats import widened
 from .rows import RAW, SHARE, Row, empty_row, row_of, with_item
 from .slices import Slice
@@ -50,7 +50,7 @@ def answer_rows(one: Slice, alpha: float) -> tuple[Row, ...]:
         else:
             about["postprocess"] = fitted.get(item, RAW)
             row = row_of(place, found, one.n, alpha, unit, **about)
-            rows.append(with_end(row, one.metric) if item in fitted else row)
+            rows.append(with_notes(row, one.metric) if item in fitted else row)
     return tuple(rows)
 
 

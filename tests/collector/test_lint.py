@@ -24,6 +24,15 @@ def test_an_epsilon_above_the_default_cap_is_named_with_its_metric() -> None:
     assert "ε 5 is above the default cap of 4 a report" in line
 
 
+@pytest.mark.parametrize(("mechanism", "named"), [("auto", 1), ("square_wave", 0)])
+def test_a_smoothness_that_no_answer_needs_is_named(mechanism: str, named: int) -> None:
+    """A mean assumes nothing of the kind."""
+    fields = {**NUMBER, "mechanism": f'"{mechanism}"', "shape": '"smooth"'}
+    found = list(warnings(Registry.from_text(file_with(fields)), TODAY))
+
+    assert len([line for line in found if "m: shape" in line and "square_wave" in line]) == named
+
+
 @pytest.mark.parametrize(("expires", "named"), [("2026-03-03", True), ("2026-03-04", False)])
 def test_an_expired_metric_is_named(expires: str, *, named: bool) -> None:
     found = lines(registry(expires=expires), "page")

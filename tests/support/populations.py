@@ -15,7 +15,8 @@ from collector.analytics.slices import Slice
 
 from .registries import CATEGORY, NUMBER, file_with
 
-WAVE: Final = {**NUMBER, "mechanism": '"square_wave"', "min": "0", "max": "47", "step": "1"}
+ROUGH: Final = {**NUMBER, "mechanism": '"square_wave"', "min": "0", "max": "47", "step": "1"}
+WAVE: Final = {**ROUGH, "shape": '"smooth"'}
 
 
 def metric_of(fields: dict[str, str], **changes: str | None) -> Metric:

@@ -1,10 +1,12 @@
 """Parts of a population of numbers between two ends, from the reports of a distribution.  Pure.
 
 All are differences of one linear estimate of F, so neighbouring ranges add up exactly, and so do
-the weights that their noise and their bias follow from.  A range is missed by the norm of the
-difference of what its two ends miss, which is less than the sum of the two.
+the weights that their noise and their bias follow from.  Of a metric that is declared smooth a
+range is missed by the norm of the difference of what its two ends miss, which is less than the sum
+of the two.  Of others nothing is assumed: limits come from ``any_shape``, and an estimate that lies
+outside of them becomes the nearer one.
 
-Numbers are those of the grid: "up to x" takes x in, and so ends half a step behind it.
+The estimate is of numbers on the grid: "up to x" takes x in, and so ends half a step behind it.
 """
 
 from __future__ import annotations
@@ -12,21 +14,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
-from typing import Any
+from math import ceil, floor
+from typing import Any, Final
 
 import numpy as np
 
 from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import Metric
+from client_sdk.metric import GRID, SMOOTH, Metric
 
-from ...estimate import Estimate
+from ...estimate import Estimate, normal_quantile
+from .any_shape import BEYOND, AnyShape
 from .quantiles import THRESHOLDS, LinearCDF, bias_aware_reach, linear_cdf
 
-NO_DISTRIBUTION = (
+NO_DISTRIBUTION: Final = (
     'tells a mean only; declare it with mechanism = "square_wave", or as a category of ranges'
 )
+ASSUMES: Final = 'assumes a smooth population: shape = "smooth" is declared'
+Part = tuple[Fraction | None, Fraction]  # from the first end to the second; None: from the least
 
 
 def refusal(metric: Metric) -> str | None:
@@ -34,6 +39,11 @@ def refusal(metric: Metric) -> str | None:
     if not isinstance(metric.domain, NumberDomain):
         return "has no numbers of its own; ask for frequency, top_k or key_values"
     return None if isinstance(metric.mechanism, DistributionMechanism) else NO_DISTRIBUTION
+
+
+def assumption(metric: Metric) -> str | None:
+    """Return what the intervals of the distribution of *metric* assume, or None."""
+    return ASSUMES if metric.shape == SMOOTH else None
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,7 @@ class Curve:
     linear: LinearCDF
     seen: Any
     n: int
+    shape: str  # what is assumed of the population
 
     @classmethod
     def of(cls, metric: Metric, tally: Any, n: int) -> Curve:
@@ -56,25 +67,73 @@ class Curve:
         assert isinstance(domain, NumberDomain)  # noqa: S101 - see refusal
         assert isinstance(mechanism, DistributionMechanism)  # noqa: S101 - see refusal
         seen = mechanism.require_counts(tally, n, np) / n
-        return cls(mechanism, domain, linear_cdf(mechanism, n), seen, n)
+        return cls(mechanism, domain, linear_cdf(mechanism, n), seen, n, metric.shape)
 
     def up_to(self, numbers: Sequence[Fraction], alpha: float) -> list[Estimate]:
         """Return the share of devices up to and including each of *numbers*."""
-        return self._estimates(np.array([self._ends(number) for number in numbers]), alpha)
+        return self.between([(None, number) for number in numbers], alpha)
 
     def between(
-        self, ranges: Sequence[tuple[Fraction | None, Fraction]], alpha: float
+        self, parts: Sequence[Part], alpha: float, *, closed: bool = False
     ) -> list[Estimate]:
-        """Return the share above the first and up to the second end of each; None: from the least.
+        """Return the share of each part, whose second end is in it; its first only if *closed*.
 
-        So ranges of which one ends where the other begins hold no number twice, and add up.
+        So open parts of which one ends where the other begins hold no number twice, and add up.
         """
-        ends = [self._ends(high) - (0 if low is None else self._ends(low)) for low, high in ranges]
-        return self._estimates(np.array(ends), alpha)
+        grids = [self._on_grid(part, closed) for part in parts]
+        found = self._estimates(np.array([self._ends(*grid) for grid in grids]), alpha)
+        if self.shape == SMOOTH:
+            return found
+        inner, outer = np.array(list(map(self._bins, parts, grids))).swapaxes(0, 1)
+        population = AnyShape.of(self.mechanism, self.seen, self.n)
+        limits = np.transpose(population.limits(inner, outer, alpha)).tolist()
+        z = normal_quantile(alpha)
+        return [
+            _limited(one.value, low, high, z)
+            for one, (low, high) in zip(found, limits, strict=True)
+        ]
 
-    def _ends(self, number: Fraction) -> Any:
-        """Return the weight of each threshold of F in the share up to *number*."""
-        place = floor((number - self.domain.minimum) / self.domain.step)  # on the grid
+    def _place(self, number: Fraction) -> Fraction:
+        """Return where *number* is, in grid steps from the lowest."""
+        return (number - self.domain.minimum) / self.domain.step
+
+    def _on_grid(self, part: Part, closed: bool) -> tuple[int, int]:
+        """Return the first and the last grid place in *part*, which may be outside the range."""
+        low, high = part
+        if low is None:
+            return 0, floor(self._place(high))
+        first = ceil(self._place(low)) if closed else floor(self._place(low)) + 1
+        return first, floor(self._place(high))
+
+    def _bins(self, part: Part, grid: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return thresholds of bins wholly in *part*, and of all that its numbers can report from.
+
+        A number between two bins reports from either, so a bin is wholly in if no number outside of
+        the part can report from it.
+        """
+        (first, last), (low, high) = grid, part
+        if last < 0 or first > self.mechanism.top:
+            return (-BEYOND, -BEYOND), (-BEYOND, -BEYOND)
+        begin, end = (self._place(high if low is None else low), self._place(high))
+        before, behind = begin, end  # the nearest numbers outside
+        if self.shape == GRID:
+            before, begin, end, behind = (
+                Fraction(place) for place in (first - 1, first, last, last + 1)
+            )
+        bins = Fraction(self.mechanism.bins - 1, self.mechanism.top)  # a grid step
+        inner = [ceil(before * bins) + 1, floor(behind * bins)]
+        outer = [floor(begin * bins), ceil(end * bins) + 1]
+        if first <= 0:
+            inner[0] = outer[0] = -BEYOND
+        if last >= self.mechanism.top:
+            inner[1] = outer[1] = BEYOND
+        return (inner[0], inner[1]), (outer[0], outer[1])
+
+    def _ends(self, first: int, last: int) -> Any:
+        """Return the weight of each threshold of F in the share of grid places."""
+        return self._up_to(last) - self._up_to(first - 1)
+
+    def _up_to(self, place: int) -> Any:
         weights = np.zeros(self.linear.bias.size)
         if place < 0:
             return weights
@@ -87,9 +146,10 @@ class Curve:
         return weights
 
     def _estimates(self, ends: Any, alpha: float) -> list[Estimate]:
-        """Return weighted sums of F at its thresholds: unbiased, so they may be below 0.
+        """Return weighted sums of F at its thresholds, with the limits of a smooth population.
 
-        The variance is estimated as that of F is, and at least that of the calmest bin.
+        Values are unbiased then, so they may be below 0.  The variance is estimated as that of F
+        is, and at least that of the calmest bin.
         """
         weights, response = ends @ self.linear.weights, ends @ self.linear.response
         noise = self.mechanism.gather(weights**2, np) - response**2
@@ -103,3 +163,14 @@ class Curve:
         columns = values, errors, values - reach, values + reach
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [Estimate(*row) for row in rows]
+
+
+def _limited(value: float, low: float, high: float, z: float) -> Estimate:
+    """Return *value* within its limits, which make room for one that is no share.
+
+    So parts still add up where noise makes one of them negative.
+    """
+    error = (high - low) / (2 * z)
+    if value < 0 or value > 1:
+        return Estimate(value, error, min(low, value), max(high, value))
+    return Estimate(min(max(value, low), high), error, low, high)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
 from typing import Any, Final
 
 import numpy as np
 
 from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import Metric
+from client_sdk.metric import GRID, SMOOTH, Metric
 
 from ...distribution import quantile_positions
-from ...estimate import Estimate
+from ...estimate import Estimate, normal_quantile
 from ..rows import LOWER_END, UPPER_END, Row
+from .any_shape import AnyShape
+from .curves import assumption
 from .quantiles import quantiles
 
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
@@ -31,33 +36,98 @@ def quantile_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict
     Intervals are pointwise and cut off at the range.
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    domain, mechanism = metric.domain, metric.mechanism
-    if not isinstance(domain, NumberDomain) or not isinstance(mechanism, DistributionMechanism):
+    if not isinstance(metric.mechanism, DistributionMechanism):
         return {}
-    found = quantiles(mechanism, tally, n, tuple(QUANTILES.values()), alpha)
-    return {
-        item: in_unit(estimate, domain) for item, estimate in zip(QUANTILES, found, strict=True)
-    }
+    found = quantiles_at(metric, tally, n, tuple(QUANTILES.values()), alpha)
+    return dict(zip(QUANTILES, found, strict=True))
+
+
+def quantiles_at(
+    metric: Metric, tally: Any, n: int, levels: Sequence[float], alpha: float
+) -> list[Estimate]:
+    """Return the quantiles of *n* > 0 numbers at ascending *levels*, in the unit of the domain.
+
+    Of numbers on the grid they are grid points, and so are both ends of their intervals.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    domain, mechanism = metric.domain, metric.mechanism
+    assert isinstance(domain, NumberDomain)  # noqa: S101 - as the mechanism is
+    assert isinstance(mechanism, DistributionMechanism)  # noqa: S101 - the caller asked
+    smooth = quantiles(mechanism, tally, n, levels, alpha)
+    if metric.shape == SMOOTH:
+        return [_in_unit(estimate, domain) for estimate in smooth]
+    seen = mechanism.require_counts(tally, n, np) / n
+    population = AnyShape.of(mechanism, seen, n)
+    found = [
+        _limited(estimate.value, first, last, mechanism, metric.shape == GRID, alpha)
+        for estimate, (first, last) in zip(
+            smooth, population.quantile_bins(levels, alpha).tolist(), strict=True
+        )
+    ]
+    return [_in_unit(estimate, domain) for estimate in found]
+
+
+def _limited(
+    value: float,
+    first: int,
+    last: int,
+    mechanism: DistributionMechanism,
+    on_grid: bool,
+    alpha: float,
+) -> Estimate:
+    """Return a quantile in grid steps that may be in bins *first* to *last*.
+
+    Numbers that report from a bin lie less than a bin away from it, or on it if each grid point has
+    a bin of its own and all numbers are on the grid.
+    """
+    top = mechanism.top
+    step = Fraction(top, mechanism.bins - 1)  # grid steps a bin
+    low, high = max((first - 1) * step, Fraction(0)), min((last + 1) * step, Fraction(top))
+    if on_grid:
+        low = Fraction(floor((first - 1) * step) + 1 if first else 0)
+        high = Fraction(min(ceil((last + 1) * step) - 1, top))
+        value = round(value)
+    found = min(max(value, float(low)), float(high))
+    error = float(high - low) / (2 * normal_quantile(alpha))
+    return Estimate(found, error, float(low), float(high))
 
 
 def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
-    """Return the true quantiles from how many devices hold each value; for demos and tests."""
+    """Return the true quantiles from how many devices hold each value; for demos and tests.
+
+    Of a smooth population they are those of its bins; of others the least number up to which so
+    many of the devices are.
+    """
     domain, mechanism = metric.domain, metric.mechanism
     if not isinstance(domain, NumberDomain) or not isinstance(mechanism, DistributionMechanism):
         return {}
-    shares = np.zeros(mechanism.bins)
-    step = mechanism.top / (mechanism.bins - 1)
+    places = Counter[float]()
     for value, devices in values.items():
-        below, rest = divmod(float(domain.encode(value, metric.name)) / step, 1)
-        shares[int(below)] += devices * (1 - rest)
-        if rest:
-            shares[int(below) + 1] += devices * rest
-    found = quantile_positions(shares / shares.sum(), tuple(QUANTILES.values())) * step
+        places[float(domain.encode(value, metric.name))] += devices
+    if metric.shape == SMOOTH:
+        found = _smooth_truth(mechanism, places)
+    else:
+        order = sorted(places)
+        up_to = np.cumsum([places[place] for place in order]) / places.total()
+        found = np.array(order)[np.searchsorted(up_to + 1e-12, tuple(QUANTILES.values()))]
     numbers = float(domain.minimum) + found * float(domain.step)
     return dict(zip(QUANTILES, numbers.tolist(), strict=True))
 
 
-def in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
+def _smooth_truth(mechanism: DistributionMechanism, places: Mapping[float, int]) -> Any:
+    """Return the quantiles in grid steps; the share of a bin is spread evenly over it."""
+    shares = np.zeros(mechanism.bins)
+    step = mechanism.top / (mechanism.bins - 1)
+    for place, devices in places.items():
+        below, rest = divmod(place / step, 1)
+        shares[int(below)] += devices * (1 - rest)
+        if rest:
+            shares[int(below) + 1] += devices * rest
+    return quantile_positions(shares / shares.sum(), tuple(QUANTILES.values())) * step
+
+
+def _in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
     """Return *estimate*, in grid steps from the lowest, in the unit of *domain*."""
     step, low, high = float(domain.step), float(domain.minimum), float(domain.maximum)
     return Estimate(
@@ -68,9 +138,11 @@ def in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
     )
 
 
-def with_end(row: Row, metric: Metric) -> Row:
-    """Return the row of a quantile, with a note if its whole interval is an end of the range."""
+def with_notes(row: Row, metric: Metric) -> Row:
+    """Return the row of a quantile with what it assumes, and whether it is an end of the range."""
+    notes = [assumption(metric)]
     domain = metric.domain
-    if row.value is None or row.ci_low != row.ci_high or not isinstance(domain, NumberDomain):
-        return row
-    return replace(row, note=UPPER_END if row.value > float(domain.minimum) else LOWER_END)
+    if row.ci_low == row.ci_high and isinstance(domain, NumberDomain):
+        ends = {float(domain.minimum): LOWER_END, float(domain.maximum): UPPER_END}
+        notes.insert(0, ends.get(row.value or 0.0))
+    return replace(row, note="; ".join(note for note in notes if note) or None)

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from client_sdk.domains import NumberDomain
 
 from ..items.tables import named, refused_rows, rows_of
-from ..numbers.curves import Curve, refusal
+from ..numbers.curves import Curve, assumption, refusal
 from ..release.postprocess import OF_CURVES, processed
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
@@ -47,7 +47,8 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
     if one.refusal is not None:
         return refused_rows(one, names, asked.alpha, simultaneous=simultaneous)
     found = Curve.of(one.metric, one.tally, one.n).up_to(points, alpha)
-    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous)
+    note = assumption(one.metric)
+    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous, note=note)
     return processed(rows, asked.postprocess)
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from client_sdk.domains import NumberDomain
 
 from ..items.tables import named, refused_rows, rows_of
-from ..numbers.curves import Curve, refusal
+from ..numbers.curves import Curve, assumption, refusal
 from ..release.postprocess import OF_PARTS, processed
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
@@ -33,7 +33,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with a row a bucket of each slice.  The item has both ends, such as "10-20".
 
     A bucket holds its upper end; the first one holds its lower end, too.  Shares add up to 1.
-    Intervals are widened by what a bucket of a population that is not too rough can be missed by.
+    Intervals hold whatever the population is, unless the metric declares it smooth.
     """
     comparisons = sum(len(_edges(one, asked)) - 1 for one in slices)
     alpha = asked.alpha / max(comparisons, 1) if asked.options.simultaneous else asked.alpha
@@ -50,7 +50,8 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
         return refused_rows(one, names, asked.alpha, simultaneous=simultaneous)
     buckets = [(None if i == 0 else low, high) for i, (low, high) in enumerate(ends)]
     found = Curve.of(one.metric, one.tally, one.n).between(buckets, alpha)
-    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous)
+    note = assumption(one.metric)
+    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous, note=note)
     return processed(rows, asked.postprocess)
 
 

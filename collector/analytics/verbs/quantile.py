@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -12,8 +12,7 @@ from ...errors import QueryError
 from ..answer import MONOTONE
 from ..items.tables import named, refused_rows, rows_of
 from ..numbers.curves import refusal
-from ..numbers.distribution import in_unit, with_end
-from ..numbers.quantiles import quantiles
+from ..numbers.distribution import quantiles_at, with_notes
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
@@ -37,8 +36,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with a row a level of each slice, "p50" for 0.5, in the order asked for.
 
-    The intervals allow for the noise and for what the estimate can miss of a population that is not
-    too rough; they need not be symmetric.
+    Intervals hold whatever the population is, or if it is as smooth or as whole as the metric's
+    ``shape`` says; they need not be symmetric.
 
     Raises: QueryError: ``options.levels``: a level is given twice.
     """
@@ -57,11 +56,10 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> list[Row]:
     simultaneous = asked.options.simultaneous
     if one.refusal is not None:
         return refused_rows(one, names, asked.alpha, unit, simultaneous=simultaneous)
-    domain: Any = one.metric.domain
-    mechanism: Any = one.metric.mechanism
     rising = sorted(levels)
-    found = dict(zip(rising, quantiles(mechanism, one.tally, one.n, rising, alpha), strict=True))
-    estimates = [in_unit(found[level], domain) for level in levels]
+    found = quantiles_at(one.metric, one.tally, one.n, rising, alpha)
+    by_level = dict(zip(rising, found, strict=True))
+    estimates = [by_level[level] for level in levels]
     rows = rows_of(
         one,
         names,
@@ -71,7 +69,7 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> list[Row]:
         postprocess=MONOTONE,
         simultaneous=simultaneous,
     )
-    return [with_end(row, one.metric) for row in rows]
+    return [with_notes(row, one.metric) for row in rows]
 
 
 def name_of(level: float) -> str:

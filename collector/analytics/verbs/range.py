@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import ceil, nan
+from math import nan
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -24,7 +24,10 @@ from ..rows import Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
 
-CONSISTENT: Final = "all ranges are read off one linear estimate: those that adjoin add up exactly"
+CONSISTENT: Final = (
+    "all ranges are read off one linear estimate: those that adjoin add up exactly, "
+    "but where the limit of an interval took the place of an estimate outside of it"
+)
 FARTHEST: Final = 1e300  # no end lies beyond
 End = (
     Annotated[float, Meta(ge=-FARTHEST, le=FARTHEST)] | Annotated[str, Meta(max_length=100)] | None
@@ -66,7 +69,8 @@ def _estimates(
     one: Slice, places: Sequence[Any], alpha: float
 ) -> tuple[list[Estimate], str | None]:
     if isinstance(one.metric.domain, NumberDomain):
-        return Curve.of(one.metric, one.tally, one.n).between(places, alpha), None
+        curve = Curve.of(one.metric, one.tally, one.n)
+        return curve.between(places, alpha, closed=True), curves.assumption(one.metric)
     members = np.zeros((len(places), one.metric.domain.size), dtype=bool)
     for row, (first, last) in zip(members, places, strict=True):
         row[first : last + 1] = True
@@ -75,16 +79,13 @@ def _estimates(
 
 
 def _place(index: int, low: End, high: End, metric: Metric) -> Any:
-    """Return the first and the last item, or numbers: the one before the first, and the last."""
+    """Return the first and the last item, or number; None: from the least number."""
     domain, field = metric.domain, f"options.ranges.{index}"
     if isinstance(domain, NumberDomain):
         first = None if low is None else _number(low, field)
         last = domain.maximum if high is None else _number(high, field)
-        if first is not None:
-            if first > last:
-                raise QueryError(f"{field}: must not begin above its end")
-            step = domain.step  # "above the grid point before" takes the first in
-            first = domain.minimum + (ceil((first - domain.minimum) / step) - 1) * step
+        if first is not None and first > last:
+            raise QueryError(f"{field}: must not begin above its end")
         return first, last
     assert isinstance(domain, ItemDomain)  # noqa: S101 - see refusal
     ends = list(_items(domain, low, high, field))

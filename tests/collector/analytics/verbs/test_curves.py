@@ -18,7 +18,7 @@ from collector.analytics.verbs.quantile import name_of
 from collector.errors import QueryError
 from tests.support.asking import ask
 from tests.support.coverage import fits_rate
-from tests.support.populations import WAVE, category, drawn, metric_of, slice_of
+from tests.support.populations import ROUGH, WAVE, category, drawn, metric_of, slice_of
 from tests.support.registries import NUMBER
 
 ALPHA = 0.05
@@ -53,7 +53,7 @@ def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
     held[place] = 200_000
 
     options = {"levels": [0.1, 0.5, 0.9]} if verb == "quantile" else {}
-    rows = ask(verb, [slice_of(metric_of(WAVE), held)], options=options).rows
+    rows = ask(verb, [slice_of(metric_of(ROUGH, shape='"grid"'), held)], options=options).rows
     points = [row for row in rows if row.ci_low == row.ci_high]
 
     assert points
@@ -227,3 +227,54 @@ def test_a_slice_that_is_too_small_has_reasons(verb: str) -> None:
     assert [row.item for row in found] == [row.item for row in full]
     assert {row.value for row in found} == {None}
     assert all("not enough reports" in str(row.reason) for row in found)
+
+
+@pytest.mark.parametrize("verb", [*CURVES, "range", "estimate"])
+def test_a_row_says_that_it_assumes_a_smooth_population_if_it_does(verb: str) -> None:
+    """The mean assumes nothing."""
+    for fields, said in ((WAVE, True), (ROUGH, False)):
+        rows = ask(verb, [slice_of(metric_of(fields), BELL.tolist())]).rows
+        notes = ["smooth" in (row.note or "") for row in rows if row.item != "mean"]
+
+        assert notes
+        assert set(notes) == {said}
+
+
+def test_quantiles_of_whole_numbers_are_whole_and_so_are_their_limits() -> None:
+    """What is on a grid of one unit is answered on it."""
+    one = slice_of(metric_of(ROUGH, shape='"grid"'), BELL.tolist())
+
+    for row in ask("quantile", [one]).rows:
+        assert all(
+            float(number or 0).is_integer() for number in (row.value, row.ci_low, row.ci_high)
+        )
+
+
+@pytest.mark.parametrize("shape", ["any", "grid", "smooth"])
+def test_a_number_lies_within_its_interval_whatever_is_assumed(shape: str) -> None:
+    """Of few reports and of spikes, too."""
+    spike = [0] * 20 + [400] + [5] * 27
+    metric = metric_of(ROUGH, shape=f'"{shape}"', min_reports="100")
+    for tally in drawn(metric.mechanism, spike, 10, 7):
+        one = Slice(metric, {}, int(tally.sum()), tally, (0,))
+        for verb in (*CURVES, "range"):
+            for row in ask(verb, [one]).rows:
+                assert row.value is not None
+                assert row.ci_low is not None
+                assert row.ci_high is not None
+                assert row.ci_low <= row.value <= row.ci_high
+
+
+def test_the_range_of_a_number_counts_that_number_in() -> None:
+    """An atom is within its interval whether its ends are counted with it or apart."""
+    held = [200] * BINS
+    held[20] += 9_000
+    share = held[20] / sum(held)
+    one = slice_of(metric_of(ROUGH, shape='"grid"', epsilon='"4"'), held)
+
+    (row,) = ask("range", [one], options={"low": 20, "high": 20}).rows
+
+    assert row.ci_low is not None
+    assert row.ci_high is not None
+    assert row.ci_low <= share <= row.ci_high
+    assert row.ci_low > 0.3
