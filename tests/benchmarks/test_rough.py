@@ -94,7 +94,7 @@ def test_the_share_of_an_atom_lies_within_its_interval_and_is_not_called_good() 
         assert row.quality != GOOD
 
 
-@pytest.mark.parametrize("mark", ["price"])
+@pytest.mark.parametrize("mark", ["rough", "price"])
 def test_the_page_holds_a_row_for_every_population_and_epsilon(mark: str) -> None:
     """What the command prints stands between its marks."""
     _, table, _ = PAGE.read_text(encoding="utf-8").split(f"<!-- {mark} -->")

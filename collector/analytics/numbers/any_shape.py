@@ -8,7 +8,7 @@ mean and z standard errors, at the w that would make the interval narrowest were
 of the smooth estimate.  Of a part between two thresholds, both ends have such means.
 
 So an atom, a spike or a gap widens the interval near it and cannot make it miss.  The choice of w
-sees the same reports, which costs some coverage where hardly any device is: half of alpha pays for
+sees the same reports, which costs coverage where hardly any device is: two thirds of alpha pay for
 it.  That this is enough is measured, not proved (``python -m benchmarks rough``).
 
 A quantile may be any bin at which the limits of F do not exclude it.  There are many bins, and by
@@ -35,7 +35,7 @@ from ...estimate import normal_quantile
 from ..release.simplex import simplex_l2
 from .quantiles import linear_cdf
 
-CHOSEN: Final = 1 / 2  # of alpha is left to the limits of a part
+CHOSEN: Final = 1 / 3  # of alpha is left to the limits of a part
 FAR: Final = 1 / 4  # of alpha; so quantiles keep 95 % where reports are few and density is low
 BEYOND: Final = 1 << 16  # thresholds behind any bin: the open end of a part
 _EXACT: Final = 1e-12  # a standard error that is none
