@@ -1,4 +1,4 @@
-"""What a question costs, and how many large ones are read at once.
+"""What a question costs, and how many large ones are answered at once.
 
 Reading is what a store pays for questions: what waits to be sent counts as its memory, and a full
 store takes no uploads.  So a question is priced before it reads, in counters of eight bytes.
@@ -7,7 +7,9 @@ store takes no uploads.  So a question is priced before it reads, in counters of
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 from ..errors import BusyError, QueryError
@@ -18,7 +20,7 @@ MOST_READ: Final = 64_000_000  # counters that one question reads: 512 MB in all
 MOST_HELD: Final = 16_000_000  # counters of all groups of one question: 128 MB
 MOST_INDEXES: Final = 300_000  # index sets that one question reads, about a second of a store
 LARGE: Final = 1_000_000  # counters from which a question is a large one: 8 MB
-AT_ONCE: Final = 2  # large questions that a process reads at once
+AT_ONCE: Final = 2  # large questions that a process answers at once
 QUEUE: Final = 4  # that wait for these
 _PATIENCE: Final = 10.0  # seconds that one waits
 
@@ -40,6 +42,26 @@ def require_few_indexes(epochs: int, shards: int) -> None:
         raise QueryError(f"date_range: {rule}; take a shorter window")
 
 
+class _Question(ExitStack):
+    """What is given back at the end of a question."""
+
+    has_place = False
+
+
+_question: Final[ContextVar[_Question | None]] = ContextVar("question", default=None)
+
+
+@contextmanager
+def one_question() -> Iterator[None]:
+    """Keep a place that is taken within for as long: an answer costs more than its reading."""
+    with _Question() as held:
+        token = _question.set(held)
+        try:
+            yield
+        finally:
+            _question.reset(token)
+
+
 class Gate:
     """Tallies of which a few large questions at once may be read; some others wait a little."""
 
@@ -47,8 +69,7 @@ class Gate:
         """Read from *storage*."""
         self._storage = storage
         self._free = threading.Condition()
-        self._reading = 0
-        self.waiting = 0  # large questions
+        self.reading, self.waiting = 0, 0  # large questions
 
     @property
     def shards(self) -> int:
@@ -71,22 +92,27 @@ class Gate:
         if index.tallies * width < LARGE:
             yield from self._storage.vectors(index, width)
             return
-        self._take_place()
-        try:
+        with _Question() as alone:
+            question = _question.get() or alone
+            if not question.has_place:
+                self._take_place()
+                question.callback(self._give_back)
+                question.has_place = True
             yield from self._storage.vectors(index, width)
-        finally:
-            with self._free:
-                self._reading -= 1
-                self._free.notify()
+
+    def _give_back(self) -> None:
+        with self._free:
+            self.reading -= 1
+            self._free.notify()
 
     def _take_place(self) -> None:
         with self._free:
-            if self._reading >= AT_ONCE and self.waiting >= QUEUE:
+            if self.reading >= AT_ONCE and self.waiting >= QUEUE:
                 raise BusyError("questions: too many large ones wait; ask again later, or for less")
             self.waiting += 1
             try:
-                if not self._free.wait_for(lambda: self._reading < AT_ONCE, _PATIENCE):
+                if not self._free.wait_for(lambda: self.reading < AT_ONCE, _PATIENCE):
                     raise BusyError("questions: large ones are being answered; ask again later")
-                self._reading += 1
+                self.reading += 1
             finally:
                 self.waiting -= 1

@@ -25,6 +25,7 @@ from ..analytics.slices import Asked, Slice
 from ..errors import DamagedTallyError, QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
+from .price import one_question
 from .pruned import marks_of, without_pruned
 from .reading import slices_of
 from .request import TOGETHER, WITHHOLD
@@ -41,6 +42,7 @@ class Reply:
     meta: dict[str, Any]
 
 
+@one_question()
 def run(plan: Plan, storage: TallyStore) -> Reply:
     """Return the answer to *plan*.
 

@@ -70,6 +70,19 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
     assert (gate.waiting, slow.reading) == (0, 0)
 
 
+def test_a_large_question_keeps_its_place_until_it_is_answered_and_takes_no_second() -> None:
+    """Its answer costs more than its reading."""
+    gate = Gate(MemoryStorage())
+
+    with price.one_question():
+        for _ in range(price.AT_ONCE + 1):
+            list(gate.vectors(LARGE, 1))
+        held = gate.reading
+    list(gate.vectors(LARGE, 1))
+
+    assert (held, gate.reading) == (1, 0)
+
+
 def test_who_stops_reading_gives_the_place_back() -> None:
     gate = Gate(Endless())
 
