@@ -10,7 +10,7 @@ from ..errors import StorageUnavailableError
 from ..pressure import Pressure
 from ..storage.protocols import Storage
 
-PATIENCE_S: Final = 2.0  # seconds for a store that is asked whether it is there
+PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 
 
 def backlog(pressure: Pressure, storage: Storage) -> int:
