@@ -12,13 +12,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 import requests
 
 from .config import is_loopback
-from .errors import AnswerError, ConfigError, UnreachableError
+from .errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
 
 if TYPE_CHECKING:
     from .analytics.rows import Row
@@ -68,16 +69,23 @@ class Result:
         ]
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame of ``records``.  Needs pandas."""
-        import pandas as pd
+        """Return a DataFrame of ``records``; a ``time`` that is a day or hour is a date of pandas.
 
-        return pd.DataFrame(self.records())
+        Raises: MissingPackageError: pandas is not installed.
+        """
+        pandas = _imported("pandas")
+        frame = pandas.DataFrame(self.records())
+        if "time" in frame:
+            times = pandas.to_datetime(frame["time"], errors="coerce", format="ISO8601", utc=True)
+            frame["time"] = frame["time"] if times.isna().any() else times
+        return frame
 
     def to_arrow(self) -> Any:
-        """Return an Arrow table of ``records``.  Needs pyarrow."""
-        import pyarrow as pa
+        """Return an Arrow table of ``records``.
 
-        return pa.Table.from_pylist(self.records())
+        Raises: MissingPackageError: pyarrow is not installed.
+        """
+        return _imported("pyarrow").Table.from_pylist(self.records())
 
     def to_csv(self) -> str:
         """Return comma-separated values with a header, safe to open in a spreadsheet."""
@@ -220,3 +228,12 @@ def question_of(
     """Return a question as POST /v1/query takes it."""
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     return {"metrics": names, "verb": verb, **fields}
+
+
+def _imported(package: str) -> Any:
+    """Return *package*, which the extra ``analysis`` brings."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        rule = "is not installed; pip install './hearsay[analysis]', or take records()"
+        raise MissingPackageError(f"{package}: {rule}") from error

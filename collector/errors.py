@@ -241,5 +241,9 @@ class AnswerError(CollectorError, ValueError):
         super().__init__(f"{self.title}: {self.detail}" if self.detail else self.title)
 
 
+class MissingPackageError(CollectorError, ImportError):
+    """A package that is not installed is needed for this; the message says how to get it."""
+
+
 class UnreachableError(CollectorError, OSError):
     """No collector answered.  Nothing changes by asking, so ask again."""

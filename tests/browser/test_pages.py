@@ -14,7 +14,7 @@ from tests.support.shown_site import DEMO, HOSTILE, ShownSite
 
 OPERATIONS: Final = "/operations"
 ASKED: Final = (
-    "/ask?metric=first_page&verb=trend&by=time:day",
+    "/ask?metric=one_page&verb=trend&by=time:day",
     "/ask?metric=labels&verb=frequency&by=platform",
     "/ask?metric=first_page&verb=quantile",
     "/compare?metric=one_page&by=platform",

@@ -13,10 +13,11 @@ from client_sdk.privacy.budget import costs_together
 from client_sdk.registry import Registry
 from collector.budget import budget_lines
 from collector.lint import warnings
+from collector.simulate import DEMO_REGISTRY
 from tests.support.registries import CATEGORY, NUMBER, file_with
 
 ROOT: Final = Path(__file__).parents[2]
-SHIPPED: Final = sorted(ROOT.glob("examples/*.toml"))
+SHIPPED: Final = [*sorted(ROOT.glob("examples/*.toml")), Path(str(DEMO_REGISTRY))]
 
 
 def test_the_table_adds_up_and_names_the_caps() -> None:

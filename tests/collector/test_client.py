@@ -7,7 +7,6 @@ import io
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -18,7 +17,7 @@ from flask import Flask
 from collector.client import PAGE as MOST_ROWS
 from collector.client import Client, Result
 from collector.config import Config
-from collector.errors import AnswerError, ConfigError, UnreachableError
+from collector.errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
 from collector.web import create_app
 from tests.support.asked import JANUARY, JANUARY_5, store
 from tests.support.memory_credentials import MemoryCredentials
@@ -76,16 +75,27 @@ def test_an_arrow_table_holds_the_records(client: Client) -> None:
     assert result.to_arrow().to_pylist() == result.records()
 
 
-def test_a_data_frame_is_made_of_the_records(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """pandas is none of our dependencies: a fake takes what it would get."""
-    pandas: Any = ModuleType("pandas")
-    pandas.DataFrame = list
-    monkeypatch.setitem(sys.modules, "pandas", pandas)
+def test_a_data_frame_is_made_of_the_records_with_times_that_pandas_knows(client: Client) -> None:
     result = client.query("page", **WEEKS)
 
-    assert result.to_pandas() == result.records()
+    frame = result.to_pandas()
+
+    assert frame["value"].tolist() == [row["value"] for row in result.records()]
+    assert frame["time"].dt.strftime("%Y-%m-%d").tolist() == [
+        row["time"] for row in result.records()
+    ]
+
+
+def test_a_table_without_its_package_says_how_to_get_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = client.query("page", **WEEKS)
+    for package in ("pandas", "pyarrow"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+    for make, package in ((result.to_pandas, "pandas"), (result.to_arrow, "pyarrow")):
+        with pytest.raises(MissingPackageError, match=f"^{package}: .*analysis.*records()"):
+            make()
 
 
 def test_a_file_holds_the_numbers_exactly(client: Client) -> None:

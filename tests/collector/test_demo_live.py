@@ -59,7 +59,7 @@ def test_every_past_day_gets_its_own_reports_and_none_is_refused() -> None:
     bring_past_days(REGISTRY, transport, random.Random(1), lambda: None, told.append, a_day=2)
 
     today = epoch_of("1d", time.time())
-    days = {epoch: n for (name, epoch), n in transport.accepted.items() if name == "first_page"}
+    days = {epoch: n for (name, epoch), n in transport.accepted.items() if name == "one_page"}
     assert list(days.values()) == [2] * PAST_DAYS
     assert list(days) == sorted(days)
     assert max(days) - today in (-1, -2)  # midnight may have passed

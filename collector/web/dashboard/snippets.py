@@ -45,5 +45,5 @@ def python(query: Query, origin: str) -> str:
         "from collector.client import Client\n\n"
         f'client = Client("{origin}", os.environ["{_TOKEN}"])\n'
         f"answer = client.query({call})\n"
-        "print(answer.to_pandas())"
+        'print(*answer.records(), sep="\\n")'
     )
