@@ -52,6 +52,7 @@ class Metric:
     otherwise: Encoded | None = None  # reported of an epoch without a value; None: nothing is
     need: Fraction | None = None  # half-width wished of the 95 % interval, in the answers' unit
     shape: str = ANY  # one of SHAPES; it changes answers, and no report
+    robust: bool = True  # false: that few fake devices can move answers far is known and accepted
 
     @property
     def epsilon(self) -> Fraction:

@@ -27,7 +27,7 @@ _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
-    *("aggregate", "otherwise", "need"),
+    *("aggregate", "otherwise", "need", "robust"),
 }
 KEYS: Final = {  # by the heading of docs/registry.md that explains them
     "Keys of the file": _TOP_KEYS,
@@ -98,6 +98,9 @@ def _metric(
     otherwise = _aggregation(place, entry, every, domain, problems)
     need = _need(f"{place}.need", entry, domain, problems)
     shape = _shape(place, kind, entry, domain, problems)
+    robust = entry.get("robust", True)
+    if type(robust) is not bool:
+        problems.add(f"{place}.robust", "must be true or false")
     if len(problems.lines) > before or domain is None:
         return None
     policy: Longitudinal | None = None
@@ -116,7 +119,7 @@ def _metric(
     return Metric(
         *(name, title, question, kind, domain, chosen, mechanism, str(every), str(longitudinal)),
         *(dimensions, expected, least, owner, expires, policy),
-        *(entry.get("aggregate"), otherwise, need, shape),
+        *(entry.get("aggregate"), otherwise, need, shape, robust),
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
+from math import tanh
 from typing import Final
 
+from client_sdk.domains import NumberDomain
 from client_sdk.limits import (
     DEFAULT_CAP_DELTA,
     DEFAULT_CAP_LIFETIME,
@@ -25,12 +27,27 @@ from client_sdk.privacy.budget import (
 )
 from client_sdk.registry import Registry
 
+from .analytics.poisoning.influence import FAKES
+from .analytics.poisoning.reach import mean_reach
 from .estimate import expected_half_width
 from .planning import error_unit
 from .precision import half_width, in_words, still_needed, wished
 
 _ALPHA: Final = 0.05
+_FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
 _USELESS: Final = 0.25  # half-width as a part of all that the answer can be
+
+
+def problems(registry: Registry) -> Iterator[str]:
+    """Yield one line for each thing that is legal, and only right if it is declared."""
+    for metric in registry:
+        if metric.robust and (halves := _reached(metric)) > _FRAGILE * _least(metric):
+            yield (
+                f"metrics.{metric.name}.mechanism={metric.mechanism_name}: must not be a mechanism"
+                f" by which 1 % of fake devices move a mean by {100 * FAKES * halves / 2:.0f} % of"
+                " the range; name hybrid, piecewise or duchi, or declare robust = false where no"
+                " device can lie"
+            )
 
 
 def warnings(registry: Registry, today: date) -> Iterator[str]:
@@ -80,6 +97,20 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
     if reach > _USELESS:
         what = f"±{100 * reach:.0f} {error_unit(metric)}"
         yield f"{metric.expected_devices} devices give only {what}; {_missing(metric)}"
+
+
+def _reached(metric: Metric) -> float:
+    """Return how many halves of the range one report can move a mean; 0 if that is not known."""
+    domain = metric.domain
+    reach = mean_reach(metric.mechanism, domain) if isinstance(domain, NumberDomain) else None
+    if reach is None or not isinstance(domain, NumberDomain):
+        return 0.0
+    return (reach.high - reach.low) / float(domain.maximum - domain.minimum)
+
+
+def _least(metric: Metric) -> float:
+    """Return the least that it can be at this epsilon: two reports of opposite meaning do that."""
+    return 1 / tanh(float(metric.mechanism.epsilon) / 2)
 
 
 def _of_need(metric: Metric) -> Iterator[str]:

@@ -122,7 +122,12 @@ def bounds_row(
 
 
 def quality_of(estimate: Estimate) -> str:
-    """Return how far *estimate* can be relied on: its half-width beside its value."""
+    """Return how far *estimate* can be relied on: its half-width beside its value.
+
+    An interval that misses its own value, since no truth gives it, is never a good one.
+    """
+    if not estimate.ci_low <= estimate.value <= estimate.ci_high:
+        return POOR
     half_width = (estimate.ci_high - estimate.ci_low) / 2
     relative = half_width / abs(estimate.value) if estimate.value else float("inf")
     if relative <= _GOOD_RELATIVE_ERROR:

@@ -22,12 +22,17 @@ def registry() -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 def check(path: str) -> None:
     """Check a registry file and say what each metric will cost and tell."""
-    from ..lint import warnings
+    from ..lint import problems, warnings
     from ..planning import describe_metrics
 
     loaded = _load(path)
     for line in (*describe_metrics(loaded), *warnings(loaded, datetime.now(UTC).date())):
         click.echo(line)
+    wrong = list(problems(loaded))
+    for line in wrong:
+        click.echo(line, err=True)
+    if wrong:
+        raise SystemExit(1)
 
 
 @registry.command()

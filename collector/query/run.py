@@ -18,7 +18,7 @@ from ..analytics.combining import combined
 from ..analytics.items.joined import is_joined
 from ..analytics.need import guard
 from ..analytics.poisoning.influence_rows import with_influence
-from ..analytics.poisoning.suspicions import suspicions
+from ..analytics.poisoning.suspicions import missed, suspicions
 from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sizes import sized
 from ..analytics.slices import Asked, Slice
@@ -195,7 +195,12 @@ def _meta(
         "alpha": query.alpha,
         "intervals": _intervals(findings.rows),
         "postprocess": query.postprocess,
-        "warnings": [*_warnings(plan, read, used), *notes, *findings.warnings],
+        "warnings": [
+            *_warnings(plan, read, used),
+            *notes,
+            *findings.warnings,
+            *_missed(plan, findings),
+        ],
         "facts": dict(findings.facts),
         "query": msgspec.to_builtins(query),
     }
@@ -261,6 +266,13 @@ def _intervals(rows: Iterable[Row]) -> str:
     if kinds == {True}:
         return "simultaneous"
     return "mixed" if len(kinds) == 2 else "pointwise"
+
+
+def _missed(plan: Plan, findings: Findings) -> list[str]:
+    """Return what is impossible of the numbers themselves, where they are of one metric."""
+    if not plan.verb.estimates or len(plan.readings) > 1:
+        return []
+    return list(missed(findings.rows, plan.readings[0].metric))
 
 
 def _warnings(

@@ -6,8 +6,10 @@ from datetime import date
 
 import pytest
 
+from client_sdk import mechanisms
+from client_sdk.errors import RegistryError
 from client_sdk.registry import Registry
-from collector.lint import warnings
+from collector.lint import problems, warnings
 from tests.support.registries import CATEGORY, HEAD, NUMBER, file_with, table
 from tests.support.uploads import registry
 
@@ -31,6 +33,24 @@ def test_a_smoothness_that_no_answer_needs_is_named(mechanism: str, named: int) 
     found = list(warnings(Registry.from_text(file_with(fields)), TODAY))
 
     assert len([line for line in found if "m: shape" in line and "square_wave" in line]) == named
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "4", "8"])
+@pytest.mark.parametrize("mechanism", mechanisms.names())
+def test_only_unbounded_noise_must_be_declared(mechanism: str, epsilon: str) -> None:
+    """Law: whatever epsilon, a mechanism is refused where few fakes decide, unless it is said."""
+    fields = {**NUMBER, "mechanism": f'"{mechanism}"', "epsilon": f'"{epsilon}"'}
+    try:
+        loaded = Registry.from_text(file_with(fields))
+    except RegistryError:
+        return  # does not serve numbers
+    said = Registry.from_text(file_with({**fields, "robust": "false"}))
+
+    is_unbounded = mechanism in ("discrete_laplace", "discrete_gaussian")
+    assert [line for line in problems(loaded) if "robust = false" in line] == list(problems(loaded))
+    assert len(list(problems(loaded))) == is_unbounded
+    assert not list(problems(said))
+    assert said.metric("m").digest == loaded.metric("m").digest
 
 
 @pytest.mark.parametrize(("expires", "named"), [("2026-03-03", True), ("2026-03-04", False)])

@@ -65,6 +65,7 @@ title = "Age"
 question = "How old are people?"
 type = "number"
 mechanism = "discrete_laplace"
+robust = false
 min = 10
 max = 90
 step = 0.5

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from client_sdk.domains import ItemDomain
+from client_sdk.domains import ItemDomain, NumberDomain
+from client_sdk.metric import Metric
 
-from ...estimate import is_pure
+from ...estimate import is_pure, mean
 from ..repeats import repeats_of
-from ..rows import TIME
+from ..rows import TIME, Row
 from ..slices import Slice
 from .anomaly import CHANGE, FALSE_ALARM, Anomaly, Estimated, anomalies_after, estimated
 
@@ -33,7 +34,7 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
         place = ", ".join(one.dimensions.values())
         for found in anomalies_after(one.metric, one.tally, one.n, past):
             yield f"{_named(one, place)}: {_sentence(found)}"
-        for text in impossible(one):
+        for text in (*impossible(one), *impossible_mean(one)):
             yield f"{_named(one, place)}: {text}"
         if in_time:
             past.append(estimated(one.metric.mechanism, one.tally, one.n))
@@ -61,6 +62,39 @@ def impossible(one: Slice) -> Iterator[str]:
             f"impossible for honest devices: the share of {domain.labels[place]!r} is "
             f"{off:.1f} standard errors {side}; see poisoning"
         )
+
+
+def impossible_mean(one: Slice) -> Iterator[str]:
+    """Yield a sentence if the mean of a slice lies outside of the range, as noise goes."""
+    domain, mechanism = one.metric.domain, one.metric.mechanism
+    if not isinstance(domain, NumberDomain) or one.n < 1:
+        return
+    found = mean(mechanism, domain, one.tally, one.n, 1 / 2)
+    low, high = float(domain.minimum), float(domain.maximum)
+    off = max(low - found.value, found.value - high)
+    if off > BEYOND * found.std_error:
+        side = f"below {low:g}" if found.value < low else f"above {high:g}"
+        yield _not_of_honest(f"the mean of {found.value:.4g} lies", off, found.std_error, side)
+
+
+def missed(rows: Iterable[Row], metric: Metric) -> Iterator[str]:
+    """Yield a sentence for each number far outside of its own interval: no truth gives it."""
+    for row in rows:
+        value = row.value if row.raw is None else row.raw
+        if value is None or row.ci_low is None or row.ci_high is None or row.std_error is None:
+            continue
+        off = max(row.ci_low - value, value - row.ci_high)
+        if off > BEYOND * row.std_error:
+            side = f"outside of its own interval, {row.ci_low:.4g} to {row.ci_high:.4g}"
+            place = ", ".join(row.dimensions.values())
+            name = f"{metric.name} ({place})" if place else metric.name
+            number = f"the number {value:.4g} {row.unit} lies"
+            yield f"{name}: {_not_of_honest(number, off, row.std_error, side)}"
+
+
+def _not_of_honest(what: str, off: float, error: float, side: str) -> str:
+    errors = f"{off / error:.1f} standard errors " if error > 0 else ""
+    return f"impossible for honest devices: {what} {errors}{side}; see poisoning"
 
 
 def _sentence(found: Anomaly) -> str:

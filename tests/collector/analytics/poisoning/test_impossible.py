@@ -1,0 +1,92 @@
+"""Numbers that no honest devices give are called impossible in the answer itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from client_sdk.metric import Metric
+from client_sdk.registry import Registry
+from collector.analytics.rows import POOR
+from collector.catalog import Catalog
+from collector.query import Reply, plan, read, run
+from collector.storage.values import Cell
+from tests.support.memory_storage import MemoryStorage
+from tests.support.registries import NUMBER, file_with
+from tests.support.seeded import SeededRandomness
+from tests.support.uploads import NOON, TODAY
+
+HONEST, FAKES = 9_500, 500
+
+
+def metric_of(mechanism: str) -> tuple[Registry, Metric]:
+    fields = {**NUMBER, "every": '"1d"', "mechanism": f'"{mechanism}"', "max": "100", "step": "1"}
+    registry = Registry.from_text(file_with(fields))
+    return registry, registry.metric("m")
+
+
+def answer(mechanism: str, verb: str, best: bytes | None, middle: int = 40) -> Reply:
+    """Ask of honest devices at *middle*, and of fakes that send *best*, if there are any."""
+    registry, metric = metric_of(mechanism)
+    chance = SeededRandomness(b"honest")
+    reports = b"".join(metric.mechanism.randomize(middle, chance) for _ in range(HONEST))
+    tally = metric.mechanism.tally(reports + (best or b"") * FAKES, np)
+    n = HONEST + FAKES * (best is not None)
+    storage = MemoryStorage()
+    pairs = [*enumerate([n, *tally.tolist()])]
+    storage.fold(0, [], {Cell(metric.digest, TODAY - 2, ""): pairs})
+    body = json.dumps({"metrics": ["m"], "verb": verb}).encode()
+    return run(plan(read(body), Catalog([registry]), NOON), storage)
+
+
+def impossible(reply: Reply) -> list[str]:
+    return [text for text in reply.meta["warnings"] if "impossible" in text]
+
+
+def largest(mechanism: str) -> bytes:
+    """Return the report that stands for most: the greatest number that is valid."""
+    made: Any = metric_of(mechanism)[1].mechanism
+    count = made.payload_count if hasattr(made, "payload_count") else made.symbols
+    return int(count - 1).to_bytes(made.payload_size, "big")
+
+
+def test_a_mean_far_outside_of_its_range_is_impossible() -> None:
+    reply = answer("discrete_laplace", "mean", largest("discrete_laplace"))
+
+    (row,) = reply.rows
+    (text,) = impossible(reply)
+    assert row.value is not None
+    assert row.value > 100
+    assert "m: impossible for honest devices: the mean of" in text
+    assert text.endswith("standard errors above 100; see poisoning")
+
+
+def test_a_variance_that_its_interval_misses_is_impossible_and_never_good() -> None:
+    """Half of the range squared is the most that numbers of a range can vary."""
+    attacked = np.zeros(metric_of("square_wave")[1].mechanism.tally_size, dtype=np.int64)
+    attacked[[0, -1]] = 5_000  # the two ends and nothing between
+    registry, metric = metric_of("square_wave")
+    storage = MemoryStorage()
+    pairs = [*enumerate([10_000, *attacked.tolist()])]
+    storage.fold(0, [], {Cell(metric.digest, TODAY - 2, ""): pairs})
+    body = json.dumps({"metrics": ["m"], "verb": "variance"}).encode()
+
+    reply = run(plan(read(body), Catalog([registry]), NOON), storage)
+
+    (row,) = reply.rows
+    (text,) = impossible(reply)
+    assert row.value is not None
+    assert row.ci_high is not None
+    assert row.value > row.ci_high
+    assert row.quality == POOR
+    assert "outside of its own interval, 2500 to 2500" in text
+
+
+def test_honest_devices_at_an_end_of_the_range_are_possible() -> None:
+    for mechanism in ("discrete_laplace", "duchi", "piecewise", "hybrid", "square_wave"):
+        for end in (0, 100):
+            assert not impossible(answer(mechanism, "mean", None, end))
+    for end in (0, 100):
+        assert not impossible(answer("square_wave", "variance", None, end))
