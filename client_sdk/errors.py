@@ -7,6 +7,7 @@ HearsayError
 ├── RegistryError (ValueError)            a registry file is wrong; lists every problem
 ├── UnknownMetricError (KeyError)         no metric of that name or digest
 ├── UnknownMechanismError (KeyError)      no mechanism of that name
+├── IncompleteInstallationError (ImportError)  modules of this package are missing
 ├── ConsentError                          the user has not agreed; nothing was recorded
 │   └── OptedOutError                     environment, policy or user setting say no
 ├── ExpiredMetricError                    the metric's last day has passed; nothing was recorded
@@ -81,6 +82,10 @@ class UnknownMechanismError(_UnknownNameError):
     """The folder ``client_sdk/mechanisms`` has no such file."""
 
     kind = "mechanism"
+
+
+class IncompleteInstallationError(HearsayError, ImportError):
+    """Modules of this package are missing, as in a bundle that left them out."""
 
 
 class ConsentError(HearsayError):

@@ -15,6 +15,7 @@ from .limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from .longitudinal import Longitudinal, TwoLayer
 from .longitudinal_choice import LONGITUDINAL, choose_policy
 from .mechanism_choice import FAMILIES, choose
+from .mechanisms import names
 from .metric import ANY, GRID, SHAPES, Metric
 from .registry_domains import KINDS
 from .registry_fields import Problems
@@ -39,7 +40,9 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
     """Return the application, the segment dimensions and the metrics of a registry.
 
     Raises: RegistryError: with every problem found.
+            IncompleteInstallationError: there are no mechanisms, whatever the text says.
     """
+    names()
     table = load(text)
     problems = Problems()
     fields.refuse_unknown("registry", table, _TOP_KEYS, problems)

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ..errors import UnknownMechanismError
+from ..errors import IncompleteInstallationError, UnknownMechanismError
 from ..module_names import module_names
 from ._base import MAX_REPORTS as MAX_REPORTS
 from ._base import Checked as Checked
@@ -28,8 +28,17 @@ from ._text import TextMechanism as TextMechanism
 
 @cache  # reading a folder takes longer than building most mechanisms
 def names() -> tuple[str, ...]:
-    """Return the wire names of all mechanisms, sorted: the files of this folder."""
-    return tuple(sorted(name for name in module_names(__path__) if not name.startswith("_")))
+    """Return the wire names of all mechanisms, sorted: the files of this folder.
+
+    Raises: IncompleteInstallationError: there is none.
+    """
+    found = tuple(sorted(name for name in module_names(__path__) if not name.startswith("_")))
+    if not found:
+        raise IncompleteInstallationError(
+            f"{__name__}: is empty: whatever bundled this application left its modules out, since"
+            " they are imported by name; have it collect all submodules of client_sdk"
+        )
+    return found
 
 
 @cache

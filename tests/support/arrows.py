@@ -25,6 +25,7 @@ DEVICE_USERS: Final = (
 )
 
 # A package that may be imported only in these modules, and below them.
+DEVICE_PACKAGES: Final = {"client_sdk", "requests", "urllib3", "pytest", "PyInstaller"}
 HOMES: Final = {
     "numpy": (
         "collector.tally",
@@ -33,6 +34,7 @@ HOMES: Final = {
         "collector.analytics",
         "collector.simulate",
     ),
+    "PyInstaller": ("client_sdk.pyinstaller",),
     "redis": ("collector.storage",),
     "flask": ("collector.web",),
     "werkzeug": ("collector.web",),
@@ -104,7 +106,7 @@ def _broken(module: str, found: Import) -> Iterator[str]:
     if _below(module, "client_sdk"):
         if root == "collector":
             yield "the device never imports the collector"
-        elif root not in {*sys.stdlib_module_names, "client_sdk", "requests", "urllib3", "pytest"}:
+        elif root not in {*sys.stdlib_module_names, *DEVICE_PACKAGES}:
             yield "the device has the standard library only"
         if root in LAZY and not found.lazy:
             yield f"{root} is imported when first needed"

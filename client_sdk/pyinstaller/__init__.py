@@ -1,0 +1,10 @@
+"""For PyInstaller, which finds this by the package's entry point when it bundles an application."""
+
+from __future__ import annotations
+
+import os
+
+
+def hook_dirs() -> list[str]:
+    """Return the folder of the hook that says what is imported by name only."""
+    return [os.path.dirname(__file__)]
