@@ -19,7 +19,7 @@ StorageEngineValue: TypeAlias = Literal[
 DIGESTS: Final = {
     "uses_search": "8cb5c13d8d95",
     "storage.engine": "eb82d44ec872",
-    "storage.pages": "eed3fe1921d2",
+    "storage.pages": "d4b3eb011e81",
 }
 
 
