@@ -12,7 +12,7 @@ import numpy as np
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.segments import segment_text
-from collector.storage.values import Cell, Tallies
+from collector.storage.values import Cell, Index, Tallies
 
 PLATFORMS: Final = ("android", "ios", "web")
 VERSIONS: Final = tuple(f"1.{i}" for i in range(20))
@@ -112,6 +112,8 @@ def stored(metric: Metric, epoch: int, held: Held, tallies: Any, texts: Sequence
 class TallyStore:
     """A store that has tallies only: all that questions read."""
 
+    shards = 1
+
     def __init__(self) -> None:
         self._cells: Tallies = {}
 
@@ -119,14 +121,17 @@ class TallyStore:
         """Keep these in place of what was there of the same cells."""
         self._cells.update(tallies)
 
-    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
-        """Return the tallies of a metric."""
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+        """Return which tallies of a metric there are."""
         wanted = set(epochs)
-        return {
-            cell: found
-            for cell, found in self._cells.items()
-            if cell.metric == metric and cell.epoch in wanted
-        }
+        cells = [cell for cell in self._cells if cell.metric == metric and cell.epoch in wanted]
+        return Index(cells, sum(len(self._cells[cell]) for cell in cells), cells)
+
+    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+        """Yield them."""
+        for cell in index.places:
+            for vector in self._cells[cell]:
+                yield cell, vector
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
         """Return what was deleted: nothing."""
