@@ -61,6 +61,11 @@ class Caps:
             raise InvalidParameterError("caps", type(caps).__name__, rule)
         return caps
 
+    def below(self, nano: int) -> str | None:
+        """Return the name of the first cap that one report of *nano*-epsilon passes, or None."""
+        names = ("report", "metric_week", "week", "lifetime")
+        return next((name for name in names if getattr(self, name) < nano), None)
+
     def __repr__(self) -> str:
         """Return the call that makes these caps, in epsilon."""
         given = {

@@ -39,8 +39,8 @@ class Client:
     """Records values of registered metrics and uploads perturbed reports of them.
 
     Thread-safe, and safe to use after a fork.  The constructor, ``set_consent`` and ``explain``
-    raise on wrong arguments; ``record``, ``flush`` and ``close`` never raise: each refusal and
-    failure is counted in ``stats``.
+    raise on wrong arguments; ``record``, ``flush`` and ``close`` never raise, but for ``record`` of
+    a ``strict`` client: each refusal and failure is counted in ``stats``.
 
     In background mode ``record`` adds the value up in memory, at any rate.  A daemon thread writes
     the first one at once, further ones four times a second at most, and uploads by a random
@@ -65,6 +65,7 @@ class Client:
         caps: Caps = DEFAULT_CAPS,
         mode: ModeLike = Mode.BACKGROUND,
         dry_run: bool = False,
+        strict: bool = False,
         remember: bool = False,
         on_report: OnReport | None = None,
         transport: Transport | None = None,
@@ -85,6 +86,8 @@ class Client:
                 caps: the most epsilon to spend on this person.
                 mode: "background", or "manual" for programs that want no thread.
                 dry_run: keep all in memory and send nothing; ``withheld`` has what would be sent.
+                strict: for development: ``record`` raises where the registry knows no such metric
+                or value, or the metric has expired; in production these are counted only.
                 remember: keep, in memory, what was true of the last reports, for ``history``.
                 on_report: sees each report before it is queued; False drops it, charged all the
                 same.  It must not record.
@@ -113,7 +116,7 @@ class Client:
             *(store, self._stats, self._switch, self._history, clock),
             durable=folder is not None,
         )
-        self._engine = Engine(parts, Mode.of(mode))
+        self._engine = Engine(parts, Mode.of(mode), strict=strict)
         # at the end of the process or of this object, whichever comes first
         self._end = weakref.finalize(self, self._engine.exit)
 
@@ -122,6 +125,9 @@ class Client:
 
         If the metric has an ``aggregate``, all values of an epoch are added up, and reported when
         it is over.
+
+        Raises: UnknownMetricError, InvalidValueError, ExpiredMetricError: of a ``strict`` client
+                only, and no error shows the value.
         """
         self._engine.record(name, value)
 

@@ -1,7 +1,8 @@
 """What failed, for developers: a line of the logger "hearsay" at level DEBUG.
 
-It says which kind of error came from where, and never its text, which may hold what was recorded.
-What a developer has to mend is a WARNING.
+Of a call that was refused it says which metric, which rule, and from which line; of any other error
+which kind came from where, and never its text, which may hold what was recorded.  What a developer
+has to mend before the application works as meant is a WARNING.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import sys
 from contextlib import suppress
 from typing import Final
 
+from .errors import ExpiredMetricError, InvalidValueError, UnknownMetricError
+
 LOGGER: Final = "hearsay"
+_MISTAKES: Final = (UnknownMetricError, InvalidValueError, ExpiredMetricError)  # of the caller
 
 
 def note(reason: str, error: BaseException) -> bool:
@@ -22,8 +26,30 @@ def note(reason: str, error: BaseException) -> bool:
     if not logger.isEnabledFor(logging.DEBUG):
         return False
     with suppress(Exception):  # of an application's own handler
-        logger.debug("%s: %s at %s", reason, _kind(error), _place(error))
+        if isinstance(error, _MISTAKES):
+            logger.debug("%s: %s; recorded at %s", reason, rule_of(error), caller())
+        else:
+            logger.debug("%s: %s at %s", reason, _kind(error), _place(error))
     return True
+
+
+def rule_of(error: BaseException) -> str:
+    """Return the rule that a call of ``record`` broke; no word of it comes from the call."""
+    if isinstance(error, UnknownMetricError):
+        return "the registry has no metric of that name"
+    return str(error) if isinstance(error, _MISTAKES) else type(error).__name__
+
+
+def caller() -> str:
+    """Return module and line of the application's code that called this package."""
+    frame = sys._getframe()
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return f"{frame.f_globals.get('__name__')}:{frame.f_lineno}"
+
+
+def _is_ours(module: str) -> bool:
+    return module == __package__ or module.startswith(f"{__package__}.")
 
 
 def warn(message: str) -> None:

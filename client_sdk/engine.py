@@ -24,7 +24,7 @@ from .opt_out import Level
 from .parts import Parts
 from .recorder import Pending
 from .schedule import SHORTEST_REST
-from .stats import Reason
+from .stats import MISTAKES, Reason, reason_of
 from .uploader import Delivery
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
@@ -46,8 +46,12 @@ class Engine:
 
     patience = CLOSE_TIMEOUT  # seconds; more only in tests, on machines that are busy with others
 
-    def __init__(self, parts: Parts, mode: Mode) -> None:
-        """Start nothing and write nothing yet; but wipe what a denial must wipe."""
+    def __init__(self, parts: Parts, mode: Mode, *, strict: bool = False) -> None:
+        """Start nothing and write nothing yet; but wipe what a denial must wipe.
+
+        Args: strict: ``record`` raises what a developer did wrong, too.
+        """
+        self._strict = strict
         self._parts, self._stats, self._closed = parts, parts.stats, False
         self._denial = Denial(parts.store, parts.switch, parts.stats)
         self._ended = False  # whether the store was closed
@@ -76,8 +80,10 @@ class Engine:
             if own.inbox.put(name, value, self._parts.clock()) and not own.background.tell():
                 own.background.drain(self.patience)
                 self.tick()
-        except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
+        except Exception as error:
             self._stats.fail(error)
+            if self._strict and reason_of(error) in MISTAKES:
+                raise
 
     def flush(self, timeout: float) -> Delivery:
         """Write down what is queued, send what waits, and return what still does."""
@@ -239,6 +245,8 @@ class Engine:
             happened = True
             if self._own is not None:
                 self._own().inbox.settle(reported)
+            if counts[Reason.BUDGET]:
+                self._warn_of_never(group)
             return counts
         finally:
             if history is not None:
@@ -255,7 +263,18 @@ class Engine:
                 history.settle(closed, happened=happened)
         for reason, count in counts.items():
             self._stats.add(reason, count)
+        if counts[Reason.BUDGET]:
+            self._warn_of_never(closed)
         return counts
+
+    def _warn_of_never(self, refused: list[Pending]) -> None:
+        """Tell a developer of metrics whose report costs more than a cap allows at any time."""
+        caps = self._parts.recorder.ledger.caps
+        for metric in {pending.metric.digest: pending.metric for pending in refused}.values():
+            name = caps.below(metric.most_nano)
+            if name is not None:
+                rule = f"costs more than caps.{name} allows, so that it is never reported"
+                self._stats.warn(f"{metric.name}, caps", f"metrics.{metric.name}: {rule}")
 
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""

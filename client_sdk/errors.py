@@ -99,6 +99,11 @@ class OptedOutError(ConsentError):
 class ExpiredMetricError(HearsayError):
     """The last day of the metric has passed.  Nothing was recorded."""
 
+    def __init__(self, what: str, expires: object) -> None:
+        """Name the metric as *what*, and the last day that it had."""
+        self.what = what
+        super().__init__(f"metrics.{what}.expires={expires}: has passed")
+
 
 class BudgetExhaustedError(HearsayError):
     """A charge would pass a cap.  Nothing was charged and nothing was drawn."""

@@ -28,9 +28,9 @@ def clients_of_a_test() -> Iterator[Callable[..., MemoryClient]]:
     yield make
     for client in made:
         client.close()
-    mistakes = [client.mistakes for client in made if client.mistakes]
-    if mistakes:
-        pytest.fail(f"calls of record were refused: {mistakes}", pytrace=False)
+    refused = [line for client in made for line in client.refused]
+    if refused:
+        pytest.fail("\n".join(["record was refused:", *refused]), pytrace=False)
 
 
 memory_client = pytest.fixture(clients_of_a_test, name="memory_client")

@@ -83,7 +83,7 @@ class Recorder:
         if not abs(now) < MAX_WALL:  # nor nan, which would stop all that wait beside it
             raise InvalidParameterError("clock", now, f"must be below {MAX_WALL} seconds")
         if day_of(now) > day_of_date(metric.expires):
-            raise ExpiredMetricError(f"expires={metric.expires}: has passed")
+            raise ExpiredMetricError(metric.name, metric.expires)
         return Slot(metric, now, self.windows.aggregate(metric) if metric.aggregate else None)
 
     def prepare(self, name: object, value: object, now: float) -> Pending:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from threading import RLock
+from typing import Final
 
-from .debug_log import note
+from .debug_log import note, warn
 from .errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
@@ -79,6 +80,10 @@ class _Counts:
         self.lock = RLock()  # a signal handler may record while its thread counts
 
 
+# What a developer did wrong: counted in production, raised by a strict client.
+MISTAKES: Final = (Reason.UNKNOWN_METRIC, Reason.INVALID_VALUE, Reason.EXPIRED, Reason.INTERNAL)
+
+
 class Stats:
     """Counts by reason since the client was made.  Holds no names, values or times.
 
@@ -88,7 +93,7 @@ class Stats:
     def __init__(self) -> None:
         """Begin at zero."""
         self._mine = PerProcess(_Counts)
-        self._noted: set[Reason] = set()  # of which a developer was told
+        self._noted: set[tuple[str, str]] = set()  # reason and metric: a developer was told
 
     def add(self, reason: Reason, count: int = 1) -> None:
         """Count *reason* another *count* times."""
@@ -99,14 +104,23 @@ class Stats:
     def fail(self, error: Exception, count: int = 1, reason: Reason | None = None) -> None:
         """Count what *error* stopped, under *reason* or that of its type.
 
-        The first one of each reason is told to the debug log.
+        The first one of each reason and metric is told to the debug log.
         """
         reason = reason_of(error) if reason is None else reason
         self.add(reason, count)
-        if reason not in self._noted:
-            self._noted.add(reason)  # before the log, whose handlers may record in their turn
+        about = getattr(error, "what", "")
+        if reason is Reason.EXPIRED:
+            self.warn(about, f"{error}; it is recorded no more: renew or remove it")
+        if (reason, about) not in self._noted:
+            self._noted.add((reason, about))  # before the log, whose handlers may record, too
             if not note(reason, error):
-                self._noted.discard(reason)  # for those who listen later
+                self._noted.discard((reason, about))  # for those who listen later
+
+    def warn(self, about: str, message: str) -> None:
+        """Tell a developer *message*, once *about* each thing."""
+        if ("warning", about) not in self._noted:
+            self._noted.add(("warning", about))
+            warn(message)
 
     def counts(self) -> dict[str, int]:
         """Return the count of every reason, zeros included."""

@@ -16,17 +16,17 @@ from .answers import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer
 from .caps import Caps
 from .client import DEFAULT_CAPS, Client
 from .consent import Consent, ConsentLike
+from .debug_log import caller, rule_of
 from .epoch import DAY
 from .mode import Mode
 from .opt_out import NoOptOuts
 from .registry import Registry, RegistryFile
 from .report import Report, from_base64url
-from .stats import Reason
+from .stats import MISTAKES, Reason
 from .transport import Transport
 from .trusted_clock import Uptime
 
 NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its edges
-MISTAKES: Final = (Reason.UNKNOWN_METRIC, Reason.INVALID_VALUE, Reason.EXPIRED, Reason.INTERNAL)
 
 
 def answer_of(status: int) -> Answer:
@@ -106,6 +106,7 @@ class MemoryClient(Client):
         self.clock = FrozenClock() if clock is None else clock
         self.transport = MemoryTransport() if transport is None else transport
         self.recorded: list[tuple[str, object]] = []  # names and values that were taken
+        self.refused: list[str] = []  # what was recorded by mistake, why, and from which line
         self._turn = RLock()
         super().__init__(
             "https://collector.invalid",
@@ -116,6 +117,7 @@ class MemoryClient(Client):
             segment=segment,
             caps=caps,
             mode=Mode.MANUAL,
+            strict=True,
             remember=True,
             transport=self.transport,
             opt_outs=NoOptOuts(),
@@ -126,12 +128,16 @@ class MemoryClient(Client):
     def record(self, name: str, value: object) -> None:
         """Record as any client does; if *value* was taken, keep it in ``recorded``.
 
-        It was if it became a report, or was added to those of its epoch.
+        It was if it became a report, or was added to those of its epoch.  What was recorded by
+        mistake is told in ``refused``.
         """
         with self._turn:
             self._engine.tick()  # its reports are of values that were taken before
             before = self._taken()
-            super().record(name, value)
+            try:
+                super().record(name, value)
+            except Exception as error:  # noqa: BLE001 - a client never raises it in production
+                self.refused.append(f"{name}={value!r}: {rule_of(error)}; recorded at {caller()}")
             if self._taken() > before:
                 self.recorded.append((name, value))
 

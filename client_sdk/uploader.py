@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .store import Transaction
 
 ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
+_TURNED_AWAY: Final = (
+    "uploads are turned away with status {}: check endpoint, write_key and what stands between;"
+    " reports are kept and tried again"
+)
 _KEPT: Final = {Outcome.TRANSIENT: Reason.POSTPONED, Outcome.INCAPABLE: Reason.REFUSED}
 
 
@@ -256,6 +260,8 @@ class Uploader:
         if reason is None:
             return False
         self._stats.add(reason)
+        if reason is Reason.REFUSED:
+            self._stats.warn("uploads", _TURNED_AWAY.format(answer.status))
         self._postpone(answer.retry_after or 0.0)
         return True
 

@@ -46,6 +46,11 @@ def test_a_memory_client_counts_what_the_application_does_wrong() -> None:
     client.record("bygone", True)
 
     assert client.mistakes == {"unknown_metric": 1, "invalid_value": 1, "expired": 1}
+    unknown, invalid, expired = client.refused
+    assert unknown.startswith("no_such_metric=True: the registry has no metric of that name;")
+    assert invalid.startswith("theme='no such theme': theme: takes one of its ")
+    assert expired.startswith("bygone=True: metrics.bygone.expires=")
+    assert all("recorded at tests.client_sdk.test_testing:" in line for line in client.refused)
     assert client.recorded == []
 
 
@@ -150,8 +155,10 @@ def test_the_fixture_fails_a_test_whose_application_records_a_mistake() -> None:
     fixture = clients_of_a_test()
     next(fixture)(NOTES).record("ui.theme", "drak")
 
-    with pytest.raises(pytest.fail.Exception, match=r"were refused: \[{'invalid_value': 1}\]"):
+    with pytest.raises(pytest.fail.Exception, match="record was refused:\n") as failed:
         next(fixture)
+    assert "ui.theme='drak': ui.theme: takes one of its 2 registered values" in str(failed.value)
+    assert "recorded at tests.client_sdk.test_testing:" in str(failed.value)
 
 
 def test_the_fixture_lets_a_test_without_mistakes_pass_and_closes_its_clients() -> None:
