@@ -17,7 +17,7 @@ from ..storage.protocols import TallyStore
 from ..storage.values import Cell, Index
 
 MOST_READ: Final = 64_000_000  # counters that one question reads: 512 MB in all, a page at a time
-MOST_HELD: Final = 16_000_000  # counters of all groups of one question: 128 MB
+MOST_HELD: Final = 4_500_000  # counters of all groups of one question; each takes some 90 bytes
 MOST_INDEXES: Final = 300_000  # index sets that one question reads, about a second of a store
 LARGE: Final = 1_000_000  # counters from which a question is a large one: 8 MB
 AT_ONCE: Final = 2  # large questions that a process answers at once

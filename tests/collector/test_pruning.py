@@ -175,3 +175,16 @@ def test_a_loss_by_hand_is_one_line_of_fsck_and_can_be_accepted(
     assert accepted.output.startswith("2 reports are counted as lost\n")
     assert (accepted.exit_code, after.exit_code) == (0, 0)
     assert "0 pruned, 2 lost" in after.output
+
+
+def test_who_goes_on_pruning_must_say_that_it_deletes(run: Run, store: RedisStorage) -> None:
+    """Nobody is there to read what would be deleted."""
+    done = run("prune", "--older-than", "400d", "--every", "60")
+    both = run("prune", "--older-than", "400d", "--before", "2026-01-01", "--yes")
+    wrong = run("prune", "--older-than", "a year", "--yes")
+
+    assert "--every=60: needs --yes" in done.output
+    assert "--older-than=400d: and --before must not both be given" in both.output
+    assert "must be a number of days, such as 400d" in wrong.output
+    assert [one.exit_code for one in (done, both, wrong)] == [1, 1, 2]
+    assert len(epochs_of(store, PAGE.digest)) == 3
