@@ -15,6 +15,7 @@ from typing import Final
 from client_sdk.gateway import Gateway
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry
+from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 
 DEVICES: Final = 20_000
@@ -30,7 +31,7 @@ class _Stub:
 
     def send(self, body: bytes, timeout: float) -> Answer:
         self.uploads, self.size = self.uploads + 1, self.size + len(body)
-        return Answer(202)
+        return answer_of(202)
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """What an answer means for the upload it answers.  Pure.
 
-Only the collector can say that an upload will never be accepted, and it says so in a problem
-document of its own.  A proxy or a captive portal speaks for the way, not for the upload.
+Only the collector can say that it has an upload, by its acknowledgement, or that it will never take
+it, by a problem document of its own.  A proxy or a captive portal speaks for the way, not for the
+upload: nothing is deleted on its word.
 """
 
 from __future__ import annotations
@@ -43,11 +44,16 @@ class Outcome(Enum):
 def outcome_of(answer: Answer) -> Outcome:
     """Return what *answer* means."""
     status = answer.status
-    if status == ACCEPTED:
+    if status == ACCEPTED and is_acknowledgement(answer.body):
         return Outcome.ACCEPTED
     if status in _TRANSIENT or 500 <= status <= 599:
         return Outcome.TRANSIENT
     return Outcome.PERMANENT if status in _PERMANENT and _is_ours(answer) else Outcome.INCAPABLE
+
+
+def is_acknowledgement(body: bytes) -> bool:
+    """Whether *body* is that of a collector's 202, come whole."""
+    return type(_object_in(body).get("accepted")) is int
 
 
 def read_acknowledgement(body: bytes) -> tuple[int, bool]:

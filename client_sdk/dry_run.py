@@ -20,7 +20,7 @@ class Withheld:
     def send(self, body: bytes, timeout: float) -> Answer:
         """Keep *body*; nothing leaves."""
         self._bodies.append(body)
-        return Answer(ACCEPTED)
+        return Answer(ACCEPTED, None, b'{"accepted": 0}')  # read as nothing rejected
 
     def uploads(self) -> tuple[bytes, ...]:
         """Return the bodies that would have been sent, oldest first."""

@@ -30,7 +30,9 @@ NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its 
 
 
 def answer_of(status: int) -> Answer:
-    """Return what a collector answers with *status*: from 400 on, a problem document."""
+    """Return what a collector answers with *status*: an acknowledgement, or a problem document."""
+    if status == ACCEPTED:
+        return Answer(status, None, b'{"accepted": 1, "duplicate": false, "rejected": []}')
     if status < 400:
         return Answer(status)
     document = {"type": f"{PROBLEM_TYPE}test", "status": status}

@@ -20,6 +20,7 @@ from client_sdk.epoch import DAY, epoch_of
 from client_sdk.errors import EntropyError, TransportError
 from client_sdk.recorder import ReportView
 from client_sdk.registry import Registry
+from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 from tests.support.clock import FakeClock
 from tests.support.device import make_client
@@ -63,7 +64,7 @@ class Network:
     def send(self, body: bytes, timeout: float) -> Answer:
         if not self.up:
             raise TransportError("down")
-        return Answer(202)
+        return answer_of(202)
 
 
 class Device(RuleBasedStateMachine):

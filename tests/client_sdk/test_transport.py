@@ -14,6 +14,7 @@ from client_sdk.client import Client
 from client_sdk.errors import TransportError
 from client_sdk.limits import MAX_ANSWER
 from client_sdk.locks import this_process
+from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport
 from tests.support.device import CANARY, KEY, REGISTRY, changed, make_client
 
@@ -238,7 +239,7 @@ class HangsUpBadly:
     """A transport of an application whose hanging up fails."""
 
     def send(self, body: bytes, timeout: float) -> Answer:
-        return Answer(202)
+        return answer_of(202)
 
     def hang_up(self) -> None:
         raise RuntimeError("broken")

@@ -18,6 +18,7 @@ from client_sdk.dataclass import replace
 from client_sdk.epoch import DAY, HOUR
 from client_sdk.errors import TransportError
 from client_sdk.schedule import FIRST_REST, MOST_LOTS, UPLOAD_EVERY
+from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport, Transport
 from tests.support.clock import FakeClock
 from tests.support.device import KEY, make_client, metric_text, registry_of
@@ -90,7 +91,7 @@ class Unsteady:
         turn = self._chance.uniform(10)
         if turn < 2:
             raise TransportError("lost")
-        return Answer(503, retry_after=900.0 if turn < 4 else None) if turn < 6 else Answer(202)
+        return Answer(503, retry_after=900.0 if turn < 4 else None) if turn < 6 else answer_of(202)
 
 
 def least_gap(seen: list[tuple[float, bytes]]) -> float:

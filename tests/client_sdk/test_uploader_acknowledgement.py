@@ -22,13 +22,29 @@ def test_reports_that_the_collector_rejected_are_not_counted_as_uploaded() -> No
 
 
 def test_an_acknowledgement_cannot_reject_more_than_was_sent() -> None:
-    body = b'{"rejected":[{"count":9000000000000000000000}]}'
+    body = b'{"accepted":0,"rejected":[{"count":9000000000000000000000}]}'
     desk = Desk(ScriptedTransport([Answer(202, None, body)]))
     desk.put(3)
 
     desk.flush()
 
     assert desk.counts() == {"rejected": 3}
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"OK", b"{}", b"<html></html>", b'{"accepted":"1"}', b'{"accepted":1']
+)
+def test_a_202_that_is_no_acknowledgement_keeps_the_upload(body: bytes) -> None:
+    """Law: whoever takes everything without reading it has not acknowledged anything."""
+    desk = Desk(transport := ScriptedTransport([Answer(202, None, body)]))
+    desk.put(3)
+    desk.flush()
+    desk.clock.advance(days=1)
+
+    desk.flush()
+
+    assert transport.sent[0] == transport.sent[1]
+    assert desk.counts() == {"refused": 1, "uploaded": 3}
 
 
 @pytest.mark.parametrize(

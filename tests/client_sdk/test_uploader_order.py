@@ -10,6 +10,7 @@ from client_sdk.consent import Consent
 from client_sdk.epoch import DAY
 from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.sealing import MAX_SEALED
+from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 from tests.support.device_desk import Desk
 from tests.support.device_transport import HookedTransport, ScriptedTransport
@@ -28,7 +29,7 @@ class FailingAt:
         platform = json.loads(body)["segment"]["platform"]
         self.seen.append((platform, body))
         self.timeouts.append(timeout)
-        return Answer(self._status if platform == self._platform else 202)
+        return answer_of(self._status if platform == self._platform else 202)
 
 
 def flush_later(desk: Desk, times: int = 1) -> None:

@@ -69,7 +69,7 @@ class HookedTransport:
         self.sent.append(body)
         self.timeouts.append(timeout)
         self._hook()
-        return Answer(202)
+        return answer_of(202)
 
 
 class NoEntropy:

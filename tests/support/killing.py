@@ -17,6 +17,7 @@ from typing import Final
 from client_sdk.caps import Caps
 from client_sdk.epoch import HOUR
 from client_sdk.errors import TransportError
+from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 from tests.support.clock import NOON, FakeClock
 from tests.support.device import make_client, metric_text, registry_of
@@ -45,7 +46,7 @@ class LoggingTransport:
         os.write(self._log, body.hex().encode() + b"\n")
         if fate < 0.6:
             raise TransportError("the answer was lost")
-        return Answer(202)
+        return answer_of(202)
 
 
 def work(folder: Path, log: str, child: int, told: int) -> None:

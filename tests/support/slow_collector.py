@@ -7,8 +7,13 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
+
+from client_sdk.testing import answer_of
 
 from .device_transport import reports_in
+
+ACCEPTED: Final = answer_of(202).body
 
 
 class SlowCollector(http.server.ThreadingHTTPServer):
@@ -52,9 +57,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.server.closing.wait(self.server.delay(body))
         with suppress(OSError):  # who asked has hung up
             self.send_response_only(202)
-            self.send_header("Content-Length", "2")
+            self.send_header("Content-Length", str(len(ACCEPTED)))
             self.end_headers()
-            self.wfile.write(b"{}")
+            self.wfile.write(ACCEPTED)
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
