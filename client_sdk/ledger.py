@@ -5,8 +5,8 @@ the other.  Charges are never taken back.  Days are those of ``trusted_clock``, 
 the clock makes run faster.
 
 A charge counts for the days that its report is about: the day on which a value was recorded, or all
-days from the first to the last on which values were added up.  A week is within its cap if the
-reports that are about any of its seven days are, whenever they are made.
+days from the first value that was added up to the last day of the epoch.  A week is within its cap
+if the reports that are about any of its seven days are, whenever they are made.
 """
 
 from __future__ import annotations

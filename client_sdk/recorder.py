@@ -213,6 +213,7 @@ class Recorder:
     def _aggregate(self, tx: Transaction, pendings: Sequence[Pending], day: int) -> Counter[Reason]:
         """Add values to their windows, those of one window together."""
         from .window_mask import Key
+        from .windows import Today
 
         try:
             self.consent.require()  # again: a revocation wipes the windows under the same lock
@@ -222,7 +223,8 @@ class Recorder:
         for pending in pendings:
             key = Key(pending.device, pending.metric.digest, pending.epoch)
             additions.setdefault(key, []).append((pending.encoded, pending.count))
-        return self.windows.add(tx, additions, day)
+        today = Today(day, day_of(max(p.now for p in pendings)))
+        return self.windows.add(tx, additions, today)
 
     def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:
         """Charge, perturb and queue on the trusted *day*; return what became of the report."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from .aggregates import Last, aggregate_of
 from .domains import Encoded
-from .epoch import DAY, LENGTHS, day_of, day_of_date, epoch_of, epoch_start
+from .epoch import day_of, day_of_date, epoch_of, epoch_start
 from .ledger import Days
 from .limits import MAX_REPORT_AGE
 from .metric import Metric
@@ -26,12 +27,18 @@ from .window_mask import Key, Masker
 if TYPE_CHECKING:
     from .store import Transaction
 
-_DAY: Final = 4  # bytes of a day: of the last of a window's epoch, and of when it was opened
-_HEAD: Final = 2 * _DAY
+_HEAD: Final = Struct(">iii")  # days: the last of the epoch; trusted, of the opening and that last
 _EMPTY, _HELD = b"\0", b"\1"
 
 
 Counted: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
+
+
+class Today(NamedTuple):
+    """The present epoch day by both clocks."""
+
+    trusted: int
+    wall: int
 
 
 class Ended(NamedTuple):
@@ -64,9 +71,9 @@ class Windows:
         return self._aggregates[metric.digest]
 
     def add(
-        self, tx: Transaction, additions: Mapping[Key, Sequence[Counted]], day: int
+        self, tx: Transaction, additions: Mapping[Key, Sequence[Counted]], today: Today
     ) -> Counter[Reason]:
-        """Add values to their windows, opened on the trusted *day* unless reported or open.
+        """Add values to their windows, opened *today* unless reported or open.
 
         Args: additions: states of the aggregate, each with the number of values that it is of.
         """
@@ -85,8 +92,8 @@ class Windows:
             state = None if content is None else self._state(aggregate, content)
             for later, _ in states:
                 state = aggregate.merge(state, later)
-            opened = day if content is None else _day_at(content, _DAY)
-            self._write(masker, key, state, opened)
+            days = self._days(key, today) if content is None else _days_in(content)
+            self._write(masker, key, state, days)
             counts[Reason.AGGREGATED] += values
         return counts
 
@@ -138,7 +145,8 @@ class Windows:
                 content = masker.unmask(key, sealed)
                 if content is not None and not _is_late(content, now):
                     value = self._result(metric.digest, content)
-                    days = _days_of(content, metric, day)
+                    first, last = _days_in(content)
+                    days = Days(min(first, day), min(last, day))
                     ended.append(Ended(device, metric, epoch, value, days))
         if taken < most:
             taken += self._drop_foreign(masker, now)
@@ -163,7 +171,7 @@ class Windows:
             for metric in running:
                 key = Key(device, metric.digest, epoch_of(metric.every, now))
                 if tx.execute(_FIND, key).fetchone() is None and not _is_charged(tx, key):
-                    self._write(masker, key, None, day)
+                    self._write(masker, key, None, self._days(key, Today(day, day_of(now))))
                     opened += 1
         return opened
 
@@ -190,12 +198,21 @@ class Windows:
     def _masker(self, tx: Transaction) -> Masker:
         return Masker(tx, self._secret, self._randomness)
 
-    def _write(self, masker: Masker, key: Key, state: Any, opened: int) -> None:
-        aggregate, metric = self._aggregates[key.digest], self._metrics[key.digest]
-        last = day_of(epoch_start(metric.every, key.epoch + 1) - 1)
+    def _days(self, key: Key, today: Today) -> Days:
+        """Return the trusted days that a window opened *today* is about: to the end of its epoch.
+
+        Trusted time is never faster than the true one, so it comes no further by then.
+        """
+        last = today.trusted + self._last_day(key) - today.wall
+        return Days(min(today.trusted, last), last)
+
+    def _last_day(self, key: Key) -> int:
+        return day_of(epoch_start(self._metrics[key.digest].every, key.epoch + 1) - 1)
+
+    def _write(self, masker: Masker, key: Key, state: Any, days: Days) -> None:
+        aggregate = self._aggregates[key.digest]
         held = bytes(aggregate.size) if state is None else aggregate.dump(state)
-        days = b"".join(day.to_bytes(_DAY, "big", signed=True) for day in (last, opened))
-        content = days + (_EMPTY if state is None else _HELD)
+        content = _HEAD.pack(self._last_day(key), *days) + (_EMPTY if state is None else _HELD)
         masker.tx.execute(
             "INSERT OR REPLACE INTO windows (device, digest, epoch, sealed) VALUES (?, ?, ?, ?)",
             (*key, masker.mask(key, content + held)),
@@ -211,8 +228,9 @@ class Windows:
 
     @staticmethod
     def _state(aggregate: Last, content: bytes) -> Any:
-        held = content[_HEAD : _HEAD + 1] == _HELD
-        return aggregate.load(content[_HEAD + 1 :]) if held else None
+        head = _HEAD.size
+        held = content[head : head + 1] == _HELD
+        return aggregate.load(content[head + 1 :]) if held else None
 
     def _epochs(self, now: float) -> object:
         lengths = {"1h", *(metric.every for metric in self._metrics.values())}
@@ -230,19 +248,10 @@ def _is_charged(tx: Transaction, key: Key) -> bool:
 
 def _is_late(content: bytes, now: float) -> bool:
     """Whether the collector would take no report of a window any more."""
-    return _day_at(content, 0) < day_of(now) - MAX_REPORT_AGE
+    last: int = _HEAD.unpack_from(content)[0]
+    return last < day_of(now) - MAX_REPORT_AGE
 
 
-def _day_at(content: bytes, place: int) -> int:
-    return int.from_bytes(content[place : place + _DAY], "big", signed=True)
-
-
-def _days_of(content: bytes, metric: Metric, today: int) -> Days:
-    """Return the trusted days on which values can have been added, as of *today*.
-
-    Trusted time is never faster than the true one, so from the opening on they are no more than
-    those of an epoch.
-    """
-    opened = min(_day_at(content, _DAY), today)
-    length = max(LENGTHS.get(metric.every, DAY) // DAY, 1)
-    return Days(opened, min(opened + length - 1, today))
+def _days_in(content: bytes) -> Days:
+    _, first, last = _HEAD.unpack_from(content)
+    return Days(first, last)

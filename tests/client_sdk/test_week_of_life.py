@@ -6,6 +6,8 @@ import random
 from collections import Counter
 from typing import Final
 
+import pytest
+
 from client_sdk.caps import Caps
 from client_sdk.epoch import DAY
 from client_sdk.registry import Registry
@@ -73,3 +75,20 @@ def test_the_registry_alone_bounds_a_week_of_aggregates() -> None:
         client.clock.advance(days=chance.choice((1, 1, 2, 5)))
 
     assert dearest_span(client, 7) == 2 * NANO
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_a_window_that_is_seen_to_late_is_about_no_day_after_its_epoch(*, scheduled: bool) -> None:
+    """Law: of one recorded on Sunday, and closed on Saturday, only the Sunday counts."""
+    text = ANY + ("\notherwise = false" if scheduled else "")
+    registry = registry_of(metric_text("used", text, every="7d"))
+    client = MemoryClient(registry, caps=Caps(week="100"), clock=FrozenClock(MONDAY + 6 * DAY))
+
+    for days in (6, 2, 6, 1, 7):
+        client.record("used", True)
+        client.clock.advance(days=days)
+    client.flush()
+
+    assert client.stats()["recorded"] == 4
+    assert dearest_span(client, 7) == 2 * NANO
+    assert dearest_span(client, 1) == NANO

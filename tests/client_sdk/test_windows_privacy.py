@@ -12,7 +12,7 @@ from client_sdk.secret import SECRET_FILE, Secret
 from client_sdk.state_bytes import dump
 from client_sdk.store import Store
 from client_sdk.window_mask import Key
-from client_sdk.windows import Windows
+from client_sdk.windows import Today, Windows
 from tests.support.clock import FakeClock
 from tests.support.device import (
     alter,
@@ -173,7 +173,7 @@ def test_a_window_can_be_looked_at_by_its_own_device_only() -> None:
     key = Key(b"", REGISTRY.metric("edits").digest, 20_000)
     with store.transaction() as tx:
         edits = windows.aggregate(REGISTRY.metric("edits"))
-        windows.add(tx, {key: [(edits.fold(None, [3]), 1)]}, 20_000)
+        windows.add(tx, {key: [(edits.fold(None, [3]), 1)]}, Today(20_000, 20_000))
 
         mine = windows.look(tx, key)
         others = Windows(REGISTRY, Secret(None), randomness).look(tx, key)
