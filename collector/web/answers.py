@@ -91,6 +91,7 @@ class Metric(Struct, forbid_unknown_fields=True):
     max: float | list[float] | UnsetType = UNSET
     step: float | UnsetType = UNSET
     unit: str | UnsetType = UNSET
+    shape: str | UnsetType = UNSET
     most: int | UnsetType = UNSET
     length: int | UnsetType = UNSET
     cells: list[int] | UnsetType = UNSET

@@ -7,6 +7,7 @@ from typing import Any, Final
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
+from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 
 from ..credentials import ASK, VIEW
@@ -174,6 +175,7 @@ def describe(metric: Metric) -> dict[str, object]:
         "question": metric.question,
         "type": metric.type,
         **domain_form(metric.domain),
+        **({"shape": metric.shape} if isinstance(metric.domain, NumberDomain) else {}),
         "digest": metric.digest.hex(),
         "epsilon_per_report": float(metric.mechanism.spent),
         "delta_per_report": float(metric.mechanism.delta),
