@@ -161,10 +161,15 @@ def bytes_on_disk(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
-def dearest_span(client: Client, dates: int) -> int:
-    """Return the most nano-epsilon that the ledger of *client* holds of so many dates in a row."""
+def dearest_span(client: Client, dates: int, digest: bytes | None = None) -> int:
+    """Return the most nano-epsilon that the ledger of *client* holds of so many dates in a row.
+
+    Args: digest: of the metric; None: of all together.
+    """
     with client._engine._parts.store.transaction() as tx:
-        costs = tx.execute("SELECT first, last, nano FROM costs").fetchall()
+        costs = tx.execute(
+            "SELECT first, last, nano FROM costs WHERE digest = coalesce(?, digest)", (digest,)
+        ).fetchall()
     begins = {first for first, _, _ in costs} | {last for _, last, _ in costs}
     return max(
         sum(int(nano) for first, last, nano in costs if last >= begin and first < begin + dates)

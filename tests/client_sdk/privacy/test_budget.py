@@ -7,6 +7,7 @@ their texts.
 
 from __future__ import annotations
 
+import random
 import re
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -21,7 +22,7 @@ from benchmarks.epsilon_table import table
 from client_sdk.caps import Caps
 from client_sdk.epoch import DAY, HOUR
 from client_sdk.explain import explain
-from client_sdk.privacy.budget import NANO, chance, epsilon, guesses, odds, percent, shift
+from client_sdk.privacy.budget import NANO, chance, cost_of, epsilon, guesses, odds, percent, shift
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient
 from collector.cli import main
@@ -193,3 +194,28 @@ def test_the_table_of_the_readme_bounds_what_it_tells() -> None:
         exact = Decimal(name.removeprefix("| ")).exp()
         assert 0 <= Decimal(ratio.removesuffix(" : 1")) - exact < Decimal("0.1")
         assert 0 <= Decimal(right.removesuffix(" %")) - 100 * exact / (1 + exact) < 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_way_to_use_an_application_costs_more_than_is_told(seed: int) -> None:
+    """Law: at chance hours, with hours or weeks between, of metrics of every kind at once."""
+    weekly = metric_text("weekly_use", 'type = "boolean"\naggregate = "any"', every="7d")
+    scheduled = metric_text("scheduled_use", AGGREGATE, every="7d", epsilon="0.7")
+    texts = [*FRESH.values(), PERMANENT, TWO_LAYER, weekly, scheduled, CASES["daily aggregate"][0]]
+    registry, chance = Registry.from_text(HEAD + "".join(texts)), random.Random(seed)
+    client = MemoryClient(registry, caps=WIDE, clock=FrozenClock(SUNDAY + seed * DAY))
+
+    for _ in range(300):
+        for metric in registry:
+            if chance.random() < 0.6:
+                client.record(
+                    metric.name, chance.choice("abc") if metric.type == "category" else True
+                )
+        client.clock.advance(seconds=chance.choice((1, 5, 13, 24, 47, 90, 200)) * HOUR)
+
+    for metric in registry:
+        cost = cost_of(metric)
+        charged = [dearest_span(client, dates, metric.digest) for dates in (1, 7, 365)]
+        told = (cost.day, cost.week, cost.year)
+        assert all(c <= t for c, t in zip(charged, told, strict=True)), metric.name
+        assert charged[0] > 0
