@@ -48,7 +48,7 @@ class Background(Generic[T]):
         self._started, self._forbidden = started, forbidden
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._end: SimpleQueue[None] = SimpleQueue()
-        self._told = False  # whether the thread has been told since it last looked
+        self.told = False  # whether the thread has been told since it last looked
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -60,12 +60,12 @@ class Background(Generic[T]):
 
         Returns: False if there can be no thread: the caller is to write it.
         """
-        if self._told:
+        if self.told:
             return True
-        self._told = True  # before the token: the thread takes it back before it looks
+        self.told = True  # before the token: the thread takes it back before it looks
         if self.wake():
             return True
-        self._told = False
+        self.told = False
         return False
 
     def wake(self) -> bool:
@@ -133,7 +133,7 @@ class Background(Generic[T]):
     def _run(self) -> None:
         try:
             while True:
-                self._told = False
+                self.told = False
                 # the first value is written at once; those that come meanwhile share what follows
                 wrote = self._drain_here()
                 if self._stopping:
@@ -146,7 +146,7 @@ class Background(Generic[T]):
             self._drain_here()  # what came before it was told to stop, but not to look
             self._finish()
         finally:
-            self._told = False  # whatever ended it, the next value starts another
+            self.told = False  # whatever ended it, the next value starts another
 
     def _drain_here(self) -> bool:
         """Write all that waits; return whether anything did."""

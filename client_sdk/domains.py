@@ -25,8 +25,6 @@ Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes  # what a m
 BOOLEAN_LABELS: Final = ("false", "true")
 MEAN_OF: Final = "mean of "  # and a key: how the mean of the key's numbers is called in answers
 
-PLAIN: Final = 1 << 53  # units; whole numbers and floats below are taken by their type alone
-
 _SHOWN: Final = 8  # labels; a screen has room for them
 
 
@@ -168,17 +166,6 @@ class NumberDomain:
         """
         clamped = min(max(self.exact(value, metric), self.minimum), self.maximum)
         return (clamped - self.minimum) / self.step
-
-    def given(self, value: object, metric: str) -> Number:
-        """Return *value* unclamped, in units: as it came, if that is plain.  Raises as ``encode``.
-
-        For whoever takes many values and encodes few: ``encode`` makes the same of both.
-        """
-        if type(value) is int or type(value) is float:
-            number: int | float = value
-            if -PLAIN < number < PLAIN:
-                return number
-        return self.exact(value, metric)
 
     def exact(self, value: object, metric: str) -> Fraction:
         """Return *value* as it is, in units, inside the range or not.  Raises as ``encode``."""

@@ -77,7 +77,9 @@ class Engine:
                 self.commit([pending])
                 return
             own = self._own()
-            if own.inbox.put(name, value, self._parts.clock()) and not own.background.tell():
+            if not own.inbox.put(name, value, self._parts.clock()) or own.background.told:
+                return  # the usual case, in which no more is done
+            if not own.background.tell():
                 own.background.drain(self.patience)
                 self.tick()
         except Exception as error:
@@ -341,7 +343,7 @@ class Engine:
 
     def _begin(self) -> _Own:
         recorder, switch = self._parts.recorder, self._parts.switch
-        inbox = Inbox(recorder.slot, lambda: switch.granted, self._stats)
+        inbox = Inbox(recorder.slot, switch, self._stats)
         background = Background(
             *(inbox.take, self.commit, self._idle, self._finish),
             started=lambda: at_end_of_child(self.exit),
