@@ -23,8 +23,9 @@ from client_sdk.mechanisms.olh import OLH
 from client_sdk.metric import Metric
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
-from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM, change, estimated
+from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.anomaly_checks import SINGLE
+from collector.analytics.poisoning.change import change, estimated
 from collector.analytics.poisoning.influence import moved
 from collector.analytics.poisoning.reach import mean_reach, share_reach
 from tests.support.registries import CATEGORY, file_with

@@ -14,7 +14,8 @@ from ...estimate import is_pure, mean
 from ..repeats import repeats_of
 from ..rows import TIME, Row
 from ..slices import Slice
-from .anomaly import CHANGE, FALSE_ALARM, Anomaly, Estimated, anomalies_after, estimated
+from .anomaly import CHANGE, FALSE_ALARM, REPORTS, Anomaly, anomalies_after
+from .change import Estimated, estimated
 
 BEYOND: Final = 5  # standard errors outside of 0 to 1: by chance once in 3 million shares
 MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
@@ -53,7 +54,7 @@ def impossible(one: Slice) -> Iterator[str]:
     domain, mechanism = one.metric.domain, one.metric.mechanism
     if not isinstance(domain, ItemDomain) or not is_pure(mechanism):
         return
-    values, variances = estimated(mechanism, one.tally, one.n)
+    values, variances, _ = estimated(mechanism, one.tally, one.n)
     errors = np.sqrt(variances)
     for place in np.flatnonzero(np.maximum(-values, values - 1) > BEYOND * errors).tolist():
         value, side = values[place], "below 0" if values[place] < 0 else "above 1"
@@ -99,7 +100,7 @@ def _not_of_honest(what: str, off: float, error: float, side: str) -> str:
 
 def _sentence(found: Anomaly) -> str:
     """Return what was found; of a change no chance is told, as the truth can have changed."""
-    if found.check == CHANGE:
+    if found.check in (CHANGE, REPORTS):
         return f"changed suddenly: {found.text}; the truth may have, or fakes began"
     chance = f"by chance once in {1 / FALSE_ALARM:,.0f} epochs"
     return f"not what honest devices send: {found.text}; {chance}"

@@ -1,0 +1,134 @@
+"""Fakes that begin are found after a week; crowds that stay, or drift, raise no alarm.
+
+Crowds of 20,000 devices over 64 items that fall off as 1/rank, by ε = 1; fakes send the best one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from benchmarks._poison import BEST, fakes_of
+from benchmarks.poisoning import _metric
+from client_sdk.metric import Metric
+from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
+from collector.analytics.poisoning.anomaly_checks import Score
+from collector.analytics.poisoning.change import (
+    Estimated,
+    change,
+    estimated,
+    more_reports,
+)
+from collector.estimate import normal_quantile
+from tests.support.seeded import SeededRandomness
+
+N: Final = 20_000
+MANY: Final = 400_000  # devices, of which noise hides little
+ITEMS: Final = 64
+LEVEL: Final = FALSE_ALARM / CHECKS
+LAW: Final = 1 / np.arange(1, ITEMS + 1) / (1 / np.arange(1, ITEMS + 1)).sum()
+TARGETS: Final = (60, 58, 55, 62, 57)
+RUNS: Final = 300
+
+
+def tally_of(metric: Metric, draw: np.random.Generator, n: int, drift: float) -> Any:
+    """Return the tally of *n* devices drawn anew, whose shares scatter by *drift* of themselves."""
+    law = LAW * np.exp(drift * draw.normal(size=ITEMS))
+    held = draw.multinomial(n, law / law.sum())
+    oracle: Any = metric.mechanism
+    p, q = float(oracle.channel.p), float(oracle.channel.q)
+    return draw.binomial(held, p) + draw.binomial(n - held, q)
+
+
+Law = Callable[[Metric, Any, int, list[Estimated]], Score | None]
+
+
+def ours(metric: Metric, tally: Any, n: int, past: list[Estimated]) -> Score | None:
+    return change(metric, tally, n, past, LEVEL)
+
+
+def noise_only(metric: Metric, tally: Any, n: int, past: list[Estimated]) -> Score | None:
+    """The planted bug: that the truth stays is taken for granted."""
+    now = estimated(metric.mechanism, tally, n)
+    usual = np.mean([one.variances for one in past], axis=0)
+    off = np.abs(now.values - np.mean([one.values for one in past], axis=0))
+    return Score(off / np.sqrt(usual * (1 + 1 / len(past))), normal_quantile(LEVEL / ITEMS))
+
+
+def alarms(
+    law: Law, share: float, targets: int, before: int, drift: float, runs: int, n: int = N
+) -> int:
+    """Return in how many runs *law* finds something in the epoch after so many *before*."""
+    metric, draw = _metric("oue", ITEMS), np.random.default_rng(20261122)
+    fakes = round(share * n)
+    chance = SeededRandomness(b"best")
+    sent: Any = 0
+    if fakes:
+        sent = fakes_of(metric.mechanism, BEST, TARGETS[:targets], fakes, chance)
+    found = 0
+    for _ in range(runs):
+        past = [
+            estimated(metric.mechanism, tally_of(metric, draw, n, drift), n) for _ in range(before)
+        ]
+        score = law(metric, tally_of(metric, draw, n - fakes, drift) + sent, n, past)
+        found += score is not None and bool((score.found > score.limit).any())
+    return found
+
+
+@pytest.mark.parametrize(("targets", "before"), [(1, 3), (1, 7), (5, 7), (1, 30)])
+def test_five_percent_of_fakes_are_found_after_a_few_epochs(targets: int, before: int) -> None:
+    """Law: nearly always; 90 of 100 at least, where each run is found with 99 %."""
+    assert alarms(ours, 0.05, targets, before, 0.0, 100) >= 90
+
+
+def test_fakes_are_found_in_a_crowd_that_drifts() -> None:
+    assert alarms(ours, 0.05, 1, 7, 0.1, 100) >= 90
+
+
+@pytest.mark.parametrize("n", [N, MANY])
+@pytest.mark.parametrize("drift", [0.0, 0.1])
+@pytest.mark.parametrize("before", [3, 7, 30])
+def test_crowds_that_stay_or_drift_by_a_tenth_raise_no_alarm(
+    drift: float, before: int, n: int
+) -> None:
+    """Law: none of 300, with a chance of a tenth of 10⁻⁴ each."""
+    assert alarms(ours, 0.0, 0, before, drift, RUNS, n) == 0
+
+
+def test_a_law_that_knows_of_noise_only_would_be_noticed() -> None:
+    """The planted bug raises alarms in a large crowd that drifts."""
+    assert alarms(noise_only, 0.0, 0, 7, 0.1, 30, MANY) > 5
+
+
+def days(counts: list[int]) -> list[Estimated]:
+    return [Estimated(np.zeros(1), np.zeros(1), n) for n in counts]
+
+
+@pytest.mark.parametrize(
+    ("counts", "n", "is_found"),
+    [
+        ([N] * 7, N + N // 20, True),  # as many every day: 5 % more are no chance
+        ([N] * 7, N + 200, False),  # as independent devices scatter
+        ([N] * 7, N - N // 2, False),  # they may still be on their way
+        ([N, N * 2, N, N * 2, N, N * 2, N], N * 2, False),  # busy days are usual here
+        ([N, N], N * 9, False),  # too few epochs to say
+    ],
+)
+def test_more_reports_than_usual_are_found(counts: list[int], n: int, is_found: bool) -> None:
+    score = more_reports(n, days(counts), LEVEL)
+
+    assert (score is not None and bool(score.found > score.limit)) == is_found
+
+
+def test_crowds_of_chance_size_rarely_seem_too_large() -> None:
+    """Law: at 5 %, at most 97 of 1,000 (a tail of 1e-9), be they Poisson or far more scattered."""
+    draw = np.random.default_rng(20261123)
+    for size in (np.full((1_000, 8), float(N)), N * np.exp(0.3 * draw.normal(size=(1_000, 8)))):
+        found = 0
+        for *before, now in draw.poisson(size).tolist():
+            score = more_reports(now, days(before), 0.05)
+            found += score is not None and bool(score.found > score.limit)
+        assert found <= 97
