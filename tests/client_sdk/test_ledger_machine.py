@@ -171,7 +171,7 @@ class Device(RuleBasedStateMachine):
             waiting = tx.execute(WAITING).fetchone()
             memo = tx.execute("SELECT count(*) FROM memo").fetchone()
         assert charges == (len(self.model.charges), sum(c[2] for c in self.model.charges))
-        assert waiting == (len(self.model.waiting),)
+        assert waiting == (self.model.waiting,)
         assert memo == (len(self.model.reports),)
 
     def _begin(self) -> Client:

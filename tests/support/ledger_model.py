@@ -11,15 +11,16 @@ from client_sdk.caps import Caps
 from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_REPORT_AGE
 from client_sdk.metric import Metric
+from client_sdk.sealing import MAX_SEALED
 from client_sdk.trusted_clock import SAVE_EVERY
 
 
 @dataclass
-class Waiting:
-    """A report in the outbox."""
+class Sealed:
+    """An upload whose outcome is unknown."""
 
-    day: int  # by the wall clock: of recording, and later of sealing
-    sealed: bool = False
+    day: int  # by the wall clock, of sealing
+    reports: int
 
 
 @dataclass
@@ -29,7 +30,9 @@ class LedgerModel:
     caps: Caps
     charges: list[tuple[str, int, int, int]] = field(default_factory=list)  # metric epoch nano day
     reports: dict[tuple[str, str], int] = field(default_factory=dict)  # of a metric's value
-    waiting: list[Waiting] = field(default_factory=list)
+    unsealed: list[int] = field(default_factory=list)  # days of recording by the wall clock
+    sealed: list[Sealed] = field(default_factory=list)  # the one tried longest ago first
+    failing: bool = False  # whether the last try got no answer
     trusted: float | None = None
     anchor: tuple[float, float] = (0.0, 0.0)  # wall clock and uptime of the last kept reading
 
@@ -54,19 +57,30 @@ class LedgerModel:
         self.charges.append((metric.name, epoch, self._cost(metric, seen), day))
         if metric.longitudinal != "fresh":
             self.reports[metric.name, value] = seen + 1
-        self.waiting.append(Waiting(int(wall // DAY)))
+        self.unsealed.append(int(wall // DAY))
         return "recorded"
 
     def send(self, wall: float, *, arrives: bool) -> int:
         """Return how many reports are acknowledged by a flush."""
         today = int(wall // DAY)
-        self.waiting = [w for w in self.waiting if w.day >= today - MAX_REPORT_AGE]
-        if arrives:
-            sent, self.waiting = len(self.waiting), []
-            return sent
-        if not any(w.sealed for w in self.waiting):
-            self.waiting = [Waiting(today, sealed=True) for _ in self.waiting]
-        return 0
+        self.unsealed = [day for day in self.unsealed if day >= today - MAX_REPORT_AGE]
+        self.sealed = [upload for upload in self.sealed if upload.day >= today - MAX_REPORT_AGE]
+        if self.waiting == 0:
+            return 0
+        crowded = len(self.sealed) >= MAX_SEALED and min(self.unsealed, default=today) >= today
+        if self.sealed and (not self.failing or crowded or not self.unsealed):
+            tried = self.sealed.pop(0)  # alone
+        else:
+            tried, self.unsealed = Sealed(today, len(self.unsealed)), []
+        if not arrives:
+            self.sealed.append(tried)
+        self.failing = not arrives
+        return tried.reports if arrives else 0
+
+    @property
+    def waiting(self) -> int:
+        """How many reports are in the outbox."""
+        return len(self.unsealed) + sum(upload.reports for upload in self.sealed)
 
     def revoke(self) -> None:
         """Forget all but what each metric has cost: of repeated ones, as if at the last report."""
@@ -80,7 +94,7 @@ class LedgerModel:
                 charge if charge[0] != name else (*charge[:2], total * (charge is last), charge[3])
                 for charge in self.charges
             ]
-        self.waiting, self.reports = [], {}
+        self.unsealed, self.sealed, self.reports = [], [], {}
 
     def _cost(self, metric: Metric, seen: int) -> int:
         """Return what a report of a value costs that had *seen* before."""
