@@ -223,8 +223,8 @@ def rows() -> Iterator[tuple[str, str, str, bool | None]]:
     for metric, value in (("runs", 1), ("runs", 0.5), ("dark_mode", True)):
         each, lost = loop(metric, value)
         label = f"record({metric!r}, {value!r}), {MILLION:,} times in a row"
-        bar = f"≤ {LOOP_BAR:.0f} µs, 0 lost"
-        yield label, f"{each:.2f} µs, {lost:,} lost", bar, each <= LOOP_BAR and lost == 0
+        wanted = f"≤ {LOOP_BAR:.0f} µs, 0 lost"
+        yield label, f"{each:.2f} µs, {lost:,} lost", wanted, each <= LOOP_BAR and lost == 0
     short, _ = charge_times(1_000)
     for charges in (1_000, 100_000):
         middle, size = charge_times(charges)
