@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from .dataclass import dataclass
@@ -121,7 +121,8 @@ class Inbox:
         self._slots: dict[object, Slot] = {}  # by the name of their metric; the latest of each
         self._values: deque[tuple[Slot, Any, float]] = deque()  # put down, and not yet added up
         self._sums: dict[tuple[bytes, int], _Sum] = {}
-        self._lock = Lock()  # held by who adds up; never while anything is awaited
+        # held by who adds up, never while anything is awaited; a signal may come between two lines
+        self._lock = RLock()
         self._holder = 0  # the thread that does
         self._forget = False  # all of it, as soon as it is added up
 

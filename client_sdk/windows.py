@@ -2,7 +2,7 @@
 
 A window is a row of the database, masked by the device secret, and of one length whatever was
 recorded.  It is opened by the first value of its epoch or, for a metric with ``otherwise``, as soon
-as the epoch begins, so that a report is made whether or not anything happened.
+as a process sees to it in its epoch, so that a report is made whether or not anything happened.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -326,3 +327,30 @@ def test_a_registry_without_aggregates_is_never_due() -> None:
     assert not client._engine._parts.recorder.is_due(NOON)
     assert client._engine._parts.recorder.wait(NOON) == float("inf")
     client.close()
+
+
+def test_a_client_that_is_only_made_starts_and_writes_nothing(tmp_path: Path) -> None:
+    """Law: also with metrics that report silence, a server may fork right after making a client."""
+    before = threading.active_count()
+
+    client = make_client(tmp_path, registry=SCHEDULED, mode="background")
+
+    assert threading.active_count() == before
+    assert list(tmp_path.iterdir()) == []
+    client.attend()
+    assert threading.active_count() > before
+    client.close()
+
+
+@pytest.mark.parametrize("end", ["close", "exit"])
+def test_a_process_that_records_nothing_reports_its_silence_at_its_end(
+    tmp_path: Path, end: str
+) -> None:
+    """Law: a device on which nothing happens is not a device that is not there."""
+    clock = FakeClock()
+    client = make_client(tmp_path, registry=SCHEDULED, clock=clock, mode="background")
+
+    client.close() if end == "close" else client._engine.exit()
+
+    assert changed(client) == {"window_opened": 2}
+    assert open_windows(tmp_path) == 2
