@@ -24,8 +24,10 @@ from .stopping import on_stop
 from .storage.activity import open_activity
 from .storage.connect import connect
 from .storage.credentials import open_credentials
+from .storage.suspicions import open_suspicions
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, Sharing
 from .telemetry.observed import observe
+from .watching import Watch
 from .worker import Worker
 
 _log = logging.getLogger("hearsay.serving")
@@ -120,6 +122,13 @@ def _require_free(host: str, port: int) -> None:
             raise ConfigError("HEARSAY_PORT", port, f"cannot be listened on: {error}") from None
 
 
+def _watch(config: Config, catalog: Catalog, stop: threading.Event) -> None:
+    """Begin to look at closed epochs, beside the folds."""
+    metrics = catalog.by_digest.values()
+    watch = Watch(connect(config), open_suspicions(config), metrics, time.time)
+    threading.Thread(target=watch.run, args=(stop,), name="watching", daemon=True).start()
+
+
 def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | None = None) -> None:
     """Prepare the store and fold the reports of every metric in the registry files until *stop*.
 
@@ -143,6 +152,7 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
     )
     sharing = Sharing(activity)
     sharing.start()
+    _watch(config, catalog, stop)
     _log.info("worker started: %d metrics, profile %s", len(mechanisms), config.profile)
     try:
         worker.run(stop)

@@ -23,8 +23,10 @@ from ..storage.connect import archive_queue, open_connection
 from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys
+from ..storage.suspicions import Watched, open_suspicions
 from ..storage.values import Archiving
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
+from ..telemetry.sources import watched_in
 from .examine import examine
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import State
@@ -56,6 +58,7 @@ def check_deployment(config: Config) -> list[Finding]:
             stuck=_stuck(diagnosis),
             now=now,
             clock_waits=_clock_waits(config, now),
+            watched=_watched(config, catalog),
         )
     except StorageUnavailableError as error:
         why = "uploads are answered 503 until it does; devices keep them and send again"
@@ -136,6 +139,12 @@ def _clock_waits(config: Config, now: float) -> int:
     except RefusedByStoreError:
         return 0
     return sum(totals_of(told, {}).of(CLOCK_WAITS).values())
+
+
+def _watched(config: Config, catalog: Catalog) -> Mapping[str, Watched]:
+    """Return what was found of closed epochs; nothing if it may not be read."""
+    found = watched_in(open_suspicions(config))
+    return {one.name: found[one.digest] for one in catalog if one.digest in found}
 
 
 def _granted(config: Config) -> Mapping[str, int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from ..config import Config
-from . import days, expiry, servers, uploads
+from . import days, expiry, poisoning, servers, uploads
 from .findings import Finding
 from .state import State
 
@@ -16,7 +16,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *(servers.profile, servers.library, servers.shards, servers.memory, servers.log),
     *(servers.capacity, servers.clock, days.generation, days.confirmed, days.waits),
     *(uploads.workers, uploads.stuck, uploads.conservation, uploads.quarantine, uploads.lateness),
-    uploads.archive,
+    *(uploads.archive, poisoning.suspicious),
     *(expiry.keys, expiry.expiring_tokens, expiry.quotas, expiry.registry),
 )
 

@@ -10,6 +10,7 @@ from client_sdk.metric import Metric
 
 from ..credentials import Credential
 from ..storage.diagnosis import Server, Shard
+from ..storage.suspicions import Watched
 from ..storage.values import Archiving
 
 INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings
@@ -34,3 +35,4 @@ class State:
     stuck: int  # entries that were delivered and of which the oldest of a shard is not done
     now: float  # Unix time
     clock_waits: int = 0  # rounds of today in which a worker folded nothing, as clocks disagreed
+    watched: Mapping[str, Watched] | None = None  # what was found of closed epochs, by metric

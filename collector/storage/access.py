@@ -50,7 +50,7 @@ _RULES: Final[Mapping[str, str]] = {
         " +fcall|hearsay_append_counted +fcall|hearsay_ready +ttl +expireat"
         " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +xlen +wait"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
-        " (+hgetall %R~{p}:credentials)"
+        " (+hgetall %R~{p}:credentials) (+hgetall %R~{p}:suspicions)"
         " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:uploads:* ~{p}:activity:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
         " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
@@ -71,6 +71,9 @@ _RULES: Final[Mapping[str, str]] = {
         " ~{p}:{*}:state ~{p}:{*}:seen:*)"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hget %R~{p}:{*}:pruned)"
+        # To look at closed epochs, and to keep what is found.
+        " (+smembers +mget +hgetall %R~{p}:{*}:tally:* %R~{p}:{*}:cells:*) (+hmget %R~{p}:pruned)"
+        " (+hgetall +hset ~{p}:suspicions)"
     ),
     QUERY: (
         "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget +hgetall (+hmget %R~{p}:pruned)"

@@ -65,6 +65,10 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         yield from _of_counts(snapshot)
         yield from _of_activity(snapshot.totals)
         yield from _of_servers(snapshot)
+        text = "Closed epochs, of the last few, in which checks found what does not look honest."
+        name = "hearsay_suspicious_epochs"
+        suspicious = {metric: len(one.found) for metric, one in snapshot.watched.items()}
+        yield _labelled(name, text, "metric", suspicious)
         text = "Folds that wait to be written to the archive."
         yield _optional("hearsay_unarchived_folds", text, snapshot.unarchived)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from client_sdk.epoch import DAY, day_of, day_of_date
 from client_sdk.metric import Metric
@@ -13,6 +13,7 @@ from ..credentials import parse
 from ..errors import CollectorError, CredentialError
 from ..storage.credentials import CredentialStore
 from ..storage.diagnosis import Server
+from ..storage.suspicions import Watched
 from ..storage.values import Counters
 from .activity import Activity, Totals
 from .sources import Sources
@@ -34,6 +35,7 @@ class Snapshot:
     next_token_expiry: int | None
     process: str  # random name of the process that answers
     profile: str  # of that process
+    watched: Mapping[str, Watched] = field(default_factory=dict)  # closed epochs, by metric
     is_replaced: bool = False  # whether the store is another than when that process began
 
 
@@ -54,11 +56,14 @@ def take(
     """
     now = clock()
     today = day_of(now)
-    ends = [day_of_date(metric.expires) + 1 for metric in metrics]  # the first day without it
+    known = list(metrics)
+    names = [(metric.name, metric.digest) for metric in known]
+    ends = [day_of_date(metric.expires) + 1 for metric in known]  # the first day without it
     to_come = [end for end in ends if end > today]
     expired, upcoming = len(ends) - len(to_come), min(to_come, default=None)
     metric_expiry = None if upcoming is None else upcoming * DAY
     try:
+        found = sources.watched()
         return Snapshot(
             True,
             count(),
@@ -70,6 +75,7 @@ def take(
             _next_token_expiry(credentials, today),
             activity.process,
             profile,
+            {name: found[digest] for name, digest in names if digest in found},
             is_replaced(),
         )
     except CollectorError as error:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..config import Config
+from ..errors import RefusedByStoreError
 from ..storage.activity import ActivityStore, Told, open_activity
 from ..storage.diagnosis import Server, diagnose
+from ..storage.suspicions import SuspicionStore, Watched, open_suspicions
 
 
 class Sources(NamedTuple):
@@ -16,17 +19,30 @@ class Sources(NamedTuple):
     activity: ActivityStore
     servers: Callable[[], Sequence[Server]]
     unarchived: Callable[[], int | None]  # folds that wait for the archive; None: may not be asked
+    watched: Callable[[], Mapping[bytes, Watched]]  # of closed epochs, by metric
 
     @classmethod
     def of(cls, config: Config) -> Sources:
         """Return those of *config*'s store.  Nothing is sent before their first use."""
         asked = diagnose(config)
-        return cls(open_activity(config), asked.servers, asked.unarchived)
+        kept = partial(watched_in, open_suspicions(config))
+        return cls(open_activity(config), asked.servers, asked.unarchived, kept)
 
     @classmethod
     def alone(cls) -> Sources:
         """Return those of one process with a store of its own."""
-        return cls(Unshared(), list, lambda: None)
+        return cls(Unshared(), list, lambda: None, dict)
+
+
+def watched_in(store: SuspicionStore) -> Mapping[bytes, Watched]:
+    """Return what was found of closed epochs; nothing if it may not be read.
+
+    Raises: StorageUnavailableError.
+    """
+    try:
+        return store.kept()
+    except RefusedByStoreError:  # a user of the release before
+        return {}
 
 
 class Unshared:

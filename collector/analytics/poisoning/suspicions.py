@@ -33,12 +33,18 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
         if one.refusal is not None or repeats_of(one) > 1:
             continue
         place = ", ".join(one.dimensions.values())
-        for found in anomalies_after(one.metric, one.tally, one.n, past):
-            yield f"{_named(one, place)}: {_sentence(found)}"
-        for text in (*impossible(one), *impossible_mean(one)):
+        for text in found_in(one, past):
             yield f"{_named(one, place)}: {text}"
         if in_time:
             past.append(estimated(one.metric.mechanism, one.tally, one.n))
+
+
+def found_in(one: Slice, past: Sequence[Estimated]) -> Iterator[str]:
+    """Yield a sentence for each check that a slice fails, after those of the *past*."""
+    for found in anomalies_after(one.metric, one.tally, one.n, past):
+        yield _sentence(found)
+    yield from impossible(one)
+    yield from impossible_mean(one)
 
 
 def _named(one: Slice, place: str) -> str:

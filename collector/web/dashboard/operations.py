@@ -11,7 +11,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ...credentials import OPERATE
-from ...doctor import expiry, servers, uploads
+from ...doctor import expiry, poisoning, servers, uploads
 from ...doctor.examine import Check
 from ...doctor.findings import GOOD, LEVELS, Finding, worst
 from ...doctor.state import State
@@ -30,7 +30,7 @@ blueprint = Blueprint("operations", __name__)
 CHECKS: Final[tuple[Check, ...]] = (
     *(uploads.conservation, uploads.workers, uploads.quarantine, uploads.lateness),
     *(servers.profile, servers.library, servers.memory, servers.log, servers.clock),
-    *(servers.capacity, expiry.registry),
+    *(servers.capacity, expiry.registry, poisoning.suspicious),
 )
 
 
@@ -98,6 +98,7 @@ def findings_of(snapshot: Snapshot) -> list[Finding]:
         archiving=(),
         stuck=0,
         now=shared.clock(),
+        watched=snapshot.watched,
     )
     return [finding for check in CHECKS for finding in check(shared.config, state)]
 

@@ -18,6 +18,7 @@ from collector.doctor.expiry import SOON_DAYS
 from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
 from collector.storage.diagnosis import Server, Shard
 from collector.storage.preparation import LIBRARY_VERSION
+from collector.storage.suspicions import Watched
 from collector.storage.values import Archiving, Count, Counters
 from collector.telemetry.activity import WEB, WORKER
 from tests.support.uploads import NOON, WRITE_KEY, registry_text
@@ -249,3 +250,24 @@ def test_a_fold_that_waits_for_the_next_run_of_the_archive_is_no_finding(config:
     waiting = replace(STATE, archiving=[Archiving(90, 90, 3, TODAY - 1), Archiving(9, 9, 0, None)])
 
     assert ill(config, waiting) == []
+
+
+def test_epochs_that_look_made_up_are_told_with_reason_and_next_step(config: Config) -> None:
+    texts = ["changed suddenly: 'a'", "second", "third", "fourth"]
+    watched = {"page": Watched(1, 2, 7, {"2026-03-03": texts}), "theme": Watched(1, 2, 7, {})}
+
+    (found,) = [
+        one for one in examine(config, replace(STATE, watched=watched)) if one.check == "poisoning"
+    ]
+
+    assert found.level == WARNING
+    assert found.what == "page, 2026-03-03: changed suddenly: 'a'; second; third; and 1 more"
+    assert "docs/operate.md#suspicious" in found.next
+
+
+def test_clean_epochs_are_said_to_have_been_looked_at(config: Config) -> None:
+    clean = replace(STATE, watched={"page": Watched(1, 2, 7, {}), "theme": Watched(1, 2, 5, {})})
+
+    (found,) = [one for one in examine(config, clean) if one.check == "poisoning"]
+
+    assert (found.level, found.what) == (GOOD, "nothing in the 12 last closed epochs looks made up")

@@ -33,6 +33,7 @@ from collector.storage.diagnosis import Diagnosis
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
+from collector.storage.suspicions import RedisSuspicions, Watched
 from collector.storage.values import Cell
 from tests.support.servers import needs_real, own_keys
 
@@ -358,6 +359,27 @@ def test_processes_tell_of_themselves_and_web_processes_tell_the_state(users: Us
     assert server.ahead is not None
     with pytest.raises(RefusedByStoreError):
         RedisActivity(worker, users.keys.prefix).told(DAY)
+
+
+def test_a_worker_looks_at_tallies_and_who_tells_the_state_reads_what_it_found(
+    users: Users,
+) -> None:
+    users.storage(INIT).prepare()
+    worker, found = users.storage(WORKER), Watched(1, 2, 3, {"2026-03-03": ["changed"]})
+    users.storage(INGEST).append(bytes(16), DAY, b"entry", 1)
+    worker.fold(0, [one.id for one in worker.claim(0, "w", 9, 0)], {CELL: [(0, 1), (1, 1)]})
+
+    index = worker.index(METRIC, [3])
+    RedisSuspicions(users.connection(WORKER), users.keys.prefix).keep(METRIC, found)
+
+    assert [cell for cell, _ in worker.vectors(index, 2)] == [CELL]
+    assert worker.pruned([METRIC]) == {}
+    for user in (INGEST, INIT, WORKER):
+        kept = RedisSuspicions(users.connection(user), users.keys.prefix).kept()
+        assert kept == {METRIC: found}
+    for user in (INGEST, QUERY):
+        with pytest.raises(RefusedByStoreError):
+            RedisSuspicions(users.connection(user), users.keys.prefix).keep(METRIC, found)
 
 
 def test_the_init_user_may_ask_all_that_the_doctor_looks_at(users: Users) -> None:

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.config import STRICT, VOLATILE
 from collector.storage.diagnosis import Server
+from collector.storage.suspicions import Watched
 from collector.storage.values import Count, Counters
 from collector.telemetry.activity import (
     DUPLICATES,
@@ -62,6 +63,7 @@ SNAPSHOT: Final = Snapshot(
     next_token_expiry=1_700_000_000,
     process="0a",
     profile="strict",
+    watched={"page": Watched(1, 2, 7, {"2026-03-03": ["a", "b"], "2026-03-02": ["a"]})},
 )
 
 
@@ -112,6 +114,15 @@ def test_what_processes_counted_is_told_by_reason() -> None:
     assert told["hearsay_refused_requests_total{problem=unauthorized}"] == 4
     assert told["hearsay_duplicate_uploads_total"] == 5
     assert told["hearsay_processes_alive{role=worker}"] == 2
+
+
+def test_suspicious_epochs_are_counted_by_metric() -> None:
+    """Of one that was looked at and is clean, 0: an alert must be able to end."""
+    clean = Watched(1, 2, 7, {})
+    told = samples(replace(SNAPSHOT, watched={**SNAPSHOT.watched, "theme": clean}))
+
+    assert told["hearsay_suspicious_epochs{metric=page}"] == 2
+    assert told["hearsay_suspicious_epochs{metric=theme}"] == 0
 
 
 def test_the_buckets_of_folds_add_up() -> None:
@@ -189,10 +200,12 @@ def test_every_alert_has_metrics_that_exist_and_a_section_of_the_runbook(
 ) -> None:
     """Who is woken finds what to do."""
     page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+    where, _, page = page.rpartition("}}")
 
     assert used_in(rule["expr"]) - names(SNAPSHOT) == set()
     assert used_in(rule["expr"]) or rule["expr"].startswith("up{")
     assert page == "docs/operate.md"
+    assert where == "{{ $externalLabels.hearsay_docs "
     assert f'<a id="{anchor}"></a>' in PAGE
     assert rule["labels"]["severity"] in ("page", "ticket")
     assert rule["alert"] in PAGE

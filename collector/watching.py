@@ -1,0 +1,109 @@
+"""Look for fakes in every closed epoch, whether or not anybody asks: a thread of the worker.
+
+Each look takes all reports of an epoch together, late ones too, and holds the newest epochs against
+those before them.  It changes no tally and no answer; what it finds is kept for operators.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from client_sdk.epoch import ONCE, epoch_label, epoch_of
+from client_sdk.errors import InvalidTallyError
+from client_sdk.metric import Metric
+
+from .analytics.poisoning.change import Estimated, estimated
+from .analytics.poisoning.suspicions import found_in
+from .analytics.slices import Slice
+from .errors import CollectorError, TallyOverflowError
+from .storage.protocols import TallyStore
+from .storage.suspicions import SuspicionStore, Watched
+from .storage.values import COUNTER_SIZE
+from .tally import Sum
+
+NEWEST: Final = 7  # closed epochs whose findings are kept; after that, an epoch is history
+KNOWN: Final = 30  # epochs read, the newest among them, to be compared with
+LEAST_KNOWN: Final = NEWEST + 7  # also of tallies that are wide
+MOST_READ: Final = 64 * 1024 * 1024  # bytes of vectors a look, as far as LEAST_KNOWN allows
+PERIOD_S: Final = 60.0  # seconds between two rounds; most of them have nothing to do
+AGAIN_S: Final = 3_600  # seconds after which the same epochs are looked at again: reports come late
+
+_log = logging.getLogger("hearsay.watching")
+
+
+class Watch:
+    """Looks at the closed epochs of *metrics*.  Any number may share a store."""
+
+    def __init__(
+        self,
+        storage: TallyStore,
+        suspicions: SuspicionStore,
+        metrics: Iterable[Metric],
+        clock: Callable[[], float],
+    ) -> None:
+        """Read tallies from *storage*, and keep what is found in *suspicions*."""
+        self._storage, self._suspicions, self._clock = storage, suspicions, clock
+        self._metrics = [metric for metric in metrics if metric.every != ONCE]
+        self._failure = ""
+
+    def run(self, stop: threading.Event) -> None:
+        """Look until *stop* is set.  Never raises: folding goes on whatever is found."""
+        while True:
+            try:
+                self.look()
+                self._failure = ""
+            except CollectorError as error:
+                if str(error) != self._failure:
+                    _log.warning("closed epochs are not looked at: %s", error)
+                self._failure = str(error)
+            if stop.wait(PERIOD_S):
+                return
+
+    def look(self) -> None:
+        """Look at each metric of which an epoch has closed since, or the last look is old.
+
+        Raises: StorageUnavailableError, StorageFullError.
+        """
+        known, now = self._suspicions.kept(), self._clock()
+        for metric in self._metrics:
+            latest, before = epoch_of(metric.every, now) - 1, known.get(metric.digest)
+            if before and before.latest == latest and 0 <= now - before.at < AGAIN_S:
+                continue
+            try:
+                watched = self._watched(metric, latest, int(now))
+            except (InvalidTallyError, ArithmeticError, TallyOverflowError) as error:
+                _log.error("metric=%s: cannot be looked at: %s", metric.name, error)
+                continue
+            self._suspicions.keep(metric.digest, watched)
+
+    def _watched(self, metric: Metric, latest: int, now: int) -> Watched:
+        found: dict[str, list[str]] = {}
+        past: list[Estimated] = []
+        looked = 0
+        for one in self._closed(metric, latest):
+            if one.epochs[0] > latest - NEWEST:
+                looked += 1
+                if texts := list(found_in(one, past)):
+                    found[epoch_label(metric.every, one.epochs[0])] = texts
+            past.append(estimated(metric.mechanism, one.tally, one.n))
+        return Watched(now, latest, looked, found)
+
+    def _closed(self, metric: Metric, latest: int) -> list[Slice]:
+        """Return the last closed epochs that have enough reports, in the order of time."""
+        width = metric.mechanism.tally_size + 1
+        fitting = MOST_READ // (width * COUNTER_SIZE * self._storage.shards)
+        first = max(latest + 1 - min(max(fitting, LEAST_KNOWN), KNOWN), 0)
+        index = self._storage.index(metric.digest, range(first, latest + 1))
+        sums: dict[int, Sum] = {}
+        for cell, vector in self._storage.vectors(index, width):
+            sums.setdefault(cell.epoch, Sum(width - 1)).add([vector])
+        # An epoch is marked before anything of it goes, so what is not marked by now is whole.
+        kept = self._storage.pruned([metric.digest]).get(metric.digest, first)
+        return [
+            Slice(metric, {}, total.n, total.tally, (epoch,))
+            for epoch, total in sorted(sums.items())
+            if epoch >= kept and total.n >= metric.min_reports
+        ]

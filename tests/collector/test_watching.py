@@ -1,0 +1,147 @@
+"""Closed epochs are looked at without anybody asking, and operators are told what was found."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from benchmarks._poison import BEST, fakes_of
+from client_sdk.metric import Metric
+from client_sdk.registry import Registry
+from collector.errors import StorageUnavailableError
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
+from collector.storage.suspicions import RedisSuspicions, Watched
+from collector.storage.values import Cell
+from collector.watching import AGAIN_S, NEWEST, Watch
+from tests.support.memory_storage import MemoryStorage
+from tests.support.registries import CATEGORY, file_with
+from tests.support.seeded import SeededRandomness
+from tests.support.stored import queue_one
+
+N: Final = 20_000
+DAY: Final = 86_400
+TODAY: Final = 20_516
+NOON: Final = TODAY * DAY + DAY // 2
+LAST: Final = "2026-03-03"  # the day before TODAY
+ITEMS: Final = 64
+TARGET: Final = 60
+
+
+class Kept:
+    """The SuspicionStore protocol in memory."""
+
+    def __init__(self) -> None:
+        self.found: dict[bytes, Watched] = {}
+
+    def keep(self, metric: bytes, watched: Watched) -> None:
+        self.found[metric] = watched
+
+    def kept(self) -> dict[bytes, Watched]:
+        return dict(self.found)
+
+
+def metric_of(every: str = "1d") -> Metric:
+    values = ", ".join(f'"{item}"' for item in range(ITEMS))
+    fields = {**CATEGORY, "values": f"[{values}]", "mechanism": '"oue"', "every": f'"{every}"'}
+    return Registry.from_text(file_with(fields)).metric("m")
+
+
+METRIC: Final = metric_of()
+
+
+def fill(storage: Any, share: float, days: int = 8) -> None:
+    """Store *days* closed epochs, half of each late; the last has a *share* of fakes."""
+    draw, oracle = np.random.default_rng(20261122), METRIC.mechanism
+    channel: Any = oracle
+    p, q = float(channel.channel.p), float(channel.channel.q)
+    law = 1 / np.arange(1, ITEMS + 1)
+    for back in range(days, 0, -1):
+        fakes = round(share * N) if back == 1 else 0
+        held = draw.multinomial(N - fakes, law / law.sum())
+        tally = draw.binomial(held, p) + draw.binomial(N - fakes - held, q)
+        if fakes:
+            chance = SeededRandomness(b"best")
+            tally = tally + fakes_of(oracle, BEST, (TARGET,), fakes, chance)
+        for lateness in (0, 1):
+            part = [(int(one) + lateness) // 2 for one in (N, *tally)]
+            cell = Cell(METRIC.digest, TODAY - back, "", lateness)
+            shard, ids = 0, []
+            if isinstance(storage, RedisStorage):
+                shard, entry = queue_one(storage)
+                ids = [entry]
+            storage.fold(shard, ids, {cell: list(enumerate(part))})
+
+
+def watch(storage: Any, kept: Any, clock: Callable[[], float] = lambda: NOON) -> Watch:
+    return Watch(storage, kept, [METRIC], clock)
+
+
+def test_fakes_of_a_closed_epoch_are_found_and_kept(
+    server: Connection, keys: Keys, store: RedisStorage
+) -> None:
+    """On every kind of server, and of all reports, late ones too."""
+    fill(store, 0.05)
+    kept = RedisSuspicions(server, keys.prefix)
+
+    watch(store, kept).look()
+
+    watched = kept.kept()[METRIC.digest]
+    (texts,) = watched.found.values()
+    assert list(watched.found) == [LAST]
+    assert watched.looked == NEWEST
+    assert any(f"changed suddenly: '{TARGET}' changed by" in text for text in texts)
+
+
+def test_clean_epochs_leave_nothing(store: RedisStorage) -> None:
+    fill(store, 0.0)
+    kept = Kept()
+
+    watch(store, kept).look()
+
+    assert kept.found[METRIC.digest].found == {}
+    assert kept.found[METRIC.digest].looked == NEWEST
+
+
+def test_an_epoch_is_looked_at_when_it_has_closed_and_again_as_reports_come_late() -> None:
+    """Law: one look an hour and metric, however many workers there are, and one at each close."""
+    storage, kept, now = MemoryStorage(), Kept(), [NOON]
+    fill(storage, 0.0, 3)
+    looks = []
+    moments = [0, 60, AGAIN_S + 60, DAY // 2 + 60]
+    for moment in moments:
+        now[0] = NOON + moment
+        for one in (watch(storage, kept, lambda: now[0]), watch(storage, kept, lambda: now[0])):
+            one.look()
+            looks.append(kept.found[METRIC.digest].at - NOON)
+
+    assert looks == [0, 0, 0, 0, AGAIN_S + 60, AGAIN_S + 60, DAY // 2 + 60, DAY // 2 + 60]
+    assert kept.found[METRIC.digest].latest == TODAY
+
+
+def test_what_is_pruned_is_not_looked_at() -> None:
+    storage, kept = MemoryStorage(), Kept()
+    fill(storage, 0.05)
+    storage.marks[METRIC.digest] = TODAY
+
+    watch(storage, kept).look()
+
+    assert kept.found[METRIC.digest].looked == 0
+
+
+def test_a_store_that_is_away_ends_no_worker() -> None:
+    storage, kept, stop = MemoryStorage(), Kept(), threading.Event()
+    storage.failure = StorageUnavailableError("store: away")
+    looking = watch(storage, kept)
+    stop.set()
+
+    with pytest.raises(StorageUnavailableError):
+        looking.look()
+    looking.run(stop)
+
+    assert kept.found == {}
