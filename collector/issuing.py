@@ -1,4 +1,4 @@
-"""Make, list and revoke keys and tokens.  A secret is returned once and is stored nowhere."""
+"""Make, list, renew and revoke keys and tokens.  A secret is returned once and stored nowhere."""
 
 from __future__ import annotations
 
@@ -68,6 +68,29 @@ def revoke(wanted: str, store: CredentialStore) -> Credential:
             credential = replace(_readable(record), revoked=True)
             store.replace(digest, credential.to_json())
             return credential
+    raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
+
+
+def renew(wanted: str, days: int, store: CredentialStore, today: int) -> Credential:
+    """Let the credential whose id is *wanted* be good for *days* from today; return it.
+
+    It keeps its secret, so that who uses it need not be told.
+
+    Raises: CredentialError: there is no such id, it is no longer good, or it never ends.
+    """
+    for digest, record in store.records().items():
+        if id_of(digest) == wanted:
+            credential = _readable(record)
+            if not credential.is_good(today):
+                state = _state(credential, today)
+                raise CredentialError("id", f"is {state}; make another with hearsay keys create")
+            if credential.expires is None:
+                raise CredentialError("id", "never expires, so there is nothing to renew")
+            if credential.kind not in (WRITE, GATEWAY) and days > MAX_READ_DAYS:
+                raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")
+            renewed = replace(credential, expires=max(credential.expires, today + days))
+            store.replace(digest, renewed.to_json())
+            return renewed
     raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
 
 

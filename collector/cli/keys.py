@@ -1,4 +1,4 @@
-"""``hearsay keys``: make, list and revoke keys and tokens."""
+"""``hearsay keys``: make, list, renew and revoke keys and tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADINGS = ("id", "kind", "role", "app", "metrics", "expires", "reports a day",
 
 @main.group()
 def keys() -> None:
-    """Make, list and revoke keys and tokens; REDIS_URL must name a user who may."""
+    """Make, list, renew and revoke keys and tokens; REDIS_URL must name a user who may."""
 
 
 @keys.command()
@@ -88,6 +88,25 @@ def revoke(id: str) -> None:
 
     one = end(id, _store(Config.from_env()))
     click.echo(f"revoked: {one.kind} {id}")
+
+
+@keys.command()
+@click.argument("id")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=MAX_READ_DAYS,
+    show_default=True,
+    help="Days from today for which it is good.",
+)
+@explained
+def renew(id: str, days: int) -> None:
+    """Let the key or token ID of the list be good for longer; its secret stays as it is."""
+    from ..issuing import day_text
+    from ..issuing import renew as prolong
+
+    one = prolong(id, days, _store(Config.from_env()), _today())
+    click.echo(f"renewed: {one.kind} {id}, good until {day_text(one.expires)}")
 
 
 def _cells(row: dict[str, object]) -> tuple[str, ...]:

@@ -43,7 +43,10 @@ def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
     for digest, one in (state.credentials or {}).items():
         if one.expires is not None and one.is_good(today) and one.expires - today <= SOON_DAYS:
             what = f"{one.kind} {id_of(digest)} is good for {one.expires - today} days more"
-            step = "make its successor with hearsay keys create, and hand it over"
+            step = (
+                f"run hearsay keys renew {id_of(digest)}, or make its successor with"
+                " hearsay keys create and hand it over"
+            )
             yield Finding(WARNING, "keys", what, "who uses it will be refused", step)
 
 

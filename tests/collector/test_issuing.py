@@ -26,7 +26,7 @@ from collector.credentials import (
 )
 from collector.embedded import EmbeddedStore
 from collector.errors import CredentialError
-from collector.issuing import Wish, day_text, issue, listed, revoke
+from collector.issuing import Wish, day_text, issue, listed, renew, revoke
 from collector.storage.connection import Connection
 from collector.storage.credentials import RedisCredentials
 from tests.collector.test_cli import ENVIRONMENT
@@ -110,6 +110,49 @@ def test_a_revoked_credential_stays_in_the_list_and_opens_nothing() -> None:
     states = {name: state for name, state, _ in listed(store, TODAY)}
     assert states == {first: "revoked", second: "good"}
     assert {state for _, state, _ in listed(store, TODAY + 90)} == {"revoked", "expired"}
+
+
+def test_a_renewed_token_keeps_its_secret_and_lasts_for_longer() -> None:
+    """Law: a scrape goes on past the first 90 days if somebody renews it, and no shorter."""
+    store = MemoryCredentials()
+    secret, name = issue(Wish(ADMIN), store, ONE_APP, TODAY)
+
+    renewed = renew(name, 90, store, TODAY + 80)
+    shorter = renew(name, 1, store, TODAY + 80)
+
+    assert renewed == parse(store.stored[digest_of(secret)]) == shorter
+    assert renewed.is_good(TODAY + 169)
+    assert not renewed.is_good(TODAY + 170)
+
+
+@pytest.mark.parametrize(
+    ("wish", "days", "later", "rule"),
+    [
+        (Wish(ADMIN), 90, 90, "id=?.*is expired"),
+        (Wish(READ), 91, 1, "days=?.*must be at most 90"),
+        (Wish(WRITE), 90, 1, "id=?.*never expires"),
+    ],
+)
+def test_what_has_ended_or_may_not_last_is_not_renewed(
+    wish: Wish, days: int, later: int, rule: str
+) -> None:
+    store = MemoryCredentials()
+    _, name = issue(wish, store, ONE_APP, TODAY)
+    before = dict(store.stored)
+
+    with pytest.raises(CredentialError, match=rule):
+        renew(name, days, store, TODAY + later)
+
+    assert store.stored == before
+
+
+def test_a_revoked_token_is_never_renewed() -> None:
+    store = MemoryCredentials()
+    _, name = issue(Wish(ADMIN), store, ONE_APP, TODAY)
+    revoke(name, store)
+
+    with pytest.raises(CredentialError, match="is revoked"):
+        renew(name, 90, store, TODAY)
 
 
 @pytest.mark.parametrize("name", ["", "0" * 12, "*", "0" * 64])

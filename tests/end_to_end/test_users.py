@@ -119,6 +119,19 @@ def test_a_report_becomes_an_answer_though_each_process_has_the_least_rights(
     assert token not in site.run("keys", "list").stdout
 
 
+def test_a_worker_looks_at_closed_epochs_and_a_scrape_tells_what_it_found(
+    running: Running,
+) -> None:
+    """With the rights of the store's users, which are the least that each needs."""
+    deadline = time.monotonic() + _PATIENCE
+    wanted, text = 'hearsay_suspicious_epochs{metric="page"} 0.0', ""
+    while wanted not in text and time.monotonic() < deadline:
+        time.sleep(_POLL)
+        text = running.site.get("/metrics", running.site.keys["admin_token"]).text
+
+    assert wanted in text, running.log()
+
+
 def test_the_store_refuses_nothing_that_the_work_needs(running: Running) -> None:
     """What is tried without need: the name of the driver, and what only hearsay init may do."""
     needless = {"client|setinfo", "client|setname", "config|get", "xgroup|create"}
