@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from collector.children import free_port
 from collector.cli import main
 from collector.embedded import EmbeddedStore
 from collector.storage.connection import Connection
@@ -82,6 +83,7 @@ def good(own_store: EmbeddedStore, tmp_path: Path) -> dict[str, str]:
         "HEARSAY_WRITE_KEY": WRITE_KEY,
         "HEARSAY_READ_TOKEN": READ_TOKEN,
         "REDIS_URL": own_store.url,
+        "HEARSAY_PORT": str(free_port(0)),  # whatever listens on the default one
     }
 
 
