@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import unquote_to_bytes
 
 Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -25,7 +24,7 @@ def environ_of(scope: Any, body: bytes) -> dict[str, Any]:
     environ = {
         "REQUEST_METHOD": scope.method,
         "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(scope.path).decode("latin-1"),
+        "PATH_INFO": scope.path.encode().decode("latin-1"),  # the server has decoded it
         "QUERY_STRING": scope.query_string,
         "SERVER_NAME": host or "localhost",
         "SERVER_PORT": port,

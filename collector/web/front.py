@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import unquote
 
 from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
@@ -26,7 +25,7 @@ from ..telemetry.activity import REFUSED, Sharing
 from .auth import require, scope_of
 from .bodies import require_size
 from .bridge import Answer, call, environ_of
-from .dashboard.session import FORM, LOG_IN, MOST_BYTES
+from .dashboard.session import FORM, MOST_BYTES, log_in
 from .groups import Groups
 from .head import require_plain
 from .headers import CACHE, EVERY_ANSWER, NO_STORE
@@ -206,8 +205,9 @@ class Front:
         self._loop.call_later(self._sweep_s, self._sweep)
 
     async def _ask_flask(self, scope: Any, protocol: Any) -> None:
-        body = await self._body(scope, protocol)
-        is_log_in = scope.path == LOG_IN and scope.method == "POST"
+        view = self._view(scope)
+        body = b"" if view is None else await self._body(view, scope, protocol)
+        is_log_in = view is log_in and scope.method == "POST"
         if is_log_in and self._wrong >= MAX_WRONG:
             raise TooFastError("log-ins: too many wrong tokens are being tried")
         with self._place():
@@ -222,19 +222,22 @@ class Front:
                 self._wrong -= 1
         protocol.response_bytes(answer.status, [*map(_lower, answer.headers)], answer.body)
 
-    async def _body(self, scope: Any, protocol: Any) -> bytes:
-        """Return the body of a request to Flask: b"" where its route reads none.
+    def _view(self, scope: Any) -> Callable[..., Any] | None:
+        """Return what Flask will ask: its routes decide, as many paths lead to one of them."""
+        try:
+            endpoint, _ = self._routes.match(scope.path, scope.method)
+        except HTTPException:
+            return None
+        return self._app.view_functions[endpoint]
+
+    async def _body(self, view: Callable[..., Any], scope: Any, protocol: Any) -> bytes:
+        """Return the body of a request to *view*: b"" where it reads none.
 
         Raises: UnauthorizedError, ForbiddenError: its head alone says that it is refused.
                 SlowBodyError, BodyTooLargeError, ProtocolClosed.
         """
         if scope.method in _READING:
             return b""
-        try:
-            endpoint, _ = self._routes.match(unquote(scope.path), scope.method)
-        except HTTPException:
-            return b""
-        view = self._app.view_functions[endpoint]
         operation = operation_of(view)
         if scope.method == "OPTIONS" or operation is None or not operation.takes:
             return b""

@@ -29,6 +29,7 @@ QUIET: Final = 0.5  # seconds without a word after which nothing more is expecte
 SLOW: Final = 500  # connections
 DEAF: Final = 100  # connections
 OURS: Final = 1  # connection that the test itself keeps
+READER: Final = (f"Authorization: Bearer {READ_TOKEN}", "Accept: application/json")
 FORMS: Final = 300  # connections: more than questions may wait
 
 
@@ -80,6 +81,24 @@ def test_a_request_without_one_host_and_a_plain_method_is_refused(
 
     assert statuses(said) == [400]
     assert b"problem+json" not in said
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/login", 200),
+        ("/%6Cogin", 200),
+        ("/%256Cogin", 404),
+        ("/metric/%C3%A9", 404),
+        ("/metric/%FF", 404),
+        ("/metric%3Fx/page", 404),
+    ],
+)
+def test_a_path_is_decoded_once(site: AttackedSite, path: str, status: int) -> None:
+    """A proxy's rules by path, and the collector's own, have seen the path decoded once."""
+    lines = (f"GET {path} HTTP/1.1", "Host: localhost", *READER, "Connection: close", "", "")
+
+    assert statuses(site.send("\r\n".join(lines).encode())) == [status]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
@@ -34,7 +35,7 @@ class Request(NamedTuple):
         said = {"host": "localhost", **length, **self.headers}
         path, _, query = self.path.partition("?")
         fields = {
-            "path": path,
+            "path": unquote(path),  # once, as the server does
             "query_string": query,
             "method": self.method,
             "headers": Headers({name.lower(): value for name, value in said.items()}),

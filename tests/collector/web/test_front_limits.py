@@ -142,13 +142,15 @@ def test_a_store_that_fails_is_not_ready(app: Flask, storage: MemoryStorage) -> 
     assert int(found.headers["retry-after"]) > 0
 
 
-def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(app: Flask) -> None:
-    """So a connection has one try a second, and a process no more than that number."""
+@pytest.mark.parametrize("path", ["/login", "/%6Cogin", "//login", "/%2Flogin"])
+def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(app: Flask, path: str) -> None:
+    """So a connection has one try a second, a process no more than that number: by any path."""
+    log_in = LOG_IN._replace(path=path)
 
     async def steps(front: Front) -> tuple[int, list[int]]:
         tried: list[asyncio.Future[Response]] = []
         while not any(one.done() for one in tried):
-            tried.append(asyncio.ensure_future(ask(front, LOG_IN)))
+            tried.append(asyncio.ensure_future(ask(front, log_in)))
             await asyncio.sleep(0.01)
         answered = [one.result().status for one in tried if one.done()]
         for one in tried:
@@ -159,6 +161,14 @@ def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(app: Flask) -> Non
     tried, answered = beside(Front(app, wrong_s=AGES), steps)
     assert MAX_WRONG < tried <= MAX_WRONG + PLACES
     assert set(answered) == {429}
+
+
+@pytest.mark.parametrize("path", ["/%256Cogin", "/%25%36Cogin"])
+def test_a_path_that_is_encoded_twice_leads_nowhere(app: Flask, path: str) -> None:
+    [found] = answers(app, LOG_IN._replace(path=path))
+
+    assert found is not None
+    assert found.status == 404
 
 
 def test_a_good_log_in_does_not_wait(app: Flask) -> None:
