@@ -21,7 +21,7 @@ from .credentials import (
     id_of,
     parse,
 )
-from .errors import CredentialError
+from .errors import CredentialError, NotPreparedError
 from .storage.credentials import CredentialStore
 
 _FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0
@@ -63,12 +63,15 @@ def revoke(wanted: str, store: CredentialStore) -> Credential:
 
     Raises: CredentialError: there is no such id.
     """
-    for digest, record in store.records().items():
-        if id_of(digest) == wanted:
-            credential = replace(_readable(record), revoked=True)
-            store.replace(digest, credential.to_json())
+    while True:  # until nobody has written between our reading and our writing
+        digest, record = _found(wanted, store)
+        credential = replace(_readable(record), revoked=True)
+        try:
+            if store.replace(digest, record, credential.to_json()):
+                return credential
+        except NotPreparedError:  # before hearsay init: whatever is there, revoked it shall be
+            store.put(digest, credential.to_json())
             return credential
-    raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
 
 
 def renew(wanted: str, days: int, store: CredentialStore, today: int) -> Credential:
@@ -77,21 +80,21 @@ def renew(wanted: str, days: int, store: CredentialStore, today: int) -> Credent
     It keeps its secret, so that who uses it need not be told.
 
     Raises: CredentialError: there is no such id, it is no longer good, or it never ends.
+            NotPreparedError: hearsay init has not run.
     """
-    for digest, record in store.records().items():
-        if id_of(digest) == wanted:
-            credential = _readable(record)
-            if not credential.is_good(today):
-                state = _state(credential, today)
-                raise CredentialError("id", f"is {state}; make another with hearsay keys create")
-            if credential.expires is None:
-                raise CredentialError("id", "never expires, so there is nothing to renew")
-            if credential.kind not in (WRITE, GATEWAY) and days > MAX_READ_DAYS:
-                raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")
-            renewed = replace(credential, expires=max(credential.expires, today + days))
-            store.replace(digest, renewed.to_json())
+    while True:  # as above: a token that is revoked meanwhile must stay so
+        digest, record = _found(wanted, store)
+        credential = _readable(record)
+        if not credential.is_good(today):
+            state = _state(credential, today)
+            raise CredentialError("id", f"is {state}; make another with hearsay keys create")
+        if credential.expires is None:
+            raise CredentialError("id", "never expires, so there is nothing to renew")
+        if credential.kind not in (WRITE, GATEWAY) and days > MAX_READ_DAYS:
+            raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")
+        renewed = replace(credential, expires=max(credential.expires, today + days))
+        if store.replace(digest, record, renewed.to_json()):
             return renewed
-    raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
 
 
 def listed(store: CredentialStore, today: int) -> Iterator[tuple[str, str, Credential]]:
@@ -104,6 +107,14 @@ def listed(store: CredentialStore, today: int) -> Iterator[tuple[str, str, Crede
 def day_text(day: int | None) -> str:
     """Return epoch day *day* as a date; "never" for None."""
     return "never" if day is None else (_FIRST_DAY + timedelta(days=day)).isoformat()
+
+
+def _found(wanted: str, store: CredentialStore) -> tuple[bytes, bytes]:
+    """Return digest and record of the credential whose id is *wanted*."""
+    for digest, record in store.records().items():
+        if id_of(digest) == wanted:
+            return digest, record
+    raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
 
 
 def _granted(wish: Wish, catalog: Catalog, today: int) -> Credential:

@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from client_sdk.epoch import DAY
 
 from ..config import Config
-from ..errors import NotPreparedError
 from .connect import open_connection
 from .connection import Connection, Part
 from .keys import Keys
@@ -31,8 +30,12 @@ class CredentialStore(Protocol):
     def put(self, digest: bytes, record: str) -> None:
         """Store the *record* of one credential, in place of an older one."""
 
-    def replace(self, digest: bytes, record: str) -> None:
-        """Store the *record* in place of one that is there; a full store does so, too."""
+    def replace(self, digest: bytes, read: bytes, record: str) -> bool:
+        """Store *record* in place of the one that was *read*; a full store does so, too.
+
+        Returns whether it was still there: read again if it was not.
+        Raises: NotPreparedError.
+        """
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         """Say what *process* counted of each digest on epoch *day*; return the sums of all."""
@@ -61,13 +64,10 @@ class RedisCredentials:
         """Write one field of the hash."""
         self._connection.call("HSET", self._credentials, digest.hex(), record)
 
-    def replace(self, digest: bytes, record: str) -> None:
-        """Write one field of the hash by a function that needs no room."""
-        function = "FCALL", "hearsay_replace", 1, self._credentials
-        try:
-            self._connection.call(*function, digest.hex(), record)
-        except NotPreparedError:  # keys may be made and revoked before hearsay init has run
-            self.put(digest, record)
+    def replace(self, digest: bytes, read: bytes, record: str) -> bool:
+        """Write one field of the hash by a function that compares it, and needs no room."""
+        function = "FCALL", "hearsay_replace_checked", 1, self._credentials
+        return bool(self._connection.call(*function, digest.hex(), read, record))
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         """Count reports, of a key with a quota."""

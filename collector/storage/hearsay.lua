@@ -513,10 +513,11 @@ local function sweep(keys, args)
   return forgotten
 end
 
--- keys: credentials.  args: digest, record.  Replaces a record, and adds none: it needs no room.
-local function replace(keys, args)
-  if redis.call('HEXISTS', keys[1], args[1]) == 0 then return 0 end
-  redis.call('HSET', keys[1], args[1], args[2])
+-- keys: credentials.  args: digest, the record as the caller has read it, the new one.  Replaces that
+-- record and no other, so that nobody undoes what somebody else has written since; it needs no room.
+local function replace_checked(keys, args)
+  if redis.call('HGET', keys[1], args[1]) ~= args[2] then return 0 end
+  redis.call('HSET', keys[1], args[1], args[3])
   return 1
 end
 
@@ -563,7 +564,7 @@ register('restore', restore)
 register('mark', mark, 'allow-oom')
 register('prune', prune, 'allow-oom')
 register('lose', lose, 'allow-oom')
-register('replace', replace, 'allow-oom')
+register('replace_checked', replace_checked, 'allow-oom')
 register('retire', retire, 'allow-oom')
 register('sweep', sweep, 'allow-oom')
 register('counted', counted, 'no-writes')

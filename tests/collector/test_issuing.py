@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,14 +25,16 @@ from collector.credentials import (
     parse,
 )
 from collector.embedded import EmbeddedStore
-from collector.errors import CredentialError
+from collector.errors import CredentialError, NotPreparedError
 from collector.issuing import Wish, day_text, issue, listed, renew, revoke
 from collector.storage.connection import Connection
 from collector.storage.credentials import RedisCredentials
+from collector.storage.keys import Keys
+from collector.storage.redis import RedisStorage
 from tests.collector.test_cli import ENVIRONMENT
 from tests.support.credential_cases import OURS, THEIRS, registry_text
 from tests.support.memory_credentials import MemoryCredentials
-from tests.support.servers import needs_real, own_keys
+from tests.support.servers import fake_connection, needs_real, own_keys
 
 TODAY = 20_000
 ONE_APP = Catalog([Registry.from_text(registry_text(OURS))])
@@ -153,6 +155,72 @@ def test_a_revoked_token_is_never_renewed() -> None:
 
     with pytest.raises(CredentialError, match="is revoked"):
         renew(name, 90, store, TODAY)
+
+
+class Meanwhile(RedisCredentials):
+    """A store in which another operator does *what* between our first reading and our writing."""
+
+    what: Callable[[], object] | None = None
+
+    def records(self) -> dict[bytes, bytes]:
+        read = super().records()
+        what, self.what = self.what, None
+        if what:
+            what()
+        return read
+
+
+def test_a_token_that_is_revoked_while_it_is_renewed_stays_revoked(
+    server: Connection, store: RedisStorage, keys: Keys
+) -> None:
+    credentials, other = Meanwhile(server, keys.prefix), RedisCredentials(server, keys.prefix)
+    secret, name = issue(Wish(ADMIN), other, ONE_APP, TODAY)
+    credentials.what = lambda: revoke(name, other)
+
+    with pytest.raises(CredentialError, match="is revoked"):
+        renew(name, 90, credentials, TODAY + 80)
+
+    assert parse(other.records()[digest_of(secret)]).revoked
+
+
+def test_a_token_that_is_renewed_while_it_is_revoked_is_revoked(
+    server: Connection, store: RedisStorage, keys: Keys
+) -> None:
+    credentials, other = Meanwhile(server, keys.prefix), RedisCredentials(server, keys.prefix)
+    secret, name = issue(Wish(ADMIN), other, ONE_APP, TODAY)
+    credentials.what = lambda: renew(name, 90, other, TODAY + 80)
+
+    revoked = revoke(name, credentials)
+
+    assert revoked == parse(other.records()[digest_of(secret)])
+    assert (revoked.revoked, revoked.expires) == (True, TODAY + 170)
+
+
+@pytest.mark.parametrize("kind", ["memory", "server"])
+def test_a_record_is_replaced_only_if_it_is_the_one_that_was_read(
+    server: Connection, store: RedisStorage, keys: Keys, kind: str
+) -> None:
+    one = MemoryCredentials() if kind == "memory" else RedisCredentials(server, keys.prefix)
+    digest, other = b"d" * 32, b"e" * 32
+    one.put(digest, "first")
+
+    told = [one.replace(digest, b"first", "second"), one.replace(digest, b"first", "third")]
+    told.append(one.replace(other, b"", "new"))
+
+    assert told == [True, False, False]
+    assert one.records() == {digest: b"second"}
+
+
+def test_before_init_a_token_can_be_revoked_and_not_renewed() -> None:
+    connection = fake_connection()
+    credentials = RedisCredentials(connection, own_keys().prefix)
+    _, name = issue(Wish(ADMIN), credentials, ONE_APP, TODAY)
+
+    with pytest.raises(NotPreparedError, match="run hearsay init"):
+        renew(name, 90, credentials, TODAY)
+    revoke(name, credentials)
+
+    assert [state for _, state, _ in listed(credentials, TODAY)] == ["revoked"]
 
 
 @pytest.mark.parametrize("name", ["", "0" * 12, "*", "0" * 64])

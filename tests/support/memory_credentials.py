@@ -31,10 +31,12 @@ class MemoryCredentials:
         self._fail(self.refusal)
         self.stored[digest] = record.encode()
 
-    def replace(self, digest: bytes, record: str) -> None:
+    def replace(self, digest: bytes, read: bytes, record: str) -> bool:
         self._fail()
-        if digest in self.stored:
-            self.stored[digest] = record.encode()
+        if self.stored.get(digest) != read:
+            return False
+        self.stored[digest] = record.encode()
+        return True
 
     def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         return self._share(self.usage, day, process, used)

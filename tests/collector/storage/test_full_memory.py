@@ -86,8 +86,8 @@ def test_a_key_is_revoked_while_memory_is_full_and_none_is_made(node: Node) -> N
     store.put(b"k" * 32, "good")
     fill(node)
 
-    store.replace(b"k" * 32, "revoked")
-    store.replace(b"n" * 32, "good")
+    assert store.replace(b"k" * 32, b"good", "revoked")
+    assert not store.replace(b"n" * 32, b"good", "good")
 
     assert store.records() == {b"k" * 32: b"revoked"}
     with pytest.raises(StorageFullError):
