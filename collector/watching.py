@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from client_sdk.epoch import ONCE, epoch_label, epoch_of
-from client_sdk.errors import InvalidTallyError
 from client_sdk.metric import Metric
 
 from .analytics.poisoning.change import Estimated, estimated
 from .analytics.poisoning.suspicions import found_in
 from .analytics.slices import Slice
-from .errors import CollectorError, TallyOverflowError
+from .errors import CollectorError, StorageFullError, StorageUnavailableError
 from .storage.protocols import TallyStore
 from .storage.suspicions import SuspicionStore, Watched
 from .storage.values import COUNTER_SIZE
@@ -74,8 +73,11 @@ class Watch:
                 continue
             try:
                 watched = self._watched(metric, latest, int(now))
-            except (InvalidTallyError, ArithmeticError, TallyOverflowError) as error:
-                _log.error("metric=%s: cannot be looked at: %s", metric.name, error)
+            except (StorageUnavailableError, StorageFullError):
+                raise  # the next metric would wait for the store just as long
+            except Exception as error:  # noqa: BLE001  # logged; the other metrics are looked at
+                what = type(error).__name__
+                _log.error("metric=%s: cannot be looked at: %s: %s", metric.name, what, error)
                 continue
             self._suspicions.keep(metric.digest, watched)
 

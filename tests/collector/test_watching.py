@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.suspicions import RedisSuspicions, Watched
-from collector.storage.values import Cell
+from collector.storage.values import Cell, Index
 from collector.watching import AGAIN_S, NEWEST, Watch
 from tests.support.memory_storage import MemoryStorage
 from tests.support.registries import CATEGORY, file_with
@@ -145,3 +145,36 @@ def test_a_store_that_is_away_ends_no_worker() -> None:
     looking.run(stop)
 
     assert kept.found == {}
+
+
+class Unreadable(MemoryStorage):
+    """A store in which what is kept of one metric makes the checks fail with *error*."""
+
+    def __init__(self, metric: bytes, error: Exception) -> None:
+        super().__init__()
+        self._metric, self._error = metric, error
+
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+        if metric == self._metric:
+            raise self._error
+        return super().index(metric, epochs, latest)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), np.linalg.LinAlgError("Singular matrix"), KeyError(7)], ids=type
+)
+def test_a_metric_whose_check_fails_keeps_no_other_from_being_looked_at(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd, stop = Registry.from_text(file_with(CATEGORY)).metric("m"), threading.Event()
+    storage, kept = Unreadable(odd.digest, error), Kept()
+    fill(storage, 0.05)
+    stop.set()
+
+    Watch(storage, kept, [odd, METRIC], lambda: NOON).run(stop)
+
+    assert list(kept.found) == [METRIC.digest]
+    assert list(kept.found[METRIC.digest].found) == [LAST]
+    assert [one.getMessage() for one in caplog.records] == [
+        f"metric=m: cannot be looked at: {type(error).__name__}: {error}"
+    ]
