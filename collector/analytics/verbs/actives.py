@@ -1,4 +1,4 @@
-"""How many devices took part, exactly for each epoch, and between hard bounds for longer."""
+"""How many devices took part: exactly in an epoch of one definition, else between hard bounds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ALL: Final = "(all)"  # stretches of time together
 EXACT: Final = "exact: counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 WEEKLY: Final = (
-    "a device reports once an epoch, so a metric with a longer one counts the devices of a longer "
-    'stretch: every = "7d" those of a week'
+    "a device reports once an epoch and definition, so a metric with a longer epoch counts the "
+    'devices of a longer stretch: every = "7d" those of a week'
 )
 CAVEAT: Final = (
     "devices that reported: not those that run without consent, were not sampled, had no budget "
@@ -32,8 +32,9 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with a row a stretch of time: of one epoch its reports, as a device makes one in it.
 
     Of E epochs there were at least as many devices as reports in any epoch, thus 1/E of all, and
-    at most as many as all reports: the row has these ends, and no value.  The last row of several
-    stretches is of all together, at least those of any stretch.
+    at most as many as all reports: the row has these ends, and no value.  A device that is updated
+    may report again under the new definition, so of several definitions there were at least the
+    devices of any.  The last row of several stretches is of all together, at least those of any.
     """
     if not slices:
         return Findings(())
@@ -49,9 +50,8 @@ def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     """Return the row of slices of the same dimensions: of each definition of the metric one."""
     one, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
-    # a device reports under one definition an epoch, but another may have the same epochs
-    epochs = len({epoch for part in parts for epoch in part.epochs})
-    return _row(dict(one.dimensions), -(-n // max(epochs, 1)), n, alpha, expected, is_open)
+    least = max(-(-part.n // max(len(part.epochs), 1)) for part in parts)
+    return _row(dict(one.dimensions), least, n, alpha, expected, is_open)
 
 
 def _wholes(
