@@ -162,12 +162,12 @@ def _tallies(
     gone: dict[int, list[Cell]],
 ) -> Iterator[Finding]:
     """Yield the faults of tallies; add their reports to *tallied*, and missing ones to *gone*."""
-    seen: set[tuple[int, str]] = set()
+    seen: set[tuple[int, Cell]] = set()
     for one in kept:
-        place = _place(one, metrics)
-        if (one.shard, place) in seen:  # a scan may show a key twice
+        if (one.shard, one.cell) in seen:  # a scan may show a key twice
             continue
-        seen.add((one.shard, place))
+        seen.add((one.shard, one.cell))
+        place = _place(one, metrics)
         if one.gone:
             gone.setdefault(one.shard, []).append(one.cell)
             continue

@@ -163,6 +163,26 @@ def test_tallies_of_metrics_that_no_registry_has_any_more_are_counted_and_not_ju
     assert findings(server, keys) == []
 
 
+def test_each_definition_of_a_metric_is_counted_in_an_epoch_that_has_several(
+    store: RedisStorage, server: Connection, keys: Keys
+) -> None:
+    """They have the same name, epoch and segment, as after a change of ε within the epoch."""
+    changed: Metric = registry("2.0").metric("page")
+    for metric, n in ((PAGE, 2), (changed, 3)):
+        put(store, 0, ENTRY, n)
+        [claimed] = store.claim(0, "one", 1, NOBODY_LEFT_IT)
+        store.fold(0, [claimed.id], {Cell(metric.digest, BEYOND, ""): [(0, n), (1, n)]})
+    known = {**METRICS, changed.digest: changed}
+    inspection = RedisInspection(server, keys)
+    sound = list(fsck(inspection, known))
+
+    server.call("DEL", keys.tally(0, Cell(changed.digest, BEYOND, "")))
+    [lost] = fsck(inspection, known)
+
+    assert sound == []
+    assert "and 3 reports with it" in str(lost)
+
+
 def test_a_tally_deleted_by_hand_is_one_finding_until_its_loss_is_accepted(
     used: RedisStorage, server: Connection, keys: Keys
 ) -> None:
