@@ -109,11 +109,13 @@ class RedisStorage:
         """Confirm the day, then delete the sets that lie far enough before it."""
         state = self._keys.state(shard)
         floor = int(self._call("FCALL", "hearsay_confirm_day", 1, state, int(now)))
+        if floor < 0:  # the clocks do not agree, and never did
+            return 0
         last = floor - SEEN_DAYS
-        first = self._forgotten.get(shard, last - _LOOK_BACK)
+        first = max(self._forgotten.get(shard, 0), last - _LOOK_BACK)
         commands: list[Command] = [
             ("FCALL", "hearsay_forget_ids", 2, state, self._keys.seen(shard, day), day, SEEN_DAYS)
-            for day in range(max(first + 1, 0), last + 1)
+            for day in range(first + 1, last + 1)
         ]
         deleted = sum(map(int, self._call_many(commands)))
         self._forgotten[shard] = last

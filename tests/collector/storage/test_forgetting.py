@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from client_sdk.epoch import DAY, day_of
 from collector.errors import ForgottenUploadError
-from collector.storage.connection import Connection
+from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
 from tests.support.servers import profile_of
@@ -93,6 +96,39 @@ def test_clocks_that_do_not_agree_confirm_no_day(
     assert store.forget_ids(0, now + ahead) == 0
     assert days_kept(server, keys, old + 1) == [old + 1]
     assert floor_of(server, keys) == day_of(now)
+
+
+@pytest.mark.parametrize("floor", [None, 100], ids=["fresh", "long ago"])
+def test_no_more_days_are_looked_for_once_the_clocks_agree_than_by_who_just_started(
+    server: Connection,
+    keys: Keys,
+    server_kind: str,
+    store: RedisStorage,
+    now: int,
+    monkeypatch: pytest.MonkeyPatch,
+    floor: int | None,
+) -> None:
+    """Some 64, and not each since 1970, whatever was confirmed when the clocks did not agree."""
+    sent: list[Any] = []
+    send = server.call_many
+
+    def noted(commands: Sequence[Command], *more: Any) -> list[Any]:
+        sent.extend(command for command in commands if "hearsay_forget_ids" in command)
+        return send(commands, *more)
+
+    monkeypatch.setattr(server, "call_many", noted)
+    worker = another(server, keys, server_kind)
+    if floor is not None:
+        set_floor(server, keys, floor, now)
+    assert worker.forget_ids(0, now + 2 * HOUR) == 0
+    if floor is not None:
+        set_floor(server, keys, day_of(now), now)
+    sent.clear()
+
+    worker.forget_ids(0, now)
+
+    assert floor_of(server, keys) == day_of(now)
+    assert 0 < len(sent) <= 64
 
 
 def test_two_clocks_that_are_wrong_together_move_the_floor_by_one_day_at_most(
