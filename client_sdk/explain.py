@@ -7,7 +7,7 @@ from typing import Final
 from .caps import Caps
 from .metric import Metric
 from .plain_words import why_deniable
-from .privacy.budget import YEAR, epsilon, guesses, most, nano_of, odds, reports
+from .privacy.budget import YEAR, epsilon, guesses_in_words, most, nano_of, odds, reports
 
 _OFTEN: Final = {
     "1h": "at most once an hour",
@@ -29,8 +29,8 @@ def explain(metric: Metric, caps: Caps) -> str:
         f" period{_segments(metric)} and nothing that names you or this device.",
         f"What it proves: nothing for certain. {why_deniable(metric)} Whoever guesses between"
         " two answers, and sees the report, is right"
-        f" {guesses(mechanism.spent_nano, mechanism.delta)} times of 100 at best; a coin is right"
-        " 50 times.",
+        f" {guesses_in_words(mechanism.spent_nano, mechanism.delta)} times of 100 at best; a coin"
+        " is right 50 times.",
         *_repeats(metric),
         _price(metric, caps),
     ]

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from .caps import Caps
 from .metric import Metric
-from .privacy.budget import YEAR, chance, epsilon, guesses, most, reports, shift
+from .privacy.budget import YEAR, chance, epsilon, guesses_in_words, most, reports, shift
 from .registry import Registry
 
 _OFTEN = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
@@ -39,7 +39,8 @@ chance cancel out. {_about_segments(registry)}
 How much this gives away: a whole day of reports costs at most ε {epsilon(spending.day)}. In plain
 words: of two stories about you, a day's reports make neither look more than
 {shift(spending.day)} times as likely as before. Somebody who guesses which of the two is true
-would be right {guesses(spending.day)} times of 100 at best, and 50 times without any report.
+would be right {guesses_in_words(spending.day)} times of 100 at best, and 50 times without any
+report.
 In any seven days it is at most ε {epsilon(spending.week)}, in any {YEAR} days at most
 ε {epsilon(spending.year)}, and for as long as you use {registry.app} at most
 ε {epsilon(spending.life)}; then it stops by itself.{_about_delta(asked)}

@@ -125,10 +125,25 @@ def guesses(nano: int, delta: Fraction = Fraction(0)) -> int:
 
     Source: Kairouz, Oh, Viswanath, ICML 2015: under (ε, δ) it is (e^ε + δ) / (1 + e^ε).
     """
+    return int(-(-100 * _right(nano, delta) // 1))
+
+
+def guesses_in_words(nano: int, delta: Fraction = Fraction(0)) -> str:
+    """Return ``guesses``, above 99 with as many decimals, up to three, as tell it from 100."""
+    right = _right(nano, delta)
+    for decimals in range(4):
+        times = -(-100 * 10**decimals * right // 1)
+        if times < 100 * 10**decimals:
+            return f"{times / 10**decimals:.{decimals}f}"
+    return "100"
+
+
+def _right(nano: int, delta: Fraction) -> Fraction:
+    """Return the chance that the best guess is right, rounded up, as ``guesses`` has it."""
     if nano >= _SURE:
-        return 100
+        return Fraction(1)
     ratio = Fraction(_ratio(nano))
-    return min(-(-100 * (ratio + delta) // (1 + ratio)), 100)
+    return min((ratio + delta) / (1 + ratio), Fraction(1))
 
 
 def chance(delta: Fraction) -> str:

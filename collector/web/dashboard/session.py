@@ -121,7 +121,10 @@ def _require_form(form: type[Struct]) -> None:
 def _require_this_site() -> None:
     """Raise ForbiddenError if another site may have sent this form through a visitor's browser."""
     if cookie.is_from_another_site():
-        raise ForbiddenError("this form can only be sent from a page of this collector")
+        raise ForbiddenError(
+            "this form can only be sent from a page of this collector; behind a proxy, set"
+            " HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
+        )
     if cookie.is_misplaced():
         raise ForbiddenError(
             f"this collector takes its address for {cookie.origin()}, and the browser sees another:"

@@ -22,7 +22,17 @@ from benchmarks.epsilon_table import table
 from client_sdk.caps import Caps
 from client_sdk.epoch import DAY, HOUR
 from client_sdk.explain import explain
-from client_sdk.privacy.budget import NANO, chance, cost_of, epsilon, guesses, odds, percent, shift
+from client_sdk.privacy.budget import (
+    NANO,
+    chance,
+    cost_of,
+    epsilon,
+    guesses,
+    guesses_in_words,
+    odds,
+    percent,
+    shift,
+)
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient
 from collector.cli import main
@@ -184,6 +194,9 @@ def test_a_chance_is_rounded_away_from_what_it_would_hide() -> None:
     assert percent(Fraction(2_689, 10_000), up=False) == "26.8 %"
     assert odds(NANO, Fraction(15, 10**7)) == "2.8 to 1, but for a chance of 2e-06 of saying more"
     assert guesses(NANO, Fraction(1, 10)) == 76
+    for nano, words in ((NANO, "74"), (4 * NANO, "99"), (5 * NANO, "99.4"), (10 * NANO, "99.996")):
+        assert guesses_in_words(nano) == words  # 100 times would be certain, and it is not
+    assert guesses_in_words(96 * NANO) == "100"
 
 
 def test_the_table_of_the_readme_bounds_what_it_tells() -> None:
