@@ -82,16 +82,36 @@ class Curve:
         """
         grids = [self._on_grid(part, closed) for part in parts]
         found = self._estimates(np.array([self._ends(*grid) for grid in grids]), alpha)
-        if self.shape == SMOOTH:
+        smooth = self.shape == SMOOTH
+        if smooth and not any(self._is_in_an_end_bin(grid) for grid in grids):
             return found
         inner, outer = np.array(list(map(self._bins, parts, grids))).swapaxes(0, 1)
         population = AnyShape.of(self.mechanism, self.seen, self.n)
         limits = np.transpose(population.limits(inner, outer, alpha)).tolist()
         z = normal_quantile(alpha)
         return [
-            _limited(one.value, low, high, z)
-            for one, (low, high) in zip(found, limits, strict=True)
+            share
+            if smooth and not self._is_in_an_end_bin(grid)
+            else _limited(
+                share.value,
+                min(low, share.ci_low) if smooth else low,
+                max(high, share.ci_high) if smooth else high,
+                z,
+            )
+            for share, grid, (low, high) in zip(found, grids, limits, strict=True)
         ]
+
+    def _is_in_an_end_bin(self, grid: tuple[int, int]) -> bool:
+        """Return whether a part begins or ends within the first or the last bin.
+
+        A smooth population may have any share at either end; how a bin there is divided between
+        that share and its neighbours is not in the reports.
+        """
+        top, bin_ = self.mechanism.top, Fraction(self.mechanism.top, self.mechanism.bins - 1)
+        if bin_ == 1:  # then each number has a bin of its own
+            return False
+        cuts = (cut for cut in (grid[0] - 1, grid[1]) if 0 <= cut < top)
+        return any(cut < bin_ or cut >= top - bin_ for cut in cuts)
 
     def _place(self, number: Fraction) -> Fraction:
         """Return where *number* is, in grid steps from the lowest."""
