@@ -41,8 +41,8 @@ class ConsentSwitch:
     def __init__(self, consent: Consent, opt_outs: OptOuts | None = None) -> None:
         """Begin with *consent* and the *opt_outs* as they are now; without any, none counts."""
         self.consent = consent
-        self.denials = 0  # how often what waits was to be wiped …
-        self.wiped = 0  # … and up to which of these it was
+        self.denials = 0  # how often what waits was to be wiped
+        self.wiped = 0  # how many of these denials have been carried out
         self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
         self._opted_out = self._opt_outs.said_by()
 

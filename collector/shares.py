@@ -62,8 +62,8 @@ class Shares:
         self._process = secrets.token_hex(8)  # of chance: says nothing of its machine
         self._lock = threading.Lock()
         self._day = 0
-        self._own: Counter[bytes] = Counter()  # uploads of today, by key …
-        self._others: Mapping[bytes, int] = {}  # … and those of other processes
+        self._own: Counter[bytes] = Counter()  # uploads of today that this process took, by key
+        self._others: Mapping[bytes, int] = {}  # uploads of today that others took, by key
         self._past: Mapping[bytes, int] = {}  # of the days before whose ids are remembered
         self._past_at = self._exchanged_at = float("-inf")
         self._filling: frozenset[bytes] = frozenset()

@@ -28,8 +28,8 @@ class SteadyClock:
         self._trusted: float | None = (
             None  # how far the one is before the other; None before a look
         )
-        self._doubted: float | None = None  # the same since a step that is not believed yet …
-        self._since = 0.0  # … and when it was noticed, on the monotonic clock
+        self._doubted: float | None = None  # the same since a step that is not believed yet
+        self._since = 0.0  # when that step was noticed, on the monotonic clock
 
     def look(self) -> None:
         """Note how the clock runs; call this every second or so."""

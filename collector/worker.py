@@ -50,8 +50,8 @@ class Pace:
     batch_bytes: int = MAX_CLAIM  # bytes after which a claim stops
     min_idle_ms: int = 10_000  # milliseconds after which a claimed entry counts as left
     idle_s: float = 0.05  # seconds of rest when nothing was there
-    first_retry_s: float = 0.1  # seconds of rest when the store is away, doubling …
-    last_retry_s: float = 5.0  # … up to this
+    first_retry_s: float = 0.1  # seconds of rest when the store is away; the next is twice that
+    last_retry_s: float = 5.0  # seconds: no such rest is longer
     sweep_s: float = 300.0  # seconds between two looks for the names of killed workers
     forgotten_ms: int = 3_600_000  # milliseconds without a sign of life after which one is killed
     unknown_s: float = 60.0  # seconds for which what was handed back is left to others

@@ -55,8 +55,8 @@ class Activity:
         self._lock = threading.Lock()
         self._sharing = threading.Lock()  # so that an older sum is never written over a newer one
         self._day = day_of(clock())
-        self._shared: Counter[str] = Counter()  # since the start, as last written …
-        self._before: Counter[str] = Counter()  # … and on the days before
+        self._shared: Counter[str] = Counter()  # the counts when they were last written
+        self._before: Counter[str] = Counter()  # how much of the counts is of the days before
         self._failed = False
         self._has_left = False
         self._grants: dict[str, int] = {}

@@ -10,8 +10,8 @@ from typing import Final
 
 from .loopback import LoopbackServer, running
 
-ECHO: Final = "echo"  # the answer that repeats the last word of the command …
-LATE: Final = b"late"  # … after a time, if that is this one
+ECHO: Final = "echo"  # the answer that repeats the last word of the command
+LATE: Final = b"late"  # the last word that is repeated after a time only
 TOO_LATE: Final = 0.05  # seconds
 
 

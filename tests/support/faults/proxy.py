@@ -26,8 +26,8 @@ class Weather:
     lose_request: float = 0.0
     lose_answer: float = 0.0
     repeat: float = 0.0  # the request arrives twice
-    hold: float = 0.0  # the request arrives late, so after later ones …
-    held_s: float = 0.0  # … by up to so many seconds
+    hold: float = 0.0  # the request arrives late, so after later ones
+    held_s: float = 0.0  # a request is late by up to so many seconds
     dark: threading.Event = field(default_factory=threading.Event)  # set: requests vanish, slowly
     mute: threading.Event = field(default_factory=threading.Event)  # set: answers do
 
