@@ -116,6 +116,15 @@ class Pressure:
         """Whether the store was emptied, or is another than when this process began."""
         return isinstance(self.load.failure, ReplacedStoreError)
 
+    def require_contents(self) -> None:
+        """Return if the store holds what it held: an emptied one would answer 0 to every question.
+
+        Raises: ReplacedStoreError.
+        """
+        failure = self.load.failure
+        if isinstance(failure, ReplacedStoreError):
+            raise failure.with_traceback(None)
+
     @property
     def contents(self) -> str:
         """What the store's tallies are known by; "" if they may be others at any moment."""

@@ -70,7 +70,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int, str, str], ...]] = (
     (OverloadedError, 503, "overloaded", "The collector takes no more now; send again later"),
     (StorageUnavailableError, 503, "store-unavailable", "The store does not answer; send again"),
     (StorageFullError, 503, "store-full", "The store takes no more reports now; send again later"),
-    (UnsafeStoreError, 503, "store-unsafe", "The store could lose reports now; send again later"),
+    (UnsafeStoreError, 503, "store-unsafe", "The store is not safe to use now; try again later"),
     (ForgottenUploadError, 503, "store-clock", "The store's clock is wrong; send again later"),
 )
 

@@ -149,6 +149,7 @@ def _answer(query: Query) -> ResponseReturnValue:
     """Answer from the cache where the answer cannot change; then the browser may keep it, too."""
     shared = services()
     form = form_of(request.args, request.accept_mimetypes)
+    shared.pressure.require_contents()
     made = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
     key = key_of(made, form.name, shared.pressure.contents)
     tag = key.hex() if key else None

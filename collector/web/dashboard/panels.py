@@ -84,6 +84,7 @@ class Answers:
         """Answer for whoever asks now."""
         shared = services()
         self._catalog, self._now = visible(), shared.clock()
+        self._pressure = shared.pressure
         self._storage = _Once(shared.tallies)
 
     @property
@@ -93,6 +94,7 @@ class Answers:
 
     def reply(self, query: Query) -> Reply:
         """Return the answer to *query*.  Raises what ``plan`` and ``run`` raise."""
+        self._pressure.require_contents()
         return run(self.plan(query), self._storage)
 
     def plan(self, query: Query) -> Plan:

@@ -23,12 +23,7 @@ from collector.web.services import services_of
 from tests.support.clock import FakeClock
 from tests.support.memory_storage import MemoryStorage
 from tests.support.posting import post, problem_of
-from tests.support.uploads import (
-    TODAY,
-    as_json,
-    registry,
-    upload,
-)
+from tests.support.uploads import READ_TOKEN, TODAY, as_json, bearer, registry, upload
 
 THEME = registry().metric("theme")
 COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\0\1\1")
@@ -124,9 +119,15 @@ def test_a_store_that_was_emptied_is_not_ready_and_acknowledges_nothing(
     services_of(app).pressure.poll()
     storage.failure = None  # what the poll has noticed holds until the next one
 
-    answers = [post(client, as_json(upload([COLUMN]))), client.get("/readyz")]
+    answers = [
+        post(client, as_json(upload([COLUMN]))),
+        client.get("/readyz"),
+        client.get("/v1/metrics/page/estimate", headers=bearer(READ_TOKEN)),
+        client.post("/v1/query", json={"metrics": ["page"]}, headers=bearer(READ_TOKEN)),
+    ]
 
-    assert [problem_of(one)["type"][-12:] for one in answers] == ["store-unsafe"] * 2
+    # a question too: 0 would stand for what nobody knows any more
+    assert [problem_of(answer)["type"][-12:] for answer in answers] == ["store-unsafe"] * 4
     assert services_of(app).snapshot().is_replaced
     assert "store.generation=gone" in caplog.text
 
