@@ -20,9 +20,9 @@ from .root import explained, main
 
 def _days(text: str) -> int:
     """Return the number of days that *text* is, such as ``400d``."""
-    found = re.fullmatch(r"([0-9]{1,5})d?", text)
+    found = re.fullmatch(r"([0-9]{1,5})d", text)
     if not found:
-        raise click.BadParameter("must be a number of days, such as 400d")
+        raise click.BadParameter("must be a number of days and a d, such as 400d")
     return int(found[1])
 
 
@@ -51,7 +51,7 @@ def prune(
     if older_than is None and before is None and not metrics and not apps:
         older_than = config.keep_days or None
         if older_than is None:
-            rule = "or --older-than, --before, --metric or --app must say what is to go"
+            rule = "nothing is to go; name --older-than, --before, --metric or --app, or set it"
             raise ConfigError("HEARSAY_KEEP_DAYS", 0, rule)
     if every is None:
         _prune(config, older_than, before, metrics, apps, yes)

@@ -113,7 +113,7 @@ def test_the_setting_says_how_long_tallies_are_kept(run: Run, store: RedisStorag
     short = run("prune", "--yes", HEARSAY_KEEP_DAYS="20")
 
     assert unsaid.exit_code == 1
-    assert "HEARSAY_KEEP_DAYS=0: or --older-than" in unsaid.output
+    assert "HEARSAY_KEEP_DAYS=0: nothing is to go; name --older-than" in unsaid.output
     assert "deleted: 3 epochs, 12 reports" in done.output
     assert "HEARSAY_KEEP_DAYS=20: must be 0 for ever, or above 29" in short.output
     assert epochs_of(store, PAGE.digest) == [epoch(PAGE, 0)]
@@ -179,12 +179,14 @@ def test_a_loss_by_hand_is_one_line_of_fsck_and_can_be_accepted(
 
 def test_who_goes_on_pruning_must_say_that_it_deletes(run: Run, store: RedisStorage) -> None:
     """Nobody is there to read what would be deleted."""
+    bare = run("prune", "--older-than", "400", "--yes")
     done = run("prune", "--older-than", "400d", "--every", "60")
     both = run("prune", "--older-than", "400d", "--before", "2026-01-01", "--yes")
     wrong = run("prune", "--older-than", "a year", "--yes")
 
     assert "--every=60: needs --yes" in done.output
     assert "--older-than=400d: and --before must not both be given" in both.output
-    assert "must be a number of days, such as 400d" in wrong.output
-    assert [one.exit_code for one in (done, both, wrong)] == [1, 1, 2]
+    assert "must be a number of days and a d, such as 400d" in wrong.output
+    assert "such as 400d" in bare.output
+    assert [one.exit_code for one in (bare, done, both, wrong)] == [2, 1, 1, 2]
     assert len(epochs_of(store, PAGE.digest)) == 3
