@@ -2,7 +2,8 @@
 
 Whatever happens on the way, a retry can only repeat what was said, never draw or say more.  A
 sealed upload that outlives its first try is one whose outcome is unknown.  If it is certain that
-nobody took it, its reports go back to where they waited, and may be sealed anew.
+nobody took it, its reports may be sealed anew: after no connection, as if never sealed; after a
+refusal of its length in smaller uploads, with nothing beside them, as who refused it knows them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .bounds import DEVICE, Bounds
-from .dataclass import dataclass
+from .dataclass import dataclass, replace
 from .limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
 from .randomness import Randomness
 from .report import Report, columns_of
 
 if TYPE_CHECKING:
+    from sqlite3 import Cursor
+
     from .store import Transaction
 
 Row: TypeAlias = tuple[int, str, bytes, int, bytes, int]  # of the table ``reports``
@@ -36,11 +39,13 @@ class Sealed:
     upload_id: bytes
     body: bytes
     reports: int
-    rows: tuple[Row, ...] = ()  # what it was sealed from, in the pass of its first try only
+    number: int = 0  # its place among the sealed; another after each try, by whichever process
+    rows: tuple[Row, ...] = ()  # what it was sealed from, until its first try is over
+    known: bool = False  # whether its reports were in an upload that was refused
 
     @property
     def is_new(self) -> bool:
-        """Whether this is its first try, so that nobody can have taken it before."""
+        """Whether this is its first try, so that nobody took it before, unless at the same time."""
         return bool(self.rows)
 
 
@@ -52,6 +57,7 @@ class Sealer:
         self.bounds = bounds
         self._randomness = randomness
         self._body = bounds.body  # bytes; less once a proxy has refused that much
+        self._pieces: dict[bytes, Sealed] = {}  # of refused uploads, never tried; by id
 
     def take(self, tx: Transaction, day: int, *, failing: bool) -> Sealed | None:
         """Return the upload whose turn it is; None if nothing waits.
@@ -72,21 +78,29 @@ class Sealer:
 
     def first_sealed(self, tx: Transaction) -> Sealed | None:
         """Return the sealed upload that was tried longest ago; None if there is none."""
-        row = tx.execute("SELECT id, body, reports FROM uploads ORDER BY number LIMIT 1").fetchone()
-        return None if row is None else Sealed(*row)
+        return self._found(
+            tx.execute("SELECT id, body, reports, number FROM uploads ORDER BY number LIMIT 1")
+        )
 
     def sealed(self, tx: Transaction, upload_id: bytes) -> Sealed | None:
         """Return the sealed upload of that id; None if it is gone."""
-        row = tx.execute(
-            "SELECT id, body, reports FROM uploads WHERE id = ?", (upload_id,)
-        ).fetchone()
-        return None if row is None else Sealed(*row)
+        return self._found(
+            tx.execute("SELECT id, body, reports, number FROM uploads WHERE id = ?", (upload_id,))
+        )
 
     def seal(self, tx: Transaction, day: int) -> Sealed | None:
-        """Turn reports of one segment into an upload; None if none waits unsealed.
+        """Return an upload that was never tried: a piece, or reports of one segment, sealed now.
+
+        None if nothing waits that was not tried.
 
         Raises: EntropyError: no upload id could be drawn.
         """
+        while self._pieces:
+            upload_id = next(iter(self._pieces))
+            piece = self.sealed(tx, upload_id)
+            self._pieces.pop(upload_id, None)
+            if piece is not None and piece.is_new:
+                return piece
         segment = self._segment(tx)
         return None if segment is None else self._seal(tx, day, segment)
 
@@ -95,22 +109,36 @@ class Sealer:
 
         Only for what was too large at its first try: a refusal of a body unread is the one answer
         after which it is certain that nobody took it.  None, and nothing happens, if it cannot be
-        made smaller, or a denial came first.
+        made smaller, another process has tried it too, or a denial came first.
 
         Raises: EntropyError: no upload id could be drawn.
         """
         smaller = len(refused.body) // _SMALLER
-        if len(refused.rows) < 2 or smaller < SIZE_CLASSES[0] or not self.unseal(tx, refused):
+        if len(refused.rows) < 2 or smaller < SIZE_CLASSES[0]:
+            return None
+        if not self.bounds.apart:  # what is linked anyway is sealed with what waits
+            if not self.unseal(tx, refused):
+                return None
+            self._body = min(self._body, smaller)
+            return self._seal(tx, day, refused.rows[0][1])
+        if not _retract(tx, refused):
             return None
         self._body = min(self._body, smaller)
-        return self._seal(tx, day, refused.rows[0][1])
+        first, *pieces = self._split(tx, refused, day)
+        for piece in list(self._pieces.values()):  # which would be refused as well
+            if len(piece.body) > self._body and len(piece.rows) > 1 and _retract(tx, piece):
+                del self._pieces[piece.upload_id]
+                pieces += self._split(tx, piece, day)
+        self._pieces.update((piece.upload_id, piece) for piece in pieces)
+        return first
 
     def unseal(self, tx: Transaction, upload: Sealed) -> bool:
         """Let the reports of *upload*, which nobody has seen, wait as before it was sealed.
 
-        Returns: False if a denial came first, or they are not known any more.
+        Returns: False if a denial or another process came first, or whoever refused the upload
+                 that they were in knows them: beside later ones they would link the two.
         """
-        if not upload.is_new or not remove(tx, upload.upload_id):
+        if not upload.is_new or upload.known or not _retract(tx, upload):
             return False
         (first,) = tx.execute("SELECT coalesce(min(number), 0) FROM reports").fetchone()
         numbers = range(first - len(upload.rows), first)  # older than all others, as they were
@@ -155,16 +183,38 @@ class Sealer:
                 (segment, self.bounds.upload_reports),
             ),
         )
+        upload = self._insert(tx, day, rows)
+        tx.execute("DELETE FROM reports WHERE segment = ? AND number <= ?", (segment, rows[-1][0]))
+        return upload
+
+    def _split(self, tx: Transaction, refused: Sealed, day: int) -> list[Sealed]:
+        """Turn all reports of *refused*, and no others, into uploads as large as is allowed now."""
+        rows, pieces = refused.rows, []
+        while rows:
+            fitting = self._fitting(rows[0][1], rows)
+            pieces.append(replace(self._insert(tx, day, fitting), known=True))
+            rows = rows[len(fitting) :]
+        return pieces
+
+    def _insert(self, tx: Transaction, day: int, rows: list[Row]) -> Sealed:
         size = UPLOAD_ID_SIZE
         upload_id = self._randomness.uniform(1 << (8 * size)).to_bytes(size, "big")
         columns = columns_of(Report(*row[2:5]) for row in rows)
-        body = self.bounds.seal(upload_id, day, json.loads(segment), columns)
-        tx.execute(
+        body = self.bounds.seal(upload_id, day, json.loads(rows[0][1]), columns)
+        number = tx.execute(
             "INSERT INTO uploads (id, body, reports, sealed_day) VALUES (?, ?, ?, ?)",
             (upload_id, body, len(rows), day),
-        )
-        tx.execute("DELETE FROM reports WHERE segment = ? AND number <= ?", (segment, rows[-1][0]))
-        return Sealed(upload_id, body, len(rows), tuple(rows))
+        ).lastrowid
+        return Sealed(upload_id, body, len(rows), number or 0, tuple(rows))
+
+    def _found(self, found: Cursor) -> Sealed | None:
+        """Return the upload that was found, as a piece that was never tried if it is one."""
+        row = found.fetchone()
+        if row is None:
+            return None
+        upload = Sealed(*row)
+        piece = self._pieces.pop(upload.upload_id, upload)
+        return piece if piece.number == upload.number else upload
 
     def _fitting(self, segment: str, rows: Iterable[Any]) -> list[Row]:
         """Return the leading rows that surely fit a body, even as JSON; at least one."""
@@ -183,14 +233,23 @@ class Sealer:
         return fitting
 
 
-def put_behind(tx: Transaction, upload_id: bytes) -> None:
+def put_behind(tx: Transaction, upload: Sealed) -> Sealed:
     """Put a sealed upload behind all others, so that it blocks none.  Its bytes stay."""
-    tx.execute(
-        "UPDATE uploads SET number = (SELECT max(number) + 1 FROM uploads) WHERE id = ?",
-        (upload_id,),
-    )
+    (number,) = tx.execute("SELECT max(number) + 1 FROM uploads").fetchone()
+    tx.execute("UPDATE uploads SET number = ? WHERE id = ?", (number, upload.upload_id))
+    return replace(upload, number=number)
 
 
 def remove(tx: Transaction, upload_id: bytes) -> bool:
     """Delete a sealed upload; return False if another process, or a revocation, came first."""
     return tx.execute("DELETE FROM uploads WHERE id = ?", (upload_id,)).rowcount > 0
+
+
+def _retract(tx: Transaction, upload: Sealed) -> bool:
+    """Delete a sealed upload that nobody has tried since; return False if somebody has."""
+    return (
+        tx.execute(
+            "DELETE FROM uploads WHERE id = ? AND number = ?", (upload.upload_id, upload.number)
+        ).rowcount
+        > 0
+    )

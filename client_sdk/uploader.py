@@ -189,7 +189,7 @@ class Uploader:
         if upload is None:  # settled by another process, too old or wiped
             self._schedule.settle(tx)
         else:
-            self._schedule.claim(tx, self._clock(), upload.upload_id)
+            upload = self._claim(tx, upload)
         return upload
 
     def _departing(self, tx: Transaction, now: float) -> Sealed | None:
@@ -206,9 +206,13 @@ class Uploader:
         day, sealer = day_of(self._clock()), self._sealer
         upload = sealer.seal(tx, day) if new else sealer.take(tx, day, failing=failing)
         if upload is not None:
-            sealing.put_behind(tx, upload.upload_id)
-            self._schedule.claim(tx, self._clock(), upload.upload_id)
+            upload = self._claim(tx, upload)
         return upload
+
+    def _claim(self, tx: Transaction, upload: Sealed) -> Sealed:
+        """Note that *upload* is being tried, for all processes."""
+        self._schedule.claim(tx, self._clock(), upload.upload_id)
+        return sealing.put_behind(tx, upload)
 
     @property
     def _may_send(self) -> bool:
@@ -222,7 +226,7 @@ class Uploader:
             smaller = self._sealer.seal_smaller(tx, upload, day_of(self._clock()))
             if smaller is None:
                 return None
-            self._schedule.claim(tx, self._clock(), smaller.upload_id)
+            smaller = self._claim(tx, smaller)
         self._stats.add(Reason.REFUSED)
         return smaller
 
@@ -268,9 +272,8 @@ class Uploader:
     def _postpone(self, retry_after: float, unseen: Sealed | None = None) -> None:
         """Wait.  What is *unseen*, as no connection was made, need not stay as it was sealed."""
         with self._store.transaction() as tx:
-            self._schedule.postpone(tx, self._clock(), retry_after, unseen=unseen is not None)
-            if unseen is not None:
-                self._sealer.unseal(tx, unseen)
+            unsealed = unseen is not None and self._sealer.unseal(tx, unseen)
+            self._schedule.postpone(tx, self._clock(), retry_after, unseen=unsealed)
 
     def _count(self, upload: Sealed, answer: Answer) -> None:
         if outcome_of(answer) is Outcome.PERMANENT:

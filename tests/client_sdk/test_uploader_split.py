@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from client_sdk.bounds import GATEWAY
+from client_sdk.epoch import day_of
 from client_sdk.errors import TransportError
 from client_sdk.limits import SIZE_CLASSES
+from client_sdk.outbox import Outbox
+from client_sdk.report import Report
 from client_sdk.schedule import FIRST_SPREAD, MAX_BACKOFF
+from client_sdk.store import Store
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport
+from tests.support.clock import FakeClock
 from tests.support.device import KEY, make_client, rows
 from tests.support.device_desk import Desk
 from tests.support.device_transport import LossyCollector, ScriptedTransport, reports_in
+from tests.support.seeded import SeededRandomness
 
 PROXY = Answer(413, None, b"<html>413 Request Entity Too Large</html>", "text/html")
 OURS = answer_of(413)
@@ -158,6 +165,118 @@ def test_after_no_connection_the_next_try_may_be_of_other_uploads_soon() -> None
 
     assert wait <= FIRST_SPREAD
     assert [reports_in(body) for body in transport.sent] == [1, 2]
+
+
+class Meanwhile:
+    """Asks another process to flush while the first request is on its way, and ends that so."""
+
+    def __init__(self, end: Answer | TransportError, flush: Callable[[], None]) -> None:
+        self._end, self._flush = end, flush
+        self.taken = LossyCollector(())
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        if self._flush is _nothing:
+            return self.taken.send(body, timeout)
+        flush, self._flush = self._flush, _nothing
+        flush()
+        if isinstance(self._end, TransportError):
+            raise self._end
+        return self._end
+
+
+def _nothing() -> None:
+    """Flush nothing more."""
+
+
+@pytest.mark.parametrize("end", [UNSEEN, PROXY], ids=["no connection", "too large"])
+def test_what_another_process_has_sent_meanwhile_is_not_sealed_anew(
+    end: Answer | TransportError, tmp_path: Path
+) -> None:
+    """Law: of several processes on one folder, none makes an upload of what another has sent."""
+    clock, theirs = FakeClock(), LossyCollector(["response"])
+    other = Desk(theirs, SeededRandomness(b"other"), Store(tmp_path), clock)
+    ours = Meanwhile(end, other.flush)
+    desk = Desk(ours, store=Store(tmp_path), clock=clock)
+    desk.put(MANY)
+
+    for _ in range(4):
+        desk.flush()
+        clock.advance(seconds=MAX_BACKOFF)
+
+    assert (theirs.reports(), desk.waiting()) == (MANY, 0)
+    assert ours.taken.bodies == theirs.bodies  # the same upload once more, byte for byte
+
+
+@pytest.mark.parametrize("cut_off", [False, True], ids=["in reach", "out of reach"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["one process", "many"])
+def test_a_collector_that_refuses_lengths_links_no_later_report(
+    restarts: bool, cut_off: bool
+) -> None:
+    """Law: pieces of a refused upload hold nothing newer than it, also after a lost connection."""
+    collector = Nosy(cut_off=cut_off)
+    desk = Desk(collector)
+    desk.put(MANY - 3)  # the last piece has room for more
+    for turn in range(60):
+        desk.clock.advance(seconds=desk.uploader.wait(desk.clock()) + 1)
+        desk.uploader.run(60)
+        if turn in range(0, 10, 2):
+            put_later(desk, 100 + turn)
+        if restarts:
+            desk = Desk(collector, SeededRandomness(b"%d" % turn), desk.store, desk.clock)
+
+    assert desk.waiting() == 0
+    assert collector.epochs() >= {*range(MANY - 3), 100, 108}
+    assert collector.linked() == []
+
+
+class Nosy:
+    """Takes a kilobyte, refuses more, and remembers all that it has seen.
+
+    Args: cut_off: whether every second request finds no connection.
+    """
+
+    def __init__(self, *, cut_off: bool) -> None:
+        self._cut_off, self._tries = cut_off, 0
+        self.seen: list[frozenset[int]] = []  # epochs of each upload
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        self._tries += 1
+        if self._cut_off and self._tries % 2 == 0:
+            raise UNSEEN
+        self.seen.append(frozenset(column["epoch"] for column in json.loads(body)["columns"]))
+        return PROXY if len(body) > SIZE_CLASSES[0] else answer_of(202)
+
+    def epochs(self) -> set[int]:
+        return set().union(*self.seen)
+
+    def linked(self) -> list[frozenset[int]]:
+        """Return the uploads that hold reports seen before beside such as were not."""
+        known: set[int] = set()
+        linking = []
+        for epochs in self.seen:
+            if known & epochs and epochs - known:
+                linking.append(epochs)
+            known |= epochs
+        return linking
+
+
+def put_later(desk: Desk, epoch: int) -> None:
+    day = day_of(desk.clock())
+    with desk.store.transaction() as tx:
+        report = Report(b"digest", epoch, b"\x01")
+        Outbox({"platform": "mac"}).put(tx, report, day, ["platform"])
+
+
+def test_pieces_that_are_too_large_again_are_split_before_the_process_ends() -> None:
+    """Law: a program that ends after one upload leaves no piece that is known to be refused."""
+    desk = Desk(collector := Narrow(SIZE_CLASSES[0], PROXY))
+    desk.put(8 * MANY)  # 200 of them in a first upload of 16 KiB or more
+    for run in range(60):
+        desk.clock.advance(seconds=desk.uploader.wait(desk.clock()))
+        desk.uploader.run(60)
+        desk = Desk(collector, SeededRandomness(b"run %d" % run), desk.store, desk.clock)
+
+    assert (collector.reports(), desk.waiting()) == (8 * MANY, 0)
 
 
 def test_a_gateway_halves_no_body_below_a_kilobyte() -> None:
