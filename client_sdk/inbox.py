@@ -119,12 +119,14 @@ class Inbox:
         """
         self._slot_of, self._switch, self._stats = slot_of, switch, stats
         self._slots: dict[object, Slot] = {}  # by the name of their metric; the latest of each
-        self._values: deque[tuple[Slot, Any, float]] = deque()  # put down, and not yet added up
+        # put down, and not yet added up; without a slot: forget all that came before
+        self._values: deque[tuple[Slot | None, Any, float]] = deque()
         self._sums: dict[tuple[bytes, int], _Sum] = {}
+        self._taken: list[_Sum] = []  # of these, by ``take``, which may have to forget them
         # held by who adds up, never while anything is awaited; a signal may come between two lines
         self._lock = RLock()
         self._holder = 0  # the thread that does
-        self._forget = False  # all of it, as soon as it is added up
+        self._forget = False  # whether a signal's handler has asked for that since the last fold
 
     def put(self, name: object, value: object, now: float) -> bool:
         """Take *value* of the metric called *name*; return whether there is anything to write.
@@ -145,11 +147,8 @@ class Inbox:
             return False
         try:
             self._holder = get_ident()
+            self._forget = False
             self._fold()
-            if self._forget:
-                self._forget = False
-                self._stats.add(Reason.CONSENT, sum(held.count for held in self._sums.values()))
-                self._sums.clear()
         finally:
             self._holder = 0
             self._lock.release()
@@ -159,14 +158,19 @@ class Inbox:
         """Remove and return up to *most* of what waits."""
         if not self.fold():
             return []
-        taken: list[_Sum] = []
         with self._lock:
+            taken = self._taken = []
             self._holder = get_ident()
             try:
                 while self._sums and len(taken) < most:
                     taken.append(self._sums.pop(next(iter(self._sums))))
             finally:
                 self._holder = 0
+            if self._forget:
+                self.fold()  # empties ``taken``, too
+                if not taken:
+                    return self.take(most)
+            self._taken = []
         return [held.slot.pending(held.state, held.now, held.count) for held in taken]
 
     def settle(self, pendings: list[Pending]) -> None:
@@ -179,6 +183,7 @@ class Inbox:
     def clear(self) -> int:
         """Forget all that waits; return how many values that were."""
         if self._holder == get_ident():  # a signal came while this thread was adding up
+            self._values.append((None, None, 0.0))
             self._forget = True
             return 0
         count = 0
@@ -200,6 +205,12 @@ class Inbox:
         times: dict[Slot, float] = {}
         for _ in range(len(self._values)):
             slot, value, now = self._values.popleft()
+            if slot is None:
+                added = sum(held.count for held in (*self._taken, *self._sums.values()))
+                self._stats.add(Reason.CONSENT, added + sum(map(len, groups.values())))
+                for forgotten in (self._taken, self._sums, groups, times):
+                    forgotten.clear()
+                continue
             groups.setdefault(slot, []).append(value)
             times.setdefault(slot, now)
         for slot, values in groups.items():

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from types import FrameType
+from typing import Any, Final
 
 from client_sdk.client import Client
-from client_sdk.consent import Consent
+from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.domains import Encoded
 from client_sdk.epoch import DAY, epoch_of
-from client_sdk.inbox import MAX_SLOTS
+from client_sdk.inbox import MAX_SLOTS, Inbox, Pending
+from client_sdk.inbox import __file__ as inbox_file
+from client_sdk.stats import Reason, Stats
 from client_sdk.testing import NOON
 from client_sdk.window_mask import Key
 from tests.support.clock import FakeClock
@@ -160,4 +165,63 @@ def test_a_denial_forgets_what_was_added_up_in_memory(tmp_path: Path) -> None:
 
     assert added_up(client, "runs", clock) == 7
     assert (client.stats()["consent"], client.stats()["aggregated"]) == (1_000, 1)
+    client.close()
+
+
+def interrupted(inbox: Inbox, moment: int, handler: Callable[[], None]) -> list[Pending]:
+    """Take all from *inbox*, and run *handler* as a signal does: before the line at *moment*."""
+    left = moment
+
+    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
+        nonlocal left
+        if frame.f_code.co_filename != inbox_file:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                handler()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return inbox.take(MAX_SLOTS)
+    finally:
+        sys.settrace(before)
+
+
+def test_a_denial_in_a_signal_handler_forgets_only_what_came_before_it() -> None:
+    """Law: before whichever line a signal says no and then yes, what it records then is kept."""
+    clock, names = FakeClock(), ("runs", "peak", "low")
+    client = counting_client(RUNS, number("peak", "max"), number("low", "last"), clock=clock)
+    while_adding = moment = 0
+    happened = True
+    while happened:
+        moment, happened, forgotten, adding = moment + 1, False, 0, False
+        stats = Stats()
+        inbox = Inbox(client._engine._parts.recorder.slot, ConsentSwitch(Consent.GRANTED), stats)
+        inbox.put("runs", 1, clock())
+        assert len(inbox.take(MAX_SLOTS)) == 1  # is not forgotten, nor counted, any more
+        for name in names * 2:
+            inbox.put(name, 1, clock())
+
+        def handler(inbox: Inbox = inbox) -> None:
+            nonlocal happened, forgotten, adding
+            happened, adding = True, inbox._holder == threading.get_ident()
+            forgotten = inbox.clear()
+            for name in names:
+                inbox.put(name, 1, clock())
+
+        taken = interrupted(inbox, moment, handler) + inbox.take(MAX_SLOTS)
+        counts = Counter({name: 0 for name in names})
+        for pending in taken:
+            counts[pending.metric.name] += pending.count
+        forgotten += stats.counts()[Reason.CONSENT]
+        if happened:
+            assert sum(counts.values()) + forgotten == 3 * len(names), moment
+            assert min(counts.values()) >= 1, moment
+        if adding:
+            while_adding += 1
+            assert set(counts.values()) == {1}, moment
+    assert while_adding > 10
     client.close()
