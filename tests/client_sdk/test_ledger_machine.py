@@ -129,7 +129,10 @@ class Device(RuleBasedStateMachine):
 
     @rule(arrives=st.booleans())
     def flush(self, arrives: bool) -> None:
-        self.clock.advance(days=1)  # past any waiting time of an earlier failure
+        self.clock.advance(days=1)  # past any waiting time of an earlier failure …
+        wait = self.client._engine._parts.uploader.delivery().wait
+        if wait:  # … unless the clock was set back, and has just come there again
+            self.clock.advance(seconds=wait + 1)
         self.network.up = arrives
         sent = self.model.send(self.clock.now, arrives=arrives)
         before = self.client.stats()["uploaded"]
