@@ -16,6 +16,7 @@ from .connection import Connection, Part
 from .keys import Keys
 
 _SIZE: Final = 8  # bytes of chance
+_READS: Final = 10  # until nobody writes meanwhile; a store is given its generation in two steps
 _ID, _WHOLE, _RESTORED = "id", "whole", "restored"  # fields of the store's hash
 _FIELD: Final = "generation"  # of the hash of each shard
 
@@ -51,8 +52,7 @@ def establish(connection: Connection, keys: Keys, renew: bool) -> None:
     Raises: UnsafeStoreError: a part is gone, and *renew* is false.
             NotPreparedError: there is none, and our user may write none.
     """
-    shards = connection.call_many(_of_shards(keys))
-    made, whole = connection.call("HMGET", keys.generation, _ID, _WHOLE)
+    made, whole, shards = _settled(connection, keys)
     if made and whole and _common(shards) == made.decode():
         return
     lost = [str(shard) for shard, found in enumerate(shards) if not found or found != made]
@@ -70,6 +70,22 @@ def establish(connection: Connection, keys: Keys, renew: bool) -> None:
         _complete(connection, keys)
     except RefusedByStoreError as error:  # application users may only read it
         raise NotPreparedError("store: has no generation; run hearsay init") from error
+
+
+def _settled(
+    connection: Connection, keys: Keys
+) -> tuple[bytes | None, bytes | None, list[bytes | None]]:
+    """Return what the store and each shard say, read while no other process wrote it.
+
+    The store's own hash is written before the shards, and *whole* after them: if it is the same
+    before and after the shards were read, what they miss is not just being written.
+    """
+    for _ in range(_READS):
+        before = connection.call("HMGET", keys.generation, _ID, _WHOLE)
+        shards = connection.call_many(_of_shards(keys))
+        if connection.call("HMGET", keys.generation, _ID, _WHOLE) == before:
+            break
+    return before[0], before[1], shards
 
 
 def _complete(connection: Connection, keys: Keys) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any, cast
 
 import pytest
 
 from collector.errors import NotPreparedError, ReplacedStoreError, UnsafeStoreError
 from collector.storage.connection import Connection
-from collector.storage.generation import change_contents, generation_of
+from collector.storage.generation import change_contents, establish, generation_of
 from collector.storage.keys import Keys
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
@@ -168,3 +169,37 @@ def test_a_library_of_this_release_without_a_generation_takes_no_upload(
         LIBRARY_VERSION
     }
     storage.destroy()
+
+
+class Overtaken:
+    """A connection whose user is overtaken by another process behind its n-th command."""
+
+    def __init__(self, server: Connection, keys: Keys, at: int) -> None:
+        self._server, self._keys, self._left = server, keys, at
+
+    def call(self, *command: Any) -> Any:
+        """Pass *command* on."""
+        return self._then(self._server.call(*command))
+
+    def call_many(self, commands: Any) -> Any:
+        """Pass *commands* on."""
+        return self._then(self._server.call_many(commands))
+
+    def _then(self, answer: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            establish(self._server, self._keys, renew=False)
+        return answer
+
+
+@pytest.mark.parametrize("at", range(1, 5 + SHARDS))
+def test_two_processes_that_begin_on_a_new_store_at_once_both_use_it(
+    store: RedisStorage, server: Connection, keys: Keys, at: int
+) -> None:
+    """As `hearsay serve & hearsay worker` do: what is being written has not been lost."""
+    for name in [keys.generation, *(keys.state(shard) for shard in range(SHARDS))]:
+        server.call("DEL", name)
+
+    establish(cast("Connection", Overtaken(server, keys, at)), keys, renew=False)
+
+    assert generation_of(server, keys).id
