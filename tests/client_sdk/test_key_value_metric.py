@@ -51,7 +51,7 @@ def test_a_mapping_of_known_keys_is_placed_exactly_on_the_range(
         *(None, 0, True, "video", ["video"], {"video"}, [("video", 1)], ("video", 1)),
         *({"video"}, iter({"video": 1}), object()),
     ],
-    ids=repr,
+    ids=lambda each: type(each).__name__,
 )
 def test_what_is_no_mapping_is_refused(value: object) -> None:
     """Only a mapping says which number belongs to which key."""
@@ -112,7 +112,7 @@ def test_the_meaning_holds_keys_range_and_the_largest_mapping() -> None:
         *({"min": "-11"}, {"max": "31"}, {"unit": '"hours"'}, {"most": "3"}, {"most": "1"}),
         *({"mechanism": '"pckv_ue"'}, {"epsilon": '"2"'}),
     ],
-    ids=repr,
+    ids=lambda each: type(each).__name__,
 )
 def test_what_changes_the_meaning_changes_the_digest(change: dict[str, str]) -> None:
     """Every key of the domain is in the digest."""
@@ -163,7 +163,7 @@ def test_without_most_nothing_is_cut() -> None:
         ),
         ({"parameters": "{ pad = 2 }"}, "metrics.m: parameters=pad: needs a mechanism named"),
     ],
-    ids=repr,
+    ids=lambda each: type(each).__name__,
 )
 def test_a_broken_rule_is_named_with_its_place(changes: dict[str, str | None], start: str) -> None:
     """Each rule of the type has a line of its own."""

@@ -35,7 +35,7 @@ CLAMPED: Final = [
 ]
 
 
-@pytest.mark.parametrize("value", REFUSED, ids=repr)
+@pytest.mark.parametrize("value", REFUSED, ids=lambda each: type(each).__name__)
 def test_what_is_no_finite_number_is_refused_before_anything_is_drawn(value: object) -> None:
     for mechanism in MECHANISMS:
         with pytest.raises(InvalidValueError):
