@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from client_sdk.dataclass import replace
@@ -25,6 +25,14 @@ class Catalog:
             raise ConfigError("registry", "", "at least one registry file is needed")
         self.registries = tuple(registries)
         self._require_apps_apart()
+
+    @classmethod
+    def from_files(cls, paths: Iterable[str]) -> Catalog:
+        """Return the catalog of the registry files at *paths*, the current one first.
+
+        Raises: ConfigError, RegistryError: a file is wrong, or they do not go together.
+        """
+        return cls([Registry.from_file(path) for path in paths])
 
     @cached_property
     def by_digest(self) -> Mapping[bytes, Metric]:

@@ -11,8 +11,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from client_sdk.registry import Registry
-
 from .catalog import Catalog
 from .config import Config
 from .errors import ConfigError
@@ -50,7 +48,7 @@ def serve(config: Config, workers: int) -> None:
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
 
-    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    catalog = Catalog.from_files(config.registry_paths)
     _require_free(config.host, config.port)
     connect(config).prepare()
     _require_a_key(config, catalog)
@@ -134,7 +132,7 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
 
     Raises: ConfigError, RegistryError, UnsafeStoreError, StorageUnavailableError: before folding.
     """
-    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    catalog = Catalog.from_files(config.registry_paths)
     mechanisms = {digest: metric.mechanism for digest, metric in catalog.by_digest.items()}
     every = {digest: metric.every for digest, metric in catalog.by_digest.items()}
     storage = connect(config)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import click
 
 from client_sdk.epoch import day_of, day_of_date
-from client_sdk.registry import Registry
 
 from ..config import HA, STANDARD, Config
 from ..errors import ConfigError, StorageFullError, StorageUnavailableError
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 def _catalog(config: Config) -> Catalog:
     from ..catalog import Catalog
 
-    return Catalog([Registry.from_file(path) for path in config.registry_paths])
+    return Catalog.from_files(config.registry_paths)
 
 
 def _folder(path: str) -> Folder:

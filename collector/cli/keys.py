@@ -118,13 +118,12 @@ def _cells(row: dict[str, object]) -> tuple[str, ...]:
 
 
 def _issue(wish: Wish) -> tuple[str, str]:
-    from client_sdk.registry import Registry
 
     from ..catalog import Catalog
     from ..issuing import issue
 
     config = Config.from_env()
-    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    catalog = Catalog.from_files(config.registry_paths)
     return issue(wish, _store(config), catalog, _today())
 
 

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import click
 
 from client_sdk.epoch import day_of, day_of_date
-from client_sdk.registry import Registry
 
 from ..config import Config
 from ..errors import ConfigError, StorageFullError, StorageUnavailableError
@@ -97,7 +96,7 @@ def _prune(
     now = time.time()
     day = day_of_date(before.replace(tzinfo=UTC).date()) if before else None
     day = day if older_than is None else day_of(now) - older_than
-    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    catalog = Catalog.from_files(config.registry_paths)
     selection = pruning.Selection(metrics, apps, day)
     inspection = inspect(config)
     shares = pruning.survey(inspection, catalog, selection, now)

@@ -10,8 +10,6 @@ from typing import Literal
 
 import click
 
-from client_sdk.registry import Registry
-
 from ..config import Config
 from ..errors import ConfigError
 from .root import explained, main
@@ -77,7 +75,7 @@ def release(
     if form == "parquet":
         _require_pyarrow()
     config = Config.from_env()
-    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    catalog = Catalog.from_files(config.registry_paths)
     given = {"from": first, "to": last, "alpha": alpha, "version": version}
     wanted = Wanted(
         metric,

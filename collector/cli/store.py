@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from client_sdk.registry import Registry
-
 from ..config import Config
 from .root import explained, main
 
@@ -25,7 +23,7 @@ def fsck(accept_missing: bool) -> None:
     from ..storage.connect import inspect
 
     config = Config.from_env()
-    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    catalog = Catalog.from_files(config.registry_paths)
     inspection = inspect(config)
     if accept_missing:
         click.echo(f"{sum(accept(inspection))} reports are counted as lost")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from client_sdk.epoch import day_of
-from client_sdk.registry import Registry
 
 from ..catalog import Catalog
 from ..config import HIDDEN, VOLATILE, Config, is_loopback
@@ -37,7 +36,7 @@ _SECRET = {"redis_url", "query_url"}  # settings that may hold a password
 
 def check_deployment(config: Config) -> list[Finding]:
     """Return what is found by asking the store; that it does not answer is a finding, too."""
-    catalog = _catalog(config)
+    catalog = Catalog.from_files(config.registry_paths)
     diagnosis = diagnose(config)
     try:
         servers = diagnosis.servers()
@@ -75,7 +74,7 @@ def check_settings(config: Config) -> list[Finding]:
 
     Raises: ConfigError, RegistryError: the collector would not start.
     """
-    catalog = _catalog(config)
+    catalog = Catalog.from_files(config.registry_paths)
     Keys(config.prefix, config.shards)
     for url in (config.redis_url, config.query_url):
         open_connection(url)
@@ -118,10 +117,6 @@ def _of_registries(catalog: Catalog, today: date) -> Iterator[Finding]:
     for text in warnings(catalog.registries[0], today):
         what = text.strip().removeprefix("warning: ")
         yield Finding(NOTE, "registry", what, next=step)
-
-
-def _catalog(config: Config) -> Catalog:
-    return Catalog([Registry.from_file(path) for path in config.registry_paths])
 
 
 def _alive(config: Config) -> Mapping[str, int] | None:

@@ -9,8 +9,6 @@ from functools import partial
 from flask import Flask
 from werkzeug.wrappers import Response
 
-from client_sdk.registry import Registry
-
 from ..catalog import Catalog
 from ..config import Config
 from ..credentials import OPERATE, REPORT
@@ -51,7 +49,7 @@ def create_app(
     Raises: ConfigError, RegistryError: the settings or a registry file are wrong.
     """
     config = config or Config.from_env()
-    catalog = Catalog([Registry.from_file(path) for path in config.registry_paths])
+    catalog = Catalog.from_files(config.registry_paths)
     app = Flask(__name__)
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
     credentials = credentials or open_credentials(config)

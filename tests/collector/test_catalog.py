@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from client_sdk.errors import UnknownMetricError
@@ -18,6 +20,17 @@ def test_a_name_stands_for_the_definition_of_the_first_registry() -> None:
 
     assert catalog.metric("page") is CURRENT.metric("page")
     assert [metric.digest for metric in catalog] == [metric.digest for metric in CURRENT]
+
+
+def test_a_catalog_of_files_asks_the_first_file_first(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("current.toml", "old.toml")]
+    for path, epsilon in zip(paths, ("1.0", "2.0"), strict=True):
+        path.write_text(registry_text(epsilon=epsilon), encoding="utf-8")
+
+    catalog = Catalog.from_files(map(str, paths))
+
+    assert catalog.metric("page") == CURRENT.metric("page")
+    assert set(catalog.by_digest) == set(Catalog([CURRENT, OLD]).by_digest)
 
 
 def test_reports_under_an_old_definition_stay_known() -> None:
