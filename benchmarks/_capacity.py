@@ -35,7 +35,7 @@ NODE_GIB: Final = 32  # maxmemory of one server; its machine has twice that
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured.  The names are those of the table in docs/scale.md."""
+    """What was measured.  The names are those of the table in docs/evidence/scale.md."""
 
     id: float
     waiting: float

@@ -1,7 +1,7 @@
 """Every verb on real data: its picture, its farthest row, and how often its intervals hold.
 
 Run: ``python -m benchmarks answers``; twenty minutes, most of it for several dimensions.  With
-``--write`` the figures go into docs/answers.md, between its marks, and the pictures into
+``--write`` the figures go into docs/evidence/answers.md, between its marks, and the pictures into
 docs/images/answers.
 Every answer is drawn anew from the exact law of the mechanism, from a fixed seed.
 """
@@ -25,8 +25,8 @@ from ._beside import joint_table, wasserstein_table
 from ._dimensions import dimensions_table
 from ._scenarios import scenarios
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "answers.md"
-PICTURES: Final = PAGE.parent / "images" / "answers"
+PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "answers.md"
+PICTURES: Final = PAGE.parents[1] / "images" / "answers"
 LOW, HIGH = 0.94, 0.96  # the bar of single intervals; intervals at once may hold more often
 NEAR: Final = 0.05  # the bar of errors: how far off the predicted ones
 PERCENT: Final = 100
@@ -34,7 +34,7 @@ WIDE: Final = 100  # characters of a line of a question
 
 
 def main() -> None:
-    """Print what goes between the marks of docs/answers.md, or put it there."""
+    """Print what goes between the marks of docs/evidence/answers.md, or put it there."""
     found = {one.verb: (one, measure(one, one.times)) for one in scenarios()}
     parts = {
         "table": table(found),
@@ -117,7 +117,7 @@ def section(scenario: Scenario, found: Measured) -> str:
         f"### {scenario.verb}",
         f"{summary(scenario.verb)} Here: {scenario.devices}.",
         f"```json\n{wrapped(scenario.request)}\n```",
-        f"![{scenario.title}](images/answers/{scenario.verb}.svg)",
+        f"![{scenario.title}](../images/answers/{scenario.verb}.svg)",
         farthest(one),
     ]
     if scenario.remark:

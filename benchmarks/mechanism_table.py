@@ -1,6 +1,6 @@
 """Every mechanism in one table: what it is for, when ``auto`` takes it, and what it costs.
 
-Run: ``python -m benchmarks.mechanism_table``; docs/mechanisms.md holds its output, and a test
+Run: ``python -m benchmarks.mechanism_table``; docs/ask/mechanisms.md holds its output, and a test
 compares them, so a new mechanism needs no line written by hand.
 """
 

@@ -1,7 +1,7 @@
 """What a mean costs: the error of every number mechanism, and the scales of Laplace and Gauss.
 
-Run: ``python -m benchmarks numbers_table``; docs/numbers.md holds its output, and a test compares
-them.
+Run: ``python -m benchmarks numbers_table``; docs/ask/numbers.md holds its output, and a test
+compares them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Speed and size beside the peers: device, server, bytes and import, all in one process.
 
 Run: ``make bench-peers``, about two minutes; ``make bench-peers ARGS=--write`` puts the tables into
-README.md and docs/accuracy.md.  It makes .venv-peers from benchmarks/requirements.txt first.
+README.md and docs/evidence/accuracy.md.  It makes .venv-peers from
+benchmarks/requirements.txt first.
 
 Contestants take turns: a round is CALLS reports and one answer of each, and what is shown is the
 median of ROUNDS rounds, in processor time.  A machine that is busy for a while slows all of them
@@ -29,7 +30,7 @@ from ._peers import OURS, PEERS, Contestant, hearsay, size_of
 
 ROOT: Final = Path(__file__).parents[1]
 README: Final = ROOT / "README.md"
-PAGE: Final = ROOT / "docs" / "accuracy.md"
+PAGE: Final = ROOT / "docs" / "evidence" / "accuracy.md"
 MARK: Final = "<!-- peers -->"  # stands before and after the tables of both pages
 
 SIZES: Final = (16, 128, 1_024)  # items

@@ -4,7 +4,8 @@ Gains are of real payloads: honest ones by the mechanisms' own code and the syst
 made up by three attackers, all tallied and debiased as a collector does.  Alarms are counted over
 epochs whose honest tallies are drawn by their law.
 
-Run: ``python -m benchmarks poisoning``; about two minutes.  ``docs/poisoning.md`` holds its output.
+Run: ``python -m benchmarks poisoning``; about two minutes.
+``docs/operate/poisoning.md`` holds its output.
 """
 
 from __future__ import annotations

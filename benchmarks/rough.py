@@ -1,8 +1,8 @@
 """How often intervals of distributions hold, of rough populations and of smooth ones.
 
 Run: ``python -m benchmarks rough``; six minutes.  With ``--write`` the tables go into
-docs/numbers.md, between their marks.  Every answer is asked of a verb, its tally drawn anew from
-the exact law of the mechanism, from a fixed seed.
+docs/ask/numbers.md, between their marks.  Every answer is asked of a verb, its tally drawn anew
+from the exact law of the mechanism, from a fixed seed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from client_sdk.metric import SMOOTH
 
 from ._rough import LEVELS, Held, parts, quantiles, rough, smooth
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "numbers.md"
+PAGE: Final = Path(__file__).parent.parent / "docs" / "ask" / "numbers.md"
 QUANTILES: Final = [f"p{100 * level:.0f}" for level in LEVELS]
 EPSILONS: Final = ("0.5", "1", "2", "4")
 DEVICES: Final = 45_000
@@ -28,7 +28,7 @@ OF_PARTS: Final = 120  # of ranges, cumulative shares and histograms
 
 
 def main() -> None:
-    """Print what goes between the marks of docs/numbers.md, or put it there."""
+    """Print what goes between the marks of docs/ask/numbers.md, or put it there."""
     made = {"rough": rough_table(), "price": price_table()}
     if "--write" not in sys.argv:
         print("\n\n".join(made.values()))

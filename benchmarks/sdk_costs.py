@@ -1,8 +1,8 @@
 """What it costs an application to carry a telemetry SDK: ours and five others in the same run.
 
 Run: ``make bench-sdks``, about a minute; ``make bench-sdks ARGS=--write`` puts the tables into
-README.md and docs/costs.md.  It makes .venv-sdks from benchmarks/sdk_requirements.txt first, and
-installs our wheel there: an editable install loads more modules at the start of each interpreter.
+README.md and docs/guide/costs.md.  It makes .venv-sdks from benchmarks/sdk_requirements.txt first,
+and installs our wheel there: an editable install loads more modules at each start.
 
 SDKs take turns: a round is one new interpreter each, with compiled modules, and what is shown is
 the median of ROUNDS rounds.  ``import`` loads the names that an application writes down; ``ready``
@@ -29,7 +29,7 @@ from .device import REGISTRY, named_registry
 
 ROOT: Final = Path(__file__).parents[1]
 README: Final = ROOT / "README.md"
-PAGE: Final = ROOT / "docs" / "costs.md"
+PAGE: Final = ROOT / "docs" / "guide" / "costs.md"
 MARK: Final = "<!-- costs -->"  # stands before and after the table of both pages
 
 ROUNDS: Final = 15  # interpreters an SDK and step

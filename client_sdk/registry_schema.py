@@ -30,7 +30,7 @@ _COMMON_KEYS: Final = {
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
     *("aggregate", "otherwise", "need", "robust"),
 }
-KEYS: Final = {  # by the heading of docs/registry.md that explains them
+KEYS: Final = {  # by the heading of docs/ask/registry.md that explains them
     "Keys of the file": _TOP_KEYS,
     "Keys of a metric": _COMMON_KEYS.union(*(kind.keys for kind in KINDS.values())),
 }

@@ -101,7 +101,7 @@ class ReplacedStoreError(UnsafeStoreError):
 
     def __init__(self, generation: str = "") -> None:
         """Tell of the *generation* that is there now; "" where there is none."""
-        rule = "must be that with which this process began; docs/operate.md#replaced"
+        rule = "must be that with which this process began; docs/operate/operate.md#replaced"
         super().__init__([f"store.generation={generation or 'gone'}: {rule}"])
 
 

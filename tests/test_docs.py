@@ -102,7 +102,7 @@ def test_the_table_of_epsilon_is_what_its_command_prints() -> None:
 
 
 def test_every_command_is_in_the_docs_and_has_help() -> None:
-    docs = README + "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").glob("*.md"))
+    docs = README + "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md"))
 
     for path, command in walk(main, "hearsay"):
         assert command.help, path

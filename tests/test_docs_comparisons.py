@@ -1,4 +1,4 @@
-"""docs/comparisons.md asks questions that are answered as the page says."""
+"""docs/ask/comparisons.md asks questions that are answered as the page says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collector.query import plan, read, run
 from tests.support.memory_storage import MemoryStorage
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "comparisons.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "ask" / "comparisons.md").read_text(encoding="utf-8")
 SECTIONS = re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
 ASKED = [
     (verb, question)

@@ -1,4 +1,4 @@
-"""docs/embed.md tells the truth: its code runs in the order of the page, in an empty folder."""
+"""docs/guide/embed.md: its code runs in the order of the page, in an empty folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.support.site import Site, running_site
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = (DOCS / "embed.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "guide" / "embed.md").read_text(encoding="utf-8")
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 ASK = "\nprint(create_app().test_client().get('/').text)"
@@ -87,4 +87,4 @@ def test_every_link_of_the_page_leads_to_a_file() -> None:
     links = re.findall(r"\]\((?!http)([^)#]+)\)", PAGE)
 
     assert links
-    assert [link for link in links if not (DOCS / link).exists()] == []
+    assert [link for link in links if not (DOCS / "guide" / link).exists()] == []

@@ -1,4 +1,4 @@
-"""docs/plan.md shows what its commands print."""
+"""docs/ask/plan.md shows what its commands print."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collector.cli.plan import plan
 from tests.support.registries import BOOLEAN, file_with
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "ask" / "plan.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n\$ hearsay (.*?)\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -52,7 +52,7 @@ def test_the_reasons_on_the_page_are_what_answers_would_say() -> None:
 
 
 def test_the_budget_on_its_page_is_what_the_command_prints() -> None:
-    page = (ROOT / "docs" / "privacy-budget.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guide" / "privacy-budget.md").read_text(encoding="utf-8")
     path = str(ROOT / "examples" / "metrics.toml")
 
     done = CliRunner().invoke(main, ["registry", "budget", path])

@@ -1,4 +1,4 @@
-"""docs/query.md, the notebook and the Grafana dashboard: what they ask is answered as they show."""
+"""docs/ask/query.md, the notebook and the Grafana dashboard: answers are as they show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.served import served
 from tests.support.verb_table import verb_table
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = (ROOT / "docs" / "query.md").read_text(encoding="utf-8")
+PAGE: Final = (ROOT / "docs" / "ask" / "query.md").read_text(encoding="utf-8")
 NOTEBOOK: Final = json.loads((ROOT / "examples" / "answers.ipynb").read_text(encoding="utf-8"))
 BOARD: Final = json.loads((ROOT / "examples/grafana/answers.json").read_text(encoding="utf-8"))
 BLOCKS: Final = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
@@ -170,4 +170,4 @@ def test_every_link_of_the_page_leads_to_a_file() -> None:
     links = re.findall(r"\]\((?!http)([^)#]+)", PAGE)
 
     assert links
-    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
+    assert [link for link in links if not (ROOT / "docs" / "ask" / link).exists()] == []

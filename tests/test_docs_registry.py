@@ -1,4 +1,4 @@
-"""docs/registry.md and docs/mechanisms.md hold every key and every mechanism of the code."""
+"""registry.md and mechanisms.md of docs/ask hold every key and every mechanism of the code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from client_sdk.registry import Registry
 from client_sdk.registry_schema import KEYS, TYPES
 
 DOCS = Path(__file__).parents[1] / "docs"
-REGISTRY = (DOCS / "registry.md").read_text("utf-8")
-MECHANISMS = (DOCS / "mechanisms.md").read_text("utf-8")
+REGISTRY = (DOCS / "ask" / "registry.md").read_text("utf-8")
+MECHANISMS = (DOCS / "ask" / "mechanisms.md").read_text("utf-8")
 
 
 def keys_of(heading: str) -> set[str]:

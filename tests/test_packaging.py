@@ -37,7 +37,9 @@ APACHE_2_0 = (
     "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # SHA-256 of the text
 )
 HOLDER = "Copyright 2026 Hearsay contributors"
-MAX_DEVICE_PART = 250_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/costs.md
+MAX_DEVICE_PART = (
+    250_000  # bytes in the wheel; the bar of 100 KB is missed, see docs/guide/costs.md
+)
 SECRETS = ("write_key", "gateway_key", "read_token", "admin_token", "ingest_url", "users_acl")
 
 

@@ -23,7 +23,7 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 @main.command()
 @click.argument("metrics", nargs=-1, required=True)
 @click.option(
-    "--verb", default="estimate", show_default=True, help="What to ask; see docs/query.md."
+    "--verb", default="estimate", show_default=True, help="What to ask; see docs/ask/query.md."
 )
 @click.option("--range", "words", help="Window in words, such as 28d or 12mo; 30d by default.")
 @click.option("--from", "first", help="First day, such as 2026-01-01; needs --to.")

@@ -63,7 +63,7 @@ def check_deployment(config: Config) -> list[Finding]:
         why = "uploads are answered 503 until it does; devices keep them and send again"
         step = (
             "look whether the server runs, in its own folder, and at REDIS_URL, user and password;"
-            " of an empty store where there was one: docs/operate.md#store-down"
+            " of an empty store where there was one: docs/operate/operate.md#store-down"
         )
         return [Finding(FAULT, "store", str(error), why, step)]
     return [Finding(GOOD, "store", f"{len(servers)} servers answer"), *examine(config, state)]

@@ -25,7 +25,7 @@ def generation(config: Config, state: State) -> Iterator[Finding]:
     lacking = [str(shard) for shard, name in enumerate(told) if not name]
     what = f"shards {', '.join(lacking)} have none" if lacking else "it is not that of all shards"
     why = "the store, or a part of it, was emptied or never prepared; uploads are answered 503"
-    step = f"look where its data is first: docs/operate.md#replaced; then {INIT}"
+    step = f"look where its data is first: docs/operate/operate.md#replaced; then {INIT}"
     yield Finding(FAULT, "generation", what, why, step)
 
 
@@ -38,7 +38,7 @@ def confirmed(config: Config, state: State) -> Iterator[Finding]:
     if max(told) > today + 1:
         what = f"two clocks have confirmed a day that is {max(told) - today} days to come"
         why = "uploads of days whose ids were deleted are refused, and devices give them up in time"
-        step = "synchronise all machines with a time server: docs/operate.md#clock"
+        step = "synchronise all machines with a time server: docs/operate/operate.md#clock"
         yield Finding(FAULT, "ids", what, why, step)
     elif min(told) < today - MOST_LAG:
         what = f"upload ids are kept {today - min(told)} days longer than they must be"
@@ -54,5 +54,5 @@ def waits(config: Config, state: State) -> Iterator[Finding]:
     if state.clock_waits:
         what = f"workers folded nothing in {state.clock_waits} rounds of today: clocks disagreed"
         why = "a fold under a wrong clock would be of a wrong class for ever; entries wait instead"
-        step = "synchronise the workers' machines and the store's: docs/operate.md#clock"
+        step = "synchronise the workers' machines and the store's: docs/operate/operate.md#clock"
         yield Finding(NOTE, "clock", what, why, step)

@@ -21,7 +21,8 @@ def suspicious(config: Config, state: State) -> Iterator[Finding]:
             more = f"; and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
             what = f"{name}, {epoch}: {'; '.join(texts[:_MOST])}{more}"
             why = "fakes, a broken client or news; answers show it unchanged"
-            step = "look who has the write key, and what else happened: docs/operate.md#suspicious"
+            step = "look who has the write key, and what else happened"
+            step += ": docs/operate/operate.md#suspicious"
             yield Finding(WARNING, "poisoning", what, why, step)
     looked = sum(one.looked for one in state.watched.values())
     if looked and not any(one.found for one in state.watched.values()):

@@ -64,7 +64,9 @@ def shards(config: Config, state: State) -> Iterator[Finding]:
     told = state.recorded_shards
     if told is None:
         why = "the store has not been prepared under this prefix"
-        step = f"{INIT}; but if there was a store before, do not: docs/operate.md#store-down"
+        step = (
+            f"{INIT}; but if there was a store before, do not: docs/operate/operate.md#store-down"
+        )
         yield Finding(FAULT, "shards", "none are recorded", why, step)
     elif told != config.shards:
         what = f"HEARSAY_SHARDS is {config.shards}, the store has {told}"
@@ -87,7 +89,7 @@ def memory(config: Config, state: State) -> Iterator[Finding]:
             continue
         share = server.memory / server.memory_limit
         what = f"{share:.0%} of {_size(server.memory_limit)}"
-        more = "fold the backlog, raise maxmemory, or add servers: docs/operate.md#memory"
+        more = "fold the backlog, raise maxmemory, or add servers: docs/operate/operate.md#memory"
         if share >= SHED_MEMORY:
             why = f"from {SHED_MEMORY:.0%} on uploads are answered 503"
             yield Finding(FAULT, "memory", what, why, more)

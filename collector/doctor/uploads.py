@@ -32,7 +32,7 @@ def workers(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(WARNING, "workers", "none lives", why, "start hearsay worker")
     if backlog >= config.max_backlog / 2:
         why = f"from {config.max_backlog} on uploads are answered 503"
-        step = "start more workers: docs/operate.md#backlog"
+        step = "start more workers: docs/operate/operate.md#backlog"
         yield Finding(WARNING, "workers", what, why, step)
 
 
@@ -41,7 +41,8 @@ def stuck(config: Config, state: State) -> Iterator[Finding]:
     if state.stuck and (state.alive or {}).get(WORKER):
         what = f"{state.stuck} uploads were given to workers, and the oldest are not folded"
         why = "workers leave what belongs to a metric that is in no registry of theirs"
-        step = "look for that in a worker's log, and give it the registry: docs/operate.md#backlog"
+        step = "look for that in a worker's log, and give it the registry"
+        step += ": docs/operate/operate.md#backlog"
         yield Finding(WARNING, "workers", what, why, step)
 
 
@@ -85,7 +86,7 @@ def archive(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(GOOD, "archive", what)
         return
     why = "they fill the store's memory until uploads are refused"
-    step = "run hearsay archive, and see why it did not: docs/operate.md#archive"
+    step = "run hearsay archive, and see why it did not: docs/operate/operate.md#archive"
     yield Finding(WARNING, "archive", f"{what}, the oldest for {age} days", why, step)
 
 

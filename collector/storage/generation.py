@@ -60,7 +60,7 @@ def establish(connection: Connection, keys: Keys, renew: bool) -> None:
     try:
         if not is_new and (whole or made is None):
             if not renew:
-                rule = "is gone, a part of the store was emptied; docs/operate.md#replaced"
+                rule = "is gone, a part of the store was emptied; docs/operate/operate.md#replaced"
                 raise UnsafeStoreError(
                     [f"store.generation of shards={','.join(lost) or 'all'}: {rule}"]
                 )

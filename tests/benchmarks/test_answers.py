@@ -1,4 +1,4 @@
-"""docs/answers.md tells the truth: requests can be asked, pictures are there, bars are named."""
+"""docs/evidence/answers.md: requests can be asked, pictures are there, bars are named."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_picture_stands_alone_and_is_small(one: Scenario) -> None:
     assert ElementTree.fromstring(text).tag.endswith("svg")  # noqa: S314  # our own
     assert "prefers-color-scheme:dark" in text
     assert len(text.encode()) <= MOST_BYTES
-    assert f"](images/answers/{one.verb}.svg)" in section_of(one.verb)
+    assert f"](../images/answers/{one.verb}.svg)" in section_of(one.verb)
 
 
 def test_what_misses_a_bar_is_named() -> None:

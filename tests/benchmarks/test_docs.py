@@ -1,4 +1,4 @@
-"""``docs/accuracy.md`` holds what the commands print.
+"""``docs/evidence/accuracy.md`` holds what the commands print.
 
 What is drawn anew by every run is held to its shape, and to the formulas that it was measured
 against.
@@ -17,7 +17,7 @@ from benchmarks.speed import DECODES, RANDOMIZE, TALLIES
 from client_sdk.mechanisms import MeanMechanism, load, names
 from tests.client_sdk.mechanisms.test_mutation_bank import table as bank
 
-PAGE = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "evidence" / "accuracy.md").read_text("utf-8")
 DEVIATIONS = 5.5  # standard errors; a table of 200 cells passes them with a chance below 1e-5
 ONE_BIT = ("duchi", "hybrid", "one_bit_mean")  # whose intervals assume devices that agree
 

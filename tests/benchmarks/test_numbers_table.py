@@ -1,4 +1,4 @@
-"""docs/numbers.md tells the truth: its tables are what the command prints."""
+"""docs/ask/numbers.md tells the truth: its tables are what the command prints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.numbers_table import (
     laplace_example,
 )
 
-PAGE = (Path(__file__).parents[2] / "docs" / "numbers.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "ask" / "numbers.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("table", [error_table, laplace_example, gauss_table])

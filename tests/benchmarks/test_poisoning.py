@@ -1,4 +1,4 @@
-"""``docs/poisoning.md`` holds what its command prints."""
+"""``docs/operate/poisoning.md`` holds what its command prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.poisoning import EPSILONS, PROTOCOLS, SHARES, means, worth
 
-PAGE = (Path(__file__).parents[2] / "docs" / "poisoning.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "poisoning.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("table", [worth, means])

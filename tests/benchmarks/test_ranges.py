@@ -1,4 +1,4 @@
-"""docs/mechanisms.md tells the truth of ranges: its table is what the command prints."""
+"""docs/ask/mechanisms.md tells the truth of ranges: its table is what the command prints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.ranges import table
 
-PAGE = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "ask" / "mechanisms.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_ranges_is_what_its_command_prints() -> None:

@@ -1,4 +1,4 @@
-"""docs/release.md tells the truth: its tables are printed by the command, or within their noise."""
+"""docs/ask/release.md: its tables are printed by the command, or within their noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collector.analytics.release.postprocess import PROMISES
 from collector.analytics.release.release import refusal
 from tests.support.releases import REGISTRY
 
-PAGE = (Path(__file__).parents[2] / "docs" / "release.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "ask" / "release.md").read_text(encoding="utf-8")
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?")
 TAIL = {"67 and older": np.arange(release.TAIL, 15), "27 to 41": np.arange(2, 5)}
 

@@ -1,4 +1,4 @@
-"""The capacity model, and ``docs/scale.md``: its plans follow from its measurements."""
+"""The capacity model, and ``docs/evidence/scale.md``: its plans follow from its measurements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from collector.pressure import ALARM_MEMORY
 from collector.shares import BYTES_PER_ID
 from collector.storage.keys import Keys
 
-PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "evidence" / "scale.md").read_text("utf-8")
 
 
 def costs_of_page() -> Costs:

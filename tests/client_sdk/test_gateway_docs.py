@@ -21,7 +21,7 @@ from client_sdk.limits import (
 from client_sdk.schedule import UPLOAD_EVERY
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guide" / "gateway.md").read_text(encoding="utf-8")
 
 
 def test_the_snippet_records_and_sends_nothing_before_it_is_time(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.support.memory_storage import MemoryStorage
 from tests.support.rsgi import Request, answers
 from tests.support.uploads import NOON, TODAY, as_json, registry_text, upload
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "security.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "operate" / "security.md"
 FORM: Final = "application/x-www-form-urlencoded"
 BAD: Final = {
     "unknown": None,

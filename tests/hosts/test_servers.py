@@ -60,7 +60,9 @@ def test_a_server_answers_and_loses_nothing(tmp_path: Path, server: tuple[str, .
             get(port, f"/m{i}")
         for _ in range(COUNTED):
             get(port, "/runs")
-        if "--enable-threads" in server:  # whose workers end in a signal handler: see docs/embed.md
+        if (
+            "--enable-threads" in server
+        ):  # whose workers end in a signal handler: see docs/guide/embed.md
             wait_until_written(tmp_path, VALUES, COUNTED)
 
     assert reports(tmp_path) == VALUES

@@ -1,4 +1,4 @@
-"""The table of verbs in docs/query.md: ``python -m tests.support.verb_table`` prints it."""
+"""The table of verbs in docs/ask/query.md: ``python -m tests.support.verb_table`` prints it."""
 
 from __future__ import annotations
 

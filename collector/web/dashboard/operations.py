@@ -83,7 +83,7 @@ def findings_of(snapshot: Snapshot) -> list[Finding]:
     shared = services()
     if not snapshot.store_is_up:
         why = "uploads are answered 503 until it does; devices keep them and send again"
-        step = "look whether the server runs, and at REDIS_URL: docs/operate.md#store-down"
+        step = "look whether the server runs, and at REDIS_URL: docs/operate/operate.md#store-down"
         return [Finding("fault", "store", "does not answer", why, step)]
     state = State(
         servers=snapshot.servers,

@@ -1,4 +1,4 @@
-"""docs/mechanisms.md: its example runs, and does what the page says."""
+"""docs/ask/mechanisms.md: its example runs, and does what the page says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "mechanisms.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "ask" / "mechanisms.md").read_text("utf-8")
 REPORTS, DEVICES = 10_000, 3_000
 STANDARD_ERROR = 140  # devices, of the third count
 BOUND = 7  # standard errors; passed by chance with less than 1e-11

@@ -262,7 +262,7 @@ def test_epochs_that_look_made_up_are_told_with_reason_and_next_step(config: Con
 
     assert found.level == WARNING
     assert found.what == "page, 2026-03-03: changed suddenly: 'a'; second; third; and 1 more"
-    assert "docs/operate.md#suspicious" in found.next
+    assert "docs/operate/operate.md#suspicious" in found.next
 
 
 def test_clean_epochs_are_said_to_have_been_looked_at(config: Config) -> None:

@@ -32,7 +32,7 @@ ROOT: Final = Path(__file__).parents[3]
 ALERTS: Final = yaml.safe_load((ROOT / "examples/prometheus/alerts.yml").read_text("utf-8"))
 RULES: Final[list[dict[str, Any]]] = [r for group in ALERTS["groups"] for r in group["rules"]]
 DASHBOARD: Final = json.loads((ROOT / "examples/grafana/dashboard.json").read_text("utf-8"))
-PAGE: Final = (ROOT / "docs/operate.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs/operate/operate.md").read_text("utf-8")
 
 SHARD: Final = Counters(
     accepted=Count(10, 100),
@@ -204,7 +204,7 @@ def test_every_alert_has_metrics_that_exist_and_a_section_of_the_runbook(
 
     assert used_in(rule["expr"]) - names(SNAPSHOT) == set()
     assert used_in(rule["expr"]) or rule["expr"].startswith("up{")
-    assert page == "docs/operate.md"
+    assert page == "docs/operate/operate.md"
     assert where == "{{ $externalLabels.hearsay_docs "
     assert f'<a id="{anchor}"></a>' in PAGE
     assert rule["labels"]["severity"] in ("page", "ticket")

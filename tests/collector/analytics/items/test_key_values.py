@@ -23,7 +23,7 @@ from tests.support.key_value_reference import HeldPairs
 from tests.support.registries import KEY_VALUE, file_with
 from tests.support.seeded import SeededRandomness
 
-DOCS = (Path(__file__).parents[4] / "docs" / "registry.md").read_text("utf-8")
+DOCS = (Path(__file__).parents[4] / "docs" / "ask" / "registry.md").read_text("utf-8")
 ALPHA = 0.05
 ITEMS = ["video", "music", "chess", "mean of video", "mean of music", "mean of chess"]
 
@@ -170,7 +170,7 @@ def test_the_plan_speaks_of_keys_and_of_means() -> None:
 
 
 def test_the_example_of_the_docs_is_planned_as_they_say() -> None:
-    """docs/registry.md quotes what the check of its own lines prints."""
+    """docs/ask/registry.md quotes what the check of its own lines prints."""
     (block,) = [
         block for block in re.findall(r"```text\n(.*?)```", DOCS, re.DOTALL) if "most" in block
     ]
