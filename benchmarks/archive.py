@@ -26,7 +26,7 @@ from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Sealed
+from collector.storage.values import Cell, SealedUpload
 from collector.worker import Worker
 
 METRIC: Final = b"\x01" * 6
@@ -88,7 +88,7 @@ def _append(store: RedisStorage, load: _Load) -> None:
         raw = secrets.token_bytes(2 * load.reports)
         payloads = bytes(byte & 3 if place % 2 == 0 else byte for place, byte in enumerate(raw))
         entry = encode([Accepted(CELL, payloads)])
-        store.append_many([Sealed(secrets.token_bytes(16), SEALED, entry, load.reports)])
+        store.append_many([SealedUpload(secrets.token_bytes(16), SEALED, entry, load.reports)])
 
 
 def _fold(store: RedisStorage) -> None:

@@ -25,7 +25,7 @@ from collector.embedded import PATH, WHEEL, launch
 from collector.entry import Accepted, encode
 from collector.intake import judge
 from collector.storage.connect import open_storage
-from collector.storage.values import Cell, Sealed
+from collector.storage.values import Cell, SealedUpload
 from collector.wire import JSON, MSGPACK, decode
 from collector.worker import Worker
 
@@ -121,7 +121,9 @@ def step_rows() -> Iterator[str]:
         for size in (1, 8, 64):
 
             def append(size: int = size) -> None:
-                storage.append_many([Sealed(os.urandom(16), today, entry, 10) for _ in range(size)])
+                storage.append_many(
+                    [SealedUpload(os.urandom(16), today, entry, 10) for _ in range(size)]
+                )
 
             yield f"| append, in a group of {size} | {_least(append, 1_024 // size) / size:.1f} |"
 
@@ -170,7 +172,7 @@ def fold_speed(registry: Registry, name: str, body: bytes, reports: int) -> floa
         storage.prepare()
         worker = Worker(storage, {metric.digest: metric.mechanism}, {metric.digest: metric.every})
         for _ in range(FOLDS):
-            storage.append_many([Sealed(os.urandom(16), today, entry, reports)])
+            storage.append_many([SealedUpload(os.urandom(16), today, entry, reports)])
             before = time.process_time()
             worker.step()
             best = max(best, reports / (time.process_time() - before) / 1e6)

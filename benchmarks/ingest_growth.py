@@ -22,7 +22,7 @@ from collector.entry import encode
 from collector.intake import judge
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Sealed
+from collector.storage.values import Cell, SealedUpload
 from collector.wire import JSON, decode
 from collector.worker import Worker
 
@@ -54,7 +54,9 @@ def cost(metrics: int, epochs: int, uploads: int) -> Cost:
         fill(storage, worker, registry, epochs)
         entry = encode(judge(decode(body, JSON), catalog, today).accepted)
         for _ in range(uploads // BATCH):
-            storage.append_many([Sealed(os.urandom(16), today, entry, 10) for _ in range(BATCH)])
+            storage.append_many(
+                [SealedUpload(os.urandom(16), today, entry, 10) for _ in range(BATCH)]
+            )
         accept = min(_accept(storage, catalog, body, today) for _ in range(ROUNDS))
         fold = min(_fold(storage, worker) for _ in range(ROUNDS))
     return Cost(accept, fold)
@@ -79,7 +81,7 @@ def _accept(storage: RedisStorage, catalog: Catalog, body: bytes, today: int) ->
     group = []
     for _ in range(BATCH):
         verdict = judge(decode(body, JSON), catalog, today)
-        group.append(Sealed(os.urandom(16), today, encode(verdict.accepted), verdict.reports))
+        group.append(SealedUpload(os.urandom(16), today, encode(verdict.accepted), verdict.reports))
     storage.append_many(group)
     return (time.process_time() - start) / BATCH * 1e6
 

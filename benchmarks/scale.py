@@ -30,7 +30,7 @@ from client_sdk.registry import Registry
 from collector.entry import Accepted, encode
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.replies import parse_info
-from collector.storage.values import Cell, Sealed
+from collector.storage.values import Cell, SealedUpload
 from collector.worker import Worker
 
 SMALL, FACTOR = 15_000, 5  # uploads of the small store; how many times as many the larger has
@@ -90,7 +90,7 @@ class Deployment:
                 for metric in self.metrics
             ]
             entry = encode(columns)
-            group = [Sealed(os.urandom(16), self.today, entry, REPORTS) for _ in range(GROUP)]
+            group = [SealedUpload(os.urandom(16), self.today, entry, REPORTS) for _ in range(GROUP)]
             self.storage.append_many(group)
 
     def fold(self) -> None:

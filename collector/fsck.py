@@ -16,7 +16,7 @@ from client_sdk.metric import Metric
 from .entry import decode
 from .errors import CorruptEntryError, RequestError
 from .storage.protocols import Inspection
-from .storage.values import Cell, Counters, Kept, Stored
+from .storage.values import Cell, Counters, ShardTally, StreamEntry
 from .tally import fault_of, reports_of
 
 
@@ -125,7 +125,7 @@ def _moved(then: Counters, now: Counters) -> int:
 class _Walk:
     """The entries of one stream: how many reports they say they hold, and which say it wrongly."""
 
-    def __init__(self, entries: Iterator[Stored], metrics: Mapping[bytes, Metric]) -> None:
+    def __init__(self, entries: Iterator[StreamEntry], metrics: Mapping[bytes, Metric]) -> None:
         self._entries, self._metrics = entries, metrics
         self.reports = 0
 
@@ -143,7 +143,7 @@ class _Walk:
             if held is not None and held != one.reports:
                 yield Finding(place, f"holds {held} reports, says {one.reports}")
 
-    def _held(self, one: Stored) -> int | None:
+    def _held(self, one: StreamEntry) -> int | None:
         """Return the number of reports in an entry, or None if a metric of it is not known."""
         total = 0
         for column in decode(one.entry):
@@ -155,7 +155,7 @@ class _Walk:
 
 
 def _tallies(
-    kept: Iterable[Kept],
+    kept: Iterable[ShardTally],
     metrics: Mapping[bytes, Metric],
     marks: Mapping[bytes, int],
     tallied: list[int],
@@ -187,7 +187,7 @@ def _tallies(
             yield Finding(place, fault)
 
 
-def _place(one: Kept, metrics: Mapping[bytes, Metric]) -> str:
+def _place(one: ShardTally, metrics: Mapping[bytes, Metric]) -> str:
     return f"shard={one.shard} {_name(one.cell, metrics)}"
 
 

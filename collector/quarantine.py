@@ -7,17 +7,17 @@ from typing import Final
 
 from .errors import RequestError
 from .storage.protocols import Inspection
-from .storage.values import Stored
+from .storage.values import StreamEntry
 
 ALL: Final = "all"
 
 
-def name_of(one: Stored) -> str:
+def name_of(one: StreamEntry) -> str:
     """Return how people name an entry that is set aside."""
     return f"{one.shard}/{one.id}"
 
 
-def listed(inspection: Inspection) -> Iterator[Stored]:
+def listed(inspection: Inspection) -> Iterator[StreamEntry]:
     """Yield what is set aside, shard by shard, oldest first."""
     for shard in range(len(inspection.counters())):
         yield from inspection.set_aside(shard)

@@ -23,7 +23,7 @@ from .storage.activity import open_activity
 from .storage.connect import connect
 from .storage.credentials import open_credentials
 from .storage.suspicions import open_suspicions
-from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, Sharing
+from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
 from .telemetry.observed import observe
 from .watching import Watch
 from .worker import Worker
@@ -148,7 +148,7 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
         clock=SteadyClock(time.time, time.monotonic),
         tell_clock=lambda: activity.add(CLOCK_WAITS),
     )
-    sharing = Sharing(activity)
+    sharing = SharingThread(activity)
     sharing.start()
     _watch(config, catalog, stop)
     _log.info("worker started: %d metrics, profile %s", len(mechanisms), config.profile)

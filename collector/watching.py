@@ -19,7 +19,7 @@ from .analytics.poisoning.suspicions import found_in
 from .analytics.slices import Slice
 from .errors import CollectorError, StorageFullError, StorageUnavailableError
 from .storage.protocols import TallyStore
-from .storage.suspicions import SuspicionStore, Watched
+from .storage.suspicions import SuspicionStore, WatchRecord
 from .storage.values import COUNTER_SIZE
 from .tally import Sum
 
@@ -66,7 +66,7 @@ class Watch:
 
         Raises: StorageUnavailableError, StorageFullError.
         """
-        known, now = self._suspicions.kept(), self._clock()
+        known, now = self._suspicions.records(), self._clock()
         for metric in self._metrics:
             latest, before = epoch_of(metric.every, now) - 1, known.get(metric.digest)
             if before and before.latest == latest and 0 <= now - before.at < AGAIN_S:
@@ -79,9 +79,9 @@ class Watch:
                 what = type(error).__name__
                 _log.error("metric=%s: cannot be looked at: %s: %s", metric.name, what, error)
                 continue
-            self._suspicions.keep(metric.digest, watched)
+            self._suspicions.put(metric.digest, watched)
 
-    def _watched(self, metric: Metric, latest: int, now: int) -> Watched:
+    def _watched(self, metric: Metric, latest: int, now: int) -> WatchRecord:
         found: dict[str, list[str]] = {}
         past: list[Estimated] = []
         looked = 0
@@ -91,7 +91,7 @@ class Watch:
                 if texts := list(found_in(one, past)):
                     found[epoch_label(metric.every, one.epochs[0])] = texts
             past.append(estimated(metric.mechanism, one.tally, one.n))
-        return Watched(now, latest, looked, found)
+        return WatchRecord(now, latest, looked, found)
 
     def _closed(self, metric: Metric, latest: int) -> list[Slice]:
         """Return the last closed epochs that have enough reports, in the order of time."""

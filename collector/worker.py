@@ -28,7 +28,7 @@ from .errors import (
 from .lateness import class_of
 from .steady_clock import SteadyClock
 from .storage.protocols import ALONE_FROM, MAX_CLAIM, Storage
-from .storage.values import Cell, Claimed, Increments
+from .storage.values import Cell, ClaimedEntry, Increments
 from .tally import Mechanisms, tally_entries
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried
@@ -60,8 +60,8 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class _Decoded:
-    claimed: Claimed
+class _DecodedEntry:
+    claimed: ClaimedEntry
     columns: Sequence[Accepted]
 
 
@@ -152,7 +152,7 @@ class Worker:
             self._storage.spare(shard, self._consumer, [one.id for one in claimed])
             raise
 
-    def _fold_each(self, shard: int, claimed: Sequence[Claimed]) -> int:
+    def _fold_each(self, shard: int, claimed: Sequence[ClaimedEntry]) -> int:
         folded = self._fold_claimed(shard, [one for one in claimed if one.deliveries < ALONE_FROM])
         for one in claimed:
             if one.deliveries > MAX_DELIVERIES:
@@ -161,7 +161,7 @@ class Worker:
                 folded += self._fold_claimed(shard, [one])
         return folded
 
-    def _fold_claimed(self, shard: int, claimed: Sequence[Claimed]) -> int:
+    def _fold_claimed(self, shard: int, claimed: Sequence[ClaimedEntry]) -> int:
         batch = self._decode(shard, claimed)
         try:
             return self._fold(shard, batch)
@@ -172,12 +172,12 @@ class Worker:
             # One entry's counters may be what is refused.
             return sum(self._fold_alone(shard, one) for one in batch)
 
-    def _decode(self, shard: int, claimed: Sequence[Claimed]) -> list[_Decoded]:
+    def _decode(self, shard: int, claimed: Sequence[ClaimedEntry]) -> list[_DecodedEntry]:
         """Return what can be folded here; set corrupt entries aside, leave unknown ones pending."""
         batch, spared = [], []
         for one in claimed:
             try:
-                decoded = _Decoded(one, decode(one.entry))
+                decoded = _DecodedEntry(one, decode(one.entry))
             except CorruptEntryError as error:
                 self._quarantine(shard, one, str(error))
                 continue
@@ -190,7 +190,7 @@ class Worker:
             self._new_only_until[shard] = time.monotonic() + self._pace.unknown_s
         return batch
 
-    def _knows(self, decoded: _Decoded) -> bool:
+    def _knows(self, decoded: _DecodedEntry) -> bool:
         # An older worker must leave the entries of a newer registry to its newer colleagues.
         unknown = {c.cell.metric for c in decoded.columns} - self._mechanisms.keys()
         for metric in unknown - self._unknown:
@@ -198,7 +198,7 @@ class Worker:
         self._unknown |= unknown
         return not unknown
 
-    def _fold(self, shard: int, batch: Sequence[_Decoded]) -> int:
+    def _fold(self, shard: int, batch: Sequence[_DecodedEntry]) -> int:
         """Fold *batch*, without the entries that somebody else folded meanwhile."""
         while batch:
             ids = [one.claimed.id for one in batch]
@@ -231,7 +231,7 @@ class Worker:
                 endings.append(ending)
         return increments, min(endings, default=None)
 
-    def _fold_alone(self, shard: int, one: _Decoded) -> int:
+    def _fold_alone(self, shard: int, one: _DecodedEntry) -> int:
         """Fold one entry of a batch that failed, or set it aside after its last try."""
         try:
             return self._fold(shard, [one])
@@ -263,7 +263,7 @@ class Worker:
         except (RefusedByStoreError, UnsafeStoreError) as error:  # folding must go on all the same
             _log.error("upload ids are not forgotten, and fill the store: %s", error)
 
-    def _quarantine(self, shard: int, claimed: Claimed, reason: str) -> None:
+    def _quarantine(self, shard: int, claimed: ClaimedEntry, reason: str) -> None:
         _log.error("entry=%s: is set aside: %s", claimed.id, reason)
         self._storage.quarantine(shard, claimed.id, reason)
 

@@ -14,7 +14,7 @@ from client_sdk.epoch import DAY
 from client_sdk.metric import Metric
 
 from ..lateness import ends, first_day
-from ..storage.values import Archiving, Cell
+from ..storage.values import ArchiveProgress, Cell
 from ..tally import reports_of
 from .tallies import Place
 
@@ -58,8 +58,8 @@ class Difference:
 
 
 def scope_of(
-    before: Sequence[Archiving],
-    after: Sequence[Archiving],
+    before: Sequence[ArchiveProgress],
+    after: Sequence[ArchiveProgress],
     pruned: int | None,
     since: int | None,
     today: int,

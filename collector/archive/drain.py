@@ -8,7 +8,7 @@ from typing import Final
 from ..entry import decode
 from ..errors import ArchiveError, CorruptEntryError
 from ..storage.protocols import ArchiveQueue
-from ..storage.values import Cell, Folded
+from ..storage.values import ArchivedFold, Cell
 from ..tally import Mechanisms, sorted_payloads
 from .folder import Folder
 from .rows import encode_rows
@@ -58,9 +58,9 @@ def _drain_shard(
     return files
 
 
-def _batches(folds: Iterable[Folded], size: int) -> Iterator[list[Folded]]:
+def _batches(folds: Iterable[ArchivedFold], size: int) -> Iterator[list[ArchivedFold]]:
     """Yield the folds of one file after the other: of one day, and not much above *size*."""
-    batch: list[Folded] = []
+    batch: list[ArchivedFold] = []
     held = 0
     for fold in folds:
         if batch and (fold.day != batch[0].day or held >= size):
@@ -72,7 +72,7 @@ def _batches(folds: Iterable[Folded], size: int) -> Iterator[list[Folded]]:
         yield batch
 
 
-def _columns(batch: Sequence[Folded], mechanisms: Mechanisms) -> Mapping[Cell, bytes]:
+def _columns(batch: Sequence[ArchivedFold], mechanisms: Mechanisms) -> Mapping[Cell, bytes]:
     """Return the payloads of each cell, in an order that does not say which upload had which."""
     parts: dict[Cell, list[bytes]] = {}
     for fold in batch:

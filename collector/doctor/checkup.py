@@ -22,8 +22,8 @@ from ..storage.connect import archive_queue, open_connection
 from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys
-from ..storage.suspicions import Watched, open_suspicions
-from ..storage.values import Archiving
+from ..storage.suspicions import WatchRecord, open_suspicions
+from ..storage.values import ArchiveProgress
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
 from ..telemetry.sources import watched_in
 from .examine import examine
@@ -130,13 +130,13 @@ def _alive(config: Config) -> Mapping[str, int] | None:
 def _clock_waits(config: Config, now: float) -> int:
     """Return in how many rounds of today workers found clocks apart; 0 if it may not be read."""
     try:
-        told = open_activity(config).told(day_of(now))
+        told = open_activity(config).records(day_of(now))
     except RefusedByStoreError:
         return 0
     return sum(totals_of(told, {}).of(CLOCK_WAITS).values())
 
 
-def _watched(config: Config, catalog: Catalog) -> Mapping[str, Watched]:
+def _watched(config: Config, catalog: Catalog) -> Mapping[str, WatchRecord]:
     """Return what was found of closed epochs; nothing if it may not be read."""
     found = watched_in(open_suspicions(config))
     return {one.name: found[one.digest] for one in catalog if one.digest in found}
@@ -158,7 +158,7 @@ def _used(store: CredentialStore, now: float) -> Mapping[bytes, int]:
         return {}
 
 
-def _archiving(config: Config) -> Sequence[Archiving]:
+def _archiving(config: Config) -> Sequence[ArchiveProgress]:
     """Return how far the archive of each shard has got; nothing if it may not be read."""
     try:
         return archive_queue(config).archiving()

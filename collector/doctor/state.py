@@ -10,8 +10,8 @@ from client_sdk.metric import Metric
 
 from ..credentials import Credential
 from ..storage.diagnosis import Server, Shard
-from ..storage.suspicions import Watched
-from ..storage.values import Archiving
+from ..storage.suspicions import WatchRecord
+from ..storage.values import ArchiveProgress
 
 INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings
 
@@ -31,8 +31,8 @@ class State:
     # may not be read.
     granted: Mapping[str, int] | None
     used: Mapping[bytes, int]  # reports of today, by the digest of a key with a quota
-    archiving: Sequence[Archiving]  # of each shard
+    archiving: Sequence[ArchiveProgress]  # of each shard
     stuck: int  # entries that were delivered and of which the oldest of a shard is not done
     now: float  # Unix time
     clock_waits: int = 0  # rounds of today in which a worker folded nothing, as clocks disagreed
-    watched: Mapping[str, Watched] | None = None  # what was found of closed epochs, by metric
+    watched: Mapping[str, WatchRecord] | None = None  # what was found of closed epochs, by metric

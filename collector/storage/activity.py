@@ -23,7 +23,7 @@ _FIELD: Final = re.compile(r"([a-z]+):([0-9a-f]+):([a-z0-9_.-]+)")
 
 
 @dataclass(frozen=True)
-class Told:
+class ActivityRecord:
     """What one process has counted on a day, and the Unix time at which it said so."""
 
     role: str
@@ -33,16 +33,16 @@ class Told:
 
 
 class ActivityStore(Protocol):
-    """What processes tell of themselves.
+    """What processes say of themselves.
 
     Raises, both methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
     """
 
-    def tell(self, day: int, told: Told) -> None:
+    def put(self, day: int, record: ActivityRecord) -> None:
         """Write the sums of one process on epoch day *day*, in place of older ones."""
 
-    def told(self, day: int) -> list[Told]:
-        """Return what every process told on epoch day *day*."""
+    def records(self, day: int) -> list[ActivityRecord]:
+        """Return the last record of every process on epoch day *day*."""
 
 
 class RedisActivity:
@@ -52,17 +52,17 @@ class RedisActivity:
         """Use *connection* for the counts under *prefix*.  Raises ConfigError."""
         self._connection, self._prefix = connection, Keys(prefix, 1).prefix
 
-    def tell(self, day: int, told: Told) -> None:
+    def put(self, day: int, record: ActivityRecord) -> None:
         """Write one field a count."""
-        own = f"{told.role}:{told.process}"
-        pairs: list[Part] = [f"{own}:{_SEEN}", told.seen]
-        for name, n in told.counts.items():
+        own = f"{record.role}:{record.process}"
+        pairs: list[Part] = [f"{own}:{_SEEN}", record.seen]
+        for name, n in record.counts.items():
             pairs += f"{own}:{name}", n
         key = self._key(day)
         forgotten = ("EXPIREAT", key, (day + _DAYS) * DAY)
         self._connection.call_many([("HSET", key, *pairs), forgotten])
 
-    def told(self, day: int) -> list[Told]:
+    def records(self, day: int) -> list[ActivityRecord]:
         """Read the whole hash: a few dozen fields a process."""
         flat = self._connection.call("HGETALL", self._key(day))
         found: dict[tuple[str, str], dict[str, int]] = {}
@@ -71,7 +71,7 @@ class RedisActivity:
             if parts and text.isdigit():
                 found.setdefault((parts[1], parts[2]), {})[parts[3]] = int(text)
         return [
-            Told(role, process, counts, counts.pop(_SEEN, 0))
+            ActivityRecord(role, process, counts, counts.pop(_SEEN, 0))
             for (role, process), counts in found.items()
         ]
 

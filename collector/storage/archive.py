@@ -11,7 +11,7 @@ from .connection import Connection
 from .generation import change_contents
 from .keys import Keys, member_of
 from .replies import field
-from .values import Archiving, Cell, Folded
+from .values import ArchivedFold, ArchiveProgress, Cell
 
 _DAY: Final = b"d"  # the field that holds the day of the fold
 _CLASSES: Final = b"c"  # the one that holds the classes of its cells
@@ -51,7 +51,7 @@ class RedisArchiveQueue:
         found = self._call("XREVRANGE", self._keys.archive(shard), "+", "-", "COUNT", 1)
         return _number(found[0][0]) if found else 0
 
-    def waiting(self, shard: int, last: int) -> Iterator[Folded]:
+    def waiting(self, shard: int, last: int) -> Iterator[ArchivedFold]:
         """Walk the stream page by page."""
         start = "-"
         while last and (page := self._page(shard, start, _id(last))):
@@ -87,17 +87,17 @@ class RedisArchiveQueue:
         """Count up what answers are kept under."""
         change_contents(self._connection, self._keys)
 
-    def archiving(self) -> list[Archiving]:
+    def archiving(self) -> list[ArchiveProgress]:
         """Read the counts first: a fold meanwhile makes the rest more, never less."""
         return [self._archiving(shard) for shard in range(self.shards)]
 
-    def _archiving(self, shard: int) -> Archiving:
+    def _archiving(self, shard: int) -> ArchiveProgress:
         names = "folded.reports", "archived.reports"
         folded, archived = self._call("HMGET", self._keys.counters(shard), *names)
         waiting = int(self._call("XLEN", self._keys.archive(shard)))
         first = self._call("XRANGE", self._keys.archive(shard), "-", "+", "COUNT", 1)
         oldest = int(field(first[0][1], _DAY)) if first else None
-        return Archiving(int(folded or 0), int(archived or 0), waiting, oldest)
+        return ArchiveProgress(int(folded or 0), int(archived or 0), waiting, oldest)
 
     def _page(self, shard: int, start: str, end: str) -> Sequence[Any]:
         page: Sequence[Any] = self._call(
@@ -114,11 +114,11 @@ def _number(entry_id: bytes) -> int:
     return int(entry_id.partition(b"-")[2]) + 1
 
 
-def _folded(entry_id: bytes, fields: Sequence[bytes]) -> Folded:
+def _folded(entry_id: bytes, fields: Sequence[bytes]) -> ArchivedFold:
     pairs = list(zip(fields[::2], fields[1::2], strict=True))
     try:
         places = [text.split(":") for text in field(fields, _CLASSES).decode().split()]
-        return Folded(
+        return ArchivedFold(
             number=_number(entry_id),
             day=int(field(fields, _DAY)),
             classes={(bytes.fromhex(m), int(epoch)): int(late) for m, epoch, late in places},

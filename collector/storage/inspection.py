@@ -8,7 +8,7 @@ from typing import Final
 from .connection import Command, Connection, Part
 from .keys import Keys, cell_of, member_of
 from .replies import ENTRY, REASON, REPORTS, field, marks_in, parse_counters
-from .values import COUNTER_SIZE, Cell, Counters, Kept, Stored, TallySize
+from .values import COUNTER_SIZE, Cell, Counters, ShardTally, StreamEntry, TallySize
 from .vectors import read
 
 _PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most
@@ -41,11 +41,11 @@ class RedisInspection:
         """Read counts and lengths, each shard in one step."""
         return counted(self._connection, self._keys)
 
-    def pending(self, shard: int) -> Iterator[Stored]:
+    def pending(self, shard: int) -> Iterator[StreamEntry]:
         """Walk the stream page by page."""
         return self._walk(shard, self._keys.stream(shard))
 
-    def set_aside(self, shard: int) -> Iterator[Stored]:
+    def set_aside(self, shard: int) -> Iterator[StreamEntry]:
         """Walk the quarantine stream page by page."""
         return self._walk(shard, self._keys.quarantine(shard))
 
@@ -60,7 +60,7 @@ class RedisInspection:
         keys = self._keys.quarantine(shard), self._keys.counters(shard)
         return bool(self._connection.call("FCALL", "hearsay_drop", 2, *keys, entry_id))
 
-    def tallies(self) -> Iterator[Kept]:
+    def tallies(self) -> Iterator[ShardTally]:
         """Scan the keys of every server: tallies, and index sets for those that are missing."""
         for names in self._scan():
             yield from self._kept(names)
@@ -132,12 +132,12 @@ class RedisInspection:
                 if int(cursor) == 0:
                     break
 
-    def _walk(self, shard: int, stream: str) -> Iterator[Stored]:
+    def _walk(self, shard: int, stream: str) -> Iterator[StreamEntry]:
         start = "-"
         while page := self._connection.call("XRANGE", stream, start, "+", "COUNT", _PAGE):
             for entry_id, fields in page:
                 reports = field(fields, REPORTS)
-                yield Stored(
+                yield StreamEntry(
                     shard,
                     entry_id.decode(),
                     field(fields, ENTRY),
@@ -146,13 +146,13 @@ class RedisInspection:
                 )
             start = f"({page[-1][0].decode()}"
 
-    def _kept(self, names: list[str]) -> Iterator[Kept]:
+    def _kept(self, names: list[str]) -> Iterator[ShardTally]:
         """Yield the tallies among the keys *names*."""
         places = [place for name in names if (place := self._keys.place_of(name))]
         for first in range(0, len(places), _TALLIES):
             yield from self._read(places[first : first + _TALLIES])
 
-    def _read(self, places: Sequence[tuple[int, Cell]]) -> Iterator[Kept]:
+    def _read(self, places: Sequence[tuple[int, Cell]]) -> Iterator[ShardTally]:
         vectors = read(self._connection, [[self._keys.tally(*place)] for place in places])
         asks = [
             ("SISMEMBER", self._keys.cells(shard, cell.metric, cell.epoch), member_of(cell))
@@ -160,9 +160,9 @@ class RedisInspection:
         ]
         indexed = self._connection.call_many(asks)
         for (shard, cell), vector, known in zip(places, vectors, indexed, strict=True):
-            yield Kept(shard, cell, vector, bool(known))
+            yield ShardTally(shard, cell, vector, bool(known))
 
-    def _missing(self, names: list[str]) -> Iterator[Kept]:
+    def _missing(self, names: list[str]) -> Iterator[ShardTally]:
         """Yield the cells that index sets among the keys *names* hold and that have no tally."""
         indexes = [place for name in names if (place := self._keys.index_of(name))]
         replies = self._connection.call_many(
@@ -178,4 +178,4 @@ class RedisInspection:
         )
         for (shard, cell), exists in zip(cells, found, strict=True):
             if not exists:
-                yield Kept(shard, cell, None, indexed=True, gone=True)
+                yield ShardTally(shard, cell, None, indexed=True, gone=True)

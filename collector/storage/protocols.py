@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from .values import (
-    Archiving,
+    ArchivedFold,
+    ArchiveProgress,
     Cell,
-    Claimed,
+    ClaimedEntry,
     Counters,
-    Folded,
     Health,
     Increments,
     Index,
-    Kept,
-    Sealed,
-    Stored,
+    SealedUpload,
+    ShardTally,
+    StreamEntry,
     Tallies,
     TallySize,
 )
@@ -85,7 +85,7 @@ class Storage(TallyStore, Protocol):
               reports: how many *entry* holds.
         """
 
-    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+    def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         """Append several uploads in one round trip; each is first or duplicate on its own.
 
         An error of one is raised for all: those already appended are duplicates on repeat.
@@ -93,7 +93,7 @@ class Storage(TallyStore, Protocol):
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
-    ) -> list[Claimed]:
+    ) -> list[ClaimedEntry]:
         """Hand entries to *consumer*: first those others left, then new ones.
 
         At most *count*, and none more once *size* bytes are reached.  At most one of them, the
@@ -180,7 +180,7 @@ class ArchiveQueue(Protocol):
     def last(self, shard: int) -> int:
         """Return the number of the newest fold that waits, 0 if none does."""
 
-    def waiting(self, shard: int, last: int) -> Iterator[Folded]:
+    def waiting(self, shard: int, last: int) -> Iterator[ArchivedFold]:
         """Yield the folds that wait, oldest first, up to number *last*."""
 
     def forget(self, shard: int, last: int) -> None:
@@ -199,7 +199,7 @@ class ArchiveQueue(Protocol):
     def change_contents(self) -> None:
         """Say that tallies change by hand: before and after it, so that no old answer is kept."""
 
-    def archiving(self) -> list[Archiving]:
+    def archiving(self) -> list[ArchiveProgress]:
         """Return how far the archive of each shard has got."""
 
 
@@ -212,10 +212,10 @@ class Inspection(Protocol):
     def counters(self) -> list[Counters]:
         """Return what became of the uploads of each shard, each at one moment."""
 
-    def pending(self, shard: int) -> Iterator[Stored]:
+    def pending(self, shard: int) -> Iterator[StreamEntry]:
         """Yield the entries of a stream, oldest first; some may be folded meanwhile."""
 
-    def set_aside(self, shard: int) -> Iterator[Stored]:
+    def set_aside(self, shard: int) -> Iterator[StreamEntry]:
         """Yield the entries of a quarantine stream, oldest first."""
 
     def requeue(self, shard: int, entry_id: str) -> bool:
@@ -224,7 +224,7 @@ class Inspection(Protocol):
     def drop(self, shard: int, entry_id: str) -> bool:
         """Delete an entry that was set aside, counted; return False if it was no longer there."""
 
-    def tallies(self) -> Iterator[Kept]:
+    def tallies(self) -> Iterator[ShardTally]:
         """Yield every tally of every shard, and every missing one, each at least once."""
 
     def marks(self) -> Mapping[bytes, int]:

@@ -21,7 +21,7 @@ from .preparation import GROUP, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .replies import parse_claimed, parse_info
 from .safety import faults
-from .values import Cell, Claimed, Counters, Health, Increments, Index, Sealed, Tallies
+from .values import Cell, ClaimedEntry, Counters, Health, Increments, Index, SealedUpload, Tallies
 from .vectors import TallyReader
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
@@ -78,16 +78,16 @@ class RedisStorage:
 
     def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
         """Queue one upload."""
-        return self.append_many([Sealed(upload_id, sealed_day, entry, reports)])[0]
+        return self.append_many([SealedUpload(upload_id, sealed_day, entry, reports)])[0]
 
-    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+    def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         """Queue several uploads in one round trip."""
         commands = [self._append_command(*upload) for upload in uploads]
         return [bool(reply) for reply in self._call_many(commands, self._replicas)]
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
-    ) -> list[Claimed]:
+    ) -> list[ClaimedEntry]:
         """Claim left entries, then new ones."""
         cursor = self._cursors.get(shard, b"0-0")
         arguments = consumer, count, size, min_idle_ms, cursor, ALONE_FROM

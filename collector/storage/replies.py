@@ -19,7 +19,7 @@ from ..errors import (
     StorageUnavailableError,
     TallyOverflowError,
 )
-from .values import Claimed, Count, Counters
+from .values import ClaimedEntry, Count, Counters
 
 ENTRY: Final = b"e"  # the field of a stream entry that holds its bytes
 REPORTS: Final = b"n"  # the one that holds the number of its reports
@@ -78,9 +78,9 @@ def field(fields: Sequence[bytes], name: bytes) -> bytes:
     return dict(zip(fields[::2], fields[1::2], strict=False)).get(name, b"")
 
 
-def parse_claimed(reply: Sequence[Any]) -> list[Claimed]:
+def parse_claimed(reply: Sequence[Any]) -> list[ClaimedEntry]:
     """Return the entries of a claim."""
-    return [Claimed(entry_id.decode(), entry, int(times)) for entry_id, entry, times in reply]
+    return [ClaimedEntry(entry_id.decode(), entry, int(times)) for entry_id, entry, times in reply]
 
 
 def parse_counters(reply: Sequence[Any]) -> Counters:

@@ -17,7 +17,7 @@ from .connection import Connection
 from .keys import Keys
 
 
-class Watched(msgspec.Struct, frozen=True):
+class WatchRecord(msgspec.Struct, frozen=True):
     """What was found when the closed epochs of one metric were looked at last."""
 
     at: int  # Unix time
@@ -32,10 +32,10 @@ class SuspicionStore(Protocol):
     Raises, both methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
     """
 
-    def keep(self, metric: bytes, watched: Watched) -> None:
+    def put(self, metric: bytes, record: WatchRecord) -> None:
         """Write what was found of a metric, in place of what was found before."""
 
-    def kept(self) -> Mapping[bytes, Watched]:
+    def records(self) -> Mapping[bytes, WatchRecord]:
         """Return what was found of each metric, by digest."""
 
 
@@ -46,18 +46,18 @@ class RedisSuspicions:
         """Use *connection* for the findings under *prefix*.  Raises ConfigError."""
         self._connection, self._key = connection, f"{Keys(prefix, 1).prefix}:suspicions"
 
-    def keep(self, metric: bytes, watched: Watched) -> None:
+    def put(self, metric: bytes, record: WatchRecord) -> None:
         """Write one field."""
-        self._connection.call("HSET", self._key, metric.hex(), msgspec.json.encode(watched))
+        self._connection.call("HSET", self._key, metric.hex(), msgspec.json.encode(record))
 
-    def kept(self) -> dict[bytes, Watched]:
+    def records(self) -> dict[bytes, WatchRecord]:
         """Read the whole hash; what is not ours is passed over."""
         flat = self._connection.call("HGETALL", self._key)
         found = {}
         for name, text in zip(flat[::2], flat[1::2], strict=True):
             try:
                 digest = bytes.fromhex(name.decode())
-                found[digest] = msgspec.json.decode(text, type=Watched)
+                found[digest] = msgspec.json.decode(text, type=WatchRecord)
             except (ValueError, msgspec.MsgspecError):
                 continue
         return found

@@ -19,7 +19,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedEntry:
     """A stream entry handed to one worker, now for the ``deliveries``-th time."""
 
     id: str
@@ -27,7 +27,7 @@ class Claimed:
     deliveries: int
 
 
-class Sealed(NamedTuple):
+class SealedUpload(NamedTuple):
     """An upload as the store sees it; ``sealed_day`` is an epoch day, ``reports`` its accepted."""
 
     upload_id: bytes
@@ -110,7 +110,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StreamEntry:
     """An entry of a stream or a quarantine stream; ``reason`` is empty in the former."""
 
     shard: int
@@ -121,7 +121,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ShardTally:
     """A tally of one shard as found: its packed vector, None if it is indexed but not there."""
 
     shard: int
@@ -142,7 +142,7 @@ class TallySize:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class ArchivedFold:
     """What one fold took from the stream of a shard and kept for the archive."""
 
     number: int  # counts up in a shard
@@ -152,7 +152,7 @@ class Folded:
 
 
 @dataclass(frozen=True, slots=True)
-class Archiving:
+class ArchiveProgress:
     """How far the archive of a shard has got, at about one moment."""
 
     folded: int  # reports

@@ -20,7 +20,7 @@ from client_sdk.epoch import day_of
 
 from ..errors import CollectorError
 from ..intake import Rejection
-from ..storage.activity import ActivityStore, Told
+from ..storage.activity import ActivityRecord, ActivityStore
 
 WEB: Final = "web"
 WORKER: Final = "worker"
@@ -75,8 +75,8 @@ class Activity:
         if not first:
             self.add(DUPLICATES)
             return
-        for one in rejected:
-            self.add(REJECTED, one.reason, one.count)
+        for rejection in rejected:
+            self.add(REJECTED, rejection.reason, rejection.count)
 
     def folded(self, seconds: float) -> None:
         """Count one fold."""
@@ -106,9 +106,9 @@ class Activity:
             counts = self._counts.copy()
         sums = {name: n - self._before[name] for name, n in counts.items()}
         counted = {name: n for name, n in sums.items() if n} | self._grants
-        told = Told(self.role, self.process, counted, 0 if self._has_left else int(now))
+        record = ActivityRecord(self.role, self.process, counted, 0 if self._has_left else int(now))
         try:
-            self._store.tell(self._day, told)
+            self._store.put(self._day, record)
         except CollectorError as error:
             if not self._failed:
                 _log.warning("counts of this process are not shared: %s", error)
@@ -124,7 +124,7 @@ class Activity:
         self.share()
         now = self._clock()
         today = day_of(now)
-        return totals_of(self._store.told(today), alive_among(self._store, now))
+        return totals_of(self._store.records(today), alive_among(self._store, now))
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def alive_among(store: ActivityStore, now: float) -> Mapping[str, int]:
 
     Raises: StorageUnavailableError.
     """
-    found = Counter(one.role for one in _living(store, now))
+    found = Counter(record.role for record in _living(store, now))
     return {role: found[role] for role in (*ROLES, *found)}
 
 
@@ -156,25 +156,25 @@ def granted_by(store: ActivityStore, now: float) -> Mapping[str, int]:
     return totals_of(_living(store, now), {}).of(GRANTS)
 
 
-def _living(store: ActivityStore, now: float) -> list[Told]:
+def _living(store: ActivityStore, now: float) -> list[ActivityRecord]:
     """Return what those told that gave a sign of life within ALIVE_S, and have not left since."""
     today = day_of(now)
     # A day may have just begun; what a process told on it stands for what it told before.
-    last = {one.process: one for day in (today - 1, today) for one in store.told(day)}
-    return [one for one in last.values() if abs(now - one.seen) <= ALIVE_S]
+    last = {record.process: record for day in (today - 1, today) for record in store.records(day)}
+    return [record for record in last.values() if abs(now - record.seen) <= ALIVE_S]
 
 
-def totals_of(told: Sequence[Told], alive: Mapping[str, int]) -> Totals:
+def totals_of(records: Sequence[ActivityRecord], alive: Mapping[str, int]) -> Totals:
     """Return the sums of what processes told."""
     counts: dict[str, Counter[str]] = {}
-    for one in told:
-        for name, n in one.counts.items():
+    for record in records:
+        for name, n in record.counts.items():
             what, _, label = name.partition(".")
             counts.setdefault(what, Counter())[label] += n
     return Totals(counts, alive)
 
 
-class Sharing:
+class SharingThread:
     """A thread that shares an activity every PERIOD_S."""
 
     def __init__(self, activity: Activity) -> None:

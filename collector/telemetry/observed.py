@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from ..storage.protocols import MAX_CLAIM, Storage
-from ..storage.values import Claimed, Increments
+from ..storage.values import ClaimedEntry, Increments
 
 
 def observe(
@@ -28,7 +28,7 @@ class _Observed:
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
-    ) -> list[Claimed]:
+    ) -> list[ClaimedEntry]:
         """Claim, and note when."""
         claimed = self._inner.claim(shard, consumer, count, min_idle_ms, size)
         self._begun = self._monotonic()

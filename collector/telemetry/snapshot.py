@@ -13,7 +13,7 @@ from ..credentials import parse
 from ..errors import CollectorError, CredentialError
 from ..storage.credentials import CredentialStore
 from ..storage.diagnosis import Server
-from ..storage.suspicions import Watched
+from ..storage.suspicions import WatchRecord
 from ..storage.values import Counters
 from .activity import Activity, Totals
 from .sources import Sources
@@ -35,7 +35,7 @@ class Snapshot:
     next_token_expiry: int | None
     process: str  # random name of the process that answers
     profile: str  # of that process
-    watched: Mapping[str, Watched] = field(default_factory=dict)  # closed epochs, by metric
+    watched: Mapping[str, WatchRecord] = field(default_factory=dict)  # closed epochs, by metric
     is_replaced: bool = False  # whether the store is another than when that process began
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ..config import Config
 from ..errors import RefusedByStoreError
-from ..storage.activity import ActivityStore, Told, open_activity
+from ..storage.activity import ActivityRecord, ActivityStore, open_activity
 from ..storage.diagnosis import Server, diagnose
-from ..storage.suspicions import SuspicionStore, Watched, open_suspicions
+from ..storage.suspicions import SuspicionStore, WatchRecord, open_suspicions
 
 
 class Sources(NamedTuple):
@@ -19,7 +19,7 @@ class Sources(NamedTuple):
     activity: ActivityStore
     servers: Callable[[], Sequence[Server]]
     unarchived: Callable[[], int | None]  # folds that wait for the archive; None: may not be asked
-    watched: Callable[[], Mapping[bytes, Watched]]  # of closed epochs, by metric
+    watched: Callable[[], Mapping[bytes, WatchRecord]]  # of closed epochs, by metric
 
     @classmethod
     def of(cls, config: Config) -> Sources:
@@ -31,31 +31,31 @@ class Sources(NamedTuple):
     @classmethod
     def alone(cls) -> Sources:
         """Return those of one process with a store of its own."""
-        return cls(Unshared(), list, lambda: None, dict)
+        return cls(MemoryActivity(), list, lambda: None, dict)
 
 
-def watched_in(store: SuspicionStore) -> Mapping[bytes, Watched]:
+def watched_in(store: SuspicionStore) -> Mapping[bytes, WatchRecord]:
     """Return what was found of closed epochs; nothing if it may not be read.
 
     Raises: StorageUnavailableError.
     """
     try:
-        return store.kept()
+        return store.records()
     except RefusedByStoreError:  # a user of the release before
         return {}
 
 
-class Unshared:
+class MemoryActivity:
     """The ActivityStore protocol in memory: what this process tells, and nobody else."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._told: dict[tuple[int, str], Told] = {}
+        self._records: dict[tuple[int, str], ActivityRecord] = {}
 
-    def tell(self, day: int, told: Told) -> None:
+    def put(self, day: int, record: ActivityRecord) -> None:
         """Keep the sums of a process."""
-        self._told[day, told.process] = told
+        self._records[day, record.process] = record
 
-    def told(self, day: int) -> list[Told]:
+    def records(self, day: int) -> list[ActivityRecord]:
         """Return what was told on a day."""
-        return [told for (of, _), told in self._told.items() if of == day]
+        return [record for (of, _), record in self._records.items() if of == day]

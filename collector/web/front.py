@@ -21,7 +21,7 @@ from client_sdk.limits import MAX_DEVICE_BODY
 from ..credentials import OPEN
 from ..errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError
 from ..pressure import Watch
-from ..telemetry.activity import REFUSED, Sharing
+from ..telemetry.activity import REFUSED, SharingThread
 from .auth import require, scope_of
 from .bodies import require_size
 from .bridge import Answer, call, environ_of
@@ -87,7 +87,7 @@ class Front:
         self._watch = Watch(
             self._shared.pressure.poll, self._keyring.renew, self._shared.shares.exchange
         )
-        self._sharing = Sharing(self._shared.activity)
+        self._sharing = SharingThread(self._shared.activity)
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start what runs beside the requests."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ..errors import CollectorError, RefusedByStoreError, StorageUnavailableError
 from ..storage.protocols import Storage
-from ..storage.values import Sealed
+from ..storage.values import SealedUpload
 
 MAX_GROUP: Final = 256  # uploads a round trip
 MAX_GROUP_SIZE: Final = 8 * 1024 * 1024  # bytes a round trip; an upload may be larger, alone
@@ -24,7 +24,7 @@ _Outcome: TypeAlias = bool | Exception
 
 
 class _Waiting(NamedTuple):
-    sealed: Sealed
+    sealed: SealedUpload
     future: asyncio.Future[bool]
 
 
@@ -42,7 +42,7 @@ class Groups:
         self._thread = threading.Thread(target=self._run, name="append", daemon=True)
         self._thread.start()
 
-    async def append(self, sealed: Sealed) -> bool:
+    async def append(self, sealed: SealedUpload) -> bool:
         """Append an upload, durably; return whether its id was seen for the first time.
 
         Raises: StorageUnavailableError, StorageFullError.
@@ -78,7 +78,7 @@ class Groups:
             except RuntimeError:  # the loop is closed: nobody waits any more
                 return
 
-    def _store(self, group: Sequence[Sealed]) -> Sequence[_Outcome]:
+    def _store(self, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:
         try:
             return store(self._storage, group)
         except Exception as error:  # noqa: BLE001  # a dead thread would let everybody wait for ever
@@ -99,7 +99,7 @@ class Groups:
                 future.set_result(outcome)
 
 
-def store(storage: Storage, group: Sequence[Sealed]) -> Sequence[_Outcome]:
+def store(storage: Storage, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:
     """Append *group* and return what became of each.
 
     An error of one is raised for all.  If the store still answers, each is tried alone, so that

@@ -17,7 +17,7 @@ from ..intake import Verdict, judge, require_of_device
 from ..keyring import Keyring, WriteGrant
 from ..pressure import Pressure
 from ..shares import Shares
-from ..storage.values import Sealed
+from ..storage.values import SealedUpload
 from ..telemetry.activity import Activity
 from ..wire import JSON, MSGPACK, decode
 from .bodies import inflate, require_size
@@ -47,7 +47,7 @@ class Admitted(NamedTuple):
 class Judged(NamedTuple):
     """What is to be appended, None if no report was accepted, and what is to be answered."""
 
-    sealed: Sealed | None
+    sealed: SealedUpload | None
     verdict: Verdict
 
 
@@ -106,7 +106,7 @@ class HotRoute:
         if not verdict.accepted:
             return Judged(None, verdict)
         entry = encode(verdict.accepted)
-        return Judged(Sealed(upload.id, upload.sealed, entry, verdict.reports), verdict)
+        return Judged(SealedUpload(upload.id, upload.sealed, entry, verdict.reports), verdict)
 
     def answer(self, admitted: Admitted, judged: Judged, first: bool) -> bytes:
         """Return the acknowledgement, JSON, of an upload that is stored.

@@ -16,10 +16,10 @@ from collector.errors import StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.suspicions import RedisSuspicions, Watched
+from collector.storage.suspicions import RedisSuspicions
 from collector.storage.values import Cell, Index
 from collector.watching import AGAIN_S, NEWEST, Watch
-from tests.support.memory_storage import MemoryStorage
+from tests.support.memory_storage import MemoryStorage, MemorySuspicions
 from tests.support.registries import CATEGORY, file_with
 from tests.support.seeded import SeededRandomness
 from tests.support.stored import queue_one
@@ -31,19 +31,6 @@ NOON: Final = TODAY * DAY + DAY // 2
 LAST: Final = "2026-03-03"  # the day before TODAY
 ITEMS: Final = 64
 TARGET: Final = 60
-
-
-class Kept:
-    """The SuspicionStore protocol in memory."""
-
-    def __init__(self) -> None:
-        self.found: dict[bytes, Watched] = {}
-
-    def keep(self, metric: bytes, watched: Watched) -> None:
-        self.found[metric] = watched
-
-    def kept(self) -> dict[bytes, Watched]:
-        return dict(self.found)
 
 
 def metric_of(every: str = "1d") -> Metric:
@@ -91,7 +78,7 @@ def test_fakes_of_a_closed_epoch_are_found_and_kept(
 
     watch(store, kept).look()
 
-    watched = kept.kept()[METRIC.digest]
+    watched = kept.records()[METRIC.digest]
     (texts,) = watched.found.values()
     assert list(watched.found) == [LAST]
     assert watched.looked == NEWEST
@@ -100,7 +87,7 @@ def test_fakes_of_a_closed_epoch_are_found_and_kept(
 
 def test_clean_epochs_leave_nothing(store: RedisStorage) -> None:
     fill(store, 0.0)
-    kept = Kept()
+    kept = MemorySuspicions()
 
     watch(store, kept).look()
 
@@ -110,7 +97,7 @@ def test_clean_epochs_leave_nothing(store: RedisStorage) -> None:
 
 def test_an_epoch_is_looked_at_when_it_has_closed_and_again_as_reports_come_late() -> None:
     """Law: one look an hour and metric, however many workers there are, and one at each close."""
-    storage, kept, now = MemoryStorage(), Kept(), [NOON]
+    storage, kept, now = MemoryStorage(), MemorySuspicions(), [NOON]
     fill(storage, 0.0, 3)
     looks = []
     moments = [0, 60, AGAIN_S + 60, DAY // 2 + 60]
@@ -125,7 +112,7 @@ def test_an_epoch_is_looked_at_when_it_has_closed_and_again_as_reports_come_late
 
 
 def test_what_is_pruned_is_not_looked_at() -> None:
-    storage, kept = MemoryStorage(), Kept()
+    storage, kept = MemoryStorage(), MemorySuspicions()
     fill(storage, 0.05)
     storage.marks[METRIC.digest] = TODAY
 
@@ -135,7 +122,7 @@ def test_what_is_pruned_is_not_looked_at() -> None:
 
 
 def test_a_store_that_is_away_ends_no_worker() -> None:
-    storage, kept, stop = MemoryStorage(), Kept(), threading.Event()
+    storage, kept, stop = MemoryStorage(), MemorySuspicions(), threading.Event()
     storage.failure = StorageUnavailableError("store: away")
     looking = watch(storage, kept)
     stop.set()
@@ -167,7 +154,7 @@ def test_a_metric_whose_check_fails_keeps_no_other_from_being_looked_at(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd, stop = Registry.from_text(file_with(CATEGORY)).metric("m"), threading.Event()
-    storage, kept = Unreadable(odd.digest, error), Kept()
+    storage, kept = Unreadable(odd.digest, error), MemorySuspicions()
     fill(storage, 0.05)
     stop.set()
 

@@ -14,7 +14,7 @@ from collector.errors import CollectorError, ReplacedStoreError, UnsafeStoreErro
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Sealed
+from collector.storage.values import SealedUpload
 from tests.faults.conftest import Tell
 from tests.support.cluster import Node, cluster, holder_of, url_of, wait_for
 from tests.support.faults.fleet import Fleet, post
@@ -64,7 +64,7 @@ def appended_to(storage: RedisStorage, shard: int, serial: int) -> bool:
     """Append one upload to *shard*; return whether it was acknowledged."""
     upload_id = (shard + storage.shards * serial).to_bytes(8, "big") + bytes(8)
     try:
-        return storage.append_many([Sealed(upload_id, DAY, b"entry", 1)])[0]
+        return storage.append_many([SealedUpload(upload_id, DAY, b"entry", 1)])[0]
     except CollectorError:
         return False
 

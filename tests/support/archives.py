@@ -18,7 +18,7 @@ from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Sealed
+from collector.storage.values import Cell, SealedUpload
 from collector.worker import Pace, Worker
 from tests.support.uploads import TODAY, registry
 
@@ -48,7 +48,7 @@ class Desk:
                 Accepted(_cell(chance), bytes([chance.randrange(3)])),
                 Accepted(Cell(OPTED_IN.digest, 0, ""), bytes(chance.choices([0, 1], k=2))),
             ]
-            sealed.append(Sealed(secrets.token_bytes(16), SEALED, encode(columns), 3))
+            sealed.append(SealedUpload(secrets.token_bytes(16), SEALED, encode(columns), 3))
         self.storage.append_many(sealed)
 
     def work(self, storage: RedisStorage | None = None) -> None:

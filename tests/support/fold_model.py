@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Claimed
+from collector.storage.values import Cell, ClaimedEntry
 from collector.tally import merge
 
 METRIC = b"\x01\x02\x03\x04\x05\x06"
@@ -29,8 +29,8 @@ class FoldModel:
     chance: random.Random
     acknowledged: dict[bytes, int] = field(default_factory=dict)
     ids: list[bytes] = field(default_factory=list)
-    held: dict[tuple[str, int], list[Claimed]] = field(default_factory=dict)
-    last_fold: tuple[int, list[Claimed]] | None = None
+    held: dict[tuple[str, int], list[ClaimedEntry]] = field(default_factory=dict)
+    last_fold: tuple[int, list[ClaimedEntry]] | None = None
 
     def live(self, steps: int) -> None:
         """Take *steps* random steps, then let one worker fold whatever is left."""
@@ -81,7 +81,7 @@ class FoldModel:
         if self.last_fold and self.chance.random() < 0.3:
             self.fold(*self.last_fold)
 
-    def fold(self, shard: int, claimed: list[Claimed]) -> None:
+    def fold(self, shard: int, claimed: list[ClaimedEntry]) -> None:
         """Fold *claimed* as a worker does: without those that are gone."""
         while claimed:
             counts = Counter(one.entry[0] for one in claimed)

@@ -1,4 +1,4 @@
-"""A store in a dictionary: the Storage protocol without a server, for tests of what uses it."""
+"""Stores in dictionaries, without a server, for tests of what uses them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from collector.errors import ClassEndedError
 from collector.storage.protocols import MAX_CLAIM
+from collector.storage.suspicions import WatchRecord
 from collector.storage.values import (
     Cell,
-    Claimed,
+    ClaimedEntry,
     Count,
     Counters,
     Health,
     Increments,
     Index,
-    Sealed,
+    SealedUpload,
     Tallies,
 )
 
@@ -62,14 +63,14 @@ class MemoryStorage:
         self._count("accepted", 1, reports)
         return True
 
-    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+    def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         return [self.append(*upload) for upload in uploads]
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
-    ) -> list[Claimed]:
+    ) -> list[ClaimedEntry]:
         self.ping()
-        return [Claimed(name, entry, 1) for name, entry in list(self.entries.items())[:count]]
+        return [ClaimedEntry(name, entry, 1) for name, entry in list(self.entries.items())[:count]]
 
     def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
         self.ping()
@@ -181,3 +182,16 @@ class MemoryStorage:
 def _packed(counters: dict[int, int]) -> bytes:
     width = max(counters) + 1
     return struct.pack(f">{width}q", *(counters[index] for index in range(width)))
+
+
+class MemorySuspicions:
+    """The SuspicionStore protocol."""
+
+    def __init__(self) -> None:
+        self.found: dict[bytes, WatchRecord] = {}
+
+    def put(self, metric: bytes, record: WatchRecord) -> None:
+        self.found[metric] = record
+
+    def records(self) -> dict[bytes, WatchRecord]:
+        return dict(self.found)

@@ -7,7 +7,7 @@ import struct
 from typing import Final
 
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Claimed
+from collector.storage.values import ClaimedEntry
 from collector.tally import merge
 from tests.support.fold_model import CELL, METRIC
 
@@ -28,7 +28,7 @@ def queue_one(store: RedisStorage, entry: bytes = b"entry") -> tuple[int, str]:
     return shard, claimed[-1].id
 
 
-def claim_all(store: RedisStorage, consumer: str = "any") -> list[Claimed]:
+def claim_all(store: RedisStorage, consumer: str = "any") -> list[ClaimedEntry]:
     return [
         claimed
         for shard in range(store.shards)

@@ -11,7 +11,7 @@ from collector.entry import Accepted, encode
 from collector.errors import RefusedByStoreError, TallyOverflowError
 from collector.storage.protocols import MAX_CLAIM
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Claimed, Increments
+from collector.storage.values import Cell, ClaimedEntry, Increments
 from collector.tally import merge
 from collector.worker import Pace
 from tests.support.memory_storage import MemoryStorage
@@ -81,10 +81,10 @@ class Overflowing(MemoryStorage):
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
-    ) -> list[Claimed]:
+    ) -> list[ClaimedEntry]:
         self.deliveries += 1
         claimed = super().claim(shard, consumer, count, min_idle_ms)
-        return [Claimed(one.id, one.entry, self.deliveries) for one in claimed]
+        return [ClaimedEntry(one.id, one.entry, self.deliveries) for one in claimed]
 
     def fold(
         self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None

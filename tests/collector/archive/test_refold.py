@@ -27,7 +27,7 @@ from collector.storage.connection import Connection
 from collector.storage.generation import generation_of
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Archiving, Cell
+from collector.storage.values import ArchiveProgress, Cell
 from tests.support.archive_killing import UPLOADS
 from tests.support.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process
 from tests.support.servers import SHARDS, needs_real, own_keys, profile_of
@@ -149,14 +149,14 @@ def test_a_cell_is_judged_only_if_the_archive_must_hold_all_of_it() -> None:
 def test_the_scope_is_everything_only_where_all_was_archived_and_nothing_moves() -> None:
     """Else it begins after what is missing, and ends before what moves."""
     still, waiting, partly = (
-        [Archiving(9, 9, 0, None)],
-        [Archiving(9, 9, 2, 5)],
-        [Archiving(9, 4, 0, None)],
+        [ArchiveProgress(9, 9, 0, None)],
+        [ArchiveProgress(9, 9, 2, 5)],
+        [ArchiveProgress(9, 4, 0, None)],
     )
 
     assert scope_of(still, still, None, None, 20) == Scope(None, None)
     assert scope_of(waiting, still, None, None, 20) == Scope(None, 5)
-    assert scope_of(still, [Archiving(10, 10, 1, 20)], None, None, 20) == Scope(None, 20)
+    assert scope_of(still, [ArchiveProgress(10, 10, 1, 20)], None, None, 20) == Scope(None, 20)
     assert scope_of(partly, partly, None, None, 20) == Scope(21, None)
     assert scope_of(partly, partly, 7, None, 20) == Scope(21, None)
     assert scope_of(partly, partly, 7, 3, 20) == Scope(8, None)

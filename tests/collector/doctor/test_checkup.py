@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from client_sdk.epoch import day_of
 from collector.cli import main
 from collector.embedded import EmbeddedStore
-from collector.storage.activity import RedisActivity, Told
+from collector.storage.activity import ActivityRecord, RedisActivity
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.telemetry.activity import WORKER
@@ -148,8 +148,8 @@ def test_the_doctor_sees_uploads_that_workers_hold_and_do_not_fold(
     run("init", **settings)
     connection = Connection.open(real_store.url)
     store = open_storage(real_store.url, keys.prefix, 1, "standard")
-    sign = Told(WORKER, "0a", {}, int(time.time()))
-    RedisActivity(connection, keys.prefix).tell(day_of(time.time()), sign)
+    sign = ActivityRecord(WORKER, "0a", {}, int(time.time()))
+    RedisActivity(connection, keys.prefix).put(day_of(time.time()), sign)
     store.append(bytes(16), DAY, b"entry", 1)
 
     waiting = run("doctor", **settings)

@@ -18,8 +18,8 @@ from collector.doctor.expiry import SOON_DAYS
 from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
 from collector.storage.diagnosis import Server, Shard
 from collector.storage.preparation import LIBRARY_VERSION
-from collector.storage.suspicions import Watched
-from collector.storage.values import Archiving, Count, Counters
+from collector.storage.suspicions import WatchRecord
+from collector.storage.values import ArchiveProgress, Count, Counters
 from collector.telemetry.activity import WEB, WORKER
 from tests.support.uploads import NOON, WRITE_KEY, registry_text
 
@@ -57,7 +57,7 @@ STATE: Final = State(
     metrics=tuple(Registry.from_text(registry_text())),
     granted=None,
     used={},
-    archiving=[Archiving(90, 90, 0, None)],
+    archiving=[ArchiveProgress(90, 90, 0, None)],
     stuck=0,
     now=NOON,
 )
@@ -120,7 +120,7 @@ def test_keys_in_the_settings_of_those_that_serve_are_keys(config: Config) -> No
         (server(aof_enabled="0"), FAULT, "profile"),
         (replace(STATE, servers=[replace(SERVER, replays=False)]), FAULT, "profile"),
         (replace(STATE, stuck=1), WARNING, "workers"),
-        (replace(STATE, archiving=[Archiving(90, 90, 3, TODAY - 2)]), WARNING, "archive"),
+        (replace(STATE, archiving=[ArchiveProgress(90, 90, 3, TODAY - 2)]), WARNING, "archive"),
         (replace(STATE, credentials=LIMITED, used={b"\x01" * 32: 9}), WARNING, "keys"),
         (server(maxmemory_policy="allkeys-lru"), FAULT, "profile"),
         (server(library=0), FAULT, "library"),
@@ -247,14 +247,19 @@ def test_a_quota_that_is_not_used_up_and_a_worker_that_holds_its_claim_are_no_fi
 
 def test_a_fold_that_waits_for_the_next_run_of_the_archive_is_no_finding(config: Config) -> None:
     """Law: a fold of yesterday may be minutes old; only a day of waiting tells of a fault."""
-    waiting = replace(STATE, archiving=[Archiving(90, 90, 3, TODAY - 1), Archiving(9, 9, 0, None)])
+    waiting = replace(
+        STATE, archiving=[ArchiveProgress(90, 90, 3, TODAY - 1), ArchiveProgress(9, 9, 0, None)]
+    )
 
     assert ill(config, waiting) == []
 
 
 def test_epochs_that_look_made_up_are_told_with_reason_and_next_step(config: Config) -> None:
     texts = ["changed suddenly: 'a'", "second", "third", "fourth"]
-    watched = {"page": Watched(1, 2, 7, {"2026-03-03": texts}), "theme": Watched(1, 2, 7, {})}
+    watched = {
+        "page": WatchRecord(1, 2, 7, {"2026-03-03": texts}),
+        "theme": WatchRecord(1, 2, 7, {}),
+    }
 
     (found,) = [
         one for one in examine(config, replace(STATE, watched=watched)) if one.check == "poisoning"
@@ -266,7 +271,9 @@ def test_epochs_that_look_made_up_are_told_with_reason_and_next_step(config: Con
 
 
 def test_clean_epochs_are_said_to_have_been_looked_at(config: Config) -> None:
-    clean = replace(STATE, watched={"page": Watched(1, 2, 7, {}), "theme": Watched(1, 2, 5, {})})
+    clean = replace(
+        STATE, watched={"page": WatchRecord(1, 2, 7, {}), "theme": WatchRecord(1, 2, 5, {})}
+    )
 
     (found,) = [one for one in examine(config, clean) if one.check == "poisoning"]
 

@@ -25,7 +25,7 @@ from collector.storage.access import (
     acl_lines,
     name_of,
 )
-from collector.storage.activity import RedisActivity, Told
+from collector.storage.activity import ActivityRecord, RedisActivity
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.credentials import RedisCredentials
@@ -33,7 +33,7 @@ from collector.storage.diagnosis import Diagnosis
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
-from collector.storage.suspicions import RedisSuspicions, Watched
+from collector.storage.suspicions import RedisSuspicions, WatchRecord
 from collector.storage.values import Cell
 from tests.support.servers import needs_real, own_keys
 
@@ -347,39 +347,39 @@ def test_before_init_a_user_of_the_application_says_what_to_run(users: Users, us
 def test_processes_tell_of_themselves_and_web_processes_tell_the_state(users: Users) -> None:
     """A worker only writes its own counts; who answers /metrics reads all, and asks the server."""
     users.storage(INIT).prepare()
-    told = Told("worker", "0a", {"folds.0": 1}, 1)
+    told = ActivityRecord("worker", "0a", {"folds.0": 1}, 1)
     web, worker = users.connection(INGEST), users.connection(WORKER)
 
-    RedisActivity(worker, users.keys.prefix).tell(DAY, told)
+    RedisActivity(worker, users.keys.prefix).put(DAY, told)
     [server] = Diagnosis(web, users.keys).servers()
 
-    assert RedisActivity(web, users.keys.prefix).told(DAY) == [told]
+    assert RedisActivity(web, users.keys.prefix).records(DAY) == [told]
     assert server.memory > 0
     assert server.library == LIBRARY_VERSION
     assert server.ahead is not None
     with pytest.raises(RefusedByStoreError):
-        RedisActivity(worker, users.keys.prefix).told(DAY)
+        RedisActivity(worker, users.keys.prefix).records(DAY)
 
 
 def test_a_worker_looks_at_tallies_and_who_tells_the_state_reads_what_it_found(
     users: Users,
 ) -> None:
     users.storage(INIT).prepare()
-    worker, found = users.storage(WORKER), Watched(1, 2, 3, {"2026-03-03": ["changed"]})
+    worker, found = users.storage(WORKER), WatchRecord(1, 2, 3, {"2026-03-03": ["changed"]})
     users.storage(INGEST).append(bytes(16), DAY, b"entry", 1)
     worker.fold(0, [one.id for one in worker.claim(0, "w", 9, 0)], {CELL: [(0, 1), (1, 1)]})
 
     index = worker.index(METRIC, [3])
-    RedisSuspicions(users.connection(WORKER), users.keys.prefix).keep(METRIC, found)
+    RedisSuspicions(users.connection(WORKER), users.keys.prefix).put(METRIC, found)
 
     assert [cell for cell, _ in worker.vectors(index, 2)] == [CELL]
     assert worker.pruned([METRIC]) == {}
     for user in (INGEST, INIT, WORKER):
-        kept = RedisSuspicions(users.connection(user), users.keys.prefix).kept()
+        kept = RedisSuspicions(users.connection(user), users.keys.prefix).records()
         assert kept == {METRIC: found}
     for user in (INGEST, QUERY):
         with pytest.raises(RefusedByStoreError):
-            RedisSuspicions(users.connection(user), users.keys.prefix).keep(METRIC, found)
+            RedisSuspicions(users.connection(user), users.keys.prefix).put(METRIC, found)
 
 
 def test_the_init_user_may_ask_all_that_the_doctor_looks_at(users: Users) -> None:
@@ -395,4 +395,4 @@ def test_the_init_user_may_ask_all_that_the_doctor_looks_at(users: Users) -> Non
     assert [(shard.counters is None, shard.has_group) for shard in shards] == [
         (False, True) for _ in shards
     ]
-    assert RedisActivity(connection, users.keys.prefix).told(DAY) == []
+    assert RedisActivity(connection, users.keys.prefix).records(DAY) == []

@@ -10,7 +10,7 @@ from collector.errors import ForgottenUploadError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
-from collector.storage.values import Sealed
+from collector.storage.values import SealedUpload
 from tests.support.stored import DAY, claim_all
 
 
@@ -24,7 +24,7 @@ def test_append_queues_an_upload_once_however_often_it_is_sent(store: RedisStora
 def test_append_many_equals_appending_one_by_one(store: RedisStorage) -> None:
     ids = [secrets.token_bytes(16) for _ in range(5)]
 
-    first = store.append_many([Sealed(i, DAY, i, 1) for i in (*ids, ids[0], ids[4])])
+    first = store.append_many([SealedUpload(i, DAY, i, 1) for i in (*ids, ids[0], ids[4])])
 
     assert first == [True] * 5 + [False] * 2
     assert sorted(one.entry for one in claim_all(store)) == sorted(ids)

@@ -9,7 +9,7 @@ from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Folded
+from collector.storage.values import ArchivedFold, Cell
 from tests.support.fold_model import CELL, METRIC
 from tests.support.servers import profile_of
 from tests.support.stored import queue_one, total
@@ -28,7 +28,7 @@ def queue(server: Connection, keys: Keys) -> RedisArchiveQueue:
     return RedisArchiveQueue(server, keys)
 
 
-def kept(queue: RedisArchiveQueue) -> list[Folded]:
+def kept(queue: RedisArchiveQueue) -> list[ArchivedFold]:
     return [
         fold for shard in range(queue.shards) for fold in queue.waiting(shard, queue.last(shard))
     ]

@@ -7,7 +7,7 @@ import pytest
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Claimed
+from collector.storage.values import ClaimedEntry
 from tests.support.fold_model import CELL
 from tests.support.stored import DAY, NOBODY_LEFT_IT, queue_one
 
@@ -32,7 +32,7 @@ def test_claim_takes_what_a_dead_consumer_left_before_what_is_new(store: RedisSt
     [left] = store.claim(shard, "second", 1, 0)
     [new] = store.claim(shard, "second", 1, NOBODY_LEFT_IT)
 
-    assert left == Claimed(left_id, b"left", 2)
+    assert left == ClaimedEntry(left_id, b"left", 2)
     assert new.entry == b"new"
     assert new.deliveries == 1
 
@@ -109,7 +109,7 @@ def test_spared_entries_are_as_if_delivered_never(store: RedisStorage) -> None:
         [claimed] = store.claim(shard, "second", 9, 0)
         store.spare(shard, "second", [claimed.id])
 
-    assert claimed == Claimed(entry_id, b"entry", 1)
+    assert claimed == ClaimedEntry(entry_id, b"entry", 1)
 
 
 def test_sweep_forgets_workers_that_are_gone_and_hold_nothing(

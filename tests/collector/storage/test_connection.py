@@ -25,7 +25,7 @@ from collector.errors import (
 from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Sealed
+from collector.storage.values import Cell, SealedUpload
 from tests.support.scripted_server import ECHO, LATE, TOO_LATE, scripted_server
 from tests.support.servers import fake_connection, needs_real, own_keys, real_server
 
@@ -122,8 +122,8 @@ def test_an_error_in_a_batch_is_raised_without_the_payload(
     with pytest.raises(StorageUnavailableError) as caught:
         store.append_many(
             [
-                Sealed(bytes(16), 30_000, CANARY, 1),
-                Sealed(bytes(7) + b"\1" * 9, 30_000, CANARY, 1),
+                SealedUpload(bytes(16), 30_000, CANARY, 1),
+                SealedUpload(bytes(7) + b"\1" * 9, 30_000, CANARY, 1),
             ]
         )
 

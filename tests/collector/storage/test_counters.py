@@ -9,12 +9,12 @@ from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Count, Counters, Sealed
+from collector.storage.values import Cell, Count, Counters, SealedUpload
 from tests.support.fold_model import CELL, METRIC
 from tests.support.stored import DAY, NOBODY_LEFT_IT
 
 # Uploads of shard 0 and their reports.
-UPLOADS = [Sealed(bytes(15) + bytes([i]), DAY, b"%d" % i, 10**i) for i in range(5)]
+UPLOADS = [SealedUpload(bytes(15) + bytes([i]), DAY, b"%d" % i, 10**i) for i in range(5)]
 
 
 def state(store: RedisStorage) -> Counters:

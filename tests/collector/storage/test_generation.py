@@ -13,7 +13,7 @@ from collector.storage.generation import change_contents, establish, generation_
 from collector.storage.keys import Keys
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Sealed
+from collector.storage.values import SealedUpload
 from tests.support.servers import SHARDS, profile_of
 from tests.support.stored import DAY, claim_all
 
@@ -23,8 +23,8 @@ def another(server: Connection, keys: Keys, server_kind: str) -> RedisStorage:
     return RedisStorage(server, keys, profile_of(server_kind))
 
 
-def of_shard(shard: int) -> Sealed:
-    return Sealed(shard.to_bytes(8, "big") + secrets.token_bytes(8), DAY, b"entry", 1)
+def of_shard(shard: int) -> SealedUpload:
+    return SealedUpload(shard.to_bytes(8, "big") + secrets.token_bytes(8), DAY, b"entry", 1)
 
 
 def append(store: RedisStorage, shard: int = 0) -> bool:

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.suspicions import RedisSuspicions, Watched
+from collector.storage.suspicions import RedisSuspicions, WatchRecord
 
-FIRST = Watched(1_700_000_000, 19_675, 7, {"2023-11-13": ["'a' changed"]})
-LATER = Watched(1_700_090_000, 19_676, 7, {})
+FIRST = WatchRecord(1_700_000_000, 19_675, 7, {"2023-11-13": ["'a' changed"]})
+LATER = WatchRecord(1_700_090_000, 19_676, 7, {})
 
 
 def test_what_was_found_is_kept_in_place_of_what_was_before(
     server: Connection, keys: Keys, store: RedisStorage
 ) -> None:
     suspicions = RedisSuspicions(server, keys.prefix)
-    assert suspicions.kept() == {}
+    assert suspicions.records() == {}
 
     for metric, watched in ((b"a" * 6, FIRST), (b"b" * 6, FIRST), (b"b" * 6, LATER)):
-        suspicions.keep(metric, watched)
+        suspicions.put(metric, watched)
 
-    assert suspicions.kept() == {b"a" * 6: FIRST, b"b" * 6: LATER}
+    assert suspicions.records() == {b"a" * 6: FIRST, b"b" * 6: LATER}
 
 
 def test_what_is_not_ours_is_passed_over(
     server: Connection, keys: Keys, store: RedisStorage
 ) -> None:
     suspicions = RedisSuspicions(server, keys.prefix)
-    suspicions.keep(b"a" * 6, FIRST)
+    suspicions.put(b"a" * 6, FIRST)
     server.call("HSET", f"{keys.prefix}:suspicions", b"\xff", "x", "0a", "{}", "zz", "[]")
 
-    assert suspicions.kept() == {b"a" * 6: FIRST}
+    assert suspicions.records() == {b"a" * 6: FIRST}

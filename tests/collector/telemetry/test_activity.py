@@ -8,7 +8,7 @@ from dataclasses import replace
 from client_sdk.epoch import DAY, day_of
 from collector.errors import StorageFullError
 from collector.intake import PAYLOAD_SIZE, UNKNOWN_METRIC, Rejection
-from collector.storage.activity import Told
+from collector.storage.activity import ActivityRecord
 from collector.telemetry.activity import (
     ALIVE_S,
     DUPLICATES,
@@ -20,30 +20,30 @@ from collector.telemetry.activity import (
     WEB,
     WORKER,
     Activity,
-    Sharing,
+    SharingThread,
     alive_among,
     granted_by,
 )
-from collector.telemetry.sources import Unshared
+from collector.telemetry.sources import MemoryActivity
 from tests.support.clock import FakeClock
 
 REJECTED_TWICE = (Rejection(0, PAYLOAD_SIZE, 3), Rejection(1, UNKNOWN_METRIC, 1))
 
 
-class Full(Unshared):
+class Full(MemoryActivity):
     """A store that takes no writes while ``is_full``."""
 
     is_full = False
 
-    def tell(self, day: int, told: Told) -> None:
+    def put(self, day: int, record: ActivityRecord) -> None:
         if self.is_full:
             raise StorageFullError("store: is out of memory")
-        super().tell(day, told)
+        super().put(day, record)
 
 
 def test_the_totals_are_the_sums_over_all_processes_whichever_is_asked() -> None:
     """Whoever answers a scrape tells the same, once all have shared."""
-    store, clock = Unshared(), FakeClock()
+    store, clock = MemoryActivity(), FakeClock()
     first, second = (Activity(WEB, store, clock) for _ in range(2))
 
     first.judged(REJECTED_TWICE, first=True)
@@ -59,7 +59,7 @@ def test_the_totals_are_the_sums_over_all_processes_whichever_is_asked() -> None
 
 def test_sharing_again_counts_nothing_twice() -> None:
     """A write whose answer was lost is repeated."""
-    activity = Activity(WEB, Unshared(), FakeClock())
+    activity = Activity(WEB, MemoryActivity(), FakeClock())
     activity.add(REFUSED, "overloaded", 5)
 
     for _ in range(3):
@@ -70,7 +70,7 @@ def test_sharing_again_counts_nothing_twice() -> None:
 
 def test_a_duplicate_is_counted_once_and_its_rejections_are_not() -> None:
     """They were counted when the upload was seen first."""
-    activity = Activity(WEB, Unshared(), FakeClock())
+    activity = Activity(WEB, MemoryActivity(), FakeClock())
 
     activity.judged(REJECTED_TWICE, first=False)
 
@@ -80,7 +80,7 @@ def test_a_duplicate_is_counted_once_and_its_rejections_are_not() -> None:
 
 def test_a_new_day_begins_at_zero_with_what_was_not_yet_shared() -> None:
     """Each count is told on exactly one day."""
-    store, clock = Unshared(), FakeClock()
+    store, clock = MemoryActivity(), FakeClock()
     activity = Activity(WEB, store, clock)
     activity.add(REFUSED, "shared", 2)
     activity.share()
@@ -91,7 +91,7 @@ def test_a_new_day_begins_at_zero_with_what_was_not_yet_shared() -> None:
     today = activity.totals()
 
     assert today.of(REFUSED) == {"kept": 1}
-    assert [told.counts for told in store.told(yesterday)] == [{f"{REFUSED}.shared": 2}]
+    assert [told.counts for told in store.records(yesterday)] == [{f"{REFUSED}.shared": 2}]
 
 
 def test_a_store_that_is_full_loses_no_count() -> None:
@@ -108,7 +108,7 @@ def test_a_store_that_is_full_loses_no_count() -> None:
 
 def test_a_process_is_alive_until_it_has_been_silent_for_a_minute() -> None:
     """Also over midnight, when its sign of life is in the hash of the day before."""
-    store = Unshared()
+    store = MemoryActivity()
     clock = FakeClock(20_000 * DAY - ALIVE_S / 2)
     Activity(WORKER, store, clock).share()
     asked = Activity(WEB, store, clock)
@@ -124,7 +124,7 @@ def test_a_process_is_alive_until_it_has_been_silent_for_a_minute() -> None:
 
 def test_a_fold_falls_into_the_bucket_of_its_time() -> None:
     """A bound belongs to the bucket below it, as Prometheus has it."""
-    activity = Activity(WORKER, Unshared(), FakeClock())
+    activity = Activity(WORKER, MemoryActivity(), FakeClock())
 
     for seconds in (0.001, FOLD_BOUNDS[0], FOLD_BOUNDS[0] + 0.001, 60.0):
         activity.folded(seconds)
@@ -135,7 +135,7 @@ def test_a_fold_falls_into_the_bucket_of_its_time() -> None:
 
 def test_threads_that_count_at_once_lose_nothing() -> None:
     """The counts are exact, as the store's are."""
-    activity = Activity(WEB, Unshared(), FakeClock())
+    activity = Activity(WEB, MemoryActivity(), FakeClock())
 
     def count() -> None:
         for _ in range(2_000):
@@ -152,25 +152,25 @@ def test_threads_that_count_at_once_lose_nothing() -> None:
 
 def test_a_process_that_stops_in_good_order_takes_no_count_with_it() -> None:
     """What it counted since its last sharing is told at the end."""
-    store, clock = Unshared(), FakeClock()
+    store, clock = MemoryActivity(), FakeClock()
     activity = Activity(WEB, store, clock)
-    sharing = Sharing(activity)
+    sharing = SharingThread(activity)
     sharing.start()
     activity.add(REFUSED, "too-fast", 3)
 
     sharing.stop()
 
-    [told] = store.told(day_of(clock()))
+    [told] = store.records(day_of(clock()))
     assert told.counts == {f"{REFUSED}.too-fast": 3}
 
 
 def test_nothing_of_a_process_names_its_machine() -> None:
     """Two processes of one machine have nothing in common but their role."""
-    store, clock = Unshared(), FakeClock()
+    store, clock = MemoryActivity(), FakeClock()
     for _ in range(2):
         Activity(WEB, store, clock).share()
 
-    first, second = store.told(day_of(clock()))
+    first, second = store.records(day_of(clock()))
 
     assert replace(first, process=second.process) == second
     assert first.process != second.process
@@ -178,7 +178,7 @@ def test_nothing_of_a_process_names_its_machine() -> None:
 
 def test_a_process_that_stops_in_good_order_is_not_alive_any_more() -> None:
     """Nor by what it told yesterday, a minute ago."""
-    store, clock = Unshared(), FakeClock()
+    store, clock = MemoryActivity(), FakeClock()
     clock.now = (day_of(clock()) + 1) * DAY - 20.0
     stays, leaves = (Activity(WORKER, store, clock) for _ in range(2))
     for activity in (stays, leaves):
@@ -186,13 +186,13 @@ def test_a_process_that_stops_in_good_order_is_not_alive_any_more() -> None:
     before = alive_among(store, clock())
     clock.now += 30.0
 
-    Sharing(leaves).stop()
+    SharingThread(leaves).stop()
 
     assert (before[WORKER], alive_among(store, clock())[WORKER]) == (2, 1)
 
 
 def test_what_the_settings_of_those_that_serve_open_is_told_while_they_live() -> None:
-    store, clock = Unshared(), FakeClock()
+    store, clock = MemoryActivity(), FakeClock()
     web = Activity(WEB, store, clock)
     web.grant("report", 2)
     web.grant("operate", 0)

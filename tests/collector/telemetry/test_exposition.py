@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.config import STRICT, VOLATILE
 from collector.storage.diagnosis import Server
-from collector.storage.suspicions import Watched
+from collector.storage.suspicions import WatchRecord
 from collector.storage.values import Count, Counters
 from collector.telemetry.activity import (
     DUPLICATES,
@@ -63,7 +63,7 @@ SNAPSHOT: Final = Snapshot(
     next_token_expiry=1_700_000_000,
     process="0a",
     profile="strict",
-    watched={"page": Watched(1, 2, 7, {"2026-03-03": ["a", "b"], "2026-03-02": ["a"]})},
+    watched={"page": WatchRecord(1, 2, 7, {"2026-03-03": ["a", "b"], "2026-03-02": ["a"]})},
 )
 
 
@@ -118,7 +118,7 @@ def test_what_processes_counted_is_told_by_reason() -> None:
 
 def test_suspicious_epochs_are_counted_by_metric() -> None:
     """Of one that was looked at and is clean, 0: an alert must be able to end."""
-    clean = Watched(1, 2, 7, {})
+    clean = WatchRecord(1, 2, 7, {})
     told = samples(replace(SNAPSHOT, watched={**SNAPSHOT.watched, "theme": clean}))
 
     assert told["hearsay_suspicious_epochs{metric=page}"] == 2

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import pytest
 
 from collector.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
-from collector.storage.values import Sealed
+from collector.storage.values import SealedUpload
 from collector.web.groups import MAX_GROUP_SIZE, Groups, store
 from tests.support.memory_storage import MemoryStorage
 
 
-def sealed(number: int, size: int = 1) -> Sealed:
-    return Sealed(number.to_bytes(16, "big"), 20_000, bytes(size), 1)
+def sealed(number: int, size: int = 1) -> SealedUpload:
+    return SealedUpload(number.to_bytes(16, "big"), 20_000, bytes(size), 1)
 
 
 class Slow(MemoryStorage):
@@ -26,7 +26,7 @@ class Slow(MemoryStorage):
         self.groups: list[int] = []
         self.go = threading.Event()
 
-    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+    def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         self.groups.append(len(uploads))
         assert self.go.wait(10)
         return super().append_many(uploads)
@@ -39,7 +39,7 @@ class OneBadShard(MemoryStorage):
         super().__init__()
         self.error, self.calls = error, 0
 
-    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+    def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         self.calls += 1
         if any(upload.upload_id == sealed(1).upload_id for upload in uploads):
             raise self.error
@@ -53,7 +53,7 @@ class Broken(MemoryStorage):
         super().__init__()
         self.calls = 0
 
-    def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+    def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         self.calls += 1
         if self.calls == 1:
             raise KeyError("ours")
@@ -61,7 +61,7 @@ class Broken(MemoryStorage):
 
 
 async def append_all(
-    storage: MemoryStorage, uploads: Sequence[Sealed], largest: int = 256
+    storage: MemoryStorage, uploads: Sequence[SealedUpload], largest: int = 256
 ) -> list[bool | BaseException]:
     groups = Groups(storage, asyncio.get_running_loop(), largest)
     waiting = [asyncio.create_task(groups.append(one)) for one in uploads[:1]]
@@ -121,7 +121,7 @@ def test_all_that_wait_for_a_store_that_hangs_fail_with_the_first_group() -> Non
     error = StorageUnavailableError("store: no answer")
 
     class Hanging(Slow):
-        def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+        def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
             super().append_many(uploads)
             raise error
 
@@ -139,7 +139,7 @@ def test_a_store_that_goes_away_while_uploads_are_tried_alone_is_asked_no_more()
     class GoingAway(MemoryStorage):
         calls = 0
 
-        def append_many(self, uploads: Sequence[Sealed]) -> list[bool]:
+        def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
             self.calls += 1
             if self.calls == 1:
                 raise StorageFullError("store: full")

@@ -9,7 +9,7 @@ from collector.catalog import Catalog
 from collector.entry import encode
 from collector.intake import judge
 from collector.storage.protocols import Storage
-from collector.storage.values import Sealed
+from collector.storage.values import SealedUpload
 from collector.wire import JSON, decode
 from collector.worker import Pace, Worker
 
@@ -19,12 +19,12 @@ _CATALOG: Final = Catalog([REGISTRY])
 _AT_ONCE: Final = 100  # uploads a round trip
 
 
-def sealed_of(body: bytes) -> Sealed:
+def sealed_of(body: bytes) -> SealedUpload:
     """Return what the intake appends for *body*, all of whose reports it must accept."""
     upload = decode(body, JSON)
     verdict = judge(upload, _CATALOG, upload.sealed)
     assert not verdict.rejected
-    return Sealed(upload.id, upload.sealed, encode(verdict.accepted), verdict.reports)
+    return SealedUpload(upload.id, upload.sealed, encode(verdict.accepted), verdict.reports)
 
 
 def append(storage: Storage, bodies: Iterable[bytes]) -> int:
