@@ -9,13 +9,13 @@ from .analytics.rows import Row
 from .charts.letters import one_line
 from .charts.number import margin, numbers_of, range_of, value_of
 from .charts.remarks import remarks
+from .tables import table_lines
 
 _WORDS: Final = {
     "pointwise": "each interval for itself",
     "simultaneous": "all intervals at once",
     "mixed": "intervals each for itself, where a row does not say otherwise",
 }
-_GAP: Final = "  "
 
 
 def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterator[str]:
@@ -38,24 +38,15 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
     names = list(dict.fromkeys(name for row in rows for name in row.dimensions))
-    cells = [[*names, "value", "±", "reports"]]
-    ends: list[str] = [""]  # what follows a line: a reason is not held by a column
+    cells = [[*names, "value", "±", "reports", ""]]
     for row in rows:
         where = [one_line(row.dimensions.get(name, "")) for name in names]
-        found = numbers_of(row)
-        if found is None:
-            cells.append([*where, range_of(row) or "–", "", f"{row.n:,}"])
-            ends.append(one_line(row.reason or "no number"))
+        if numbers_of(row) is None:
+            value, after, reason = range_of(row) or "–", "", one_line(row.reason or "no number")
         else:
-            cells.append([*where, value_of(row), margin(row).removeprefix("± "), f"{row.n:,}"])
-            ends.append("")
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line, end in zip(cells, ends, strict=True):
-        texts = [
-            text.ljust(width) if place < len(names) else text.rjust(width)
-            for place, (text, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        yield _GAP.join([*texts, end]).rstrip()
+            value, after, reason = value_of(row), margin(row).removeprefix("± "), ""
+        cells.append([*where, value, after, f"{row.n:,}", reason])
+    return table_lines(cells, "<" * len(names) + ">>><")
 
 
 def _basis(meta: Mapping[str, Any]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from client_sdk.randomness import Randomness
 
 from .audit_cases import Case, cases_of
 from .binomial import lower_limit, upper_limit
+from .tables import table_lines
 
 ALPHA: Final = 1e-9  # chance that an honest mechanism is called a liar
 DRAWS: Final = (
@@ -130,16 +131,14 @@ def lower_bound(
 
 def table(audits: list[Audit]) -> str:
     """Return one line a mechanism: its gravest trial, and the pairs that were drawn."""
-    lines = [
-        f"{'mechanism':<20} {'claimed':>8} {'found >=':>9} {'expected':>9}  {'verdict':<23}  pairs"
-    ]
-    for one in audits:
-        trial, pairs = one.gravest, " ".join(trial.pair for trial in one.trials)
-        lines.append(
-            f"{one.mechanism:<20} {one.epsilon:>8.4f} {trial.lower_bound:>9.4f}"
-            f" {trial.expected_bound:>9.4f}  {trial.verdict:<23}  {pairs}"
-        )
-    return "\n".join(lines)
+    rows = [["mechanism", "claimed", "found >=", "expected", "verdict", "pairs"]]
+    for report in audits:
+        trial = report.gravest
+        numbers = report.epsilon, trial.lower_bound, trial.expected_bound
+        pairs = " ".join(trial.pair for trial in report.trials)
+        digits = (f"{number:.4f}" for number in numbers)
+        rows.append([report.mechanism, *digits, trial.verdict, pairs])
+    return "\n".join(table_lines(rows, "<>>><<"))
 
 
 def _spread(likely: int, unlikely: int, draws: int) -> float:

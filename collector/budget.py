@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from client_sdk.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
 from client_sdk.metric import Metric
 from client_sdk.privacy.budget import WEEK, YEAR, Spending, chance, cost_of, costs_together, epsilon
 from client_sdk.registry import Registry
 
-_TEXTS: Final = 3  # columns of text, to the left
+from .tables import table_lines
 
 
 def budget_lines(registry: Registry) -> Iterator[str]:
@@ -20,7 +19,7 @@ def budget_lines(registry: Registry) -> Iterator[str]:
     spans = f"any {WEEK} days", f"any {YEAR} days", "for life"
     heads = ("metric", "asked again", "every", "a report", *spans)
     total = ("all together", "", "", "", *_amounts(together))
-    yield from _table([heads, *map(_cells, registry), total])
+    yield from table_lines([heads, *map(_cells, registry), total], "<<<>>>>", indent="  ")
     for metric in registry:
         if metric.mechanism.delta:
             yield f"  {metric.name} also costs δ {chance(metric.mechanism.delta)} a report"
@@ -37,13 +36,3 @@ def _cells(metric: Metric) -> tuple[str, ...]:
 
 def _amounts(cost: Spending) -> tuple[str, ...]:
     return epsilon(cost.week), epsilon(cost.year), epsilon(cost.life)
-
-
-def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i < _TEXTS else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  " + "  ".join(cells).rstrip()

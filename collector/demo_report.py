@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final, TextIO
 
 from .charts.number import number
+from .tables import table_lines
 
-_LABEL: Final = 12  # characters of the column of items at least
+_HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
 
 
 def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
@@ -21,24 +22,22 @@ def print_table(document: Mapping[str, Any], out: TextIO) -> None:
     """Print every metric's rows and the share of intervals that cover."""
     for name, metric in document["metrics"].items():
         print(f"\n{name} ({metric['n']:,} reports)", file=out)
-        width = max([_LABEL, *(len(row["item"]) for row in metric["rows"])])
-        heading = f"{'true':>12} {'estimate':>12}   {'95 % interval':27} covered"
-        print(f"  {'':{width}} {heading}", file=out)
-        for row in metric["rows"]:
-            print(f"  {row['item']:{width}} {_line(row, metric['unit'])}", file=out)
+        rows = [_HEADINGS, *(_cells(row, metric["unit"]) for row in metric["rows"])]
+        for line in table_lines(rows, "<>><<", indent="  "):
+            print(line, file=out)
     count = document["covered"]
     share = 100 * count["yes"] / max(count["of"], 1)
     print(f"\n{count['yes']} of {count['of']} intervals cover ({share:.0f} %)", file=out)
 
 
-def _line(row: Mapping[str, Any], unit: str) -> str:
+def _cells(row: Mapping[str, Any], unit: str) -> tuple[str, ...]:
     if row["value"] is None:
-        return f"{number(row['true'], unit, 0):>12}   not enough reports"
+        return row["item"], number(row["true"], unit, 0), "", "", "not enough reports"
     names = ("true", "value", "ci_low", "ci_high")
     half_width = (row["ci_high"] - row["ci_low"]) / 2
     true, value, low, high = (number(row[name], unit, half_width) for name in names)
     verdict = "yes" if _covers(row) else "NO"
-    return f"{true:>12} {value:>12}   {f'{low} … {high}':27} {verdict}"
+    return row["item"], true, value, f"{low} … {high}", verdict
 
 
 def _covers(row: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from client_sdk.text_domain import TextDomain
 from .analytics.release.buckets import Buckets
 from .planner import Line, Question
 from .precision import in_words, scale_of
+from .tables import table_lines
 
 NEVER: Final = "never"
 _SHOWN: Final = 5  # numbers of buckets
@@ -30,7 +31,7 @@ def lines_of(
         apart = in_words(metric, asked.effect)[1:]
         heads += ["finds a difference of", f"devices for {apart}"]
     rows = [_cells(metric, asked, line) for line in lines]
-    yield from _table([heads, *rows])
+    yield from table_lines([heads, *rows], ">" * len(heads), indent="  ")
     for line in lines:
         if line.refusal is not None:
             yield f"ε {float(line.epsilon):g}: {line.mechanism} cannot serve: {line.refusal}"
@@ -80,7 +81,8 @@ def bucket_lines(metric: Metric, devices: int, found: Sequence[Buckets]) -> Iter
         [str(one.buckets), f"{one.bias:.3g}", f"{one.noise:.3g}", f"{one.total:.3g}"]
         for one in found[:_SHOWN]
     ]
-    yield from _table([["buckets", "smeared", "noise", "together"], *cells])
+    heads = ["buckets", "smeared", "noise", "together"]
+    yield from table_lines([heads, *cells], ">>>>", indent="  ")
 
 
 def _head(metric: Metric, asked: Question) -> str:
@@ -127,10 +129,3 @@ def _cells(metric: Metric, asked: Question, line: Line) -> list[str]:
 
 def _number(number: float | None) -> str:
     return NEVER if number is None else f"{number:,.10g}"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  " + "  ".join(cells)

@@ -11,6 +11,7 @@ import click
 
 from ..config import Config
 from ..credentials import KINDS, MAX_READ_DAYS, ROLES, VIEWER
+from ..tables import table_lines
 from .root import explained, main
 
 if TYPE_CHECKING:
@@ -72,11 +73,8 @@ def show(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"credentials": rows}))
         return
-    lines = [_HEADINGS, *(_cells(row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(padded).rstrip())
+    for line in table_lines([_HEADINGS, *map(_cells, rows)], "<" * len(_HEADINGS)):
+        click.echo(line)
 
 
 @keys.command()
