@@ -1,4 +1,4 @@
-"""A file that takes up room beside the database, so that there is some when the disk is full.
+"""The reserve file takes up room beside the database, so that there is some on a full disk.
 
 On a full disk SQLite cannot even delete: that, too, is written to its log first.  Without this file
 an outbox would never empty again, and a user could not withdraw what is in it.
@@ -15,23 +15,23 @@ from .private_files import create
 if TYPE_CHECKING:
     from .registry import PathOrStr
 
-BALLAST_FILE: Final = "ballast"
-BALLAST_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
-LEFT_FREE: Final = BALLAST_SIZE  # bytes beside it: what was just made room for is used first
+RESERVE_FILE: Final = "ballast"
+RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
+LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
 
 
-class Ballast:
+class ReserveFile:
     """The file in *folder*."""
 
     def __init__(self, folder: PathOrStr) -> None:
         """Make nothing yet."""
         self._folder = folder
-        self._path = os.path.join(folder, BALLAST_FILE)
+        self._path = os.path.join(folder, RESERVE_FILE)
 
     def drop(self) -> None:
         """Give up the file if the disk is full; never raises."""
         with suppress(OSError):
-            if self._free() < BALLAST_SIZE:
+            if self._free() < RESERVE_SIZE:
                 os.remove(self._path)
 
     def restore(self) -> bool:
@@ -42,7 +42,7 @@ class Ballast:
         try:
             if os.path.exists(self._path):
                 return True
-            if self._free() >= BALLAST_SIZE + LEFT_FREE:
+            if self._free() >= RESERVE_SIZE + LEFT_FREE:
                 self._make()
                 return True
         except FileExistsError:  # another process made it meanwhile
@@ -56,9 +56,9 @@ class Ballast:
         descriptor = create(os.fspath(self._path))
         try:
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(descriptor, 0, BALLAST_SIZE)
+                os.posix_fallocate(descriptor, 0, RESERVE_SIZE)
             else:
-                os.write(descriptor, os.urandom(BALLAST_SIZE))
+                os.write(descriptor, os.urandom(RESERVE_SIZE))
         finally:
             os.close(descriptor)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 # A report of a fresh metric always costs something: a day that cost nothing had repeats alone.
 _REPEATED: Final = """

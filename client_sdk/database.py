@@ -14,16 +14,17 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from . import meta, trusted_clock, witness
-from .ballast import BALLAST_FILE
+from . import trusted_clock
+from .ballast import RESERVE_FILE
 from .change_history import forget_changes
 from .errors import StoreError
 from .identity import identity_of
+from .meta import property_of, set_property
 from .private_files import create, make_folder
 from .schema import FILE_NAME, GUARDS, TABLES, is_sound, require_schema
 from .secret import NAMES_FILE, SECRET_FILE, Secret
-from .set_aside import DAMAGED
-from .witness import WITNESS_FILE
+from .set_aside import DAMAGED_SUFFIX
+from .witness import GENERATION_FILE, read_generation
 
 if TYPE_CHECKING:
     import sqlite3
@@ -35,7 +36,7 @@ _BUSY: Final = 5  # SQLITE_BUSY
 _BUSY_NAP: Final = 0.005  # seconds
 _PAGE: Final = 4_096  # bytes; SQLite's default
 _LOG_PAGES: Final = 64  # after which the log is emptied; its quarter of a MB can be made room for
-_MADE_LATER: Final = (WITNESS_FILE, BALLAST_FILE, SECRET_FILE, NAMES_FILE)
+_MADE_LATER: Final = (GENERATION_FILE, RESERVE_FILE, SECRET_FILE, NAMES_FILE)
 _NOT_REPEATED: Final = ("reports", "uploads", "windows", "memo")
 
 
@@ -60,7 +61,7 @@ def open_on_disk(folder: str) -> tuple[sqlite3.Connection, int, bool]:
         if _prepare(connection):
             return connection, inode, _doubt(connection, folder)
         connection.close()
-        _set_aside(path, inode)
+        _replace_damaged(path, inode)
         inode, connection = os.stat(path).st_ino, _connect(path)
         if not _prepare(connection):
             raise StoreError(f"{FILE_NAME}: is damaged again and again")
@@ -131,21 +132,22 @@ def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
     identity = identity_of(os.path.join(folder, FILE_NAME))
     connection.execute("BEGIN IMMEDIATE")
     try:
-        known, generation = meta.get(connection, "identity"), meta.get(connection, "generation")
-        witnessed = witness.read(folder)
+        known = property_of(connection, "identity")
+        generation = int(property_of(connection, "generation") or 0)
+        latest = read_generation(folder)
         moved = known is not None and known != identity  # or copied, by the user or a backup
         lost = known is None and _has_remains(folder)
-        doubted = moved or lost or witnessed > int(generation or 0)
+        doubted = moved or lost or latest > generation
         if doubted:
             forget_changes(connection)
             for table in _NOT_REPEATED:
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
             trusted_clock.stop(connection)
             Secret(folder).delete(connection)
-            meta.put(connection, "generation", max(witnessed, int(generation or 0)) + 1)
-            meta.put(connection, "doubt", 1)
+            set_property(connection, "generation", max(latest, generation) + 1)
+            set_property(connection, "doubt", 1)
         if known != identity:
-            meta.put(connection, "identity", identity)
+            set_property(connection, "identity", identity)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -161,13 +163,13 @@ def _has_remains(folder: str) -> bool:
     return any(os.path.lexists(os.path.join(folder, name)) for name in _MADE_LATER)
 
 
-def _set_aside(path: str, inode: int) -> None:
+def _replace_damaged(path: str, inode: int) -> None:
     """Rename the damaged file, unless another process already did, and begin a doubted one."""
     try:
         if os.stat(path).st_ino == inode:
             # first: with it, whoever finds the file could tell what was true of its windows
             Secret(os.path.dirname(path)).delete(None)
-            os.replace(path, path + DAMAGED)
+            os.replace(path, path + DAMAGED_SUFFIX)
             for log in ("-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     os.remove(path + log)
@@ -178,7 +180,7 @@ def _set_aside(path: str, inode: int) -> None:
     connection = _connect(_make_private(os.path.dirname(path)))
     try:
         require_schema(connection, (*TABLES, *GUARDS))
-        meta.put(connection, "doubt", 1)
+        set_property(connection, "doubt", 1)
     finally:
         connection.close()
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import meta
 from .errors import InvalidValueError, StoreError
+from .meta import set_property
 from .secret import NAMES_FILE, Secret, device_key
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class DeviceKeys:
         if lost:
             with self._store.transaction() as tx:
                 if tx.execute("SELECT 1 FROM charges WHERE device <> x'' LIMIT 1").fetchone():
-                    meta.put(tx, "doubt", 1)
+                    set_property(tx, "doubt", 1)
         with self._store.transaction() as tx:
             self._known = self._secret.get(tx)
         return self._known

@@ -15,7 +15,7 @@ from typing import Final
 
 from .data_dir import absolute
 from .errors import InvalidParameterError
-from .looking import looking
+from .looking import open_readonly
 from .opt_out import OptOuts, set_user_opt_out
 from .privacy.wording import counted
 from .registry import PathOrStr, Registry
@@ -38,7 +38,7 @@ def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
     lines = [consent_line(OptOuts(folder))]
     if not Store(folder).exists:
         return [*lines, _NOTHING]
-    with looking(folder) as (tx, said):
+    with open_readonly(folder) as (tx, said):
         return [*lines, *said, *ledger_lines(tx, registry, time.time())]
 
 
@@ -50,7 +50,7 @@ def show(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
     folder = _folder(data_dir)
     if not Store(folder).exists:
         return [_NOTHING]
-    with looking(folder) as (tx, said):
+    with open_readonly(folder) as (tx, said):
         return [*said, *report_lines(tx, registry, Secret(folder))]
 
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from . import meta, noted_caps
 from .caps import Caps
 from .dataclass import dataclass
 from .errors import AlreadyReportedError, BudgetExhaustedError
+from .meta import property_of, remove_property
+from .noted_caps import publish_caps
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 _Cost: TypeAlias = tuple[bytes, int, int, int]  # digest, first and last day, nano-epsilon
 
@@ -103,15 +104,15 @@ class Ledger:
 
     def settle(self, tx: Transaction, day: int) -> None:
         """Note the caps; if the database is in doubt, charge the rest of the week, as if spent."""
-        noted_caps.note(tx, self.caps)
-        if meta.get(tx, "doubt") is None:
+        publish_caps(tx, self.caps)
+        if property_of(tx, "doubt") is None:
             return
         rest = max(0, self.caps.week - spent_by(tx, day).week)
         (last,) = tx.execute(
             "SELECT max(epoch) FROM charges WHERE device = x'' AND digest = x''"
         ).fetchone()
         _append(tx, Charge(DOUBT, 0 if last is None else last + 1, rest), Days(day, day))
-        meta.remove(tx, "doubt")
+        remove_property(tx, "doubt")
 
 
 def spent_by(tx: Transaction, day: int, device: bytes = b"") -> Spent:

@@ -1,8 +1,7 @@
 """Reading the device database without changing a thing, in whatever state it is.
 
-``Store`` takes care of what it opens: it sets damage aside, and wipes a copy.  Who only looks, and
-perhaps at a backup, must not do either; so the file is opened read-only here, and its state is put
-in words instead.
+``Store`` takes care of what it opens: it sets damage aside, and wipes a copy.  A reader, perhaps of
+a backup, must do neither; so the file is opened read-only here, and its state is put in words.
 """
 
 from __future__ import annotations
@@ -13,14 +12,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from . import meta, witness
 from .database import means_damage
 from .errors import StoreError
 from .identity import identity_of
+from .meta import property_of
 from .schema import FILE_NAME, is_sound, require_known
+from .witness import read_generation
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 IS_COPY: Final = (
     "this looks like a copy, or a file that was put back: when the application runs here, what"
@@ -33,8 +33,8 @@ _IS_DAMAGED: Final = (
 
 
 @contextmanager
-def looking(folder: str) -> Iterator[tuple[Transaction, list[str]]]:
-    """Lend the database in *folder* to be read, and what is to be said of its state.
+def open_readonly(folder: str) -> Iterator[tuple[Transaction, list[str]]]:
+    """Open the database in *folder* to read it; yield it with sentences about its state.
 
     Raises: StoreError: it is damaged, of another version, or cannot be read.
     """
@@ -44,7 +44,7 @@ def looking(folder: str) -> Iterator[tuple[Transaction, list[str]]]:
     if os.path.getsize(path) == 0:
         raise StoreError(f"{FILE_NAME}: is empty")
     try:
-        with closing(sqlite3.connect(_address(path), uri=True, isolation_level=None)) as tx:
+        with closing(sqlite3.connect(_readonly_uri(path), uri=True, isolation_level=None)) as tx:
             tx.execute("BEGIN")
             require_known(tx)
             if not is_sound(tx):
@@ -56,8 +56,8 @@ def looking(folder: str) -> Iterator[tuple[Transaction, list[str]]]:
         raise StoreError(f"{FILE_NAME}: cannot be read: {error}") from error
 
 
-def _address(path: str) -> str:
-    """Return what tells SQLite not to write: not even a log beside the file, unless there is one.
+def _readonly_uri(path: str) -> str:
+    """Return the URI by which SQLite writes nothing, not even a log unless there is one.
 
     With a log the application is running, or was killed, and what it holds counts.
     """
@@ -67,6 +67,6 @@ def _address(path: str) -> str:
 
 
 def _state(tx: Transaction, folder: str) -> list[str]:
-    known, generation = meta.get(tx, "identity"), meta.get(tx, "generation")
+    known, generation = property_of(tx, "identity"), property_of(tx, "generation")
     moved = known is not None and known != identity_of(os.path.join(folder, FILE_NAME))
-    return [IS_COPY] if moved or witness.read(folder) > int(generation or 0) else []
+    return [IS_COPY] if moved or read_generation(folder) > int(generation or 0) else []

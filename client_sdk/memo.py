@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 TAG_SIZE: Final = 16  # bytes
 MAX_REPORTS: Final = 2  # counted of a value; beyond, none costs anything, so none need be known
@@ -19,7 +19,7 @@ _PURPOSE: Final = b"charge"
 
 
 def tag_of(secret: bytes, device: bytes, digest: bytes, encoded: bytes) -> bytes:
-    """Return under what a value is remembered."""
+    """Return the tag under which a value is remembered."""
     absorbed = secret + device + digest + _PURPOSE + encoded
     return hashlib.shake_256(absorbed).digest(TAG_SIZE)
 
@@ -33,7 +33,7 @@ def reports_of(tx: Transaction, device: bytes, digest: bytes, tag: bytes) -> int
     return 0 if row is None else int(row[0])
 
 
-def remember(tx: Transaction, device: bytes, digest: bytes, tag: bytes, reports: int) -> None:
+def set_reports(tx: Transaction, device: bytes, digest: bytes, tag: bytes, reports: int) -> None:
     """Set the number of reports of a value to *reports*, of which MAX_REPORTS are counted."""
     if reports <= MAX_REPORTS:
         tx.execute(

@@ -16,7 +16,7 @@ from .limits import MAX_REPORT_AGE
 from .report import Report
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 
 class Outbox:

@@ -9,7 +9,7 @@ from math import inf
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from . import memo, trusted_clock
+from . import trusted_clock
 from .consent import ConsentSwitch
 from .dataclass import dataclass, field
 from .epoch import day_of, day_of_date, epoch_start
@@ -25,6 +25,7 @@ from .inbox import Pending as Pending
 from .inbox import Slot
 from .ledger import Charge, Ledger
 from .longitudinal import Longitudinal
+from .memo import reports_of, set_reports, tag_of
 from .metric import Metric
 from .outbox import Outbox
 from .permanent import encode_item, permanent_randomness
@@ -36,7 +37,7 @@ from .store import Store
 from .trusted_clock import MAX_WALL, SystemUptime, Uptimes
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
     from .windows import Windows
 
 CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
@@ -251,14 +252,14 @@ class Recorder:
         item = cast("int", pending.encoded)  # the registry lets only items have a policy
         encoded = encode_item(item)
         secret = self.store.secret.get(tx)
-        tag = memo.tag_of(secret, device, digest, encoded)
-        reports = memo.reports_of(tx, device, digest, tag)
+        tag = tag_of(secret, device, digest, encoded)
+        reports = reports_of(tx, device, digest, tag)
         nano, dearest = policy.nano_after(reports), pending.metric.most_nano
         charge = Charge(
             digest, pending.epoch, nano, device=device, dearest=dearest, days=pending.days
         )
         self.ledger.charge(tx, charge, day)
-        memo.remember(tx, device, digest, tag, reports + 1)
+        set_reports(tx, device, digest, tag, reports + 1)
         permanent = permanent_randomness(secret, device + digest, encoded)
         return policy.randomize(item, permanent, self.randomness)
 

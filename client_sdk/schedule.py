@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import meta
 from .epoch import DAY, HOUR
+from .meta import property_of, set_property
 from .randomness import Randomness
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 UPLOAD_EVERY: Final = 4 * HOUR  # seconds on average; few enough wake-ups for a battery
 MOST_LOTS: Final = 4  # uploads that may wait before each more no longer shortens the time between
@@ -68,10 +68,10 @@ class Schedule:
     def load(self, tx: Transaction) -> None:
         """Take over what this or another process has planned."""
         self._next, self._not_before, self._repeat_after, failures, rests = (
-            _number(meta.get(tx, key)) for key in _KEYS
+            _number(property_of(tx, key)) for key in _KEYS
         )
         self._failures, self._rests = int(failures), int(rests)
-        claimed = meta.get(tx, _CLAIM)
+        claimed = property_of(tx, _CLAIM)
         self.claimed = claimed if isinstance(claimed, bytes) else b""
 
     def due(self, now: float) -> float:
@@ -149,8 +149,8 @@ class Schedule:
     def _save(self, tx: Transaction) -> None:
         values = self._next, self._not_before, self._repeat_after, self._failures, self._rests
         for key, value in zip(_KEYS, values, strict=True):
-            meta.put(tx, key, value)
-        meta.put(tx, _CLAIM, self.claimed)
+            set_property(tx, key, value)
+        set_property(tx, _CLAIM, self.claimed)
 
 
 def _doubled(first: int, times: int) -> int:

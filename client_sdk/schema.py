@@ -11,12 +11,14 @@ is next opened whether anything was changed behind SQLite's back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .errors import StoreError
 
 if TYPE_CHECKING:
     import sqlite3
+
+    Transaction: TypeAlias = sqlite3.Connection  # an open one
 
 FILE_NAME: Final = "hearsay.sqlite3"
 SCHEMA_VERSION: Final = 3

@@ -21,7 +21,7 @@ from .report import Report, columns_of
 if TYPE_CHECKING:
     from sqlite3 import Cursor
 
-    from .store import Transaction
+    from .schema import Transaction
 
 Row: TypeAlias = tuple[int, str, bytes, int, bytes, int]  # of the table ``reports``
 

@@ -18,7 +18,7 @@ from .set_aside import shred
 
 if TYPE_CHECKING:
     from .registry import PathOrStr
-    from .store import Transaction
+    from .schema import Transaction
 
 SECRET_FILE: Final = "secret"  # noqa: S105 - the name of a file
 NAMES_FILE: Final = "names"  # of the secret from which a gateway draws the keys of its devices

@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .dataclass import dataclass
-from .limits import MAX_SENT
+from .limits import MAX_ACKNOWLEDGED
 from .report import Report, from_base64url
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 
 @dataclass(frozen=True)
-class Sent:
+class AcknowledgedReport:
     """A report and the epoch day on which the collector acknowledged it."""
 
     report: Report
     day: int
 
 
-def remember(tx: Transaction, body: bytes, day: int) -> None:
-    """Keep the reports of a device's acknowledged upload, and of all only the last MAX_SENT.
+def keep_acknowledged(tx: Transaction, body: bytes, day: int) -> None:
+    """Keep the reports of a device's acknowledged upload; of all, the last MAX_ACKNOWLEDGED.
 
     A device makes one report a metric and epoch, so a column of its uploads is one report.
     """
@@ -32,12 +32,14 @@ def remember(tx: Transaction, body: bytes, day: int) -> None:
         for column in json.loads(body)["columns"]
     ]
     tx.executemany("INSERT INTO sent (digest, epoch, payload, day) VALUES (?, ?, ?, ?)", rows)
-    tx.execute("DELETE FROM sent WHERE number <= (SELECT max(number) FROM sent) - ?", (MAX_SENT,))
+    tx.execute(
+        "DELETE FROM sent WHERE number <= (SELECT max(number) FROM sent) - ?", (MAX_ACKNOWLEDGED,)
+    )
 
 
-def recall(tx: Transaction) -> Iterator[Sent]:
-    """Yield what is kept, the latest first."""
+def acknowledged_reports(tx: Transaction) -> Iterator[AcknowledgedReport]:
+    """Yield the reports that are kept, the latest first."""
     for *report, day in tx.execute(
         "SELECT digest, epoch, payload, day FROM sent ORDER BY number DESC"
     ):
-        yield Sent(Report(*report), day)
+        yield AcknowledgedReport(Report(*report), day)

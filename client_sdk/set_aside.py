@@ -1,4 +1,4 @@
-"""Files set aside because they were damaged, and how a file is removed so that little is left."""
+"""Damaged files that were set aside, and how a file is removed so that little is left."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from .errors import StoreError
 from .private_files import open_existing
 from .schema import FILE_NAME
 
-DAMAGED: Final = ".damaged"  # behind the name of a file that was set aside; one is kept
+DAMAGED_SUFFIX: Final = ".damaged"  # behind the name of a file that was set aside; one is kept
 
 _PART: Final = 65_536  # bytes that are overwritten at a time
 
 
-def set_aside_in(folder: str) -> list[str]:
-    """Return the paths of what was set aside in *folder*, logs that were made of it included."""
+def damaged_files(folder: str) -> list[str]:
+    """Return the paths of the damaged files in *folder*, logs that were made of them included."""
     try:
         names = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [os.path.join(folder, name) for name in names if name.startswith(FILE_NAME + DAMAGED)]
+    return [
+        os.path.join(folder, name) for name in names if name.startswith(FILE_NAME + DAMAGED_SUFFIX)
+    ]
 
 
-def remove_set_aside(folder: str) -> None:
-    """Overwrite and remove what was set aside in *folder*.  Raises StoreError."""
+def remove_damaged(folder: str) -> None:
+    """Overwrite and remove the damaged files in *folder*.  Raises StoreError."""
     try:
-        for path in set_aside_in(folder):
+        for path in damaged_files(folder):
             shred(path)
     except OSError as error:
-        raise StoreError(f"{FILE_NAME}{DAMAGED}: {error.strerror}") from error
+        raise StoreError(f"{FILE_NAME}{DAMAGED_SUFFIX}: {error.strerror}") from error
 
 
 def shred(path: str) -> None:

@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from . import outbox, sent
+from . import outbox
 from .epoch import ONCE, epoch_label
 from .plain_words import what_was_sent, why_deniable
 from .randomness import system_randomness
 from .registry import Registry
 from .report import Report, from_base64url
 from .secret import Secret
+from .sent import acknowledged_reports
 from .status import name_of
 from .window_mask import Key
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 MAX_SHOWN: Final = 100  # reports that wait; a gateway has a million
 _NOT_KEPT: Final = "    what was true: this device does not know it any more"
@@ -49,7 +50,9 @@ def report_lines(
     if len(waiting) == MAX_SHOWN:
         yield f"  of {outbox.waiting(tx)}, the latest {MAX_SHOWN}"
     yield "sent, the last 100:"
-    told = [(*_lines(found.report, registry), _sent_on(found.day)) for found in sent.recall(tx)]
+    told = [
+        (*_lines(found.report, registry), _sent_on(found.day)) for found in acknowledged_reports(tx)
+    ]
     yield from _or_none([line for lines in told for line in lines])
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from . import outbox, trusted_clock
 from .ledger import DOUBT, WEEK, spent_by
-from .noted_caps import noted
+from .noted_caps import published_caps
 from .opt_out import USER_FILE, Level, OptOuts
 from .privacy.budget import epsilon
 from .privacy.wording import counted
 from .registry import Registry
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 SAYS_NO: Final = {
     Level.DO_NOT_TRACK: "the environment variable DO_NOT_TRACK",
@@ -39,7 +39,7 @@ def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iter
           now: Unix time.
     """
     day = trusted_clock.day(tx, now, trusted_clock.SystemUptime()())
-    caps, spent = noted(tx), spent_by(tx, day)
+    caps, spent = published_caps(tx), spent_by(tx, day)
     yield f"spent in the last seven days: {_of(spent.week, caps.get('week'))}"
     yield f"spent for life: {_of(spent.lifetime, caps.get('lifetime'))}"
     yield from _metric_lines(tx, registry, caps.get("metric_week"), day)

@@ -10,32 +10,33 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from . import meta, witness
-from .ballast import Ballast
+from .ballast import ReserveFile
 from .database import may_mean_full, means_damage, open_in_memory, open_on_disk
 from .dataclass import dataclass
 from .errors import StoreError
 from .locks import Process, QuietLock, this_process
+from .meta import property_of
 from .registry import PathOrStr
 from .schema import FILE_NAME
 from .secret import Secret
-from .set_aside import remove_set_aside, set_aside_in
+from .set_aside import damaged_files, remove_damaged
+from .witness import write_generation
 
 if TYPE_CHECKING:
     import sqlite3
 
-    Transaction: TypeAlias = sqlite3.Connection
+    from .schema import Transaction
 
 
 @dataclass()
-class _Open:
+class _OpenDatabase:
     """A connection and the file behind it."""
 
     connection: sqlite3.Connection
     inode: int
-    generation: int = 0  # as last told to the witness
+    generation: int = 0  # as in the generation file
 
 
 class Store:
@@ -53,10 +54,10 @@ class Store:
         ever; all but the ledger is bounded by what may wait.
         """
         self._folder = None if folder is None else os.fspath(folder)
-        self._ballast = None if folder is None else Ballast(folder)
+        self._reserve = None if folder is None else ReserveFile(folder)
         self.secret = Secret(folder)
         self._lock = QuietLock()
-        self._open: dict[Process, _Open] = {}
+        self._open: dict[Process, _OpenDatabase] = {}
         self._process = this_process()
         self._closed = False
         self._doubts = 0
@@ -77,15 +78,15 @@ class Store:
             opened = None
             try:
                 opened = self._connection()
-                if growing and self._ballast is not None and not self._ballast.restore():
+                if growing and self._reserve is not None and not self._reserve.restore():
                     raise StoreError(f"{FILE_NAME}: the disk is full")
                 yield from _whole(opened.connection)
-                self._tell_witness(opened)
+                self._write_generation(opened)
             except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged name in a message
                 if opened is not None and means_damage(error):
                     self._let_go()  # the next one opens, and so examines, the file
-                if self._ballast is not None and may_mean_full(error):
-                    self._make_room(self._ballast)
+                if self._reserve is not None and may_mean_full(error):
+                    self._make_room(self._reserve)
                 raise StoreError(f"{FILE_NAME}: {error}") from error
 
     @property
@@ -100,12 +101,12 @@ class Store:
         """Whether there is anything that a denial takes away.  Raises OSError."""
         if self.exists or self._folder is None:
             return self.exists
-        return self.secret.exists or bool(set_aside_in(self._folder))
+        return self.secret.exists or bool(damaged_files(self._folder))
 
-    def remove_set_aside(self) -> None:
-        """Overwrite and remove the damaged files that were set aside.  Raises StoreError."""
+    def remove_damaged(self) -> None:
+        """Overwrite and remove the damaged files in the folder.  Raises StoreError."""
         if self._folder is not None:
-            remove_set_aside(self._folder)
+            remove_damaged(self._folder)
 
     def take_doubts(self) -> int:
         """Return how often since the last call a ledger was found damaged, copied or put back."""
@@ -143,7 +144,7 @@ class Store:
         log = os.path.join(self._folder or "", f"{FILE_NAME}-wal")
         return self._folder is not None and os.path.exists(log) and os.path.getsize(log) > 0
 
-    def _connection(self) -> _Open:
+    def _connection(self) -> _OpenDatabase:
         if self._closed:
             raise StoreError(f"{FILE_NAME}: was closed")
         process = this_process()
@@ -151,20 +152,20 @@ class Store:
         if self._folder is None:
             if process != self._process:  # also before the first value: each would spend the caps
                 raise StoreError("data_dir=None: a store in memory ends at a fork")
-            return opened or self._open.setdefault(process, _Open(open_in_memory(), 0))
+            return opened or self._open.setdefault(process, _OpenDatabase(open_in_memory(), 0))
         if opened is None or opened.inode != self._inode():
             # a parent's connection stays referenced: closing it here would break the parent's locks
             self._let_go()
             connection, inode, doubted = open_on_disk(self._folder)
             self._doubts += doubted
-            opened = self._open[process] = _Open(connection, inode)
+            opened = self._open[process] = _OpenDatabase(connection, inode)
         return opened
 
-    def _make_room(self, ballast: Ballast) -> None:
-        """On a full disk, give up the ballast and empty the log into the database."""
+    def _make_room(self, reserve: ReserveFile) -> None:
+        """On a full disk, give up the reserve file and empty the log into the database."""
         import sqlite3
 
-        ballast.drop()
+        reserve.drop()
         opened = self._open.get(this_process())
         if opened is not None:
             with suppress(sqlite3.Error):
@@ -181,16 +182,16 @@ class Store:
         if opened is not None:
             opened.connection.close()
 
-    def _tell_witness(self, opened: _Open) -> None:
-        """Repeat the generation, if that is possible; the commit stands, so nothing is raised."""
+    def _write_generation(self, opened: _OpenDatabase) -> None:
+        """Write the generation to its file, if it can; the commit stands, so nothing is raised."""
         import sqlite3
 
         if self._folder is None:
             return
-        with suppress(sqlite3.Error, ValueError):  # the next transaction tells it
-            generation = int(meta.get(opened.connection, "generation") or 0)
+        with suppress(sqlite3.Error, ValueError):  # the next transaction writes it
+            generation = int(property_of(opened.connection, "generation") or 0)
             if generation != opened.generation:
-                witness.write(self._folder, generation)
+                write_generation(self._folder, generation)
                 opened.generation = generation
 
 

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from . import meta
 from .dataclass import dataclass, replace
 from .epoch import DAY
+from .meta import property_of, set_property
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 MAX_WALL: Final = 1 << 40  # seconds from 1970 either way; some 35,000 years
 
@@ -79,7 +79,7 @@ class _Reading:
     @classmethod
     def load(cls, tx: Transaction) -> _Reading | None:
         """Return the last reading; None before the first, and if it was damaged."""
-        text = str(meta.get(tx, _KEY) or "")
+        text = str(property_of(tx, _KEY) or "")
         body, _, checksum = text.rpartition(" ")
         if not body or checksum != _checksum(body):
             return None
@@ -89,7 +89,7 @@ class _Reading:
     def save(self, tx: Transaction) -> None:
         """Make this the last reading."""
         body = f"{self.trusted} {self.wall} {self.up} {self.boot}"
-        meta.put(tx, _KEY, f"{body} {_checksum(body)}")
+        set_property(tx, _KEY, f"{body} {_checksum(body)}")
 
 
 def day(tx: Transaction, wall: float, uptime: Uptime) -> int:

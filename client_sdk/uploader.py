@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from . import outbox, sealing, sent
+from . import outbox, sealing
 from .answers import TOO_LARGE, Answer, Outcome, outcome_of, read_acknowledgement
 from .bounds import DEVICE, Bounds
 from .consent import ConsentSwitch
@@ -21,12 +21,13 @@ from .locks import ProcessLock
 from .randomness import Randomness
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import Sealed, Sealer
+from .sent import keep_acknowledged
 from .stats import Reason, Stats
 from .store import Store
 from .transport import Transport
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
 _TURNED_AWAY: Final = (
@@ -236,7 +237,7 @@ class Uploader:
         with self._store.transaction() as tx:
             removed = sealing.remove(tx, upload.upload_id)
             if removed and accepted and self._sealer.bounds.remembers:
-                sent.remember(tx, upload.body, day_of(self._clock()))
+                keep_acknowledged(tx, upload.body, day_of(self._clock()))
             self._schedule.settle(tx)
             following = self._next(tx, new=self._apart) if more else None
         if removed:

@@ -16,7 +16,7 @@ from .randomness import Randomness
 from .secret import Secret
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 NONCE_SIZE: Final = 16  # bytes; one of 2^128 for each write
 TAG_SIZE: Final = 16  # bytes

@@ -25,7 +25,7 @@ from .stats import Reason
 from .window_mask import Key, Masker
 
 if TYPE_CHECKING:
-    from .store import Transaction
+    from .schema import Transaction
 
 _HEAD: Final = Struct(">iii")  # days: the last of the epoch; trusted, of the opening and that last
 _EMPTY, _HELD = b"\0", b"\1"

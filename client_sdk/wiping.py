@@ -8,7 +8,8 @@ from . import outbox
 from .change_history import forget_changes
 
 if TYPE_CHECKING:
-    from .store import Store, Transaction
+    from .schema import Transaction
+    from .store import Store
 
 _FORGOTTEN: Final = ("windows", "memo", "sent")
 
@@ -29,7 +30,7 @@ def wipe(tx: Transaction, store: Store) -> int:
     forget_changes(tx)
     for table in _FORGOTTEN:
         tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
-    store.remove_set_aside()
+    store.remove_damaged()
     # last: should the commit fail, the memo's tags merely match nothing more
     store.secret.delete(tx)
     return waited

@@ -1,8 +1,8 @@
-"""A second memory of how far the ledger has come, in a file of its own.
+"""The generation file: how far the ledger has come, beside the database.
 
 The database counts its charges.  The count is repeated here after every commit, so a database that
-knows of fewer was put back to an earlier state, or lost its log.  The file never runs ahead: it is
-written after the commit is durable, and losing it loses only this one sign.
+knows of fewer was rolled back to an earlier state, or lost its log.  The file never runs ahead: it
+is written after the commit is durable, and losing it loses only this one sign.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 
 from .private_files import create_or_open
 
-WITNESS_FILE: Final = "generation"
+GENERATION_FILE: Final = "generation"
 
 _DIGITS: Final = 20  # always written, so that no crash leaves a shorter number
 
 
-def read(folder: str) -> int:
+def read_generation(folder: str) -> int:
     """Return the number in *folder*; 0 if there is none that can be read."""
     try:
         with open(_path(folder), "rb") as file:
@@ -27,11 +27,11 @@ def read(folder: str) -> int:
         return 0
 
 
-def write(folder: str, generation: int) -> None:
-    """Note *generation* in *folder*, if that is possible."""
+def write_generation(folder: str, generation: int) -> None:
+    """Write *generation* to *folder*, if that is possible."""
     with suppress(OSError), open(create_or_open(_path(folder)), "wb") as file:
         file.write(f"{generation:0{_DIGITS}d}".encode())
 
 
 def _path(folder: str) -> str:
-    return os.path.join(folder, WITNESS_FILE)
+    return os.path.join(folder, GENERATION_FILE)

@@ -23,7 +23,7 @@ from tests.support.device_transport import HookedTransport, ScriptedTransport
 from tests.support.enumeration import Untouchable
 
 if TYPE_CHECKING:
-    from client_sdk.store import Transaction
+    from client_sdk.schema import Transaction
 
 FAILING_WIPE = (
     "CREATE TRIGGER stuck BEFORE DELETE ON reports BEGIN SELECT RAISE(ABORT, 'disk full'); END"

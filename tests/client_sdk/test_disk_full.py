@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.ballast import BALLAST_FILE, BALLAST_SIZE
+from client_sdk.ballast import RESERVE_FILE, RESERVE_SIZE
 from client_sdk.client import Client
 from tests.support.clock import FakeClock
 from tests.support.device import changed, make_client, metric_text, registry_of, rows
@@ -63,7 +63,7 @@ def test_on_a_full_disk_nothing_is_reported_without_its_charge(disk: Path) -> No
 
 
 def test_on_a_full_disk_what_waits_still_leaves(disk: Path) -> None:
-    """Law: the ballast makes the room that sending and deleting need."""
+    """Law: the reserve file makes the room that sending and deleting need."""
     client = client_on(disk, transport := ScriptedTransport())
     client.record("m0", True)
     fill(disk)
@@ -75,11 +75,11 @@ def test_on_a_full_disk_what_waits_still_leaves(disk: Path) -> None:
     assert (counted(disk)[1], len(transport.sent)) == (0, 1)
 
 
-def test_without_ballast_a_full_disk_keeps_all_that_waits(disk: Path) -> None:
-    """Control: with the ballast taken away first, the same flush deletes nothing."""
+def test_without_the_reserve_file_a_full_disk_keeps_all_that_waits(disk: Path) -> None:
+    """Control: with the reserve file taken away first, the same flush deletes nothing."""
     client = client_on(disk)
     client.record("m0", True)
-    (disk / "data" / BALLAST_FILE).unlink()
+    (disk / "data" / RESERVE_FILE).unlink()
     fill(disk)
     client.record("m1", True)
 
@@ -102,7 +102,7 @@ def test_a_denial_is_obeyed_on_a_full_disk(disk: Path) -> None:
     assert counted(disk)[1] == 0
 
 
-def test_when_there_is_room_again_the_ballast_comes_back_and_reports_with_it(disk: Path) -> None:
+def test_when_there_is_room_again_reserve_file_and_reports_come_back(disk: Path) -> None:
     """Law: after a full disk everything is as before."""
     client = client_on(disk)
     client.record("m0", True)
@@ -116,10 +116,10 @@ def test_when_there_is_room_again_the_ballast_comes_back_and_reports_with_it(dis
 
     assert refused == 2
     assert client.stats()["recorded"] == recorded + 1
-    assert (disk / "data" / BALLAST_FILE).stat().st_size == BALLAST_SIZE
+    assert (disk / "data" / RESERVE_FILE).stat().st_size == RESERVE_SIZE
 
 
-def test_a_disk_without_room_for_a_ballast_takes_no_report(disk: Path) -> None:
+def test_a_disk_without_room_for_a_reserve_file_takes_no_report(disk: Path) -> None:
     """Law: there is never a report that could not be deleted again."""
     filler = fill(disk)
     filler.write_bytes(bytes(700 * 1024))

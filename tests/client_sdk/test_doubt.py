@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.ballast import BALLAST_FILE
+from client_sdk.ballast import RESERVE_FILE
 from client_sdk.caps import Caps
 from client_sdk.identity import identity_of
 from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME
 from client_sdk.secret import NAMES_FILE, SECRET_FILE
-from client_sdk.set_aside import DAMAGED
-from client_sdk.witness import WITNESS_FILE
+from client_sdk.set_aside import DAMAGED_SUFFIX
+from client_sdk.witness import GENERATION_FILE
 from tests.client_sdk.test_gateway import make_gateway
 from tests.support.clock import FakeClock
 from tests.support.device import (
@@ -163,7 +163,7 @@ def test_a_hundred_copies_share_no_report_no_memo_and_no_budget(tmp_path: Path) 
 
 
 def test_a_database_put_back_in_place_is_doubted(tmp_path: Path) -> None:
-    """Its inode tells nothing, but the witness knows that there were more charges."""
+    """Its inode tells nothing, but the generation file knows that there were more charges."""
     clock = FakeClock()
     used(tmp_path, clock)
     saved = {FILE_NAME: (tmp_path / FILE_NAME).read_bytes()}
@@ -175,7 +175,7 @@ def test_a_database_put_back_in_place_is_doubted(tmp_path: Path) -> None:
     assert (counts, sent) == ({"already_reported": 2, "budget": 4, "store": 1}, [])
 
 
-def test_a_deleted_database_beside_its_witness_is_doubted(tmp_path: Path) -> None:
+def test_a_deleted_database_beside_its_generation_file_is_doubted(tmp_path: Path) -> None:
     clock = FakeClock()
     used(tmp_path, clock)
     (tmp_path / FILE_NAME).unlink()
@@ -185,7 +185,7 @@ def test_a_deleted_database_beside_its_witness_is_doubted(tmp_path: Path) -> Non
     assert counts == {"budget": 6, "store": 1}
 
 
-@pytest.mark.parametrize("left", [SECRET_FILE, BALLAST_FILE, WITNESS_FILE])
+@pytest.mark.parametrize("left", [SECRET_FILE, RESERVE_FILE, GENERATION_FILE])
 def test_a_deleted_database_is_doubted_by_whatever_is_left_beside_it(
     tmp_path: Path, left: str
 ) -> None:
@@ -271,7 +271,7 @@ def test_a_damaged_database_is_set_aside_and_the_next_begins_in_doubt(tmp_path: 
     counts, sent = record_all(tmp_path, clock)
 
     assert (counts, sent) == ({"budget": 6, "store": 1}, [])
-    assert (tmp_path / (FILE_NAME + DAMAGED)).read_bytes() == whole
+    assert (tmp_path / (FILE_NAME + DAMAGED_SUFFIX)).read_bytes() == whole
     clock.advance(days=7)
     assert record_all(tmp_path, clock)[0]["recorded"] == 6
 
@@ -297,7 +297,7 @@ def test_the_secret_is_gone_before_a_damaged_database_is_set_aside(tmp_path: Pat
     client.record("m", True)
 
     client.close()
-    assert (tmp_path / (FILE_NAME + DAMAGED)).exists()
+    assert (tmp_path / (FILE_NAME + DAMAGED_SUFFIX)).exists()
     assert secret not in bytes_on_disk(tmp_path)
     assert changed(client) == {"aggregated": 1, "window_opened": 1, "store": 1}
 
@@ -309,11 +309,11 @@ def test_a_denial_takes_away_what_was_set_aside(tmp_path: Path, consent: str) ->
     used(tmp_path, clock)
     damage(tmp_path)
     record_all(tmp_path, clock)
-    (tmp_path / (FILE_NAME + DAMAGED + "-wal")).write_bytes(b"of somebody who looked")
+    (tmp_path / (FILE_NAME + DAMAGED_SUFFIX + "-wal")).write_bytes(b"of somebody who looked")
 
     make_client(tmp_path, clock=clock, consent=consent).close()
 
-    left = [path.name for path in tmp_path.iterdir() if DAMAGED in path.name]
+    left = [path.name for path in tmp_path.iterdir() if DAMAGED_SUFFIX in path.name]
     assert len(left) == (0 if consent == "denied" else 2)
 
 
@@ -415,7 +415,7 @@ def test_no_two_hundred_overwritings_free_a_budget_or_are_seen_by_the_app(tmp_pa
     check_damage(tmp_path, 200)
 
 
-def test_the_witness_holds_a_number_and_nothing_else(tmp_path: Path) -> None:
+def test_the_generation_file_holds_a_number_and_nothing_else(tmp_path: Path) -> None:
     used(tmp_path, FakeClock())
 
-    assert (tmp_path / WITNESS_FILE).read_bytes() == b"2".rjust(20, b"0")
+    assert (tmp_path / GENERATION_FILE).read_bytes() == b"2".rjust(20, b"0")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk import meta
 from client_sdk.caps import Caps
 from client_sdk.errors import AlreadyReportedError, BudgetExhaustedError, StoreError
 from client_sdk.ledger import DOUBT, Charge, Days, Ledger, Spent, spent_by, spent_on
+from client_sdk.meta import property_of, set_property
 from client_sdk.store import Store
 
 NANO = 10**9
@@ -38,7 +38,7 @@ def charge(
 
 def settle(store: Store, caps: Caps, day: int) -> None:
     with store.transaction() as tx:
-        meta.put(tx, "doubt", 1)
+        set_property(tx, "doubt", 1)
         Ledger(caps).settle(tx, day)
 
 
@@ -169,7 +169,7 @@ def test_a_doubt_is_charged_the_rest_of_the_week_once() -> None:
 
     with store.transaction() as tx:
         doubts = tx.execute("SELECT nano, last FROM costs WHERE digest = ?", (DOUBT,)).fetchall()
-        assert meta.get(tx, "doubt") is None
+        assert property_of(tx, "doubt") is None
     assert doubts == [(2 * NANO, 101), (0, 102)]
     assert [spent(store, day).week for day in (106, 107, 108)] == [3 * NANO, 2 * NANO, 0]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk import memo
 from client_sdk.caps import Caps
 from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.dataclass import replace
 from client_sdk.errors import StoreError
 from client_sdk.ledger import Ledger
+from client_sdk.memo import tag_of
 from client_sdk.metric import Metric
 from client_sdk.outbox import Outbox
 from client_sdk.permanent import encode_item
@@ -254,8 +254,7 @@ def test_tags_differ_by_secret_device_metric_and_value() -> None:
     seeds = list(product(secrets, devices, (b"metric", b"second"), (0, 1)))
 
     tags = {
-        memo.tag_of(secret, device, digest, encode_item(item))
-        for secret, device, digest, item in seeds
+        tag_of(secret, device, digest, encode_item(item)) for secret, device, digest, item in seeds
     }
 
     assert len(tags) == len(seeds)

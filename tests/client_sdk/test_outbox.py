@@ -266,7 +266,7 @@ def test_a_month_offline_keeps_the_bounds_and_counts_every_report(tmp_path: Path
 
 
 def test_500_waiting_reports_take_less_than_a_megabyte(tmp_path: Path) -> None:
-    """Law: ballast, log and all, after as many transactions as reports."""
+    """Law: reserve file, log and all, after as many transactions as reports."""
     box, store = Outbox({"platform": "mac"}), Store(tmp_path)
     for epoch in range(MAX_PENDING_REPORTS):
         with store.transaction(growing=True) as tx:

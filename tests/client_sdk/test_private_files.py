@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.ballast import BALLAST_FILE
+from client_sdk.ballast import RESERVE_FILE
 from client_sdk.opt_out import USER_FILE, set_user_opt_out
 from client_sdk.schema import FILE_NAME
 from client_sdk.secret import NAMES_FILE, SECRET_FILE
-from client_sdk.set_aside import DAMAGED
-from client_sdk.witness import WITNESS_FILE
+from client_sdk.set_aside import DAMAGED_SUFFIX
+from client_sdk.witness import GENERATION_FILE
 from tests.client_sdk.test_gateway import make_gateway
 from tests.support.device import changed, make_client, metric_text, registry_of
 
@@ -30,7 +30,7 @@ def record(folder: Path, consent: str = "granted") -> dict[str, int]:
 
 @linked
 @pytest.mark.parametrize(
-    "name", [SECRET_FILE + ".new", BALLAST_FILE, WITNESS_FILE, FILE_NAME + DAMAGED]
+    "name", [SECRET_FILE + ".new", RESERVE_FILE, GENERATION_FILE, FILE_NAME + DAMAGED_SUFFIX]
 )
 @pytest.mark.parametrize("dangling", [False, True])
 def test_no_file_is_written_through_a_link(tmp_path: Path, name: str, *, dangling: bool) -> None:
@@ -86,6 +86,6 @@ def test_what_root_makes_in_the_folder_of_another_user_is_that_users(tmp_path: P
 
     made = sorted(home.rglob("*"))
     names = {path.name for path in made}
-    assert {FILE_NAME, SECRET_FILE, BALLAST_FILE, WITNESS_FILE, USER_FILE, NAMES_FILE} <= names
+    assert {FILE_NAME, SECRET_FILE, RESERVE_FILE, GENERATION_FILE, USER_FILE, NAMES_FILE} <= names
     assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(12_345, 23_456)}
     assert {path.stat().st_mode & 0o077 for path in made if path.is_file()} == {0}

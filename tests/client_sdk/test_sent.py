@@ -6,19 +6,19 @@ import json
 
 import pytest
 
-from client_sdk import sent
 from client_sdk.epoch import day_of
-from client_sdk.limits import MAX_SENT
+from client_sdk.limits import MAX_ACKNOWLEDGED
 from client_sdk.report import Report, from_base64url
+from client_sdk.sent import AcknowledgedReport, acknowledged_reports
 from client_sdk.transport import Answer
 from client_sdk.wiping import wipe
 from tests.support.device_desk import Desk
 from tests.support.device_transport import ScriptedTransport
 
 
-def recalled(desk: Desk) -> list[sent.Sent]:
+def recalled(desk: Desk) -> list[AcknowledgedReport]:
     with desk.store.transaction() as tx:
-        return list(sent.recall(tx))
+        return list(acknowledged_reports(tx))
 
 
 def test_what_was_acknowledged_is_kept_as_it_was_on_the_wire() -> None:
@@ -50,13 +50,15 @@ def test_what_was_not_acknowledged_is_not_kept(answer: Answer) -> None:
 
 
 def test_only_the_last_reports_are_kept() -> None:
-    """Law: MAX_SENT of them, the latest."""
+    """Law: MAX_ACKNOWLEDGED of them, the latest."""
     desk = Desk(ScriptedTransport())
-    desk.put(MAX_SENT + 7)
+    desk.put(MAX_ACKNOWLEDGED + 7)
 
     desk.flush()
 
-    assert [kept.report.epoch for kept in recalled(desk)] == list(range(MAX_SENT + 6, 6, -1))
+    assert [kept.report.epoch for kept in recalled(desk)] == list(
+        range(MAX_ACKNOWLEDGED + 6, 6, -1)
+    )
 
 
 def test_a_wipe_forgets_what_was_sent() -> None:

@@ -12,7 +12,7 @@ from client_sdk.locks import this_process
 from client_sdk.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.secret import SECRET_FILE
 from client_sdk.store import Store
-from client_sdk.witness import WITNESS_FILE
+from client_sdk.witness import GENERATION_FILE
 from tests.support.device import alter, rows
 
 INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"
@@ -85,7 +85,7 @@ def test_folder_and_files_are_readable_by_their_user_only(tmp_path: Path) -> Non
         store.secret.get(tx)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert modes.keys() >= {FILE_NAME, f"{FILE_NAME}-wal", WITNESS_FILE, SECRET_FILE}
+    assert modes.keys() >= {FILE_NAME, f"{FILE_NAME}-wal", GENERATION_FILE, SECRET_FILE}
     assert set(modes.values()) == {0o600}
     store.close()
 
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
         insert(Store(tmp_path / "taken"))
 
 
-def test_a_witness_that_cannot_be_told_does_not_undo_a_commit(tmp_path: Path) -> None:
+def test_a_generation_that_cannot_be_written_does_not_undo_a_commit(tmp_path: Path) -> None:
     """The commit is on the disk: to call it failed would count its reports twice."""
     store = Store(tmp_path)
     insert(store)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from client_sdk import meta, trusted_clock
+from client_sdk import trusted_clock
 from client_sdk.caps import Caps
 from client_sdk.epoch import DAY
 from client_sdk.errors import BudgetExhaustedError
 from client_sdk.ledger import Charge, Ledger
+from client_sdk.meta import set_property
 from client_sdk.store import Store
 from client_sdk.trusted_clock import SAVE_EVERY, SystemUptime, Uptime
 from tests.support.clock import NOON
@@ -139,7 +140,7 @@ def test_a_damaged_reading_goes_on_at_the_last_charge(damage: str) -> None:
     start = day_on(store, machine)
     with store.transaction() as tx:
         Ledger(Caps()).charge(tx, Charge(b"digest", 0, 1), start)
-        meta.put(tx, "clock", damage)
+        set_property(tx, "clock", damage)
     machine.wall_error = TEN_YEARS
 
     assert day_on(store, machine) == start
