@@ -17,6 +17,7 @@ from ...catalog import Catalog
 from ...charts import csv_of
 from ...credentials import ASK
 from ...errors import QueryError
+from ...option_text import options_of, types_of
 from ...query import Query, read
 from ...query.parameters import SEGMENT
 from ...query.request import DEFAULT_ALPHA
@@ -24,7 +25,6 @@ from ...query.window import GRANULARITIES
 from ..auth import scope
 from ..operations import Operation, documented, in_query
 from .chosen import DATES, WORDS, chosen, require_known
-from .form_options import fields_of, value_of
 from .layout import CONTENT_TYPE, shown
 from .metric import CSV, csv_file
 from .panels import Answers, Panel, Wish, dressed
@@ -125,13 +125,8 @@ def _alpha(text: str) -> float:
 
 def _options(parameters: MultiDict[str, str], verb: str) -> dict[str, Any]:
     """Return the options that belong to *verb*; the form may still hold those of another one."""
-    if verb not in names():
-        return {}
-    return {
-        name: value_of(kind, text)
-        for name, kind in fields_of(load(verb).options).items()
-        if (text := parameters.get(OPTION + name, "").strip())
-    }
+    texts = ((name, parameters.get(OPTION + name, "").strip()) for name in types_of(verb))
+    return options_of(verb, [(name, text) for name, text in texts if text])
 
 
 def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
@@ -162,7 +157,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "postprocess": query.postprocess if query else "raw",
         "options": {
             name: ("" if given.get(name) is None else _as_text(given[name]))
-            for name in fields_of(loaded.options)
+            for name in types_of(verb)
         },
         "option": OPTION,
         "segment": SEGMENT,
