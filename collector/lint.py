@@ -29,11 +29,9 @@ from client_sdk.registry import Registry
 
 from .analytics.poisoning.influence import FAKES
 from .analytics.poisoning.reach import mean_reach
-from .estimate import expected_half_width
 from .planning import error_unit
 from .precision import half_width, in_words, still_needed, wished
 
-_ALPHA: Final = 0.05
 _FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
 _USELESS: Final = 0.25  # half-width as a part of all that the answer can be
 
@@ -93,7 +91,7 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
             f'{metric.mechanism_name} does not tell; mechanism = "square_wave" does'
         )
     yield from _of_need(metric)
-    reach = expected_half_width(metric.mechanism, metric.expected_devices, _ALPHA, 1.0)
+    reach = half_width(metric.mechanism, metric.expected_devices)
     if reach > _USELESS:
         what = f"±{100 * reach:.0f} {error_unit(metric)}"
         yield f"{metric.expected_devices} devices give only {what}; {_missing(metric)}"

@@ -16,8 +16,8 @@ from client_sdk.mechanism_choice import choose
 from client_sdk.mechanisms import Mechanism
 from client_sdk.metric import Metric
 
+from .analytics.rows import ALPHA
 from .precision import (
-    ALPHA,
     detectable,
     devices_to_detect,
     fewest,

@@ -13,9 +13,9 @@ from client_sdk.privacy.budget import chance, cost_of, epsilon
 from client_sdk.registry import Registry
 from client_sdk.text_domain import TextDomain
 
+from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile
 
-_ALPHA = 0.05
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 
 
@@ -55,13 +55,13 @@ def plus_minus(metric: Metric) -> str:
     """Return the half-width of a 95 % interval with the expected devices, in words."""
     domain, mechanism, devices = metric.domain, metric.mechanism, metric.expected_devices
     if isinstance(domain, NumberDomain):
-        reach = expected_half_width(mechanism, devices, _ALPHA, _extent(domain))
+        reach = expected_half_width(mechanism, devices, ALPHA, _extent(domain))
         return f"±{reach:.2g} {domain.unit}"
-    points = expected_half_width(mechanism, devices, _ALPHA, unit=100)
+    points = expected_half_width(mechanism, devices, ALPHA, unit=100)
     shares = f"±{points:.2g} {error_unit(metric)}"
     if not isinstance(domain, KeyValueDomain) or not isinstance(mechanism, KeyValueMechanism):
         return shares
-    part = min(normal_quantile(_ALPHA) * mechanism.predict_mean(devices, _HELD), 0.5)
+    part = min(normal_quantile(ALPHA) * mechanism.predict_mean(devices, _HELD), 0.5)
     mean = f"±{part * _extent(domain.numbers):.2g} {domain.numbers.unit}"
     return f"{shares}, and {mean} for the mean of a key that {100 * _HELD:.0f} % hold"
 

@@ -12,8 +12,8 @@ from math import ceil
 from client_sdk.metric import Metric
 
 from ..estimate import normal_quantile
-from ..precision import ALPHA, in_words, scale_of, still_needed, wished
-from .rows import Row, empty_row
+from ..precision import in_words, scale_of, still_needed, wished
+from .rows import ALPHA, Row, empty_row
 
 
 def shortage(metric: Metric, n: int) -> str:

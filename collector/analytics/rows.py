@@ -15,6 +15,7 @@ SHARE: Final = "share"
 LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
 UPPER_END: Final = "at the upper end"
 RAW: Final = "raw"  # unbiased, as debiased
+ALPHA: Final = 0.05  # 1 - level of an interval, unless a question says otherwise
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
 _GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value

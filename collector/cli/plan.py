@@ -13,6 +13,7 @@ from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 
+from ..analytics.rows import ALPHA
 from .root import explained, main
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ _SIZE = _Within(1 / _MOST, _MOST)
 )  # fmt: skip
 @click.option("--epsilon", multiple=True, help="ε of a report; repeatable.")
 @click.option(
-    "--alpha", type=_Within(_LEAST, 0.5), default=0.05, show_default=True, help="1 - level."
+    "--alpha", type=_Within(_LEAST, 0.5), default=ALPHA, show_default=True, help="1 - level."
 )
 @click.option(
     "--power", type=_Within(0.5, 1 - _LEAST), default=0.8, show_default=True,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ..analytics.rows import ALPHA
 from ..errors import ConfigError
 from .root import explained, main
 
@@ -42,7 +43,7 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
     multiple=True,
     help="Of the verb: k=5, levels=0.5,0.9.",
 )
-@click.option("--alpha", type=float, help="1 - level of the intervals; 0.05 by default.")
+@click.option("--alpha", type=float, help=f"1 - level of the intervals; {ALPHA} by default.")
 @click.option("--postprocess", help="Such as norm_sub; raw by default.")
 @click.option(
     "--small-cells", type=click.Choice(("other", "withhold")),

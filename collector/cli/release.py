@@ -10,6 +10,7 @@ from typing import Literal
 
 import click
 
+from ..analytics.rows import ALPHA
 from ..config import Config
 from ..errors import ConfigError
 from .root import explained, main
@@ -40,7 +41,7 @@ _MOST_SEED = (1 << 53) - 1  # every reader of JSON keeps so large an integer exa
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="csv", show_default=True, help="Files."
 )
-@click.option("--alpha", help="1 - level of the intervals; 0.05 by default.")
+@click.option("--alpha", help=f"1 - level of the intervals; {ALPHA} by default.")
 @click.option("--version", help="Published version of the window; the latest by default.")
 @click.option(
     "--out",

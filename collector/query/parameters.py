@@ -9,9 +9,10 @@ from typing import Final, Literal
 
 from client_sdk.metric import Metric
 
+from ..analytics.rows import ALPHA
 from ..errors import QueryError
 from ..lateness import LAST_VERSION
-from .request import DEFAULT_ALPHA, LEAST_ALPHA, MOST_ALPHA, Query
+from .request import LEAST_ALPHA, MOST_ALPHA, Query
 from .window import DEFAULT_RANGE, FIRST_DAY, day_of_text, epochs_of
 
 PARAMETERS: Final = ("from", "to", "alpha", "version")
@@ -59,7 +60,7 @@ def _filters(
 def _alpha(parameters: Mapping[str, str]) -> float:
     text = parameters.get("alpha")
     if text is None:
-        return DEFAULT_ALPHA
+        return ALPHA
     # float also takes 0_1, digits of any script, and spaces around them
     alpha = float(text) if _NUMBER.fullmatch(text) else 0.0
     if not LEAST_ALPHA <= alpha <= MOST_ALPHA:

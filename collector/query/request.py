@@ -19,12 +19,12 @@ from msgspec.inspect import (
     type_info,
 )
 
+from ..analytics.rows import ALPHA
 from ..analytics.verb import ESTIMATE
 from ..errors import QueryError
 from ..lateness import LAST_VERSION
 from .window import DEFAULT_RANGE
 
-DEFAULT_ALPHA: Final = 0.05
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level
 MOST_ROWS: Final = 10_000  # of one page
 TOGETHER: Final = "other"  # what becomes of groups with too few reports
@@ -67,7 +67,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
         default_factory=list
     )
     include: list[Literal["total_rows", "time_labels"]] = field(default_factory=list)
-    alpha: Annotated[float, Meta(ge=LEAST_ALPHA, le=MOST_ALPHA)] = DEFAULT_ALPHA
+    alpha: Annotated[float, Meta(ge=LEAST_ALPHA, le=MOST_ALPHA)] = ALPHA
     postprocess: _Name = "raw"
     small_cells: Literal["other", "withhold"] = TOGETHER
     version: Annotated[int, Meta(ge=0, le=LAST_VERSION)] | None = None

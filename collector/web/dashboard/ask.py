@@ -11,7 +11,7 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.errors import UnknownMetricError
 from client_sdk.metric import Metric
 
-from ...analytics.rows import TIME
+from ...analytics.rows import ALPHA, TIME
 from ...analytics.verb import ESTIMATE, Verb, load, names, summary
 from ...catalog import Catalog
 from ...charts import csv_of
@@ -20,7 +20,6 @@ from ...errors import QueryError
 from ...option_text import options_of, types_of
 from ...query import Query, read
 from ...query.parameters import SEGMENT
-from ...query.request import DEFAULT_ALPHA
 from ...query.window import GRANULARITIES
 from ..auth import scope
 from ..operations import Operation, documented, in_query
@@ -117,7 +116,7 @@ def title_of(query: Query, catalog: Catalog) -> str:
 
 def _alpha(text: str) -> float:
     if not text:
-        return DEFAULT_ALPHA
+        return ALPHA
     if text not in dict(LEVELS):
         raise QueryError(f"alpha: must be one of {', '.join(dict(LEVELS))}; any other is in q")
     return float(text)
@@ -152,7 +151,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "segments": picked[0].segments if picked else {},
         "filtered": {name: values[0] for _, name, values in query.filters} if query else {},
         "levels": LEVELS,
-        "alpha": f"{query.alpha:g}" if query else f"{DEFAULT_ALPHA:g}",
+        "alpha": f"{query.alpha:g}" if query else f"{ALPHA:g}",
         "postprocesses": loaded.postprocess,
         "postprocess": query.postprocess if query else "raw",
         "options": {

@@ -18,7 +18,7 @@ from client_sdk.text_domain import TextDomain
 
 from ...analytics.answer import MEAN
 from ...analytics.comparing.multiplicity import holm
-from ...analytics.rows import ITEM, Row
+from ...analytics.rows import ALPHA, ITEM, Row
 from ...analytics.verb import ESTIMATE
 from ...analytics.verbs.funnel import MEASURE
 from ...charts import Face
@@ -26,7 +26,6 @@ from ...charts.number import margin, numbers_of, reading, value_of
 from ...charts.spark import spark
 from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Query, Reply
-from ...query.request import DEFAULT_ALPHA
 from .chosen import Chosen
 from .panels import NOTHING, Answers, greatest, identifier
 from .questions import granularity
@@ -81,9 +80,7 @@ def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     tested = [tile.p_value for tile in tiles if tile.p_value is not None]
     corrected = iter(holm(tested))
     return [
-        tile
-        if tile.p_value is None or next(corrected) <= DEFAULT_ALPHA
-        else replace(tile, change="")
+        tile if tile.p_value is None or next(corrected) <= ALPHA else replace(tile, change="")
         for tile in tiles
     ]
 

@@ -8,12 +8,12 @@ import pytest
 
 from client_sdk.epoch import DAY, epoch_of
 from client_sdk.metric import Metric
+from collector.analytics.rows import ALPHA
 from collector.catalog import Catalog
 from collector.errors import DamagedTallyError, QueryError
 from collector.lateness import class_of
 from collector.query import Plan, Reply, plan, question, run
 from collector.query.plan import Reading
-from collector.query.request import DEFAULT_ALPHA
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from tests.support.memory_storage import MemoryStorage
@@ -66,7 +66,7 @@ def test_a_question_without_parameters_is_about_the_last_thirty_days() -> None:
     asked = ask(PAGE, {}, NOON)
 
     assert window_of(asked.readings[0]) == (TODAY - 29, TODAY)
-    assert (asked.query.alpha, asked.filters) == (DEFAULT_ALPHA, {})
+    assert (asked.query.alpha, asked.filters) == (ALPHA, {})
 
 
 def test_a_window_holds_both_of_its_days() -> None:

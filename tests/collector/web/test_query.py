@@ -9,8 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from client_sdk.report import Column
+from collector.analytics.rows import ALPHA
 from collector.catalog import Catalog
-from collector.query.request import DEFAULT_ALPHA
 from collector.worker import Worker
 from tests.support.memory_storage import MemoryStorage
 from tests.support.uploads import (
@@ -91,7 +91,7 @@ def test_an_answer_says_what_it_means(client: FlaskClient) -> None:
     assert basis["window"] == {"from": "2026-03-01", "to": "2026-03-03", "epochs": 3}
     assert basis["window_open"] is False
     assert (basis["name"], basis["question"]) == ("page", PAGE.question)
-    assert (meta["alpha"], meta["intervals"]) == (DEFAULT_ALPHA, "pointwise")
+    assert (meta["alpha"], meta["intervals"]) == (ALPHA, "pointwise")
     assert (basis["mechanism"], basis["digest"]) == ("grr", PAGE.digest.hex())
     assert (basis["unit"], meta["query"]["filters"]) == ("share", [])
     assert basis["expected_half_width"] > 0
