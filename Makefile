@@ -23,7 +23,7 @@ help:
 	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: half an hour"
 	@echo "make lint       check style and formatting"
 	@echo "make types      check types"
-	@echo "make bench      measure; ARGS names the benchmarks"
+	@echo "make bench      list the benchmarks; ARGS=NAME runs one"
 	@echo "make bench-peers  measure the peers beside us, in .venv-peers; ARGS=--write updates the pages"
 	@echo "make bench-sdks  measure what telemetry SDKs cost, in .venv-sdks; ARGS=--write updates the pages"
 	@echo "make screenshots  make the pictures of the pages in docs/images; needs chromium"
@@ -76,7 +76,7 @@ bench: setup
 	$(BIN)/python -m benchmarks $(ARGS)
 
 bench-peers: $(PEERS)/.installed
-	$(PEERS)/bin/python -m benchmarks.peers $(ARGS)
+	$(PEERS)/bin/python -m benchmarks peers $(ARGS)
 
 # The peers' versions are pinned and old ones win there, so they get an environment of their own.
 $(PEERS)/.installed: benchmarks/requirements.txt | setup
@@ -90,7 +90,7 @@ bench-sdks: $(SDKS)/.installed
 	$(SDKS)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(SDKS)/wheel .
 	@rm -rf build
 	$(SDKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(SDKS)/wheel/*.whl
-	$(SDKS)/bin/python -m benchmarks.sdk_costs $(ARGS)
+	$(SDKS)/bin/python -m benchmarks sdk_costs $(ARGS)
 
 $(SDKS)/.installed: benchmarks/sdk_requirements.txt | setup
 	$(BIN)/python -m venv --clear $(SDKS)

@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.epsilon_table import table
+from benchmarks.tables.epsilon_table import table
 from collector.cli import main
 from tests.support.site import Site, running_site
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mechanism_table import describe, table
+from benchmarks.tables.mechanism_table import describe, table
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
 from client_sdk.registry_schema import KEYS, TYPES

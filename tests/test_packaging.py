@@ -20,7 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from benchmarks.sdk_costs import device_bytes
+from benchmarks.speed.sdk_costs import device_bytes
 from client_sdk import __version__
 from collector.config import MIN_SECRET
 

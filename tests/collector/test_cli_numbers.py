@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks._tallies import law_of
+from benchmarks.lib.tallies import law_of
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.cli import main

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from benchmarks.coverage import (
+from benchmarks.accuracy.coverage import (
     HIGH,
     LOW,
     SHARES,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.key_values import (
+from benchmarks.accuracy.key_values import (
     ALPHA,
     MULTIPLES,
     POPULATIONS,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.coverage import ALPHA, EXPECTED_SUPPORTS, HIGH, LOW, REPLICATIONS, SETTINGS
+from benchmarks.accuracy.coverage import ALPHA, EXPECTED_SUPPORTS, HIGH, LOW, REPLICATIONS, SETTINGS
 from client_sdk.mechanisms.sampled_item import SampledItem
 from collector.estimate import normal_quantile, sampled_limits, shares
 from tests.support.seeded import SeededRandomness

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks._poison import BEST, fakes_of
+from benchmarks.lib.attackers import BEST, fakes_of
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.errors import StorageUnavailableError

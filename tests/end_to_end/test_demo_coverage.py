@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from benchmarks.demo_coverage import run_once
+from benchmarks.accuracy.demo_coverage import run_once
 
 RUNS = 4
 INTERVALS = 32  # of a run

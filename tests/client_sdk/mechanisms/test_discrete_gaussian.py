@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from benchmarks.numbers_table import analytic_sigma
+from benchmarks.tables.numbers_table import analytic_sigma
 from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import load, names

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from benchmarks.accuracy import optimum
+from benchmarks.accuracy.accuracy import optimum
 from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms.olh import OLH, PRIME
 from tests.support.seeded import SeededRandomness

@@ -18,7 +18,7 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.epsilon_table import table
+from benchmarks.tables.epsilon_table import table
 from client_sdk.caps import Caps
 from client_sdk.epoch import DAY, HOUR
 from client_sdk.explain import explain

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from benchmarks._answers import Measured, Scenario, measure, rate_seen
-from benchmarks._scenarios import scenarios
+from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
+from benchmarks.lib.scenarios import scenarios
 from tests.support.boolean_slices import is_at_most
 from tests.support.coverage import fits_rate
 

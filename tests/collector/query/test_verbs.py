@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from benchmarks._text_fleet import tally_of as text_tally
+from benchmarks.lib.text_crowds import tally_of as text_tally
 from client_sdk.mechanisms.pem import PEM
 from client_sdk.registry import Registry
 from collector.analytics.rows import flat

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks._tallies import law_of
+from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import MeanMechanism, load
 from client_sdk.mechanisms._mean import largest_spread
 from client_sdk.metric import Metric

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks._poison import BEST, UNPADDED, crowd, fakes_of
+from benchmarks.lib.attackers import BEST, UNPADDED, crowd, fakes_of
 from client_sdk.mechanisms import ItemMechanism, Mechanism, load
 from client_sdk.mechanisms._mixture import Mixture
 from client_sdk.mechanisms.grr import GRR

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks._poison import BEST, fakes_of
-from benchmarks.poisoning import _metric
+from benchmarks.accuracy.poisoning import _metric
+from benchmarks.lib.attackers import BEST, fakes_of
 from client_sdk.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.anomaly_checks import Score

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks._poison import BEST, HONEST, RANDOM, gain, payloads
+from benchmarks.lib.attackers import BEST, HONEST, RANDOM, gain, payloads
 from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.hadamard import Hadamard

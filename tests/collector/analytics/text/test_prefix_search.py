@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from benchmarks._text_fleet import tally_of
+from benchmarks.lib.text_crowds import tally_of
 from client_sdk.mechanisms.pem import PEM
 from client_sdk.randomness import system_randomness
 from collector.analytics.text.prefix_search import candidates

@@ -1,0 +1,1 @@
+"""How close estimates come, and how often intervals hold the truth."""

@@ -1,0 +1,131 @@
+"""How far the mechanism that ``auto`` takes is from the optimum, predicted and measured.
+
+The optimum is subset selection at its best integer size, without a limit on the report.  Errors are
+mean squares over all items, so the frequencies' sum of 1 is taken in and the data do not matter.
+
+Source: Ye, Barg, IEEE Transactions on Information Theory 2018: subset selection, its p and q, and
+    that its risk is the asymptotic minimax one.
+
+Run: ``python -m benchmarks accuracy``; some minutes, as every setting is drawn too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from client_sdk.mechanism_choice import AUTO, choose
+from client_sdk.mechanisms import Mechanism
+from client_sdk.randomness import system_randomness
+
+EPSILONS: Final = ("0.5", "1", "2", "3", "4", "5")  # nats per report
+DOMAIN_SIZES: Final = (
+    *(2, 3, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024),
+    *(2048, 4096, 8000),
+)
+BAR: Final = 1.05  # mean square error of ``auto`` over that of the optimum
+LARGE_EPSILONS: Final = ("6", "7", "8", "10")  # beyond the bar, where few metrics should be
+LARGE_SIZES: Final = (10_000, 60_000, 200_000)
+DENSE_STEP: Final = 1.05  # ratio of the domain sizes of the sweep beyond 128
+
+REPORTS: Final = 200  # a run; the formula holds for any number
+SAMPLES: Final = 20_000  # squared errors a setting; they leave a standard error of about 1 %
+RUNS: Final = 20  # at least
+
+
+def optimum(epsilon: float, domain_size: int) -> float:
+    """Return the mean square error of a share, times the reports, of the best subset size."""
+    return min(_risk(size, domain_size, math.exp(epsilon)) for size in range(1, domain_size))
+
+
+def predicted(epsilon: str, domain_size: int) -> tuple[Mechanism[Any], float]:
+    """Return what ``auto`` takes, and its predicted mean square error over the optimum's."""
+    _, mechanism = choose(AUTO, True, epsilon, domain_size)
+    return mechanism, mechanism.predict(1) ** 2 / optimum(float(epsilon), domain_size)
+
+
+def measured(epsilon: str, domain_size: int) -> tuple[float, float]:
+    """Return the measured ratio to the optimum of what ``auto`` takes, and that ratio's error.
+
+    The population is Zipf's, fixed; randomness is the operating system's.
+    """
+    _, mechanism = choose(AUTO, True, epsilon, domain_size)
+    people, randomness = population(domain_size, REPORTS), system_randomness()
+    truth = np.bincount(people, minlength=domain_size)
+    runs = max(RUNS, SAMPLES // domain_size)
+    squares = []
+    for _ in range(runs):
+        column = b"".join(mechanism.randomize(item, randomness) for item in people)
+        totals = mechanism.debias(mechanism.tally(column, np), REPORTS, np).totals
+        squares.append(float(((totals - truth) ** 2).mean()) / REPORTS)
+    best = optimum(float(epsilon), domain_size)
+    return float(np.mean(squares)) / best, float(np.std(squares)) / best / math.sqrt(runs)
+
+
+def population(domain_size: int, people: int) -> list[int]:
+    """Return the items of *people*, most common first, by Zipf's law with exponent 1.1."""
+    weights = 1 / np.arange(1, domain_size + 1) ** 1.1
+    edges = np.rint(np.cumsum(weights) / weights.sum() * people).astype(int)
+    return [int(item) for item in np.searchsorted(edges, np.arange(people), side="right")]
+
+
+def dense_sizes() -> list[int]:
+    """Return every domain size up to 128, then steps of 5 % up to 8,000."""
+    sizes, size = list(range(2, 129)), 128.0
+    while (size := size * DENSE_STEP) < DOMAIN_SIZES[-1]:
+        sizes.append(round(size))
+    return sizes
+
+
+def heading(epsilons: Sequence[str] = EPSILONS) -> str:
+    """Return the head of a table: one row a domain size, one column an epsilon."""
+    cells = " | ".join(f"ε = {epsilon}" for epsilon in epsilons)
+    return f"| items | {cells} |\n" + "|---" * (len(epsilons) + 1) + "|"
+
+
+def table(sizes: Sequence[int] = DOMAIN_SIZES, epsilons: Sequence[str] = EPSILONS) -> str:
+    """Return the predicted ratios as Markdown."""
+    lines = [heading(epsilons)]
+    for size in sizes:
+        cells = (predicted(epsilon, size) for epsilon in epsilons)
+        row = " | ".join(f"{mechanism.name} {ratio:.3f}" for mechanism, ratio in cells)
+        lines.append(f"| {size:,} | {row} |")
+    return "\n".join(lines)
+
+
+def worst() -> str:
+    """Return the worst predicted ratio of a dense sweep, against the bar."""
+    sizes = (*dense_sizes(), *DOMAIN_SIZES)
+    ratio, epsilon, size = max(
+        (predicted(epsilon, size)[1], epsilon, size) for epsilon in EPSILONS for size in sizes
+    )
+    verdict = "pass" if ratio <= BAR else "FAIL"
+    settings = f"{len(EPSILONS) * len(dense_sizes()):,} settings"
+    return (
+        f"worst of {settings}: {ratio:.3f} at ε = {epsilon}, {size:,} items; bar {BAR}: {verdict}"
+    )
+
+
+def main() -> None:
+    """Print the predicted ratios, their worst, and the measured ratios."""
+    print(table(), worst(), table(LARGE_SIZES, LARGE_EPSILONS), sep="\n\n", end="\n\n")
+    print(heading(), flush=True)
+    deviations = []
+    for size in DOMAIN_SIZES:
+        found = [measured(epsilon, size) for epsilon in EPSILONS]
+        for epsilon, (ratio, error) in zip(EPSILONS, found, strict=True):
+            deviations.append((ratio - predicted(epsilon, size)[1]) / error)
+        cells = " | ".join(f"{ratio:.3f} ({error:.3f})" for ratio, error in found)
+        print(f"| {size:,} | {cells} |", flush=True)
+    farthest = max(deviations, key=abs)
+    print(f"\nmeasured beside predicted: {farthest:+.1f} standard errors ", end="")
+    print(f"at the most, of {len(deviations)}")
+
+
+def _risk(size: int, k: int, odds: float) -> float:
+    p = size * odds / (size * odds + k - size)
+    q = (p * (size - 1) + (1 - p) * size) / (k - 1)
+    return q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (k * (p - q))

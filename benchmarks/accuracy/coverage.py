@@ -1,0 +1,160 @@
+"""How often 95 % intervals hold the truth, over 20,000 replications: shares of items, and means.
+
+Run: ``python -m benchmarks coverage``; a minute or two.  Tallies are drawn as what they are:
+supports of an item are c Bernoulli(p) + (n - c) Bernoulli(q), symbols a multinomial of their
+enumerated law, noise its own distribution.  20,000 replications have a standard error of 0.15
+points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final, TypeAlias, cast
+
+import numpy as np
+
+from client_sdk.domains import NumberDomain
+from client_sdk.errors import InvalidParameterError
+from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, SetMechanism, load, names
+from client_sdk.mechanisms._gaussian import NOISE_UNIT
+from client_sdk.mechanisms._sums import SumReports
+from client_sdk.mechanisms._symbols import SymbolReports
+from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
+from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from collector.estimate import is_pure, mean, score_limits
+from tests.support.enumeration import distribution
+
+Oracle: TypeAlias = FrequencyOracle | SetMechanism
+Population: TypeAlias = Mapping[int, int]  # devices by the grid point that they hold
+
+REPLICATIONS: Final = 20_000
+ALPHA: Final = 0.05
+LOW, HIGH = 0.94, 0.96  # the bar
+
+EXPECTED_SUPPORTS: Final = 50  # n q and n (1-q); below, counts are too coarse for any exact level
+LEAST_REPORTS: Final = 1_000
+SHARES: Final = (0.0, 0.002, 0.05, 0.4)  # of the devices that hold the item
+SETTINGS: Final = (("0.5", 4), ("1", 16), ("1", 128), ("2", 256), ("4", 64))  # ε and items
+
+POINTS: Final = NumberDomain(Fraction(0), Fraction(100), Fraction(1), "points")
+EPSILONS: Final = ("0.5", "1", "4")  # of the means
+POPULATIONS: Final[tuple[Population, ...]] = ({30: 600}, {0: 200, 33: 250, 100: 150})
+BLOCK: Final = 1_000  # replications drawn at once
+FARTHEST: Final = 12  # standard deviations; Gaussian noise beyond them is left out
+
+
+def oracles() -> list[Oracle]:
+    """Return every mechanism with the pure estimator, at every setting that it can have."""
+    found: list[Oracle] = []
+    for name in names():
+        if not issubclass(load(name), FrequencyOracle | SetMechanism):
+            continue
+        for epsilon, size in SETTINGS:
+            try:
+                oracle = load(name)(epsilon, size)
+            except InvalidParameterError:
+                continue
+            if is_pure(oracle):
+                found.append(oracle)
+    return found
+
+
+def enough(oracle: Oracle) -> int:
+    """Return the least reports that expect EXPECTED_SUPPORTS from devices without the item."""
+    q = float(oracle.channel.q)
+    return max(LEAST_REPORTS, round(EXPECTED_SUPPORTS / min(q, 1 - q)))
+
+
+def estimates(oracle: Oracle, holders: int, n: int) -> Any:
+    """Return the unbiased count of an item that *holders* of *n* devices hold, REPLICATIONS."""
+    chance = np.random.default_rng([n, holders, oracle.domain_size])
+    p, q = float(oracle.channel.p), float(oracle.channel.q)
+    supports = chance.binomial(holders, p, REPLICATIONS)
+    supports += chance.binomial(n - holders, q, REPLICATIONS)
+    return (supports - n * q) / (p - q)
+
+
+def item_coverage(oracle: Oracle, share: float) -> float:
+    """Return in which part of the replications the interval holds the count of an item."""
+    n = enough(oracle)
+    holders = round(share * n)
+    low, high = score_limits(oracle.channel, estimates(oracle, holders, n), n, ALPHA)
+    return float(np.mean((low <= holders) & (holders <= high)))
+
+
+def mean_coverage(mechanism: MeanMechanism, population: Population) -> float:
+    """Return in which part of the replications the interval holds the mean of *population*."""
+    n = sum(population.values())
+    truth = sum(point * devices for point, devices in population.items()) / n
+    found = (mean(mechanism, POINTS, tally, n, ALPHA) for tally in tallies(mechanism, population))
+    return sum(one.ci_low <= truth <= one.ci_high for one in found) / REPLICATIONS
+
+
+def tallies(mechanism: MeanMechanism, population: Population) -> Iterator[Any]:
+    """Yield the tally of every replication."""
+    chance = np.random.default_rng([*population, round(1_000 * mechanism.epsilon)])
+    if isinstance(mechanism, SumReports):
+        for _ in range(REPLICATIONS // BLOCK):
+            yield from _sums(mechanism, population, chance)
+        return
+    symbols = cast("SymbolReports", mechanism)
+    total = np.zeros((REPLICATIONS, symbols.tally_size), dtype=np.int64)
+    for point, devices in population.items():
+        law = distribution(lambda rnd, v=point: symbols.draw(Fraction(v), rnd))  # type: ignore[misc]  # bound now
+        chances = np.array([float(law.pmf.get(s, Fraction(0))) for s in range(symbols.tally_size)])
+        total += chance.multinomial(devices, chances / chances.sum(), size=REPLICATIONS)
+    yield from total
+
+
+def _sums(mechanism: SumReports, population: Population, chance: np.random.Generator) -> Any:
+    """Return BLOCK tallies of noisy positions, counted in units."""
+    units = np.repeat(list(population), list(population.values())) / float(mechanism.unit)
+    shape = (BLOCK, units.size)
+    reports = np.floor(units + chance.random(shape)).astype(np.int64)  # rounded at random
+    reports += _noise(mechanism, chance, shape)
+    squares = (reports**2).sum(axis=1)  # below 2^32, so the high half stays 0
+    return np.stack([reports.sum(axis=1), squares, np.zeros_like(squares)], axis=1)
+
+
+def _noise(mechanism: SumReports, chance: np.random.Generator, shape: tuple[int, int]) -> Any:
+    if isinstance(mechanism, DiscreteLaplace):  # the difference of two geometric numbers
+        stop = 1 - np.exp(-1 / float(mechanism.scale))
+        return chance.geometric(stop, shape) - chance.geometric(stop, shape)
+    variance = cast("DiscreteGaussian", mechanism).noise / NOISE_UNIT
+    reach = int(FARTHEST * variance**0.5)
+    noise = np.arange(-reach, reach + 1)
+    weights = np.exp(-(noise**2) / (2 * variance))
+    return chance.choice(noise, p=weights / weights.sum(), size=shape)
+
+
+def item_table() -> str:
+    """Return the coverage of the shares of items as Markdown, in percent."""
+    heads = " | ".join("held by none" if not share else f"by {share:.1%}" for share in SHARES)
+    lines = [f"| mechanism | ε | items | devices | {heads} |", "|---" * (4 + len(SHARES)) + "|"]
+    for oracle in oracles():
+        cells = " | ".join(f"{100 * item_coverage(oracle, share):.1f}" for share in SHARES)
+        setting = f"{float(oracle.epsilon):g} | {oracle.domain_size} | {enough(oracle):,}"
+        lines.append(f"| {oracle.name} | {setting} | {cells} |")
+    return "\n".join(lines)
+
+
+def mean_table() -> str:
+    """Return the coverage of means as Markdown, in percent."""
+    lines = ["| mechanism | ε | devices hold the same | devices differ |", "|---|---|---|---|"]
+    for name in names():
+        kind = load(name)
+        if not issubclass(kind, MeanMechanism):
+            continue
+        for epsilon in EPSILONS:
+            mechanism = kind(epsilon, POINTS.size)
+            found = (mean_coverage(mechanism, population) for population in POPULATIONS)
+            cells = " | ".join(f"{100 * share:.1f}" for share in found)
+            lines.append(f"| {name} | {epsilon} | {cells} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print both tables."""
+    print(item_table(), end="\n\n", flush=True)
+    print(mean_table())

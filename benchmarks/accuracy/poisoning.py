@@ -1,0 +1,234 @@
+"""What fake devices can do, and which of them the checks of an epoch find.
+
+Gains are of real payloads: honest ones by the mechanisms' own code and the system's entropy, fakes
+made up by three attackers, all tallied and debiased as a collector does.  Alarms are counted over
+epochs whose honest tallies are drawn by their law.
+
+Run: ``python -m benchmarks poisoning``; about two minutes.
+``docs/operate/poisoning.md`` holds its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import sqrt
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.lib.attackers import BEST, HONEST, RANDOM, UNPADDED, crowd, fakes_of, gain, payloads
+from client_sdk.domains import NumberDomain
+from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
+from client_sdk.mechanisms.olh import OLH
+from client_sdk.metric import Metric
+from client_sdk.randomness import system_randomness
+from client_sdk.registry import Registry
+from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
+from collector.analytics.poisoning.anomaly_checks import SINGLE
+from collector.analytics.poisoning.change import change, estimated
+from collector.analytics.poisoning.influence import moved
+from collector.analytics.poisoning.reach import mean_reach, share_reach
+from tests.support.registries import CATEGORY, file_with
+
+EPSILONS: Final = ("0.5", "1", "2", "4")
+SIZES: Final = (4, 16, 64, 1_024)
+ITEMS: Final = 64
+TARGETS: Final = (50, 53, 57, 60)
+HONEST_DEVICES: Final = 19_000
+FAKE_DEVICES: Final = 1_000  # 5 %
+PROTOCOLS: Final = ("grr", "oue", "sue", "olh", "blh", "hadamard")
+REPORTS: Final = 100_000  # of an epoch, for the alarms
+SHARES: Final = (0.01, 0.05)  # of fakes
+CLEAN: Final = 10_000  # epochs
+ATTACKED: Final = 1_000  # epochs
+BEGINNINGS: Final = 200  # epochs
+BEFORE: Final = (7, 14, 30)  # epochs that ``change`` has seen
+DRAWS: Final = 20261121  # seed of the honest crowds
+NUMBERS: Final = ("duchi", "piecewise", "hybrid", "one_bit_mean", "square_wave",
+                  "discrete_gaussian", "discrete_laplace")  # fmt: skip
+
+
+def worth() -> Iterator[str]:
+    """Yield how many honest devices one fake adds to a count at most, by mechanism."""
+    heads = ["ε", "oue", "olh", "sue", "hadamard", *(f"grr, {size:,} items" for size in SIZES)]
+    yield _row(heads)
+    yield _row(["---"] * len(heads))
+    for epsilon in EPSILONS:
+        oracles = [load(name)(epsilon, ITEMS) for name in heads[1:5]]
+        oracles += [load("grr")(epsilon, size) for size in SIZES]
+        reaches = [share_reach(oracle, 0) for oracle in oracles]
+        yield _row([epsilon, *(f"{reach.high:.2f}" for reach in reaches if reach)])
+
+
+def gains() -> Iterator[str]:
+    """Yield what 5 % of fakes add to four of 64 items together: as stated, and as simulated."""
+    heads = ["protocol", "ε", *(f"{attack}: stated, found" for attack in (RANDOM, HONEST, BEST))]
+    yield _row(heads)
+    yield _row(["---"] * len(heads))
+    for name in PROTOCOLS:
+        for epsilon in EPSILONS[:3]:
+            oracle = OLH(epsilon, ITEMS, buckets=2) if name == "blh" else load(name)(epsilon, ITEMS)
+            assert isinstance(oracle, FrequencyOracle)
+            cells = [_simulated(oracle, attack) for attack in (RANDOM, HONEST, BEST)]
+            yield _row([name, epsilon, *cells])
+
+
+def means() -> Iterator[str]:
+    """Yield how far 1 % of fakes move a mean that lies in the middle, in percent of the range."""
+    domain = NumberDomain(Fraction(0), Fraction(100), Fraction(1), "%")
+    yield _row(["mechanism", *(f"ε = {epsilon}" for epsilon in EPSILONS)])
+    yield _row(["---"] * (1 + len(EPSILONS)))
+    for name in NUMBERS:
+        reaches = [mean_reach(load(name)(epsilon, domain.size), domain) for epsilon in EPSILONS]
+        yield _row([name, *(f"±{moved(reach, 50):.2g}" for reach in reaches if reach)])
+
+
+def false_alarms() -> Iterator[str]:
+    """Yield how many of the clean epochs raise an alarm, check by check."""
+    yield _row(["mechanism", "checks", "alarms in 10,000 clean epochs"])
+    yield _row(["---"] * 3)
+    held = np.zeros(ITEMS, dtype=int)
+    held[:3] = REPORTS // 2, REPORTS // 4, REPORTS // 4
+    draw = np.random.default_rng(DRAWS)
+    for name in ("grr", "oue", "sue", "hadamard", "sampled_item", "pgr", "square_wave"):
+        mechanism = load(name)("1", ITEMS)
+        found = _alarms(mechanism, crowd(mechanism, held, CLEAN, draw))
+        yield _row([name, ", ".join(found), str(int(np.any(list(found.values()), axis=0).sum()))])
+    for before in BEFORE:
+        yield _row(["grr, 8 items", f"change, after {before}", str(_changes(draw, before))])
+
+
+def detection() -> Iterator[str]:
+    """Yield in what part of attacked epochs of 100,000 reports each check raises an alarm."""
+    heads = [
+        "mechanism",
+        "fakes",
+        "crowd",
+        "targets",
+        *(f"{share:.0%} of fakes" for share in SHARES),
+    ]
+    yield _row(heads)
+    yield _row(["---"] * len(heads))
+    numbers = "square_wave"  # their fakes send one symbol, and have no targets
+    for name, attack in (
+        ("grr", BEST), ("oue", UNPADDED), ("oue", BEST), ("sue", BEST),
+        ("hadamard", BEST), ("sampled_item", BEST), ("pgr", BEST), ("square_wave", BEST),
+    ):  # fmt: skip
+        for shape in ("steep", "flat"):
+            for targets in (TARGETS[:1], TARGETS, (*TARGETS, 51, 55, 58, 62)):
+                if name == numbers and len(targets) > 1:
+                    continue
+                rates = [_rate(name, attack, shape, targets, share) for share in SHARES]
+                yield _row([name, attack, shape, str(len(targets)), *rates])
+
+
+def beginnings() -> Iterator[str]:
+    """Yield in what part of epochs ``change`` finds fakes that were not in those before."""
+    heads = [f"{share:.0%} after {before}" for share in SHARES for before in BEFORE]
+    yield _row(["mechanism", "targets", *heads])
+    yield _row(["---"] * (2 + len(heads)))
+    for name in ("grr", "oue", "sue", "hadamard"):
+        for targets in (TARGETS[:1], TARGETS):
+            rates = [_sudden(name, targets, share, before) for share in SHARES for before in BEFORE]
+            yield _row([name, str(len(targets)), *rates])
+
+
+def _simulated(oracle: FrequencyOracle, attack: str) -> str:
+    """Return the stated gain, that of one run, and how many standard errors they are apart."""
+    chance, n = system_randomness(), HONEST_DEVICES + FAKE_DEVICES
+    honest = b"".join(oracle.randomize(i % ITEMS, chance) for i in range(HONEST_DEVICES))
+    fakes = payloads(oracle, attack, TARGETS, FAKE_DEVICES, chance)
+    held = sum(i % ITEMS in TARGETS for i in range(HONEST_DEVICES)) / HONEST_DEVICES
+    totals = oracle.debias(oracle.tally(honest + fakes, np), n, np).totals
+    found = float(totals[list(TARGETS)].sum()) / n - held
+    stated = gain(oracle, attack, len(TARGETS), held, FAKE_DEVICES / n)
+    spread = HONEST_DEVICES * _supports(oracle, honest) + FAKE_DEVICES * _supports(oracle, fakes)
+    error = sqrt(spread) / float(oracle.channel.p - oracle.channel.q) / n
+    return f"{stated:+.3f}, {found:+.3f} ({(found - stated) / error:+.1f} s.e.)"
+
+
+def _supports(oracle: FrequencyOracle, column: bytes) -> float:
+    """Return the variance of how many targets a report supports, from the first 4,000."""
+    reports = oracle.split(column)[:4_000]
+    return float(np.var([len(set(oracle.supports(one)) & set(TARGETS)) for one in reports]))
+
+
+def _held(shape: str, n: int) -> Any:
+    """Return holders by item: alike for ``flat``, falling as 1/rank for ``steep``."""
+    law = np.ones(ITEMS) if shape == "flat" else 1 / np.arange(1, ITEMS + 1)
+    held = np.floor(law / law.sum() * n).astype(int)
+    held[0] += n - held.sum()
+    return held
+
+
+def _alarms(mechanism: Mechanism[Any], tallies: Any) -> dict[str, Any]:
+    """Return which epochs each check that applies finds, shape (epochs,)."""
+    level = FALSE_ALARM / CHECKS
+    scores = {name: check(mechanism, tallies, REPORTS, level) for name, check in SINGLE.items()}
+    return {name: score.found > score.limit for name, score in scores.items() if score}
+
+
+def _changes(draw: np.random.Generator, before: int) -> int:
+    """Return how many clean epochs seem to differ from so many *before* them."""
+    metric, level = _metric("grr", 8), FALSE_ALARM / CHECKS
+    tallies = crowd(metric.mechanism, np.full(8, REPORTS // 8), CLEAN + before, draw)
+    past = [estimated(metric.mechanism, tally, REPORTS) for tally in tallies]
+    scores = [
+        change(metric, tallies[i], REPORTS, past[i - before : i], level)
+        for i in range(before, len(past))
+    ]
+    return sum(bool((score.found > score.limit).any()) for score in scores if score)
+
+
+def _sudden(name: str, targets: Sequence[int], share: float, before: int) -> str:
+    """Return the part of epochs in which fakes that have just begun are a change."""
+    metric, draw = _metric(name, ITEMS), np.random.default_rng(DRAWS)
+    mechanism, level, m = metric.mechanism, FALSE_ALARM / CHECKS, round(share * REPORTS)
+    fakes = fakes_of(mechanism, BEST, targets, m, system_randomness())
+    found = 0
+    for _ in range(BEGINNINGS):
+        earlier = crowd(mechanism, _held("steep", REPORTS), before, draw)
+        past = [estimated(mechanism, tally, REPORTS) for tally in earlier]
+        attacked = crowd(mechanism, _held("steep", REPORTS - m), 1, draw)[0] + fakes
+        score = change(metric, attacked, REPORTS, past, level)
+        found += score is not None and bool((score.found > score.limit).any())
+    return f"{100 * found / BEGINNINGS:.0f} %"
+
+
+def _metric(name: str, items: int) -> Metric:
+    """Return a metric of *items* items by mechanism *name* at ε = 1."""
+    values = ", ".join(f'"{item}"' for item in range(items))
+    text = file_with(CATEGORY, values=f"[{values}]", mechanism=f'"{name}"')
+    return Registry.from_text(text).metric("m")
+
+
+def _rate(name: str, attack: str, shape: str, targets: Sequence[int], share: float) -> str:
+    """Return the part of epochs in which some check finds a *share* of fakes, and the best one."""
+    mechanism, draw = load(name)("1", ITEMS), np.random.default_rng(DRAWS)
+    m = round(share * REPORTS)
+    fakes = fakes_of(mechanism, attack, targets, m, system_randomness())
+    found = _alarms(mechanism, crowd(mechanism, _held(shape, REPORTS - m), ATTACKED, draw) + fakes)
+    rate = float(np.any(list(found.values()), axis=0).mean())
+    best = max(found, key=lambda check: float(found[check].mean()))
+    return f"{100 * rate:.0f} %" + (f" ({best})" if rate > 0.01 else "")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print all tables."""
+    for heading, table in (
+        ("What one fake is worth", worth),
+        ("What fakes gain", gains),
+        ("How far 1 % of fakes move a mean", means),
+        ("False alarms", false_alarms),
+        ("What is found", detection),
+        ("What is found when it begins", beginnings),
+    ):
+        print(f"### {heading}\n")
+        for line in table():
+            print(line, flush=True)
+        print()

@@ -1,0 +1,143 @@
+"""What other ways of asking would give: binned numbers, and answers that were collected apart."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.lib.crowds import VISITORS, ages, households, months, scaled, visits, waits
+from benchmarks.lib.questions import SEED
+from benchmarks.lib.tallies import law_of
+from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.oue import OUE
+from client_sdk.mechanisms.square_wave import SquareWave
+from collector.analytics.release.simplex import simplex_l2
+from collector.distribution import cumulative, histogram
+
+EPSILONS: Final = ("0.5", "1", "2", "4")
+BINS: Final = (8, 16, 32, 64)
+RUNS: Final = 100
+PERCENT: Final = 100
+
+
+def populations() -> dict[str, Any]:
+    """Return devices by number, of three real populations."""
+    return {
+        "minutes to take-off, 0 to 119": waits(most=119),
+        "age, 17 to 90": ages(),
+        "pages of a visit, 1 to 100": scaled(visits(most=100), VISITORS),
+    }
+
+
+def wasserstein_table(runs: int = RUNS) -> str:
+    """Return the mean Wasserstein-1 distance by way, in the unit of the numbers; the best bold."""
+    heads = " | ".join(f"{bins} bins" for bins in BINS)
+    lines = [f"| numbers | devices | ε | Square Wave | {heads} |", "|" + "---|" * (4 + len(BINS))]
+    for (name, held), epsilon in product(populations().items(), EPSILONS):
+        found = [of_wave(held, epsilon, runs), *(of_bins(held, b, epsilon, runs) for b in BINS)]
+        cells = (f"{x:.2f}" if x > min(found) else f"**{x:.2f}**" for x in found)
+        lines.append(f"| {name} | {held.sum():,} | {epsilon} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def of_wave(held: Any, epsilon: str, runs: int) -> float:
+    """Return the distance of the histogram that Square Wave and its decoder give."""
+    mechanism, n = SquareWave(epsilon, held.size), int(held.sum())
+    tallies = law_of(mechanism).drawn(held, runs, np.random.default_rng(SEED))
+    return float(np.mean([distance(histogram(mechanism, t, n), held) for t in tallies]))
+
+
+def of_bins(held: Any, bins: int, epsilon: str, runs: int) -> float:
+    """Return that of equal bins, made consistent by norm-sub and spread evenly within each.
+
+    Bins are reported by GRR or OUE, whichever has the smaller predicted error.
+    """
+    n, place = int(held.sum()), np.arange(held.size) * bins // held.size
+    counts = np.bincount(place, weights=held).astype(np.int64)
+    oracle = best(epsilon, counts.size)
+    found = []
+    for tally in law_of(oracle).drawn(counts, runs, np.random.default_rng(SEED)):
+        shares = simplex_l2(oracle.debias(tally, n, np).totals / n)
+        found.append(distance((shares / np.bincount(place))[place], held))
+    return float(np.mean(found))
+
+
+def best(epsilon: str, items: int) -> FrequencyOracle:
+    """Return GRR or OUE, whichever has the smaller predicted error."""
+    oracles: list[FrequencyOracle] = [GRR(epsilon, items), OUE(epsilon, items)]
+    return min(oracles, key=lambda one: one.predict(1))
+
+
+def distance(found: Any, held: Any) -> float:
+    """Return the Wasserstein-1 distance of shares from the truth, in steps of the numbers."""
+    return float(np.abs(cumulative(found) - cumulative(held / held.sum())).sum())
+
+
+def tables() -> dict[str, Any]:
+    """Return devices by two answers, of two real populations: one associated, one hardly."""
+    return {
+        "marital status, income": households().reshape(-1, 2),
+        "month, carrier": np.array(list(months().values())),
+    }
+
+
+def joint_table(runs: int = RUNS) -> str:
+    """Return the mean total variation distance of tables of two answers, by way, in points."""
+    lines = [
+        "| answers | devices, cells | ε | declared pair, raw | declared pair, `norm_sub` "
+        "| one of both, by chance | both, half of ε each |",
+        "|" + "---|" * 7,
+    ]
+    for name, held in tables().items():
+        size = f"{held.sum():,}, {held.size}"
+        truth = held / held.sum()
+        for epsilon in EPSILONS:
+            ways = zip(*(_ways(held, epsilon, seed) for seed in range(runs)), strict=True)
+            found = [PERCENT * np.mean([_variation(x, truth) for x in way]) for way in ways]
+            cells = (f"{x:.1f}" if x > min(found) else f"**{x:.1f}**" for x in found)
+            lines.append(f"| {name} | {size} | {epsilon} | {' | '.join(cells)} |")
+        apart = np.outer(truth.sum(axis=1), truth.sum(axis=0))
+        floor = PERCENT * _variation(apart, truth)
+        lines.append(f"| {name} | {size} | no noise | 0.0 | 0.0 | {floor:.1f} | {floor:.1f} |")
+    return "\n".join(lines)
+
+
+def _ways(held: Any, epsilon: str, seed: int) -> list[Any]:
+    """Return the table as every way tells it, once."""
+    generator = np.random.default_rng([SEED, seed])
+    pair = _shares(held.ravel(), epsilon, generator)
+    return [
+        pair.reshape(held.shape),
+        simplex_l2(pair).reshape(held.shape),
+        _sampled(held, epsilon, generator),
+        _split(held, epsilon, generator),
+    ]
+
+
+def _shares(held: Any, epsilon: str, generator: np.random.Generator) -> Any:
+    """Return unbiased shares from one report of each device."""
+    oracle = best(epsilon, held.size)
+    (tally,) = law_of(oracle).drawn(held, 1, generator)
+    n = int(held.sum())
+    return oracle.debias(tally, n, np).totals / n
+
+
+def _sampled(held: Any, epsilon: str, generator: np.random.Generator) -> Any:
+    """Return the product of both margins, each device telling one of both answers."""
+    rows = generator.binomial(held, 0.5)
+    sides = rows.sum(axis=1), (held - rows).sum(axis=0)
+    return np.outer(*(simplex_l2(_shares(side, epsilon, generator)) for side in sides))
+
+
+def _split(held: Any, epsilon: str, generator: np.random.Generator) -> Any:
+    """Return the product of both margins, each device telling both at half of ε each."""
+    half = str(float(epsilon) / 2)
+    sides = held.sum(axis=1), held.sum(axis=0)
+    return np.outer(*(simplex_l2(_shares(side, half, generator)) for side in sides))
+
+
+def _variation(found: Any, truth: Any) -> float:
+    return float(np.abs(found - truth).sum() / 2)

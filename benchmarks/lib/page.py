@@ -1,0 +1,37 @@
+"""The files that benchmarks read and write: real data, and pages with tables between marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+README: Final = ROOT / "README.md"
+PAGES: Final = ROOT / "docs"
+DEMO: Final = ROOT / "collector" / "demo_data"
+AGES: Final = DEMO / "age_income.csv"
+
+
+def write(path: Path, **parts: str) -> None:
+    """Put each text between the two marks ``<!-- name -->`` of its name, on the page at *path*.
+
+    Raises:
+        ValueError: The page does not have these marks.
+    """
+    page = path.read_text(encoding="utf-8")
+    for name, text in parts.items():
+        if page.count(mark(name)) != 2:
+            raise ValueError(f"page={path.name}: must have {mark(name)} twice")
+        before, _, after = page.split(mark(name))
+        page = f"{before}{mark(name)}\n{text}\n{mark(name)}{after}"
+    path.write_text(page, encoding="utf-8")
+
+
+def part(path: Path, name: str) -> str:
+    """Return what stands between the marks of *name* on the page at *path*."""
+    return path.read_text(encoding="utf-8").split(mark(name))[1]
+
+
+def mark(name: str) -> str:
+    """Return what stands before and after the part called *name*."""
+    return f"<!-- {name} -->"

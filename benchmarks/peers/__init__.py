@@ -1,0 +1,1 @@
+"""Ours beside the libraries that others use."""

@@ -1,0 +1,219 @@
+"""Speed and size beside the peers: device, server, bytes and import, all in one process.
+
+Run: ``make bench-peers``, about two minutes; ``make bench-peers ARGS=--write`` puts the tables into
+README.md and docs/evidence/accuracy.md.  It makes .venv-peers from
+benchmarks/requirements.txt first.
+
+Contestants take turns: a round is CALLS reports and one answer of each, and what is shown is the
+median of ROUNDS rounds, in processor time.  A machine that is busy for a while slows all of them
+down, so that their ratio stays.  Every first call, which may compile, is left out.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import subprocess
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from statistics import median
+from time import process_time
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from benchmarks.lib.contestants import OURS, PEERS, Contestant, hearsay, size_of
+from benchmarks.lib.page import PAGES, README, ROOT, mark, write
+
+PAGE: Final = PAGES / "evidence" / "accuracy.md"
+MARK: Final = mark("peers")  # stands before and after the tables of both pages
+
+SIZES: Final = (16, 128, 1_024)  # items
+NAMES: Final = ("grr", "hadamard", "olh", "oue", "pgr", "subset_selection", "sue")
+REPORTS: Final = 2_000  # that a server answers from
+CALLS: Final = 200  # reports that a device makes in a round
+ROUNDS: Final = 11
+IMPORTS: Final = {
+    OURS: "client_sdk.mechanisms.grr",  # the package alone loads nothing
+    "multi-freq-ldpy": "multi_freq_ldpy.pure_frequency_oracles.GRR",
+    "opendp": "opendp.prelude",
+    "pure-ldp": "pure_ldp.frequency_oracles",
+}
+SHOWN: Final = ("oue", "grr", "sue")  # in the README, at the largest size
+
+
+class Row(NamedTuple):
+    """One contestant: µs a report on device and server (None: it has no server), and bytes."""
+
+    mechanism: str
+    items: int
+    library: str
+    device: float
+    server: float | None
+    size: int
+
+
+def measure(contestants: list[Contestant], items: int) -> list[Row]:
+    """Return a row a contestant, after ROUNDS rounds in which they take turns."""
+    people = [i * i % items for i in range(REPORTS)]
+    reports = [[c.report(person) for person in people] for c in contestants]
+    devices: dict[int, list[float]] = defaultdict(list)
+    servers: dict[int, list[float]] = defaultdict(list)
+    for turn in range(ROUNDS + 1):
+        for place, contestant in enumerate(contestants):
+            made = _seconds(lambda c=contestant: [c.report(person) for person in people[:CALLS]])  # type: ignore[misc]  # bound now
+            devices[place].append(made / CALLS * 1e6)
+            if (answer := contestant.answer) is not None:
+                took = _seconds(lambda a=answer, r=reports[place]: a(r))  # type: ignore[misc]  # bound now
+                servers[place].append(took / REPORTS * 1e6)
+        if turn == 0:
+            devices.clear()  # first calls may compile
+            servers.clear()
+    return [
+        Row(
+            contestant.mechanism,
+            items,
+            contestant.library,
+            median(devices[place]),
+            median(servers[place]) if servers[place] else None,
+            size_of(reports[place][0]),
+        )
+        for place, contestant in enumerate(contestants)
+    ]
+
+
+def rows() -> list[Row]:
+    """Measure every mechanism at every size, ours beside the peers that have it."""
+    found = []
+    for items in SIZES:
+        peers = [contestant for library in PEERS for contestant in library(items)]
+        for name in NAMES:
+            same = [peer for peer in peers if peer.mechanism == name]
+            found += measure([hearsay(name, items, np), *same], items)
+    return sorted(found)
+
+
+def imports() -> dict[str, float]:
+    """Return the milliseconds that each library adds to the start of an interpreter."""
+    modules = {"": "sys", **IMPORTS}
+    found: dict[str, list[float]] = defaultdict(list)
+    for _ in range(ROUNDS + 1):
+        for library, module in modules.items():
+            command = [sys.executable, "-c", f"import {module}"]
+            found[library].append(1e3 * _child_seconds(command))
+    bare = median(found.pop("")[1:])  # the first start reads cold files
+    return {library: median(times[1:]) - bare for library, times in found.items()}
+
+
+def table(found: Iterable[Row]) -> str:
+    """Return the rows as Markdown; in bold where a peer is ahead of our same mechanism."""
+    rows = list(found)
+    lines = [
+        "| mechanism | items | library | device µs | server µs | bytes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        lines.append(f"| {row.mechanism} | {row.items:,} | {row.library} | {_cells(row, rows)} |")
+    return "\n".join(lines)
+
+
+def import_table(found: dict[str, float]) -> str:
+    """Return the import times as Markdown."""
+    lines = [f"| {library} | {took:,.0f} |" for library, took in sorted(found.items())]
+    return "\n".join(["| library | import ms |", "|---|---|", *lines])
+
+
+def short_table(found: Iterable[Row], starts: dict[str, float]) -> str:
+    """Return what the README shows: a few mechanisms at the largest size."""
+    rows = list(found)
+    lines = [
+        f"| {SIZES[-1]:,} items | library | device µs | server µs | bytes | import ms |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in SHOWN:
+        for row in rows:
+            if (row.mechanism, row.items) == (name, SIZES[-1]):
+                cells = f"{_cells(row, rows)} | {starts[row.library]:,.0f}"
+                lines.append(f"| {name} | {row.library} | {cells} |")
+    return "\n".join(lines)
+
+
+def parse(page: str) -> tuple[list[Row], dict[str, float]]:
+    """Return the rows and import times that a page with ``table`` and ``import_table`` holds."""
+    found, starts = [], {}
+    for line in page.split(MARK)[1].splitlines():
+        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+        numbers = [cell.replace(",", "") for cell in cells]
+        if len(cells) == 6 and cells[1][0].isdigit():
+            device, server, size = numbers[3:]
+            per_report = None if server == "none" else float(server)
+            row = Row(cells[0], int(numbers[1]), cells[2], float(device), per_report, int(size))
+            found.append(row)
+        elif len(cells) == 2 and cells[1][:1].isdigit():
+            starts[cells[0]] = float(numbers[1])
+    return found, starts
+
+
+def ahead(found: Iterable[Row]) -> tuple[int, int, int]:
+    """Return how many peer rows are ahead of ours on the device, on the server, and in bytes."""
+    rows = list(found)
+    bold = [_cells(row, rows).split(" | ") for row in rows]
+    device, server, size = (sum(cells[i].startswith("*") for cells in bold) for i in range(3))
+    return device, server, size
+
+
+def _cells(row: Row, rows: list[Row]) -> str:
+    """Return device, server and bytes, in bold where what is shown is below ours."""
+    mine = next(r for r in rows if r[:3] == (row.mechanism, row.items, OURS))
+    cells = []
+    for number, own, form in (
+        (row.device, mine.device, ".1f"),
+        (row.server, mine.server, ".2f"),
+        (row.size, mine.size, ",.0f"),
+    ):
+        shown = "none" if number is None else format(number, form)
+        less = number is not None and own is not None and round(number, 2) < round(own, 2)
+        bold = less and row.library != OURS and shown != format(own, form)
+        cells.append(f"**{shown}**" if bold else shown)
+    return " | ".join(cells)
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    """Return the processor time that *action* takes, without the garbage of others."""
+    gc.disable()
+    start = process_time()
+    action()
+    took = process_time() - start
+    gc.enable()
+    return took
+
+
+def _child_seconds(command: list[str]) -> float:
+    """Return the processor time of a child."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def main() -> None:
+    """Print the tables, write them with ``--write``; or say how to get the peers."""
+    warnings.simplefilter("ignore")  # the peers warn of numpy's and numba's changes
+    try:
+        found = rows()
+    except ModuleNotFoundError as missing:
+        print(f"{missing.name} is not installed here: make bench-peers")
+        return
+    starts = imports()
+    long = f"{table(found)}\n\n{import_table(starts)}"
+    print(long, short_table(found, starts), sep="\n\n")
+    print(
+        "\npeer rows ahead of ours: {} on the device, {} on the server, {} in bytes".format(
+            *ahead(found)
+        )
+    )
+    if "--write" in sys.argv:
+        write(PAGE, peers=long)
+        write(README, peers=short_table(found, starts))

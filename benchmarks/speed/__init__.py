@@ -1,0 +1,1 @@
+"""What things cost: processor time, waiting, memory, bytes."""

@@ -1,0 +1,62 @@
+"""Reports a second that a gateway records and uploads, on one core, for as many devices.
+
+Run: ``python -m benchmarks gateway``.  Each device reports METRICS once; every report is charged to
+its device's ledger, perturbed and queued on the disk.  The collector is a stub that says yes: what
+a real one takes is in the benchmarks of the collector.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from benchmarks.lib.page import ROOT
+from client_sdk.gateway import Gateway
+from client_sdk.opt_out import NoOptOuts
+from client_sdk.registry import Registry
+from client_sdk.testing import answer_of
+from client_sdk.transport import Answer
+
+DEVICES: Final = 20_000
+METRICS: Final = {"theme": "dark", "uses_plugins": True, "startup_ms": 740}
+REGISTRY: Final = ROOT / "examples" / "metrics.toml"
+
+
+class _Stub:
+    """Accepts everything and weighs it."""
+
+    def __init__(self) -> None:
+        self.uploads = self.size = 0
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        self.uploads, self.size = self.uploads + 1, self.size + len(body)
+        return answer_of(202)
+
+
+def main() -> None:
+    """Print how fast a gateway is, and how large its uploads and its database."""
+    values = [(f"device {i}", *pair) for i in range(DEVICES) for pair in METRICS.items()]
+    with tempfile.TemporaryDirectory() as folder:
+        stub = _Stub()
+        with Gateway(
+            "https://collector.example", "key", Registry.from_file(REGISTRY), consent="granted",
+            data_dir=folder, segment={"platform": "linux"}, transport=stub, opt_outs=NoOptOuts(),
+        ) as gateway:  # fmt: skip
+            started = time.perf_counter()
+            gateway.record_many(values)
+            recorded = time.perf_counter()
+            size = sum(path.stat().st_size for path in Path(folder).iterdir())
+            sending = time.perf_counter()
+            gateway.flush(600.0)
+            ended = time.perf_counter()
+            counts = gateway.stats()
+    assert counts["uploaded"] == counts["recorded"] == len(values)
+    print("| what | measured |\n|---|---|")
+    print(
+        f"| recorded, {DEVICES:,} devices | {len(values) / (recorded - started):,.0f} reports/s |"
+    )
+    print(f"| sealed, handed over, deleted | {len(values) / (ended - sending):,.0f} reports/s |")
+    print(f"| uploads | {stub.uploads}, {stub.size / len(values):.1f} bytes a report |")
+    print(f"| on the disk before the upload | {size / len(values):.0f} bytes a report |")

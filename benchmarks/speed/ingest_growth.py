@@ -1,0 +1,114 @@
+"""Whether an upload or a fold costs more with more metrics, more epochs kept, more reports stored.
+
+Run: ``python -m benchmarks ingest_growth``; Linux only.  Costs are the least processor time of
+several rounds, of the web process for an upload of ten columns, of the worker for its fold.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from benchmarks.lib import sites
+from client_sdk.epoch import epoch_of
+from client_sdk.registry import Registry
+from collector.catalog import Catalog
+from collector.embedded import PATH, WHEEL, launch
+from collector.entry import encode
+from collector.intake import judge
+from collector.storage.connect import open_storage
+from collector.storage.redis import RedisStorage
+from collector.storage.values import Cell, SealedUpload
+from collector.wire import JSON, decode
+from collector.worker import Worker
+
+METRICS, EPOCHS, UPLOADS = 5, 3, 2_000  # at 1 ×
+FACTORS: Final = (1, 10, 100)
+ROUNDS: Final = 7
+BATCH: Final = 256  # uploads of a round
+BAR: Final = 1.25  # times the cost at 1 ×; what is equal differs by as much from round to round
+
+
+class Cost(NamedTuple):
+    """Microseconds an upload."""
+
+    accept: float
+    fold: float
+
+
+def cost(metrics: int, epochs: int, uploads: int) -> Cost:
+    """Return the cost of an upload with so many metrics, epochs of tallies, and stored uploads."""
+    names = [f"m{i}" for i in range(metrics)]
+    registry, some = (_registry(part) for part in (names, names[:METRICS]))
+    catalog, today = Catalog([registry]), int(time.time() // 86_400)
+    body = sites.device_body(some, 10, 1)
+    with tempfile.TemporaryDirectory() as folder, launch(None, Path(folder), (PATH, WHEEL)) as run:
+        storage = open_storage(run.url, "bench", 1, "standard")
+        storage.prepare()
+        mechanisms = {metric.digest: metric.mechanism for metric in registry}
+        worker = Worker(storage, mechanisms, {metric.digest: metric.every for metric in registry})
+        fill(storage, worker, registry, epochs)
+        entry = encode(judge(decode(body, JSON), catalog, today).accepted)
+        for _ in range(uploads // BATCH):
+            storage.append_many(
+                [SealedUpload(os.urandom(16), today, entry, 10) for _ in range(BATCH)]
+            )
+        accept = min(_accept(storage, catalog, body, today) for _ in range(ROUNDS))
+        fold = min(_fold(storage, worker) for _ in range(ROUNDS))
+    return Cost(accept, fold)
+
+
+def _registry(names: list[str]) -> Registry:
+    return Registry.from_text(sites.registry_text({name: ("grr", 8) for name in names}))
+
+
+def fill(storage: RedisStorage, worker: Worker, registry: Registry, epochs: int) -> None:
+    """Leave a tally of every metric in each of *epochs*."""
+    now = epoch_of("1d", time.time())
+    for metric in registry:
+        cells = {Cell(metric.digest, now - 2 - i, ""): [(0, 1), (1, 1)] for i in range(epochs)}
+        storage.append(os.urandom(16), now, b"filling", 1)
+        [claimed] = storage.claim(0, "filling", 1, 0)
+        storage.fold(0, [claimed.id], cells)
+
+
+def _accept(storage: RedisStorage, catalog: Catalog, body: bytes, today: int) -> float:
+    start = time.process_time()
+    group = []
+    for _ in range(BATCH):
+        verdict = judge(decode(body, JSON), catalog, today)
+        group.append(SealedUpload(os.urandom(16), today, encode(verdict.accepted), verdict.reports))
+    storage.append_many(group)
+    return (time.process_time() - start) / BATCH * 1e6
+
+
+def _fold(storage: RedisStorage, worker: Worker) -> float:
+    before, start = storage.backlog(), time.process_time()
+    worker.step()
+    spent = time.process_time() - start
+    return spent / (before - storage.backlog()) * 1e6
+
+
+def rows() -> Iterator[str]:
+    """Measure each kind of growth."""
+    start = {"metrics": METRICS, "epochs": EPOCHS, "uploads": UPLOADS}
+    base = cost(**start)
+    for what in start:
+        for factor in FACTORS:
+            size = start[what] * factor
+            found = base if factor == 1 else cost(**{**start, what: size})
+            met = found.accept <= BAR * base.accept and found.fold <= BAR * base.fold
+            verdict = "" if factor == 1 else "pass" if met else "FAIL"
+            yield f"| {what} | {size:,} | {found.accept:.0f} | {found.fold:.0f} | {verdict} |"
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"| what grows | to | µs an upload accepted | µs folded | ≤ {BAR} × the first |")
+    print("|---|---|---|---|---|")
+    for line in rows():
+        print(line, flush=True)

@@ -1,0 +1,237 @@
+"""What it costs an application to carry a telemetry SDK: ours and five others in the same run.
+
+Run: ``make bench-sdks``, about a minute; ``make bench-sdks ARGS=--write`` puts the tables into
+README.md and docs/guide/costs.md.  It makes .venv-sdks from benchmarks/sdk_requirements.txt first,
+and installs our wheel there: an editable install loads more modules at each start.
+
+SDKs take turns: a round is one new interpreter each, with compiled modules, and what is shown is
+the median of ROUNDS rounds.  ``import`` loads the names that an application writes down; ``ready``
+goes on until the object that records exists.  Times are processor time of all threads, so other
+work on the machine adds less to them than to the clock on the wall.  Nothing is sent: all endpoints
+are at a port of this machine where nobody listens.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Final, NamedTuple
+from zipfile import ZipFile
+
+from benchmarks.lib.page import PAGES, README, ROOT, mark, write
+from benchmarks.lib.sdks import SDKS, closure, installed, reads
+from benchmarks.speed.device import REGISTRY, named_registry
+
+PAGE: Final = PAGES / "guide" / "costs.md"
+MARK: Final = mark("costs")  # stands before and after the table of both pages
+
+ROUNDS: Final = 15  # interpreters an SDK and step
+FIRST_UPLOAD: Final = "import requests"  # what ours loads at the first upload, in its own thread
+IMPORT_BAR: Final = 12.0, 6.0  # ms, MB
+BARRED: Final = 2  # of the steps; the others are stated
+WHEEL_BAR: Final = 100.0  # KB of client_sdk in the wheel
+
+# Prints milliseconds of processor time and the resident set in MB; then leaves at once, as some
+# SDKs wait at the end for a server that does not answer.
+_TELL: Final = """
+import os, time
+used = time.process_time()
+with open("/proc/self/statm") as file:
+    pages = int(file.read().split()[1])
+os.write(1, f"{used * 1e3} {pages * os.sysconf('SC_PAGE_SIZE') / 1e6}".encode())
+os._exit(0)
+"""
+
+
+class Row(NamedTuple):
+    """One SDK: ms and MB over the bare interpreter, what is installed, and what it does."""
+
+    name: str
+    load_ms: float
+    load_mb: float
+    ready_ms: float
+    ready_mb: float
+    packages: int
+    installed_kb: float
+    offline: str
+    opt_out: str
+    privacy: str
+
+
+class Cost(NamedTuple):
+    """Milliseconds and megabytes."""
+
+    milliseconds: float
+    megabytes: float
+
+
+def measure(programs: dict[str, str]) -> dict[str, Cost]:
+    """Return what each of *programs* costs over an interpreter that does nothing."""
+    found: dict[str, list[Cost]] = defaultdict(list)
+    everything = {"": "", **programs}
+    with tempfile.TemporaryDirectory() as compiled:
+        for _ in range(ROUNDS + 1):
+            for name, program in everything.items():
+                found[name].append(_run(program, compiled))
+    medians = {
+        name: Cost(*(median(column) for column in zip(*costs[1:], strict=True)))
+        for name, costs in found.items()  # the first of each has compiled
+    }
+    bare = medians.pop("")
+    return {
+        name: Cost(cost.milliseconds - bare.milliseconds, cost.megabytes - bare.megabytes)
+        for name, cost in medians.items()
+    }
+
+
+def _run(program: str, compiled: str) -> Cost:
+    ours = ("PYTHON", "HEARSAY_", "DO_NOT_TRACK", "OTEL_", "SENTRY_")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "metrics.toml").write_text(named_registry())
+        (Path(folder) / "auto.toml").write_text(REGISTRY)
+        run = subprocess.run(
+            [sys.executable, "-c", program.replace("FOLDER", folder) + _TELL],
+            cwd=folder,  # not the checkout: the installed wheel is what counts
+            env={**environment, "PYTHONPYCACHEPREFIX": compiled},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return Cost(*map(float, run.stdout.split()))
+
+
+def rows() -> tuple[list[Row], list[tuple[str, Cost]]]:
+    """Measure every SDK, and the steps of ours one by one."""
+    programs = {}
+    for sdk in SDKS:
+        programs[f"{sdk.name} load"] = sdk.load
+        programs[f"{sdk.name} ready"] = f"{sdk.load}\n{sdk.ready}"
+    steps = dict(_steps())
+    costs = measure({**programs, **steps})
+    found = [
+        Row(
+            sdk.name,
+            *costs[f"{sdk.name} load"],
+            *costs[f"{sdk.name} ready"],
+            *installed(sdk.distributions),
+            "yes" if sdk.offline else "no",
+            "yes" if reads("DO_NOT_TRACK", sdk.distributions) else "no",
+            sdk.privacy,
+        )
+        for sdk in SDKS
+    ]
+    return found, [(step, costs[step]) for step in steps]
+
+
+def _steps() -> Iterator[tuple[str, str]]:
+    """Yield the steps of ours, each with all before it."""
+    load, ready = SDKS[0].load, SDKS[0].ready
+    yield "`import client_sdk` alone", "import client_sdk"
+    yield "with `Client` and `Caps`", load
+    yield "with a client, mechanisms named", f"{load}\n{ready}"
+    yield "with a client, all on `auto`", f"{load}\n{ready.replace('metrics.toml', 'auto.toml')}"
+    recorded = f"{load}\n{ready}\nclient.record('dark_mode', True)\nclient.close()"
+    yield "with a value recorded and written to disk", recorded
+    yield "with `requests`, as after the first upload", f"{recorded}\n{FIRST_UPLOAD}"
+
+
+def wheel() -> float:
+    """Return the KB of ``client_sdk`` in our wheel, compressed.
+
+    Raises: ModuleNotFoundError: make bench-sdks has not built it.
+    """
+    built = sorted((ROOT / ".venv-sdks" / "wheel").glob("hearsay-*.whl"))
+    if not built:
+        raise ModuleNotFoundError("no wheel", name="the wheel")
+    with ZipFile(built[-1]) as archive:
+        return device_bytes(archive) / 1e3
+
+
+def device_bytes(archive: ZipFile) -> int:
+    """Return the compressed bytes of what *archive* holds of the device part."""
+    inside = [file for file in archive.infolist() if file.filename.startswith("client_sdk/")]
+    return sum(file.compress_size for file in inside)
+
+
+def table(found: Iterable[Row]) -> str:
+    """Return the rows as Markdown."""
+    lines = [
+        "| SDK | import ms | import MB | ready ms | ready MB | packages | installed KB"
+        " | keeps reports on disk | reads `DO_NOT_TRACK` | counts privacy |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in found:
+        costs = f"{row.load_ms:.0f} | {row.load_mb:.1f} | {row.ready_ms:.0f} | {row.ready_mb:.1f}"
+        size = f"{row.packages} | {row.installed_kb:,.0f}"
+        does = f"{row.offline} | {row.opt_out} | {row.privacy}"
+        lines.append(f"| {row.name} | {costs} | {size} | {does} |")
+    return "\n".join(lines)
+
+
+def short_table(found: Iterable[Row]) -> str:
+    """Return what the README shows: the cost until it is ready, and what it does."""
+    lines = [
+        "| SDK | ready ms | ready MB | packages | keeps reports on disk | reads `DO_NOT_TRACK`"
+        " | counts privacy |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in found:
+        costs = f"{row.ready_ms:.0f} | {row.ready_mb:.1f} | {row.packages}"
+        lines.append(f"| {row.name} | {costs} | {row.offline} | {row.opt_out} | {row.privacy} |")
+    return "\n".join(lines)
+
+
+def step_table(steps: Iterable[tuple[str, Cost]], wheel_kb: float) -> str:
+    """Return the steps of ours, and the size of the wheel, beside their bars as Markdown."""
+    lines = ["| ours | measured | bar | |", "|---|---|---|---|"]
+    for place, (step, cost) in enumerate(steps):
+        shown = f"{cost.milliseconds:.0f} ms, {cost.megabytes:.1f} MB"
+        bar = f"≤ {IMPORT_BAR[0]:.0f} ms, ≤ {IMPORT_BAR[1]:.0f} MB" if place < BARRED else ""
+        met = all(mine <= most for mine, most in zip(cost, IMPORT_BAR, strict=True))
+        lines.append(f"| {step} | {shown} | {bar} | {_verdict(met) if bar else ''} |")
+    size, most = f"{wheel_kb:.0f} KB", f"≤ {WHEEL_BAR:.0f} KB"
+    lines.append(
+        f"| `client_sdk` in the wheel | {size} | {most} | {_verdict(wheel_kb <= WHEEL_BAR)} |"
+    )
+    return "\n".join(lines)
+
+
+def _verdict(met: bool) -> str:
+    return "pass" if met else "FAIL"
+
+
+def parse(page: str) -> list[Row]:
+    """Return the rows of a page that holds ``table``."""
+    found = []
+    for line in page.split(MARK)[1].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == len(Row._fields) and cells[1][:1].isdigit():
+            load_ms, load_mb, ready_ms, ready_mb = map(float, cells[1:5])
+            costs = load_ms, load_mb, ready_ms, ready_mb
+            size = int(cells[5]), float(cells[6].replace(",", ""))
+            found.append(Row(cells[0], *costs, *size, cells[7], cells[8], cells[9]))
+    return found
+
+
+def main() -> None:
+    """Print the tables, write them with ``--write``; or say how to get the other SDKs."""
+    try:
+        size = wheel()
+        for sdk in SDKS:
+            closure(sdk.distributions)
+    except ModuleNotFoundError as missing:
+        print(f"{missing.name} is not installed here: make bench-sdks")
+        return
+    found, steps = rows()
+    costs, own = table(found), step_table(steps, size)
+    print(costs, short_table(found), own, sep="\n\n")
+    if "--write" in sys.argv:
+        write(PAGE, costs=f"{costs}\n\n{own}")
+        write(README, costs=short_table(found))

@@ -1,0 +1,1 @@
+"""Tables of the pages that are computed, not measured."""

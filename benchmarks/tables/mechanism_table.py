@@ -1,0 +1,88 @@
+"""Every mechanism in one table: what it is for, when ``auto`` takes it, and what it costs.
+
+Run: ``python -m benchmarks mechanism_table``; docs/ask/mechanisms.md holds its output, and a test
+compares them, so a new mechanism needs no line written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from fractions import Fraction
+from importlib import import_module
+from inspect import getdoc
+from typing import Final
+
+from client_sdk.mechanism_choice import AUTO, Family, choose, fitting_names
+from client_sdk.mechanisms import KeyValueMechanism, SetMechanism, TextMechanism, load, names
+
+EPSILONS: Final = ("0.5", "1", "2", "4")
+FAMILIES: Final[dict[Family, str]] = {
+    True: "items",
+    SetMechanism: "sets",
+    KeyValueMechanism: "key-values",
+    TextMechanism: "strings",
+    False: "numbers",
+}
+UNITS: Final[dict[Family, str]] = {
+    True: "items",
+    SetMechanism: "items of sets",
+    KeyValueMechanism: "keys, one held",
+    TextMechanism: "bytes",
+    False: "grid points",
+}
+SIZES: Final[dict[Family, tuple[int, ...]]] = {  # items; grid points
+    True: (4, 16, 128, 1024, 8192),
+    SetMechanism: (16,),
+    KeyValueMechanism: (16,),
+    TextMechanism: (16,),
+    False: (101,),
+}
+SHOWN: Final = 100  # items or grid points of the columns of costs, at epsilon 1
+
+
+def table() -> str:
+    """Return the table as Markdown."""
+    taken = _taken()
+    lines = [
+        f"| name | what | of | bytes at ε = 1, {SHOWN} items or grid points | steps a fold "
+        "| source | `auto` takes it at |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in names():
+        mechanism = load(name)("1", SHOWN)
+        of = next(what for family, what in FAMILIES.items() if name in fitting_names(family))
+        where = "; ".join(taken[name]) or ("–" if mechanism.automatic else "never, only by name")
+        what, source = describe(name)
+        lines.append(
+            f"| `{name}` | {what} | {of} | {mechanism.payload_size} | {mechanism.fold_steps} "
+            f"| {source} | {where} |"
+        )
+    return "\n".join(lines)
+
+
+def describe(name: str) -> tuple[str, str]:
+    """Return the first line and the source from the docstring of the file of mechanism *name*."""
+    docstring = getdoc(import_module(f"client_sdk.mechanisms.{name}")) or ""
+    what = docstring.split("\n\n")[0].replace("\n", " ").split(":")[0].removesuffix(".")
+    cited = re.search(r"^Source: +(.*?)(?=^\S|\Z)", docstring, re.DOTALL | re.MULTILINE)
+    return what, " ".join(cited[1].split()).removesuffix(".").replace("|", "/") if cited else ""
+
+
+def _taken() -> dict[str, list[str]]:
+    """Return where ``auto`` takes each mechanism."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for family, sizes in SIZES.items():
+        unit = UNITS[family]
+        for size in sizes:
+            at: dict[str, list[str]] = defaultdict(list)
+            for epsilon in EPSILONS:
+                at[choose(AUTO, family, Fraction(epsilon), size)[0]].append(epsilon)
+            for name, epsilons in at.items():
+                found[name].append(f"{size} {unit}, ε {', '.join(epsilons)}")
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    print(table())

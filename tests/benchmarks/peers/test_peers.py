@@ -1,0 +1,90 @@
+"""The tables beside the peers: what a page holds is what the command prints from its own rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.lib.contestants import OURS, size_of
+from benchmarks.lib.page import README, write
+from benchmarks.peers.peers import (
+    IMPORTS,
+    MARK,
+    NAMES,
+    PAGE,
+    SIZES,
+    Row,
+    ahead,
+    import_table,
+    parse,
+    short_table,
+    table,
+)
+
+ROWS = [
+    Row("grr", 16, OURS, 3.0, 0.10, 1),
+    Row("grr", 16, "quick", 0.5, 0.20, 8),
+    Row("grr", 16, "same", 3.0, None, 8),
+]
+
+
+def test_the_page_holds_ours_at_every_size_and_every_peer() -> None:
+    """Each of our mechanisms at each size, and each library with its import time."""
+    rows, starts = parse(PAGE.read_text("utf-8"))
+
+    ours = {(row.mechanism, row.items) for row in rows if row.library == OURS}
+    assert ours == {(name, size) for name in NAMES for size in SIZES}
+    assert {row.library for row in rows} == set(IMPORTS) == set(starts)
+
+
+def test_the_tables_of_both_pages_follow_from_the_rows_of_one_run() -> None:
+    """Bold is recomputed: a peer that is ahead can not be left plain, nor the README differ."""
+    page = PAGE.read_text("utf-8")
+    rows, starts = parse(page)
+
+    assert table(rows) in page
+    assert import_table(starts) in page
+    assert short_table(rows, starts) in README.read_text("utf-8")
+
+
+def test_both_pages_say_how_many_peer_rows_are_ahead() -> None:
+    """The README shows a few rows only, so it counts those that it leaves out too."""
+    page, readme = PAGE.read_text("utf-8"), README.read_text("utf-8")
+    rows = parse(page)[0]
+    peers = sum(row.library != OURS for row in rows)
+
+    device, server, size = ahead(rows)
+
+    assert f"ahead of ours in {device} of {peers} rows on the device, {server} on the" in readme
+    assert f"ahead of ours in {device} rows on the device, {server} on the server" in page
+    assert size == 0
+
+
+def test_a_peer_is_bold_only_where_it_is_ahead() -> None:
+    """Equal numbers and a server that does not exist are not ahead."""
+    lines = table(ROWS).splitlines()[2:]
+
+    assert lines == [
+        f"| grr | 16 | {OURS} | 3.0 | 0.10 | 1 |",
+        "| grr | 16 | quick | **0.5** | 0.20 | 8 |",
+        "| grr | 16 | same | 3.0 | none | 8 |",
+    ]
+    assert ahead(ROWS) == (1, 0, 0)
+
+
+def test_writing_replaces_what_stands_between_the_marks_only(tmp_path: Path) -> None:
+    """The page around the tables stays as it was."""
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{MARK}\nold\n{MARK}\nafter\n", "utf-8")
+
+    write(page, peers=table(ROWS))
+
+    assert page.read_text("utf-8") == f"before\n{MARK}\n{table(ROWS)}\n{MARK}\nafter\n"
+    assert parse(page.read_text("utf-8"))[0] == ROWS
+
+
+@pytest.mark.parametrize(("report", "size"), [(b"abc", 3), (7, 8), ((1, 2), 16), ([b"ab", 1], 10)])
+def test_the_size_of_a_report_is_what_its_library_holds(report: object, size: int) -> None:
+    """Bytes count as they are, numbers as 8 each."""
+    assert size_of(report) == size

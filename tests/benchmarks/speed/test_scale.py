@@ -1,0 +1,167 @@
+"""The capacity model, and ``docs/evidence/scale.md``: its plans follow from its measurements."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from math import ceil
+from pathlib import Path
+
+import pytest
+from redis.crc import key_slot
+
+from benchmarks.lib.capacity import (
+    FLEETS,
+    GIB,
+    IDS_A_SET,
+    SERVERS,
+    SLOTS,
+    Costs,
+    Fleet,
+    bucket_bytes,
+    costs_table,
+    counter_bytes,
+    fullest_share,
+    memory,
+    most_uploads,
+    plan,
+    plan_table,
+    servers_table,
+    shards_for,
+)
+from benchmarks.speed.scale import BAR
+from collector.config import MAX_SHARDS
+from collector.pressure import ALARM_MEMORY
+from collector.shares import BYTES_PER_ID
+from collector.storage.keys import Keys
+
+PAGE = (Path(__file__).parents[3] / "docs" / "evidence" / "scale.md").read_text("utf-8")
+
+
+def costs_of_page() -> Costs:
+    """Return the costs that the page's table states."""
+    found = dict(re.findall(r"^\| (\w+) \| ([\d.,]+) \| ", PAGE, re.MULTILINE))
+    return Costs(**{f.name: float(found[f.name].replace(",", "")) for f in fields(Costs)})
+
+
+def checks_of_page() -> list[tuple[float, float, str, str]]:
+    """Return the rows of the page on what was predicted, found, and how far off that is."""
+    number = r"([\d,.]+)"
+    row = rf"^\| .+ \| {number} \| {number} \| ([+-][\d.]+)% \| (pass|FAIL) \|$"
+    return [
+        (float(said.replace(",", "")), float(seen.replace(",", "")), error, verdict)
+        for said, seen, error, verdict in re.findall(row, PAGE, re.MULTILINE)
+    ]
+
+
+def test_every_table_of_the_page_follows_from_its_costs() -> None:
+    """Who changes a cost or the model must print the page's tables again."""
+    costs = costs_of_page()
+
+    for table in (costs_table, plan_table, servers_table):
+        assert "\n".join(table(costs)) in PAGE
+
+
+def test_a_plan_changes_with_its_costs() -> None:
+    """The law above would notice a cost that is 15 % off."""
+    costs = costs_of_page()
+
+    assert "\n".join(plan_table(replace(costs, id=costs.id * (1 + BAR)))) not in PAGE
+
+
+def test_the_page_says_how_far_the_model_was_off() -> None:
+    """Memory, log, web process, store and worker are each checked against the larger store."""
+    rows = checks_of_page()
+
+    assert len(rows) == 8
+    for said, seen, error, verdict in rows:
+        assert abs(said / seen - 1 - float(error) / 100) < 0.005
+        assert (verdict == "pass") == (abs(float(error)) <= 100 * BAR)
+
+
+def test_the_example_of_the_page_is_the_plan_of_the_model() -> None:
+    """Shards, servers and the settings that differ from the defaults."""
+    costs, fleet = costs_of_page(), FLEETS[1]
+
+    found = plan(costs, fleet)
+
+    assert f"**{found.shards} shards on {found.primaries} servers**" in PAGE
+    assert f"`HEARSAY_SHARDS={found.shards}`" in PAGE
+    (backlog,) = map(int, re.findall(r"`HEARSAY_MAX_BACKLOG=(\d+)`", PAGE))
+    assert backlog > fleet.devices * fleet.uploads / 24 * fleet.outage_h
+    (rate,) = map(int, re.findall(r"`HEARSAY_KEY_RATE=(\d+)`", PAGE))
+    assert rate > found.rate * fleet.peak / 2
+
+
+def test_the_table_of_a_set_takes_8_to_24_bytes_an_id() -> None:
+    """It is full at a power of two, and beside its predecessor just above one."""
+    assert bucket_bytes(4_096) == 8 * 4_096
+    assert bucket_bytes(4_097) == 8 * (8_192 + 4_096)
+    assert bucket_bytes(6_144) == 8 * 8_192
+    assert all(8 * n <= bucket_bytes(n) <= 24 * n for n in range(4, 9_000))
+
+
+def test_the_doctor_reckons_with_an_id_as_it_was_measured() -> None:
+    """Its constant lies between an id with the fullest and one with the emptiest table."""
+    entry = costs_of_page().id
+
+    assert entry + 8 <= BYTES_PER_ID <= entry + 24
+
+
+def test_a_shard_is_where_its_keys_are() -> None:
+    """The model cuts the slots as a cluster does: by the hash tag of the keys."""
+    keys = Keys("hearsay", 128)
+    counts = [0] * 7
+    for shard in range(128):
+        counts[key_slot(keys.stream(shard).encode()) * 7 // SLOTS] += 1
+
+    assert fullest_share(128, 7) == max(counts) / 128
+    assert fullest_share(128, 1) == 1
+
+
+@pytest.mark.parametrize("uploads", [1.0, 1e6, 1e8, 3e8])
+def test_the_shards_of_a_plan_keep_sets_small_and_may_be_set(uploads: float) -> None:
+    """A power of two, no larger than needed, and within what the setting takes."""
+    shards = shards_for(uploads)
+
+    assert uploads / shards <= IDS_A_SET
+    assert shards == 4 or uploads / (shards // 2) > IDS_A_SET
+    assert shards <= MAX_SHARDS
+    assert shards & (shards - 1) == 0
+
+
+@pytest.mark.parametrize("fleet", FLEETS)
+def test_no_server_of_a_plan_is_beyond_the_alarm_and_one_fewer_would_be(fleet: Fleet) -> None:
+    """The fullest server decides."""
+    costs, node = costs_of_page(), 32 * GIB
+
+    found = plan(costs, fleet, node)
+
+    total = sum(memory(costs, fleet, found.shards))
+    fewer = found.primaries - 1
+    assert found.fullest <= ALARM_MEMORY * node
+    assert not fewer or total * fullest_share(found.shards, fewer) > ALARM_MEMORY * node
+
+
+def test_a_fleet_that_no_number_of_servers_holds_is_refused() -> None:
+    """Rather than planned without room."""
+    with pytest.raises(ValueError, match="node="):
+        plan(costs_of_page(), FLEETS[1], 1e6)
+
+
+@pytest.mark.parametrize("node", SERVERS.values())
+def test_a_single_server_carries_what_the_page_says(node: int) -> None:
+    """That many uploads a day fit, and a twentieth more do not."""
+    costs = costs_of_page()
+    most = most_uploads(costs, node)
+
+    needed = [sum(memory(costs, Fleet("", n), shards_for(n))) for n in (most, ceil(most * 1.05))]
+
+    assert needed[0] <= ALARM_MEMORY * node < needed[1]
+
+
+def test_counters_take_twice_their_bytes_and_a_step_of_the_allocator() -> None:
+    """Never less than twice eight bytes each, never a quarter more."""
+    for counters in range(4, 3_000):
+        needed = 16 * counters + 6
+        assert needed <= counter_bytes(counters) <= max(needed * 1.25, needed + 15)

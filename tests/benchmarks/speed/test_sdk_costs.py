@@ -1,0 +1,84 @@
+"""The tables of costs: what the pages hold is what the command prints from its own rows."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+from benchmarks.lib.page import README, ROOT, write
+from benchmarks.lib.sdks import OURS, SDKS
+from benchmarks.speed.sdk_costs import (
+    IMPORT_BAR,
+    MARK,
+    PAGE,
+    Cost,
+    Row,
+    device_bytes,
+    parse,
+    short_table,
+    step_table,
+    table,
+)
+
+ROWS = [
+    Row(OURS, 40.0, 9.5, 50.0, 10.0, 6, 2_600.0, "yes", "yes", "in ε"),
+    Row("other", 100.0, 20.0, 120.0, 21.5, 3, 12_345.0, "no", "no", "no"),
+]
+STEPS = [
+    ("small", Cost(1.0, 0.5)),
+    ("slow", Cost(IMPORT_BAR[0] + 1, 0.5)),
+    ("unbarred", Cost(999.0, 99.0)),
+]
+
+
+def test_the_pages_hold_every_sdk_of_one_run() -> None:
+    """The README's table follows from the rows of the page, and the page's from its own."""
+    page = PAGE.read_text("utf-8")
+    rows = parse(page)
+
+    assert [row.name for row in rows] == [sdk.name for sdk in SDKS]
+    assert table(rows) in page
+    assert short_table(rows) in README.read_text("utf-8")
+
+
+def test_the_page_states_every_miss() -> None:
+    """A bar that is not met says FAIL, and the page has a part about it."""
+    page = PAGE.read_text("utf-8")
+
+    assert ("| FAIL |" in page.split(MARK)[1]) == ("## What is missed" in page)
+
+
+def test_what_a_page_holds_can_be_read_again(tmp_path: Path) -> None:
+    """The page around the tables stays as it was."""
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{MARK}\nold\n{MARK}\nafter\n", "utf-8")
+
+    write(page, costs=table(ROWS))
+
+    assert parse(page.read_text("utf-8")) == ROWS
+    assert page.read_text("utf-8") == f"before\n{MARK}\n{table(ROWS)}\n{MARK}\nafter\n"
+
+
+def test_a_step_above_its_bar_fails_and_one_without_a_bar_says_nothing() -> None:
+    """Time alone is enough to fail."""
+    verdicts = [line.split("|")[-2].strip() for line in step_table(STEPS, 150.0).splitlines()[2:]]
+
+    assert verdicts == ["pass", "FAIL", "", "FAIL"]
+
+
+def test_the_size_of_the_device_part_leaves_out_the_collector() -> None:
+    """One wheel holds both."""
+    with ZipFile(BytesIO(), "w") as archive:
+        archive.writestr("client_sdk/a.py", b"12345")
+        archive.writestr("collector/b.py", b"123")
+
+        assert device_bytes(archive) == 5
+
+
+def test_every_sdk_that_is_measured_is_pinned() -> None:
+    """The same versions again."""
+    pins = (ROOT / "benchmarks" / "sdk_requirements.txt").read_text("utf-8")
+    needed = [name for sdk in SDKS if sdk.name != OURS for name in sdk.distributions]
+
+    assert [name for name in needed if f"\n{name}==" not in pins] == []
