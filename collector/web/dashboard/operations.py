@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ...credentials import OPERATE
-from ...doctor import expiry, poisoning, servers, uploads
-from ...doctor.examine import Check
+from ...doctor.examine import examine
 from ...doctor.findings import GOOD, LEVELS, Finding, worst
 from ...doctor.state import State
 from ...storage.diagnosis import Shard
@@ -25,13 +24,6 @@ from ..services import services
 from .layout import CONTENT_TYPE, shown
 
 blueprint = Blueprint("operations", __name__)
-
-# What can be judged from what this process may see; hearsay doctor sees more.
-CHECKS: Final[tuple[Check, ...]] = (
-    *(uploads.conservation, uploads.workers, uploads.quarantine, uploads.lateness),
-    *(servers.profile, servers.library, servers.memory, servers.log, servers.clock),
-    *(servers.capacity, expiry.registry, poisoning.suspicious),
-)
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,7 @@ def findings_of(snapshot: Snapshot) -> list[Finding]:
         now=shared.clock(),
         watched=snapshot.watched,
     )
-    return [finding for check in CHECKS for finding in check(shared.config, state)]
+    return examine(shared.config, state, for_page=True)
 
 
 def flow_of(snapshot: Snapshot) -> Flow:

@@ -278,3 +278,13 @@ def test_clean_epochs_are_said_to_have_been_looked_at(config: Config) -> None:
     (found,) = [one for one in examine(config, clean) if one.check == "poisoning"]
 
     assert (found.level, found.what) == (GOOD, "nothing in the 12 last closed epochs looks made up")
+
+
+def test_the_page_judges_only_what_a_web_process_may_see(config: Config) -> None:
+    blind = replace(STATE, credentials=None, recorded_shards=None)
+
+    in_full, on_page = examine(config, blind), examine(config, blind, for_page=True)
+
+    assert {finding.check for finding in in_full if finding.level != GOOD} == {"keys", "shards"}
+    assert on_page == [finding for finding in in_full if finding in on_page]
+    assert {finding.level for finding in on_page} == {GOOD}
