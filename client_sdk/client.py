@@ -9,26 +9,21 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from .caps import Caps
-from .consent import Consent, ConsentLike, ConsentSwitch
+from .consent import Consent, ConsentLike
 from .data_dir import absolute
-from .dry_run import Withheld
+from .dry_run import WithheldUploads
 from .engine import Engine
-from .ledger import Ledger
 from .mode import Mode, ModeLike
 from .opt_out import Level, OptOuts
-from .outbox import Outbox
-from .parts import Parts, registry_for
-from .randomness import Randomness, system_randomness
-from .recorder import OnReport, Recorder
+from .randomness import Randomness
+from .recorder import OnReport
 from .registry import PathOrStr, Registry, RegistryFile
-from .stats import Reason, Stats
-from .store import Store
+from .stats import Reason
 from .transport import RequestsTransport, Transport
-from .trusted_clock import SystemUptime, Uptimes
-from .uploader import Uploader
+from .trusted_clock import Uptimes
 
 if TYPE_CHECKING:
-    from .history import History, Told
+    from .history import History, ReportedValue
     from .uploader import Delivery
 
 DEFAULT_CAPS: Final = Caps()
@@ -44,7 +39,7 @@ class Client:
 
     In background mode ``record`` adds the value up in memory, at any rate.  A daemon thread writes
     the first one at once, further ones four times a second at most, and uploads by a random
-    schedule.  It is begun by the first value of the process, by ``attend``, or by a denial that has
+    schedule.  It is begun by the first value of the process, by ``watch``, or by a denial that has
     something to delete: never by the constructor of a client that may record, so none is there when
     a server forks its workers.  A forked child begins with nothing and has a thread of its own.  In
     the master of uWSGI, and in its workers without ``enable-threads``, there is none: ``record``
@@ -78,7 +73,7 @@ class Client:
 
         Args:   endpoint, write_key: the collector, unused if *transport* is given.
                 registry: a registry or the path of its file.
-                consent: what the user has said; denied wipes what an earlier run left.
+                consent: what the user has said; denied erases what an earlier run left.
                 data_dir: a folder of this application and user, settled now: a later chdir moves
                 nothing.  None keeps all in memory, which forgets the ledger, and so the caps, when
                 the process ends.
@@ -97,26 +92,25 @@ class Client:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
-        caps, data_dir = Caps.of(caps), absolute(data_dir)
-        chosen, segment = registry_for(registry, segment)
-        self._registry, self._caps, self._stats = chosen, caps, Stats()
+        data_dir = absolute(data_dir)
         self._history = _history(on_report) if remember else None
-        self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))
-        self._withheld = Withheld() if dry_run else None
-        folder = None if dry_run else data_dir
-        sender = self._withheld or transport or RequestsTransport(endpoint, write_key)
-        store, drawn = Store(folder), randomness or system_randomness()
-        parts = Parts(
-            Recorder(
-                *(chosen, store, Ledger(caps), Outbox(segment), drawn, self._switch),
-                uptime or SystemUptime(),
-                self._history.observe if self._history else on_report,
-            ),
-            Uploader(store, sender, self._switch, self._stats, clock, drawn),
-            *(store, self._stats, self._switch, self._history, clock),
-            durable=folder is not None,
+        self._withheld = WithheldUploads() if dry_run else None
+        self._engine = Engine(
+            registry,
+            self._withheld or transport or RequestsTransport(endpoint, write_key),
+            consent=consent,
+            opt_outs=opt_outs or OptOuts(data_dir),
+            folder=None if dry_run else data_dir,
+            segment=segment,
+            caps=caps,
+            clock=clock,
+            uptime=uptime,
+            randomness=randomness,
+            mode=mode,
+            strict=strict,
+            history=self._history,
+            on_report=on_report,
         )
-        self._engine = Engine(parts, Mode.of(mode), strict=strict)
         # at the end of the process or of this object, whichever comes first
         self._end = weakref.finalize(self, self._engine.exit)
 
@@ -141,13 +135,13 @@ class Client:
         """
         return self._engine.flush(timeout)
 
-    def attend(self) -> None:
+    def watch(self) -> None:
         """Say that this process is at work, though it may never record anything.
 
         Starts the thread, so that metrics with ``otherwise`` report of each epoch from now on.  The
         first value of the process does the same; without either, its end does, for its last epoch.
         """
-        self._engine.attend()
+        self._engine.watch()
 
     def close(self, timeout: float | None = None) -> None:
         """Write down what is queued, send what is due, and close the database.
@@ -162,18 +156,18 @@ class Client:
         self._end.detach()
 
     def set_consent(self, consent: ConsentLike) -> None:
-        """Obey a new answer of the user from now on; denied wipes all that waits.
+        """Obey a new answer of the user from now on; denied erases all that waits.
 
-        In background mode the database is wiped by the thread, so that nobody waits for it.
+        In background mode the thread erases, so that nobody waits for it.
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
-        self._switch.consent = Consent.of(consent)
-        self._engine.heed_consent()
+        self._engine.switch.consent = Consent.of(consent)
+        self._engine.apply_consent()
 
     @property
     def registry(self) -> Registry:
         """The registry by which values are recorded."""
-        return self._registry
+        return self._engine.registry
 
     @property
     def consent(self) -> Consent:
@@ -181,32 +175,31 @@ class Client:
 
         Looks for that: some 20 µs for three files, none of which need exist.
         """
-        self._engine.heed()
-        return self._switch.in_force
+        self._engine.refresh_consent()
+        return self._engine.switch.in_force
 
     @property
     def consent_level(self) -> Level:
         """Whose word is in force; see ``opt_out``.  Looks for it as ``consent`` does."""
-        self._engine.heed()
-        return self._switch.said_by
+        self._engine.refresh_consent()
+        return self._engine.switch.said_by
 
     def stats(self) -> Mapping[str, int]:
         """Return the counts by reason of this process, since the client was made or it was forked.
 
         See ``stats.Reason``.
         """
-        self._engine.settle()
-        counts = self._stats.counts()
+        counts = self._engine.counts()
         if self._withheld is not None:
-            sent, counts[Reason.UPLOADED] = counts[Reason.UPLOADED], 0
-            counts[Reason.WITHHELD] = sent
+            withheld, counts[Reason.UPLOADED] = counts[Reason.UPLOADED], 0
+            counts[Reason.WITHHELD] = withheld
         return counts
 
-    def history(self) -> list[Told]:
+    def history(self) -> list[ReportedValue]:
         """Return the last reports of this process with what was true; empty unless ``remember``."""
         if self._history is None:
             return []
-        self._engine.heed()
+        self._engine.refresh_consent()
         return self._history.reports()
 
     def withheld(self) -> tuple[bytes, ...]:
@@ -220,7 +213,7 @@ class Client:
         """
         from .explain import explain  # words that an application which shows none must not load
 
-        return explain(self._registry.metric(name), self._caps)
+        return explain(self._engine.registry.metric(name), self._engine.caps)
 
     def notice(self, *, ascii: bool = False) -> str:
         """Return a text to ask the user for consent with.
@@ -230,7 +223,7 @@ class Client:
         from .notice import notice
         from .privacy.wording import in_ascii
 
-        text = notice(self._registry, self._caps)
+        text = notice(self._engine.registry, self._engine.caps)
         return in_ascii(text) if ascii else text
 
     def __enter__(self) -> Client:

@@ -13,8 +13,8 @@ class Consent(StrEnum):
     """What the user has said.  Only GRANTED lets anything be recorded or sent."""
 
     GRANTED = "granted"
-    DENIED = "denied"  # also wipes what waits to be sent
-    UNKNOWN = "unknown"  # not asked yet: nothing is recorded, nothing is wiped
+    DENIED = "denied"  # also erases what waits to be sent
+    UNKNOWN = "unknown"  # not asked yet: nothing is recorded, nothing is erased
 
     @classmethod
     def of(cls, answer: object) -> Consent:
@@ -32,7 +32,7 @@ ConsentLike: TypeAlias = Consent | Literal["granted", "denied", "unknown"]
 
 
 class ConsentSwitch:
-    """The present consent, shared by those who record, send and wipe.
+    """The present consent, shared by those who record, send and erase.
 
     ``consent`` is what the application was told.  Where somebody has opted out above it, that
     counts as denied.
@@ -41,8 +41,8 @@ class ConsentSwitch:
     def __init__(self, consent: Consent, opt_outs: OptOuts | None = None) -> None:
         """Begin with *consent* and the *opt_outs* as they are now; without any, none counts."""
         self.consent = consent
-        self.denials = 0  # how often what waits was to be wiped
-        self.wiped = 0  # how many of these denials have been carried out
+        self.denials = 0  # times consent was denied while there was something to erase
+        self.erased = 0  # denials already carried out
         self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
         self._opted_out = self._opt_outs.said_by()
 
@@ -66,14 +66,14 @@ class ConsentSwitch:
         return self.consent is Consent.GRANTED and self._opted_out is None
 
     @property
-    def wipe_due(self) -> bool:
-        """Whether what a denial must wipe is still there."""
-        return self.wiped != self.denials
+    def erasure_due(self) -> bool:
+        """Whether a denial is still to be carried out."""
+        return self.erased != self.denials
 
     @property
     def may_send(self) -> bool:
         """Whether the user agrees now, and no earlier denial takes what waits away."""
-        return self.granted and not self.wipe_due
+        return self.granted and not self.erasure_due
 
     def require(self) -> None:
         """Raise ConsentError unless the user agrees now; OptedOutError if a level above says no."""

@@ -4,7 +4,7 @@ A damaged file is set aside, without the secret, and a new one begun.  A file th
 elsewhere, or put back to an earlier state, keeps its charges and loses what a copy must not repeat:
 reports, uploads, windows, the memo and the secret.  Either way the ledger is in *doubt*: what was
 spent elsewhere is not known, so the first charge is preceded by one for the rest of the week
-(``ledger.settle``).
+(``ledger.begin``).
 """
 
 from __future__ import annotations

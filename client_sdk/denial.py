@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from .consent import Consent
+from .opt_out import Level
 from .stats import Reason, Stats
-from .wiping import open_windows, wipe
+from .wiping import erase, open_windows
 
 if TYPE_CHECKING:
     from .consent import ConsentSwitch
@@ -15,55 +18,99 @@ FIRST_WAIT: Final = 5.0  # seconds; whoever holds a database, holds it for less
 MAX_WAIT: Final = 300.0  # seconds; a disk that was made read-only needs no oftener
 
 
-class Denial:
-    """Wipes the database once for each denial that the switch has heard.
+class Erasure:
+    """Erases what waits, once for each denial.  Raises nothing: failures are counted.
 
     Until that is done nothing may be written or sent, even if consent was given anew meanwhile:
-    the wipe would take it for what is to be forgotten.
+    the erasure would take it for what is to be forgotten.
     """
 
-    def __init__(self, store: Store, switch: ConsentSwitch, stats: Stats) -> None:
-        """Do nothing yet."""
+    def __init__(
+        self,
+        store: Store,
+        switch: ConsentSwitch,
+        stats: Stats,
+        *,
+        forget: Callable[[Reason], None],
+        wake: Callable[[], bool],
+    ) -> None:
+        """Do nothing yet.
+
+        Args: forget: empties the memory of this process, and counts its values under a reason.
+              wake: has a thread call ``run``; False if there is none.
+        """
         self._store, self._switch, self._stats = store, switch, stats
+        self._forget, self._wake = forget, wake
+        self.store_closed = False  # then it is opened to erase, and closed again
         self._scrub_due = False
         self._failures = 0  # in a row
 
     @property
     def done(self) -> bool:
-        """Whether nothing is to be wiped any more."""
-        return not self._switch.wipe_due and not self._scrub_due
+        """Whether nothing is to be erased any more."""
+        return not self._switch.erasure_due and not self._scrub_due
 
     @property
     def wait(self) -> float:
         """The seconds after which to try again."""
         return float(min(MAX_WAIT, FIRST_WAIT * 2 ** min(max(self._failures - 1, 0), 10)))
 
-    def carry_out(self, *, closed: bool) -> None:
-        """Wipe what is to be wiped.
+    def refresh(self) -> None:
+        """Look whether somebody has opted out, or in again, since."""
+        try:
+            before = self._switch.in_force
+            self._switch.refresh()
+        except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
+            self._stats.fail(error)
+        else:
+            if self._switch.in_force is not before:
+                self.apply()
 
-        Args:   closed: whether the store was closed, and is to be closed again.
-        Raises: StoreError: it is still to be done, or deleted rows are still to be overwritten.
-        """
-        if closed:
+    def apply(self) -> None:
+        """If consent is denied, forget all that waits; the database is left to the thread."""
+        try:
+            if self._switch.in_force is not Consent.DENIED:
+                return
+            opted_out = self._switch.said_by is not Level.APPLICATION
+            self._forget(Reason.OPTED_OUT if opted_out else Reason.CONSENT)
+            if self._store.has_traces:
+                self._switch.denials += 1
+                if not self._wake():
+                    self.run()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._stats.fail(error)
+
+    def run(self) -> bool:
+        """Erase what is due; return False if that could not be done."""
+        if not self.done:
+            try:
+                self._run()
+            except Exception as error:  # noqa: BLE001 - as above
+                self._stats.fail(error)
+        return not self._switch.erasure_due
+
+    def _run(self) -> None:
+        """Erase, and overwrite deleted rows.  Raises StoreError: it is still to be done."""
+        if self.store_closed:
             self._store.open()
         self._failures += 1
         try:
-            if self._switch.wipe_due:
+            if self._switch.erasure_due:
                 self._scrub_due = True
-                self._wipe()
+                self._erase()
             self._store.scrub()
         finally:
-            if closed:
+            if self.store_closed:
                 self._store.close()
         self._scrub_due, self._failures = False, 0
 
-    def _wipe(self) -> None:
+    def _erase(self) -> None:
         with self._store.transaction() as tx:
-            heard = self._switch.denials
-            if heard == self._switch.wiped:
+            denials = self._switch.denials
+            if denials == self._switch.erased:
                 return  # another thread was faster, and what is here now came later
             windows = open_windows(tx)
-            wiped = wipe(tx, self._store)
-        self._switch.wiped = heard
+            reports = erase(tx, self._store)
+        self._switch.erased = denials
         self._stats.add(Reason.WINDOW_DROPPED, windows)
-        self._stats.add(Reason.REVOKED, wiped)
+        self._stats.add(Reason.REVOKED, reports)

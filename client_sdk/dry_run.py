@@ -10,7 +10,7 @@ from .answers import ACCEPTED, Answer
 MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
 
 
-class Withheld:
+class WithheldUploads:
     """A transport that keeps the last uploads and says that they have arrived."""
 
     def __init__(self) -> None:

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from .background import Background
-from .consent import Consent
+from .background import (
+    THREADS_STAND_STILL,
+    Background,
+    at_end_of_child,
+    run_within,
+    seconds_of,
+    why_no_thread,
+)
+from .bounds import DEVICE, Bounds
+from .caps import Caps
+from .consent import Consent, ConsentLike, ConsentSwitch
 from .dataclass import replace
-from .debug_log import warn
-from .denial import Denial
+from .denial import Erasure
 from .epoch import HOUR
 from .errors import EntropyError, StoreError
-from .hosts import THREADS_STAND_STILL, at_end_of_child, why_no_thread
 from .inbox import Inbox
+from .ledger import Ledger
 from .locks import PerProcess, this_process
-from .mode import Mode
-from .opt_out import Level
-from .parts import Parts
-from .recorder import Pending
+from .mode import Mode, ModeLike
+from .opt_out import OptOuts
+from .outbox import Outbox
+from .randomness import Randomness, system_randomness
+from .recorder import OnReport, Pending, Recorder
+from .registry import Registry, RegistryFile
 from .schedule import SHORTEST_REST
-from .stats import MISTAKES, Reason, reason_of
-from .uploader import Delivery
+from .stats import MISTAKES, Reason, Stats, reason_of
+from .store import Store
+from .transport import Transport
+from .trusted_clock import SystemUptime, Uptimes
+from .uploader import Delivery, Uploader
+
+if TYPE_CHECKING:
+    from .history import History
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
 # A client that lives shorter sends what is due when it is closed: it has no other moment.
@@ -42,48 +57,96 @@ class _Own:
 
 
 class Engine:
-    """Records, uploads, wipes and ends.  Thread-safe; each failure is counted by reason."""
+    """Records, uploads, erases and ends.  Thread-safe; each failure is counted by reason."""
 
     patience = CLOSE_TIMEOUT  # seconds; more only in tests, on machines that are busy with others
 
-    def __init__(self, parts: Parts, mode: Mode, *, strict: bool = False) -> None:
-        """Start nothing and write nothing yet; but wipe what a denial must wipe.
+    def __init__(
+        self,
+        registry: Registry | RegistryFile,
+        transport: Transport,
+        *,
+        consent: ConsentLike,
+        opt_outs: OptOuts,
+        folder: str | None,
+        segment: Mapping[str, str] | None,
+        caps: Caps,
+        clock: Callable[[], float],
+        uptime: Uptimes | None,
+        randomness: Randomness | None,
+        bounds: Bounds = DEVICE,
+        mode: ModeLike = Mode.MANUAL,
+        strict: bool = False,
+        history: History | None = None,
+        on_report: OnReport | None = None,
+    ) -> None:
+        """Make what a client or a gateway drives; write nothing yet, but erase what a denial must.
 
-        Args: strict: ``record`` raises what a developer did wrong, too.
+        Args:   folder: of the database; None: in memory.
+                strict: ``record`` raises what a developer did wrong, too.
+        Raises: InvalidParameterError, RegistryError.
         """
-        self._strict = strict
-        self._parts, self._stats, self._closed = parts, parts.stats, False
-        self._denial = Denial(parts.store, parts.switch, parts.stats)
-        self._ended = False  # whether the store was closed
+        self.caps, self._strict = Caps.of(caps), strict
+        self.registry = registry if isinstance(registry, Registry) else Registry.from_file(registry)
+        segment = {} if segment is None else segment
+        self.registry.require_segment(segment)
+        randomness = randomness or system_randomness()
+        self.stats, self.clock = Stats(), clock
+        self.switch = ConsentSwitch(Consent.of(consent), opt_outs)
+        self.store = Store(folder)
+        self.recorder = Recorder(
+            registry=self.registry,
+            store=self.store,
+            ledger=Ledger(self.caps),
+            outbox=Outbox(segment, bounds),
+            randomness=randomness,
+            consent=self.switch,
+            uptime=uptime or SystemUptime(),
+            on_report=on_report if history is None else history.observe,
+            history=history,
+            own=bounds is DEVICE,
+        )
+        self.uploader = Uploader(
+            store=self.store,
+            transport=transport,
+            consent=self.switch,
+            stats=self.stats,
+            clock=clock,
+            randomness=randomness,
+            bounds=bounds,
+        )
+        self._history = history
+        self._erasure = Erasure(
+            self.store, self.switch, self.stats, forget=self._forget, wake=self._wake
+        )
+        self._closed = False
         self._born = time.monotonic()
         self._deadline = 0.0  # of close, on the monotonic clock
-        self._uploading: threading.Thread | None = None
-        self._own = PerProcess(self._begin) if mode is Mode.BACKGROUND else None
+        self._own = PerProcess(self._begin) if Mode.of(mode) is Mode.BACKGROUND else None
         self._maker = this_process()
-        self._warned = False  # of a host without threads
-        self._deny_if_denied()
-        if self._own is None and parts.store.exists:
+        self._erasure.apply()
+        if self._own is None and self.store.exists:
             self.tick()
 
     def record(self, name: object, value: object) -> None:
         """Check *value* and queue it; in manual mode, report it at once."""
         try:
             if self._closed:
-                self._stats.add(Reason.CLOSED)
+                self.stats.add(Reason.CLOSED)
                 return
             if self._own is None:
-                pending = self._parts.recorder.prepare(name, value, self._parts.clock())
+                pending = self.recorder.prepare(name, value, self.clock())
                 self.tick()
                 self.commit([pending])
                 return
             own = self._own()
-            if not own.inbox.put(name, value, self._parts.clock()) or own.background.told:
+            if not own.inbox.put(name, value, self.clock()) or own.background.told:
                 return  # the usual case, in which no more is done
             if not own.background.tell():
                 own.background.drain(self.patience)
                 self.tick()
         except Exception as error:
-            self._stats.fail(error)
+            self.stats.fail(error)
             if self._strict and reason_of(error) in MISTAKES:
                 raise
 
@@ -93,46 +156,48 @@ class Engine:
         if self._closed:
             return Delivery(None)
         try:
-            delivery = self._parts.uploader.delivery()
+            delivery = self.uploader.delivery()
         except Exception:  # noqa: BLE001 - the flush met it before, and counted it
             return Delivery(None)
         queued = 0 if self._own is None else len(self._own().inbox)
         return replace(delivery, waiting=(delivery.waiting or 0) + queued)
 
     def _flush(self, timeout: float) -> None:
-        self.heed()
-        self._deny_if_denied()
-        wiped = self._wiped()
+        self._erasure.refresh()
+        self._erasure.apply()
+        erased = self._erasure.run()
         with self._counting():
-            timeout = _seconds(timeout)
+            timeout = seconds_of(timeout)
             end = time.monotonic() + timeout
-            if self._closed or not wiped or self._parts.switch.in_force is Consent.DENIED:
+            if self._closed or not erased or self.switch.in_force is Consent.DENIED:
                 return
             if self._own is not None:
                 self._own().background.drain(max(timeout, self.patience))
             self.tick()
-            if self._parts.store.exists:
-                self._parts.uploader.flush(max(0.0, end - time.monotonic()))
+            if self.store.exists:
+                self.uploader.flush(max(0.0, end - time.monotonic()))
 
     def upload(self, timeout: float) -> None:
         """Send what waits if that is due by the schedule."""
-        self.heed()
-        if not self._wiped():
+        self._erasure.refresh()
+        if not self._erasure.run():
             return
         self.tick()
         with self._counting():
-            if not self._closed and self._parts.store.exists:
-                self._parts.uploader.run(_seconds(timeout))
+            if not self._closed and self.store.exists:
+                self.uploader.run(seconds_of(timeout))
 
     def tick(self) -> None:
         """Report the windows whose epochs have ended, and open those that are scheduled."""
         with self._counting():
-            now, recorder, taken = self._parts.clock(), self._parts.recorder, 0
-            while not self._ended and recorder.is_due(now):
-                counts = self._tick_once(now)
+            now, recorder, taken = self.clock(), self.recorder, 0
+            while not self._erasure.store_closed and recorder.is_due(now):
+                closed: list[Pending] = []
+                counts = recorder.tick(now, closed)
+                self._count(counts, closed)
                 taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
             if taken:
-                self._parts.store.scrub()  # what was true of them is nobody's any more
+                self.store.scrub()  # what was true of them is nobody's any more
 
     def close(self, timeout: float | None = None) -> None:
         """Write down what is queued and send what is due; then close the store.
@@ -140,11 +205,11 @@ class Engine:
         Args: timeout: seconds to wait for all of that; None: ``patience``.
         """
         with self._counting():
-            self.patience = self.patience if timeout is None else _seconds(timeout)
+            self.patience = self.patience if timeout is None else seconds_of(timeout)
         if self._own is None:
-            if not self._parts.uploader.failing:
+            if not self.uploader.failing:
                 self._flush(self.patience)
-            self._wiped()
+            self._erasure.run()
             self._closed = True
             self._close_store()
             return
@@ -153,7 +218,7 @@ class Engine:
         self._deadline = time.monotonic() + self.patience
         self._closed = True
         if not self._own().background.stop(self.patience):
-            self._run_within(self.patience, self._drain_and_finish)
+            run_within(self.patience, self._drain_and_finish)
 
     def exit(self) -> None:
         """Leave the process: write down what is queued, and wait no longer than ``patience``.
@@ -164,148 +229,85 @@ class Engine:
             self._deadline = time.monotonic() + self.patience
             own = self._own()
             if not own.background.stop(self.patience) and (own.inbox or self._owes_windows()):
-                self._run_within(self.patience, self._drain_and_finish)
+                run_within(self.patience, self._drain_and_finish)
         self._closed = True
 
-    def attend(self) -> None:
+    def watch(self) -> None:
         """See to the windows from now on, whether or not anything is recorded."""
         with self._counting():
             if self._closed:
                 return
-            if self._own is None or not self._own().background.wake():
+            if not self._wake():
                 self.tick()
 
-    def heed_consent(self) -> None:
-        """Wipe if consent is denied; if it is granted, see to the windows where that can be."""
-        self._deny_if_denied()
+    def refresh_consent(self) -> None:
+        """Look whether somebody has opted out, or in again, since."""
+        self._erasure.refresh()
+
+    def apply_consent(self) -> None:
+        """Erase if consent is denied; if it is granted, see to the windows where that can be."""
+        self._erasure.apply()
         if self._own is None:
             self.tick()
 
-    def settle(self) -> None:
-        """Count what is only known not to be written."""
+    def counts(self) -> dict[str, int]:
+        """Return the counts by reason, with what is only known not to be written."""
         if self._own is not None:
             self._own().inbox.fold()
-
-    def heed(self) -> None:
-        """Look whether somebody has opted out, or in again, since."""
-        with self._counting():
-            switch = self._parts.switch
-            before = switch.in_force
-            switch.refresh()
-            if switch.in_force is not before:
-                self._deny_if_denied()
-
-    def _deny_if_denied(self) -> None:
-        """If consent is denied, forget all that waits; the database is left to the thread."""
-        with self._counting():
-            parts, own = self._parts, None if self._own is None else self._own()
-            if parts.switch.in_force is not Consent.DENIED:
-                return
-            if own is not None:
-                opted_out = parts.switch.said_by is not Level.APPLICATION
-                reason = Reason.OPTED_OUT if opted_out else Reason.CONSENT
-                self._stats.add(reason, own.inbox.clear())
-            if parts.history is not None:
-                parts.history.clear()
-            if parts.store.has_traces:
-                parts.switch.denials += 1
-                if self._closed or own is None or not own.background.wake():
-                    self._wiped()
-
-    def _wiped(self) -> bool:
-        """Delete what a denial must delete; return False if that could not be done."""
-        if not self._denial.done:
-            with self._counting():
-                self._denial.carry_out(closed=self._ended)
-        return not self._parts.switch.wipe_due
+        return self.stats.counts()
 
     def commit(self, group: list[Pending]) -> None:
         """Turn *group* into reports, or count why not."""
-        self.heed()
-        if not self._wiped():
-            self._stats.add(Reason.STORE, sum(pending.count for pending in group))
+        self._erasure.refresh()
+        if not self._erasure.run():
+            self.stats.add(Reason.STORE, sum(pending.count for pending in group))
             return
         try:
-            counts = self._commit_whole(group)
+            reported: list[Pending] = []
+            counts = self.recorder.commit(group, reported)
+            if self._own is not None:
+                self._own().inbox.mark_reported(reported)
+            self._count(counts, group)
         except (StoreError, EntropyError) as error:
-            self._stats.fail(error, sum(pending.count for pending in group))
+            self.stats.fail(error, sum(pending.count for pending in group))
         except Exception as error:  # noqa: BLE001 - nothing of the group happened: find the one
             if len(group) == 1:
-                self._stats.fail(error, group[0].count)
+                self.stats.fail(error, group[0].count)
             else:
                 for pending in group:
                     self.commit([pending])
-        else:
-            for reason, count in counts.items():
-                self._stats.add(reason, count)
 
-    def _commit_whole(self, group: list[Pending]) -> Counter[Reason]:
-        recorder, history, happened = self._parts.recorder, self._parts.history, False
-        try:
-            reported: list[Pending] = []
-            counts = recorder.commit(group, reported)
-            happened = True
-            if self._own is not None:
-                self._own().inbox.settle(reported)
-            if counts[Reason.BUDGET]:
-                self._warn_of_never(group)
-            return counts
-        finally:
-            if history is not None:
-                history.settle(group, happened=happened)
-
-    def _tick_once(self, now: float) -> Counter[Reason]:
-        recorder, history, happened = self._parts.recorder, self._parts.history, False
-        closed: list[Pending] = []
-        try:
-            counts = recorder.tick(now, closed)
-            happened = True
-        finally:
-            if history is not None:
-                history.settle(closed, happened=happened)
+    def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
         for reason, count in counts.items():
-            self._stats.add(reason, count)
+            self.stats.add(reason, count)
         if counts[Reason.BUDGET]:
-            self._warn_of_never(closed)
-        return counts
+            self._warn_of_never(pendings)
 
     def _warn_of_never(self, refused: list[Pending]) -> None:
         """Tell a developer of metrics whose report costs more than a cap allows at any time."""
-        caps = self._parts.recorder.ledger.caps
         for metric in {pending.metric.digest: pending.metric for pending in refused}.values():
-            name = caps.below(metric.most_nano)
+            name = self.caps.below(metric.most_nano)
             if name is not None:
                 rule = f"costs more than caps.{name} allows, so that it is never reported"
-                self._stats.warn(f"{metric.name}, caps", f"metrics.{metric.name}: {rule}")
+                self.stats.warn(f"{metric.name}, caps", f"metrics.{metric.name}: {rule}")
 
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""
-        self.heed()
-        if not self._wiped():
-            return self._denial.wait
+        self._erasure.refresh()
+        if not self._erasure.run():
+            return self._erasure.wait
         self.tick()
-        if not self._denial.done:
-            return self._denial.wait
-        if not self._parts.switch.granted:
+        if not self._erasure.done:
+            return self._erasure.wait
+        if not self.switch.granted:
             return HOUR  # a value that comes after a new consent wakes the thread
         with self._counting():
-            now = self._parts.clock()
-            wait = self._parts.uploader.wait(now)
+            now = self.clock()
+            wait = self.uploader.wait(now)
             if wait > 0:
-                return min(wait, self._parts.recorder.wait(now))
-            self._begin_upload()
+                return min(wait, self.recorder.wait(now))
+            self.uploader.start(_UPLOAD_TIMEOUT)
         return _RETRY
-
-    def _begin_upload(self) -> None:
-        """Send in a thread of its own, so that a slow collector holds no value in memory."""
-        if self._uploading is None or not self._uploading.is_alive():
-            thread = threading.Thread(target=self._upload, name="hearsay-upload", daemon=True)
-            thread.start()
-            self._uploading = thread
-
-    def _upload(self) -> None:
-        with self._counting():
-            self._parts.uploader.run(_UPLOAD_TIMEOUT)
 
     def _drain_and_finish(self) -> None:
         if self._own is not None:
@@ -314,21 +316,20 @@ class Engine:
 
     def _finish(self) -> None:
         """Send what may be sent in the time that is left, and close the store."""
-        wiped = self._wiped()
-        if wiped:
+        erased = self._erasure.run()
+        if erased:
             self.tick()
         with self._counting():
-            if self._uploading is not None and self._uploading.is_alive():
-                self._uploading.join(max(0.0, self._deadline - time.monotonic()))
+            self.uploader.join(max(0.0, self._deadline - time.monotonic()))
             left = self._deadline - time.monotonic()
-            if left > 0 and wiped and self._parts.store.exists:
+            if left > 0 and erased and self.store.exists:
                 self._send_last(left)
         self._close_store()
 
     def _send_last(self, left: float) -> None:
         """Send what has no later moment in the *left* seconds."""
-        uploader = self._parts.uploader
-        if self._parts.durable:
+        uploader = self.uploader
+        if self.store.durable:
             # what outlives the process keeps to the schedule: its end is nobody's business
             short = time.monotonic() - self._born < SHORT_LIFE
             uploader.run(left, last=short or why_no_thread() is not None)
@@ -336,65 +337,49 @@ class Engine:
             uploader.flush(left)
 
     def _close_store(self) -> None:
-        self._parts.uploader.hang_up()  # or a collector could hold the thread of a request
-        self._ended = True
+        self.uploader.hang_up()  # or a collector could hold the thread of a request
+        self._erasure.store_closed = True
         with self._counting():
-            self._parts.store.close()
+            self.store.close()
 
     def _begin(self) -> _Own:
-        recorder, switch = self._parts.recorder, self._parts.switch
-        inbox = Inbox(recorder.slot, switch, self._stats)
+        recorder, switch = self.recorder, self.switch
+        inbox = Inbox(recorder.slot, switch, self.stats)
         background = Background(
-            *(inbox.take, self.commit, self._idle, self._finish),
+            take=inbox.take,
+            commit=self.commit,
+            idle=self._idle,
+            finish=self._finish,
             started=lambda: at_end_of_child(self.exit),
             forbidden=self._may_have_no_thread,
         )
         return _Own(inbox, background)
 
+    def _forget(self, reason: Reason) -> None:
+        """Empty the memory of this process; count its values under *reason*."""
+        if self._own is not None:
+            self.stats.add(reason, self._own().inbox.clear())
+        if self._history is not None:
+            self._history.clear()
+
+    def _wake(self) -> bool:
+        """Have the thread look what is due; return False if there is none."""
+        return not self._closed and self._own is not None and self._own().background.wake()
+
     def _may_have_no_thread(self) -> bool:
         why = why_no_thread()
-        if why == THREADS_STAND_STILL and not self._warned:
-            self._warned = True
-            warn(why)
+        if why == THREADS_STAND_STILL:
+            self.stats.warn("threads", why)
         return why is not None
 
     def _owes_windows(self) -> bool:
         """Whether this process has to see to windows, though it has recorded nothing."""
-        recorder = self._parts.recorder
-        return this_process() == self._maker and recorder.is_due(self._parts.clock())
-
-    def _run_within(self, timeout: float, action: Callable[[], None]) -> None:
-        """Run *action* and wait for it no longer than *timeout* seconds, if a thread may run it."""
-        if self._may_have_no_thread():
-            action()
-        else:
-            _run_within(timeout, action)
+        recorder = self.recorder
+        return this_process() == self._maker and recorder.is_due(self.clock())
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
-            self._stats.fail(error)
-
-
-def _seconds(timeout: float) -> float:
-    """Return *timeout*, within what a lock can wait.  Raises TypeError, ValueError: no number."""
-    try:
-        seconds = float(timeout)
-    except OverflowError:
-        return threading.TIMEOUT_MAX
-    if seconds != seconds:
-        raise ValueError("timeout=nan: must be a number")
-    return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
-
-
-def _run_within(timeout: float, action: Callable[[], None]) -> None:
-    """Run *action* in a thread and wait for it no longer than *timeout* seconds."""
-    thread = threading.Thread(target=action, name="hearsay-close", daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:  # no threads: too many, or the interpreter is ending
-        action()
-    else:
-        thread.join(timeout)
+            self.stats.fail(error)

@@ -10,24 +10,19 @@ from typing import Final, TypeVar
 
 from .bounds import GATEWAY
 from .caps import Caps
-from .consent import Consent, ConsentLike, ConsentSwitch
+from .consent import Consent, ConsentLike
 from .data_dir import absolute
 from .dataclass import replace
 from .device_keys import DeviceKeys
 from .engine import Engine
-from .ledger import Ledger
-from .mode import Mode
 from .opt_out import OptOuts
-from .outbox import Outbox
-from .parts import Parts, registry_for
-from .randomness import Randomness, system_randomness
-from .recorder import Pending, Recorder
+from .randomness import Randomness
+from .recorder import Pending
 from .registry import PathOrStr, Registry, RegistryFile
-from .stats import Reason, Stats
-from .store import Store
+from .stats import Reason
 from .transport import MESSAGEPACK, RequestsTransport, Transport
-from .trusted_clock import SystemUptime, Uptimes
-from .uploader import Delivery, Uploader
+from .trusted_clock import Uptimes
+from .uploader import Delivery
 
 T = TypeVar("T")
 
@@ -76,24 +71,22 @@ class Gateway:
                 test.
         Raises: InvalidParameterError, RegistryError.
         """
-        caps, data_dir = Caps.of(caps), absolute(data_dir)
-        chosen, segment = registry_for(registry, segment)
-        self._clock, self._stats, self._closed = clock, Stats(), False
-        self._switch = ConsentSwitch(Consent.of(consent), opt_outs or OptOuts(data_dir))
-        sender = transport or RequestsTransport(endpoint, gateway_key, content_type=MESSAGEPACK)
-        store, drawn = Store(data_dir), randomness or system_randomness()
-        self._keys = DeviceKeys(data_dir, store)
-        self._recorder = Recorder(
-            *(chosen, store, Ledger(caps), Outbox(segment, GATEWAY), drawn, self._switch),
-            uptime or SystemUptime(),
-            own=False,
+        data_dir, self._clock, self._closed = absolute(data_dir), clock, False
+        self._engine = Engine(
+            registry,
+            transport or RequestsTransport(endpoint, gateway_key, content_type=MESSAGEPACK),
+            consent=consent,
+            opt_outs=opt_outs or OptOuts(data_dir),
+            folder=data_dir,
+            segment=segment,
+            caps=caps,
+            clock=clock,
+            uptime=uptime,
+            randomness=randomness,
+            bounds=GATEWAY,
         )
-        self._uploader = Uploader(store, sender, self._switch, self._stats, clock, drawn, GATEWAY)
-        parts = Parts(
-            *(self._recorder, self._uploader, store, self._stats, self._switch, None, clock),
-            durable=data_dir is not None,
-        )
-        self._engine = Engine(parts, Mode.MANUAL)
+        self._stats, self._recorder = self._engine.stats, self._engine.recorder
+        self._keys = DeviceKeys(data_dir, self._engine.store)
         self._engine.patience = 0.0  # closing sends nothing: the schedule outlives the process
 
     def record(self, device: str, name: str, value: object) -> None:
@@ -113,7 +106,7 @@ class Gateway:
         while group := list(islice(pendings, GROUP)):
             self._engine.commit(group)
 
-    def attend(self, devices: Iterable[str]) -> None:
+    def watch(self, devices: Iterable[str]) -> None:
         """Say that *devices* are there: scheduled metrics report of them, whatever happens.
 
         Call it in each epoch, and for all that are there, or silence tells who had nothing to say.
@@ -124,7 +117,7 @@ class Gateway:
         keys = self._known(devices)
         while group := list(islice(keys, GROUP)):
             try:
-                counts = self._recorder.attend(group, self._clock())
+                counts = self._recorder.watch(group, self._clock())
             except Exception as error:  # noqa: BLE001 - as for a value
                 self._stats.fail(error, len(group))
             else:
@@ -149,16 +142,16 @@ class Gateway:
         self._engine.close()
 
     def set_consent(self, consent: ConsentLike) -> None:
-        """Obey a new answer from now on; denied wipes all that waits.
+        """Obey a new answer from now on; denied erases all that waits.
 
         Raises: InvalidParameterError: not a Consent; the old answer stands.
         """
-        self._switch.consent = Consent.of(consent)
-        self._engine.heed_consent()
+        self._engine.switch.consent = Consent.of(consent)
+        self._engine.apply_consent()
 
     def stats(self) -> Mapping[str, int]:
         """Return the counts by reason since this gateway was made; see ``stats.Reason``."""
-        return self._stats.counts()
+        return self._engine.counts()
 
     def __enter__(self) -> Gateway:
         return self

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import get_ident
 from typing import Final
 
@@ -15,7 +16,7 @@ MAX_HISTORY: Final = 100  # reports; a page of a privacy screen
 
 
 @dataclass(frozen=True, repr=False)
-class Told:
+class ReportedValue:
     """One report: what was true on the device, and what was sent instead.
 
     Its repr says nothing, so that no log and no traceback can.
@@ -33,7 +34,7 @@ class History:
     def __init__(self, on_report: OnReport | None) -> None:
         """Begin empty; *on_report* is the application's, and has the first word."""
         self._on_report = on_report
-        self._told: dict[Process, deque[Told]] = {}
+        self._values: dict[Process, deque[ReportedValue]] = {}
         self._seen: dict[int, list[ReportView]] = {}  # by thread: reports of an open transaction
 
     def observe(self, report: ReportView) -> bool:
@@ -43,31 +44,36 @@ class History:
         self._seen.setdefault(get_ident(), []).append(report)
         return True
 
-    def settle(self, group: Sequence[Pending], *, happened: bool) -> None:
-        """Keep what this thread observed, now that its transaction *happened* or did not."""
-        seen = self._seen.pop(get_ident(), [])
-        if happened:
-            values = {(pending.metric.name, pending.epoch): pending for pending in reversed(group)}
-            self._mine().extend(
-                Told(
-                    *(view.metric, view.epoch),
-                    pending.metric.domain.in_words(pending.encoded),
-                    view.payload,
-                )
-                for view in seen
-                if (pending := values.get((view.metric, view.epoch))) is not None
+    @contextmanager
+    def transaction(self, pendings: Sequence[Pending]) -> Iterator[None]:
+        """Keep what this thread observes of *pendings* in the block, unless that raises."""
+        try:
+            yield
+        except BaseException:
+            self._seen.pop(get_ident(), None)
+            raise
+        values = {(pending.metric.name, pending.epoch): pending for pending in reversed(pendings)}
+        self._mine().extend(
+            ReportedValue(
+                metric=view.metric,
+                epoch=view.epoch,
+                truth=pending.metric.domain.in_words(pending.encoded),
+                payload=view.payload,
             )
+            for view in self._seen.pop(get_ident(), [])
+            if (pending := values.get((view.metric, view.epoch))) is not None
+        )
 
     def clear(self) -> None:
         """Forget everything."""
         self._mine().clear()
 
-    def reports(self) -> list[Told]:
+    def reports(self) -> list[ReportedValue]:
         """Return the reports, oldest first."""
         return list(self._mine())
 
-    def _mine(self) -> deque[Told]:
+    def _mine(self) -> deque[ReportedValue]:
         process = this_process()
-        if process not in self._told:
-            self._told = {process: deque(maxlen=MAX_HISTORY)}
-        return self._told[process]
+        if process not in self._values:
+            self._values = {process: deque(maxlen=MAX_HISTORY)}
+        return self._values[process]

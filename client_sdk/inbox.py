@@ -51,7 +51,7 @@ class Slot:
         "epoch",
         "key",
         "metric",
-        "settled",
+        "reported",
         "start",
     )
 
@@ -65,7 +65,7 @@ class Slot:
         if metric.every in LENGTHS:
             self.start = epoch_start(metric.every, self.epoch)
             self.end = min(epoch_start(metric.every, self.epoch + 1), expiry)
-        self.settled = False  # whether this process knows that its one report was made
+        self.reported = False  # whether this process knows that its one report was made
         self._encode = metric.domain.encode
         self._numbers = metric.domain if isinstance(metric.domain, NumberDomain) else None
 
@@ -139,7 +139,7 @@ class Inbox:
         self._values.append((slot, slot.check(value), now))
         if len(self._values) >= FOLDED_AT:
             self.fold(wait=False)
-        return not slot.settled
+        return not slot.reported
 
     def fold(self, *, wait: bool = True) -> bool:
         """Add up what was put down; return False if another does, or this thread further out."""
@@ -173,12 +173,12 @@ class Inbox:
             self._taken = []
         return [held.slot.pending(held.state, held.now, held.count) for held in taken]
 
-    def settle(self, pendings: list[Pending]) -> None:
+    def mark_reported(self, pendings: list[Pending]) -> None:
         """Remember that what became of *pendings* becomes of all others of their slots."""
         for pending in pendings:
             slot = self._slots.get(pending.metric.name)
             if slot is not None and slot.key == (pending.metric.digest, pending.epoch):
-                slot.settled = True
+                slot.reported = True
 
     def clear(self) -> int:
         """Forget all that waits; return how many values that were."""
@@ -221,7 +221,7 @@ class Inbox:
 
     def _add(self, slot: Slot, values: list[Any], now: float) -> None:
         held = self._sums.get(slot.key)
-        if slot.settled:
+        if slot.reported:
             self._stats.add(Reason.ALREADY_REPORTED, len(values))
         elif held is None and len(self._sums) >= MAX_SLOTS:
             self._stats.add(Reason.QUEUE_FULL, len(values))

@@ -23,7 +23,7 @@ from .secret import Secret
 from .show import report_lines
 from .status import consent_line, ledger_lines
 from .store import Store
-from .wiping import wipe
+from .wiping import erase
 
 _NOTHING: Final = "nothing was recorded here"
 _KEPT: Final = "The ledger of what was spent stays: without it the same could be spent again."
@@ -65,26 +65,27 @@ def opt_out(data_dir: PathOrStr) -> list[str]:
     """Say no from now on, and delete what waits, what was sent and the device's secret."""
     folder = _folder(data_dir)
     set_user_opt_out(folder, off=True)
-    return [consent_line(OptOuts(folder)), *_wiped(folder)]
+    return [consent_line(OptOuts(folder)), *_erase(folder)]
 
 
 def purge(data_dir: PathOrStr) -> list[str]:
     """Delete what waits, what was sent and the device's secret, and say nothing else."""
-    return list(_wiped(_folder(data_dir)))
+    return list(_erase(_folder(data_dir)))
 
 
-def _wiped(folder: str) -> Iterator[str]:
+def _erase(folder: str) -> Iterator[str]:
     store = Store(folder)
     if not store.has_traces:
         yield _NOTHING
         return
     try:
         with store.transaction() as tx:
-            wiped = wipe(tx, store)
+            reports = erase(tx, store)
         store.scrub()
     finally:
         store.close()
-    yield f"deleted: {counted(wiped, 'report')} that waited, what was sent, and the device's secret"
+    waiting = counted(reports, "report")
+    yield f"deleted: {waiting} that waited, what was sent, and the device's secret"
     yield _KEPT
 
 

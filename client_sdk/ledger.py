@@ -102,8 +102,8 @@ class Ledger:
         _require_within("delta", caps.delta, delta, charge.delta)
         _append(tx, charge, days)
 
-    def settle(self, tx: Transaction, day: int) -> None:
-        """Note the caps; if the database is in doubt, charge the rest of the week, as if spent."""
+    def begin(self, tx: Transaction, day: int) -> None:
+        """Publish the caps; if the database is in doubt, charge the rest of the week."""
         publish_caps(tx, self.caps)
         if property_of(tx, "doubt") is None:
             return

@@ -90,7 +90,7 @@ def waiting(tx: Transaction) -> int:
     return int(count)
 
 
-def wipe(tx: Transaction) -> int:
+def clear(tx: Transaction) -> int:
     """Delete all that waits; return how many reports that were."""
     count = waiting(tx)
     tx.execute("DELETE FROM reports")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from math import inf
 from threading import current_thread, main_thread
@@ -37,6 +38,7 @@ from .store import Store
 from .trusted_clock import MAX_WALL, SystemUptime, Uptimes
 
 if TYPE_CHECKING:
+    from .history import History
     from .schema import Transaction
     from .windows import Windows
 
@@ -71,6 +73,7 @@ class Recorder:
     consent: ConsentSwitch
     uptime: Uptimes = field(default_factory=SystemUptime)
     on_report: OnReport | None = None
+    history: History | None = None  # of what *on_report* saw
     own: bool = True  # whether it reports of itself, and not only of a gateway's devices
 
     def slot(self, name: object, now: float) -> Slot:
@@ -108,7 +111,7 @@ class Recorder:
         if not pendings:
             return counts
         done: list[Pending] = []
-        with self.store.transaction(growing=True) as tx:
+        with self._transaction(pendings) as tx:
             day = self._begin(tx, max(p.now for p in pendings))
             single = [p for p in pendings if not p.metric.aggregate]
             counts += self._report_each(tx, single, day, done)
@@ -135,7 +138,7 @@ class Recorder:
         if not self.registry.aggregated or not abs(now) < MAX_WALL:
             return False
         if not self.consent.granted:
-            self.windows.forget()  # a denial wipes
+            self.windows.forget()  # a denial erases
             return False
         return self.windows.is_due(now) and (self.windows.scheduled or self.store.exists)
 
@@ -149,13 +152,14 @@ class Recorder:
         counts: Counter[Reason] = Counter()
         if not self.is_due(now):
             return counts
-        with self.store.transaction(growing=True) as tx:
-            if not self.consent.granted:  # again: a revocation wipes under the same lock
+        pendings: list[Pending] = []
+        with self._transaction(pendings) as tx:
+            if not self.consent.granted:  # again: a denial erases under the same lock
                 return counts
             day = self._begin(tx, now)
             ended, dropped = self.windows.take(tx, now, day, CLOSED_AT_ONCE)
             whole = len(ended) + dropped < CLOSED_AT_ONCE
-            pendings = [
+            pendings += [
                 # as if recorded in the last second of its epoch: reports age with what they tell
                 Pending(
                     metric, value, epoch, epoch_start(metric.every, epoch + 1) - 1, device, days
@@ -174,7 +178,7 @@ class Recorder:
         counts[Reason.STORE] += self.store.take_doubts()
         return +counts
 
-    def attend(self, devices: Sequence[bytes], now: float) -> Counter[Reason]:
+    def watch(self, devices: Sequence[bytes], now: float) -> Counter[Reason]:
         """Open the scheduled windows of a gateway's *devices* at Unix time *now*.
 
         Raises: ConsentError, StoreError, EntropyError: nothing happened.
@@ -188,10 +192,19 @@ class Recorder:
                 opened = self.windows.open_scheduled(tx, devices, now, day)
         return +Counter({Reason.WINDOW_OPENED: opened, Reason.STORE: self.store.take_doubts()})
 
+    @contextmanager
+    def _transaction(self, pendings: Sequence[Pending]) -> Iterator[Transaction]:
+        """Run the block as one transaction; the history keeps *pendings* once that is over."""
+        with (
+            nullcontext() if self.history is None else self.history.transaction(pendings),
+            self.store.transaction(growing=True) as tx,
+        ):
+            yield tx
+
     def _begin(self, tx: Transaction, now: float) -> int:
         """Return the trusted day, with the ledger ready for it."""
         day = trusted_clock.advance(tx, now, self.uptime())
-        self.ledger.settle(tx, day)
+        self.ledger.begin(tx, day)
         return day
 
     def _report_each(
@@ -217,7 +230,7 @@ class Recorder:
         from .windows import Today
 
         try:
-            self.consent.require()  # again: a revocation wipes the windows under the same lock
+            self.consent.require()  # again: a denial erases the windows under the same lock
         except ConsentError as refusal:
             return Counter({reason_of(refusal): sum(p.count for p in pendings)})
         additions: dict[Key, list[tuple[object, int]]] = {}
@@ -229,7 +242,7 @@ class Recorder:
 
     def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:
         """Charge, perturb and queue on the trusted *day*; return what became of the report."""
-        self.consent.require()  # again: a revocation wipes the outbox under the same lock
+        self.consent.require()  # again: a denial erases the outbox under the same lock
         metric = pending.metric
         if metric.policy is None:
             nano, delta = metric.mechanism.spent_nano, metric.whole_delta

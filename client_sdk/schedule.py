@@ -108,7 +108,7 @@ class Schedule:
         self.claimed, self._repeat_after, self._rests = upload_id, now + CLAIM, 0
         self._save(tx)
 
-    def settle(self, tx: Transaction) -> None:
+    def release(self, tx: Transaction) -> None:
         """Forget the failures, and the upload that was answered for good."""
         if self._failures or self.claimed:
             self._failures, self._not_before, self.claimed = 0, 0.0, b""

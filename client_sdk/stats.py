@@ -50,12 +50,12 @@ class Reason(StrEnum):
     # windows, in which values are aggregated until their epoch is over
     WINDOW_OPENED = "window_opened"  # by a value, or because its metric reports every epoch
     WINDOW_CLOSED = "window_closed"  # its one report was made, or refused as a value may be
-    WINDOW_DROPPED = "window_dropped"  # too old for the collector, wiped, or its secret was lost
+    WINDOW_DROPPED = "window_dropped"  # too old for the collector, erased, or its secret was lost
 
     # reports that waited
     OUTBOX_FULL = "outbox_full"  # the oldest made room
     TOO_OLD = "too_old"
-    REVOKED = "revoked"  # wiped when consent was denied
+    REVOKED = "revoked"  # erased when consent was denied
     UPLOADED = "uploaded"  # acknowledged by the collector
     WITHHELD = "withheld"  # would have been uploaded, but it is a dry run
     REJECTED = "rejected"  # refused for good by the collector

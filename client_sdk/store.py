@@ -90,6 +90,11 @@ class Store:
                 raise StoreError(f"{FILE_NAME}: {error}") from error
 
     @property
+    def durable(self) -> bool:
+        """Whether it outlives the process."""
+        return self._folder is not None
+
+    @property
     def exists(self) -> bool:
         """Whether there is a database yet."""
         if self._folder is None:

@@ -8,6 +8,7 @@ its pass.  A gateway's pass sends all that waits.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from . import outbox, sealing
@@ -69,6 +70,7 @@ class Uploader:
         self._sealer, self._schedule = Sealer(randomness, bounds), Schedule(randomness)
         self._pass = ProcessLock()
         self._loaded = False
+        self._thread: Thread | None = None
         self._rest_until = 0.0  # Unix time, of this process only
 
     def wait(self, now: float) -> float:
@@ -107,6 +109,20 @@ class Uploader:
         if self.wait(now) <= 0 or (last and self._loaded and self._schedule.wait(now) <= 0):
             self._make_pass(timeout, scheduled=True)
 
+    def start(self, timeout: float) -> None:
+        """``run`` in a thread of its own, so that a slow collector holds no value in memory."""
+        if self._thread is None or not self._thread.is_alive():
+            thread = Thread(
+                target=self._run_counted, args=(timeout,), name="hearsay-upload", daemon=True
+            )
+            thread.start()
+            self._thread = thread
+
+    def join(self, timeout: float) -> None:
+        """Wait up to *timeout* seconds for the thread that ``start`` began, if it still runs."""
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join(timeout)
+
     def flush(self, timeout: float) -> None:
         """Make one pass now, unless an earlier failure must be waited for; else as ``run``."""
         self._make_pass(timeout, scheduled=False)
@@ -133,6 +149,12 @@ class Uploader:
     def failing(self) -> bool:
         """Whether the last try must be repeated."""
         return self._schedule.failing
+
+    def _run_counted(self, timeout: float) -> None:
+        try:
+            self.run(timeout)
+        except Exception as error:  # noqa: BLE001 - nobody is there to see it
+            self._stats.fail(error)
 
     def _missed(self, now: float, *, first: bool) -> bool:
         """Whether a pass fell due while this program, or the machine, did not run."""
@@ -164,7 +186,7 @@ class Uploader:
                     return
                 alone = self._apart and (scheduled or not upload.is_new)
                 more = self._clock() < deadline and not alone
-                upload = smaller or self._settle(upload, answer, more=more)
+                upload = smaller or self._commit(upload, answer, more=more)
         finally:
             self._pass.release()
 
@@ -187,8 +209,8 @@ class Uploader:
     def _repeated(self, tx: Transaction) -> Sealed | None:
         """Return what was tried last: nobody but who knows it can tell that it is this device."""
         upload = self._sealer.sealed(tx, self._schedule.claimed) if self._may_send else None
-        if upload is None:  # settled by another process, too old or wiped
-            self._schedule.settle(tx)
+        if upload is None:  # answered to another process, too old or erased
+            self._schedule.release(tx)
         else:
             upload = self._claim(tx, upload)
         return upload
@@ -231,14 +253,14 @@ class Uploader:
         self._stats.add(Reason.REFUSED)
         return smaller
 
-    def _settle(self, upload: Sealed, answer: Answer, *, more: bool) -> Sealed | None:
+    def _commit(self, upload: Sealed, answer: Answer, *, more: bool) -> Sealed | None:
         """In one transaction: delete the answered *upload* and take the next, if *more*."""
         accepted = outcome_of(answer) is Outcome.ACCEPTED
         with self._store.transaction() as tx:
             removed = sealing.remove(tx, upload.upload_id)
             if removed and accepted and self._sealer.bounds.remembers:
                 keep_acknowledged(tx, upload.body, day_of(self._clock()))
-            self._schedule.settle(tx)
+            self._schedule.release(tx)
             following = self._next(tx, new=self._apart) if more else None
         if removed:
             self._count(upload, answer)

@@ -122,7 +122,7 @@ class Windows:
         self._looked = self._epochs(now)
 
     def forget(self) -> None:
-        """See to the windows again: they may have been wiped."""
+        """See to the windows again: they may have been erased."""
         self._looked = None
 
     def take(self, tx: Transaction, now: float, day: int, most: int) -> tuple[list[Ended], int]:

@@ -1,4 +1,4 @@
-"""Forgetting: what a revoked consent or a purge takes away.  What was spent stays."""
+"""Erasing: what a revoked consent or a purge takes away.  What was spent stays."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
     from .schema import Transaction
     from .store import Store
 
-_FORGOTTEN: Final = ("windows", "memo", "sent")
+_ERASED_TABLES: Final = ("windows", "memo", "sent")
 
 
 def open_windows(tx: Transaction) -> int:
-    """Return how many windows ``wipe`` would take away."""
+    """Return how many windows ``erase`` would take away."""
     (count,) = tx.execute("SELECT count(*) FROM windows").fetchone()
     return int(count)
 
 
-def wipe(tx: Transaction, store: Store) -> int:
-    """Delete all that waits, what was sent, the memo, the secret and what was set aside.
+def erase(tx: Transaction, store: Store) -> int:
+    """Delete all that waits, acknowledged reports, the memo, the secret and damaged files.
 
     Returns: how many reports waited.
     Raises:  StoreError: a file cannot be removed; then nothing was deleted from the database.
     """
-    waited = outbox.wipe(tx)
+    waiting = outbox.clear(tx)
     forget_changes(tx)
-    for table in _FORGOTTEN:
+    for table in _ERASED_TABLES:
         tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
     store.remove_damaged()
     # last: should the commit fail, the memo's tags merely match nothing more
     store.secret.delete(tx)
-    return waited
+    return waiting

@@ -150,7 +150,7 @@ def happens_in_time(event: threading.Event, client: Client, clock: FakeClock) ->
     """Let the time of the next pass come for the thread of *client*; return whether *event* did."""
     engine = client._engine
     assert engine._own is not None
-    clock.advance(seconds=engine._parts.uploader.wait(clock()))
+    clock.advance(seconds=engine.uploader.wait(clock()))
     engine._own().background.wake()
     return event.wait(PATIENCE)
 
@@ -217,7 +217,7 @@ def test_a_revocation_forgets_the_queue(tmp_path: Path) -> None:
     client = make_client(tmp_path, mode="background", randomness=Untouchable())
     client.record("theme", CANARY)
 
-    client._switch.consent = Consent.DENIED
+    client._engine.switch.consent = Consent.DENIED
     other.execute("ROLLBACK")
     other.close()
     client.set_consent("denied")

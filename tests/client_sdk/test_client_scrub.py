@@ -30,7 +30,7 @@ def wipe_and_crash(folder: Path) -> None:
     """Wipe what waits in *folder*, and crash before the scrub."""
     store = Store(folder)
     with store.transaction() as tx:
-        outbox.wipe(tx)
+        outbox.clear(tx)
     with crashing(folder):
         store.close()
 

@@ -39,7 +39,7 @@ def counting_client(*metrics: str, clock: FakeClock, folder: Path | None = None)
 
 def added_up(client: Client, name: str, clock: FakeClock) -> Encoded | None:
     """Return what the mechanism of the metric called *name* would be handed now."""
-    recorder = client._engine._parts.recorder
+    recorder = client._engine.recorder
     metric = recorder.registry.metric(name)
     with recorder.store.transaction() as tx:
         return recorder.windows.look(tx, Key(b"", metric.digest, epoch_of(metric.every, clock())))
@@ -199,7 +199,7 @@ def test_a_denial_in_a_signal_handler_forgets_only_what_came_before_it() -> None
     while happened:
         moment, happened, forgotten, adding = moment + 1, False, 0, False
         stats = Stats()
-        inbox = Inbox(client._engine._parts.recorder.slot, ConsentSwitch(Consent.GRANTED), stats)
+        inbox = Inbox(client._engine.recorder.slot, ConsentSwitch(Consent.GRANTED), stats)
         inbox.put("runs", 1, clock())
         assert len(inbox.take(MAX_SLOTS)) == 1  # is not forgotten, nor counted, any more
         for name in names * 2:

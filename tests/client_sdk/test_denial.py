@@ -30,9 +30,9 @@ def denied_in_vain(
     client.record("dark_mode", True)
     client.flush(0.0)  # writes the queue down and sends nothing
     alter(folder, FAILING_WIPE)
-    client._switch.consent = Consent.DENIED
-    client._engine._deny_if_denied()
-    client._engine._wiped()
+    client._engine.switch.consent = Consent.DENIED
+    client._engine._erasure.apply()
+    client._engine._erasure.run()
     return client
 
 
@@ -51,7 +51,7 @@ def test_closing_makes_up_for_a_wipe_that_failed(tmp_path: Path, mode: str) -> N
 def test_a_failing_last_try_does_not_keep_a_manual_client_from_wiping(tmp_path: Path) -> None:
     """Law: closing wipes even where it would not send."""
     client = denied_in_vain(tmp_path)
-    client._engine._parts.uploader._schedule._failures = 1
+    client._engine.uploader._schedule._failures = 1
     alter(tmp_path, MENDED)
 
     client.close()
@@ -95,15 +95,15 @@ def test_a_pass_that_is_under_way_sends_nothing_that_was_denied(tmp_path: Path) 
     """Law: a denial stops a pass between two uploads, even if consent is given anew at once."""
 
     def deny_and_grant() -> None:
-        client._switch.denials += 1
+        client._engine.switch.denials += 1
 
     transport = HookedTransport(deny_and_grant)
     client = make_client(tmp_path, transport=transport, segment={"platform": "mac"})
     client.record("dark_mode", True)
-    client._engine._parts.uploader.flush(30)
-    client._engine._parts.uploader.flush(30)
+    client._engine.uploader.flush(30)
+    client._engine.uploader.flush(30)
 
-    assert (len(transport.sent), client._switch.may_send) == (1, False)
+    assert (len(transport.sent), client._engine.switch.may_send) == (1, False)
     client.close()
 
 

@@ -148,8 +148,8 @@ def test_a_client_explains_its_own_metrics() -> None:
     with make_client() as client:
         text = client.explain("dark_mode")
 
-        assert text == explain(client._registry.metric("dark_mode"), Caps())
-        assert client.notice() == notice(client._registry, Caps())
+        assert text == explain(client.registry.metric("dark_mode"), Caps())
+        assert client.notice() == notice(client.registry, Caps())
         with pytest.raises(UnknownMetricError):
             client.explain("no_such_metric")
 

@@ -292,7 +292,7 @@ def test_what_is_no_list_of_values_is_counted(entries: Any, closed: bool) -> Non
         gateway.close()
 
     gateway.record_many(entries)
-    gateway.attend(entries)
+    gateway.watch(entries)
     gateway.upload(entries)
     gateway.flush(entries)
 

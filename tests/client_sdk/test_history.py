@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.history import MAX_HISTORY, Told
+from client_sdk.history import MAX_HISTORY, ReportedValue
 from client_sdk.recorder import ReportView
 from tests.support.clock import FakeClock
 from tests.support.device import (
@@ -144,8 +144,8 @@ def test_what_was_true_is_in_no_repr_log_traceback_or_file(
     client.record("theme", CANARY)
     client.flush()
     (told,) = client.history()
-    parts = (client, client._engine, client._engine._parts.history, told, [told])
-    pending = client._engine._parts.recorder.prepare("theme", CANARY, FakeClock()())
+    parts = (client, client._engine, client._engine.recorder.history, told, [told])
+    pending = client._engine.recorder.prepare("theme", CANARY, FakeClock()())
     try:
         raise RuntimeError(told, pending)
     except RuntimeError:
@@ -161,7 +161,7 @@ def test_what_was_true_is_in_no_repr_log_traceback_or_file(
 
 def test_an_entry_without_words_would_show_it() -> None:
     """Law: the test above would see a repr that shows the value."""
-    assert CANARY in repr(Told("theme", 1, CANARY, b"").__dict__)
+    assert CANARY in repr(ReportedValue("theme", 1, CANARY, b"").__dict__)
 
 
 def test_a_dry_run_sends_nothing_and_says_what_it_would_send(tmp_path: Path) -> None:

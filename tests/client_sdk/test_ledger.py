@@ -36,10 +36,10 @@ def charge(
         Ledger(caps).charge(tx, Charge(digest, epoch, nano, delta, device, dearest, days), day)
 
 
-def settle(store: Store, caps: Caps, day: int) -> None:
+def begin(store: Store, caps: Caps, day: int) -> None:
     with store.transaction() as tx:
         set_property(tx, "doubt", 1)
-        Ledger(caps).settle(tx, day)
+        Ledger(caps).begin(tx, day)
 
 
 def spent(store: Store, day: int, device: bytes = b"") -> Spent:
@@ -164,8 +164,8 @@ def test_a_doubt_is_charged_the_rest_of_the_week_once() -> None:
     store, caps = Store(None), Caps(week="3")
     charge(store, caps, nano=NANO, day=100)
 
-    settle(store, caps, 101)
-    settle(store, caps, 102)
+    begin(store, caps, 101)
+    begin(store, caps, 102)
 
     with store.transaction() as tx:
         doubts = tx.execute("SELECT nano, last FROM costs WHERE digest = ?", (DOUBT,)).fetchall()
@@ -178,7 +178,7 @@ def test_a_doubt_is_charged_to_every_device_of_a_gateway() -> None:
     store, caps = Store(None), Caps(week="3")
     charge(store, caps, nano=NANO, day=100, device=b"known")
 
-    settle(store, caps, 100)
+    begin(store, caps, 100)
 
     for device in (b"known", b"unknown"):
         with pytest.raises(BudgetExhaustedError, match="week"):

@@ -130,7 +130,7 @@ class Device(RuleBasedStateMachine):
     @rule(arrives=st.booleans())
     def flush(self, arrives: bool) -> None:
         self.clock.advance(days=1)  # past any waiting time of an earlier failure …
-        wait = self.client._engine._parts.uploader.delivery().wait
+        wait = self.client._engine.uploader.delivery().wait
         if wait:  # … unless the clock was set back, and has just come there again
             self.clock.advance(seconds=wait + 1)
         self.network.up = arrives
@@ -167,9 +167,9 @@ class Device(RuleBasedStateMachine):
 
     @invariant()
     def what_is_held_is_what_the_oracle_holds(self) -> None:
-        if not self.client._engine._parts.store.exists:
+        if not self.client._engine.store.exists:
             return
-        with self.client._engine._parts.store.transaction() as tx:
+        with self.client._engine.store.transaction() as tx:
             charges = tx.execute(COUNTS).fetchone()
             waiting = tx.execute(WAITING).fetchone()
             memo = tx.execute("SELECT count(*) FROM memo").fetchone()

@@ -21,7 +21,7 @@ def steps_of_a_charge(folder: Path, hours: int) -> int:
     registry, clock = registry_of(*METRICS), FakeClock()
     client = make_client(folder, registry=registry, clock=clock, caps=Caps(lifetime="9999"))
     client.record("m0", True)
-    store: Store = client._engine._parts.store
+    store: Store = client._engine.store
     with store.transaction() as tx:
         fill_ledger(tx, [metric.digest for metric in registry], hours)
     steps = 0
@@ -60,7 +60,7 @@ def test_a_ledger_of_more_than_five_megabytes_goes_on_and_is_sound_when_opened(
     caps = Caps(lifetime="9999")
     first = make_client(tmp_path, registry=registry, clock=clock, caps=caps)
     first.record("m0", True)
-    with first._engine._parts.store.transaction() as tx:
+    with first._engine.store.transaction() as tx:
         fill_ledger(tx, [metric.digest for metric in registry], 365 * 24 * YEARS)
     first.close()
     assert (tmp_path / FILE_NAME).stat().st_size > 5 * 1024 * 1024

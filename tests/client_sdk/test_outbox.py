@@ -228,7 +228,7 @@ def test_a_wipe_leaves_nothing_to_send() -> None:
     put(store, count=3)
 
     with store.transaction() as tx:
-        wiped = outbox.wipe(tx)
+        wiped = outbox.clear(tx)
 
     assert (wiped, waiting(store), take(store)) == (5, 0, None)
 

@@ -316,7 +316,7 @@ def test_a_resource_of_a_package_in_a_zip_is_read_like_a_file(tmp_path: Path) ->
     resource = zipfile.Path(tmp_path / "app.pyz", "app/metrics.toml")
 
     assert Registry.from_file(resource) == Registry.from_text(GOOD)
-    assert make_client(registry=resource)._registry == Registry.from_text(GOOD)  # type: ignore[arg-type]  # one file serves where a resource is taken
+    assert make_client(registry=resource).registry == Registry.from_text(GOOD)  # type: ignore[arg-type]  # one file serves where a resource is taken
     with pytest.raises(RegistryError, match=r"none\.toml: cannot be read"):
         Registry.from_file(zipfile.Path(tmp_path / "app.pyz", "app/none.toml"))
 

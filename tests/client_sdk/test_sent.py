@@ -11,7 +11,7 @@ from client_sdk.limits import MAX_ACKNOWLEDGED
 from client_sdk.report import Report, from_base64url
 from client_sdk.sent import AcknowledgedReport, acknowledged_reports
 from client_sdk.transport import Answer
-from client_sdk.wiping import wipe
+from client_sdk.wiping import erase
 from tests.support.device_desk import Desk
 from tests.support.device_transport import ScriptedTransport
 
@@ -68,6 +68,6 @@ def test_a_wipe_forgets_what_was_sent() -> None:
     desk.flush()
 
     with desk.store.transaction() as tx:
-        wipe(tx, desk.store)
+        erase(tx, desk.store)
 
     assert recalled(desk) == []

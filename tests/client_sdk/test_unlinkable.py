@@ -249,7 +249,7 @@ def test_a_client_that_lived_long_sends_nothing_at_its_end(tmp_path: Path) -> No
         with make_client(tmp_path, mode="background", clock=clock, transport=transport) as client:
             client.record("dark_mode", True)
             client.flush(0.0)  # writes down what was recorded, and sends nothing
-            client._engine._parts.uploader.wait(clock())
+            client._engine.uploader.wait(clock())
             clock.advance(days=1)
             client._engine._born -= lived
         sent.append(len(transport.sent))

@@ -201,7 +201,7 @@ def test_an_upload_that_another_process_settled_is_not_counted_twice() -> None:
 
 def settle_elsewhere(desk: Desk) -> None:
     with desk.store.transaction() as tx:
-        outbox.wipe(tx)
+        outbox.clear(tx)
 
 
 @given(st.lists(st.sampled_from([None, "request", "response"]), max_size=12))

@@ -90,11 +90,11 @@ def test_the_next_record_closes_what_has_ended(tmp_path: Path) -> None:
 def test_the_background_thread_closes_windows_and_opens_scheduled_ones(tmp_path: Path) -> None:
     """Law: a client that is never given a value reports all the same, from its thread."""
     clock = FakeClock()
-    make_client(tmp_path, registry=SCHEDULED, clock=clock).attend()
+    make_client(tmp_path, registry=SCHEDULED, clock=clock).watch()
     clock.advance(days=1)
 
     client = make_client(tmp_path, registry=SCHEDULED, clock=clock, mode="background")
-    client.attend()
+    client.watch()
     client.close()
 
     assert changed(client) == {"recorded": 1, "window_opened": 1, "window_closed": 1}
@@ -190,7 +190,7 @@ def test_a_scheduled_metric_that_expired_opens_no_more_windows(tmp_path: Path) -
     last = "2024-10-04"  # the day of the clock
     registry = registry_of(number("crashes", "sum", "otherwise = 0", expires=last))
     client = make_client(tmp_path, registry=registry, clock=clock)
-    client.attend()
+    client.watch()
 
     for _ in range(3):
         clock.advance(days=1)
@@ -303,7 +303,7 @@ def test_more_windows_than_one_transaction_closes_are_all_closed(tmp_path: Path)
         consent="granted", data_dir=tmp_path, transport=transport, opt_outs=NoOptOuts(),
         clock=clock, uptime=clock.uptime,
     )  # fmt: skip
-    gateway.attend(f"machine {i}" for i in range(2_100))
+    gateway.watch(f"machine {i}" for i in range(2_100))
     gateway.record("machine 7", "used", True)
     gateway.record("machine without attendance", "used", True)
     clock.advance(days=1)
@@ -324,8 +324,8 @@ def test_a_registry_without_aggregates_is_never_due() -> None:
     plain = Registry("demo", {}, {})
     client = make_client(registry=plain)
 
-    assert not client._engine._parts.recorder.is_due(NOON)
-    assert client._engine._parts.recorder.wait(NOON) == float("inf")
+    assert not client._engine.recorder.is_due(NOON)
+    assert client._engine.recorder.wait(NOON) == float("inf")
     client.close()
 
 
@@ -337,7 +337,7 @@ def test_a_client_that_is_only_made_starts_and_writes_nothing(tmp_path: Path) ->
 
     assert threading.active_count() == before
     assert list(tmp_path.iterdir()) == []
-    client.attend()
+    client.watch()
     assert threading.active_count() > before
     client.close()
 

@@ -143,7 +143,7 @@ class Device(RuleBasedStateMachine):
     @invariant()
     def what_was_told_and_what_is_open_are_what_the_oracle_has(self) -> None:
         self._note()
-        with self.client._engine._parts.store.transaction() as tx:
+        with self.client._engine.store.transaction() as tx:
             rows = tx.execute("SELECT digest, epoch FROM windows").fetchall()
         open_now = {(REGISTRY.by_digest[digest].name, epoch) for digest, epoch in rows}
         counts = self.client.stats()
@@ -177,7 +177,7 @@ class Device(RuleBasedStateMachine):
     def _begin(self) -> Client:
         self.oracle.tick(self.clock.now)
         client = make_client(self.folder, registry=REGISTRY, clock=self.clock, remember=True)
-        client.attend()
+        client.watch()
         return client
 
 

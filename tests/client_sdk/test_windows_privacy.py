@@ -48,7 +48,7 @@ def test_a_denial_wipes_windows_and_a_new_consent_opens_scheduled_ones(tmp_path:
 def test_an_unknown_consent_opens_and_reports_nothing(tmp_path: Path) -> None:
     """Law: until the user was asked, nothing happens to what is there."""
     clock = FakeClock()
-    make_client(tmp_path, registry=SCHEDULED, clock=clock).attend()
+    make_client(tmp_path, registry=SCHEDULED, clock=clock).watch()
     clock.advance(days=9)
 
     with make_client(tmp_path, registry=SCHEDULED, clock=clock, consent="unknown") as client:

@@ -41,7 +41,7 @@ class Device:
             self._schedule.plan(self._tx, now)
         self._schedule.claim(self._tx, now, b"upload")
         if answered:
-            self._schedule.settle(self._tx)
+            self._schedule.release(self._tx)
         else:
             self._schedule.postpone(self._tx, now, 0.0)
 

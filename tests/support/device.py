@@ -166,7 +166,7 @@ def dearest_span(client: Client, dates: int, digest: bytes | None = None) -> int
 
     Args: digest: of the metric; None: of all together.
     """
-    with client._engine._parts.store.transaction() as tx:
+    with client._engine.store.transaction() as tx:
         costs = tx.execute(
             "SELECT first, last, nano FROM costs WHERE digest = coalesce(?, digest)", (digest,)
         ).fetchall()
