@@ -18,12 +18,7 @@ from client_sdk.report import Column
 
 from .catalog import Catalog
 from .entry import Accepted
-from .errors import (
-    BodyTooLargeError,
-    ExpiredUploadError,
-    FutureUploadError,
-    MalformedUploadError,
-)
+from .errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
 from .segments import is_declared, segment_text
 from .storage.values import Cell
 from .tally import check_column
@@ -36,10 +31,7 @@ EPOCH_TOO_OLD = "epoch_too_old"
 EPOCH_IN_FUTURE = "epoch_in_future"
 PAYLOAD_SIZE = "payload_size"
 EMPTY_COLUMN = "empty_column"
-
-# Of one upload under a write key.  A device puts at most 200 into one (MAX_UPLOAD_REPORTS); the key
-# is public, and 64 KiB would have room for 49,000 reports of one byte.
-MAX_DEVICE_REPORTS: Final = 500
+SEVERAL_REPORTS = "several_reports"
 
 _Said: TypeAlias = tuple[tuple[str, str], ...]  # the segment of an upload
 _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of the metrics is one
@@ -65,24 +57,14 @@ class Verdict:
     steps: int = 0  # of the fold of the accepted columns: what they cost a worker
 
 
-def require_of_device(upload: Upload, verdict: Verdict) -> None:
-    """Return if *upload*, judged *verdict*, is of a size and form that a device sends.
-
-    Raises: MalformedUploadError: two columns are of one metric and epoch.
-            BodyTooLargeError: it holds more reports than a device ever sends at once.
-    """
-    if len({column[:2] for column in upload.columns}) < len(upload.columns):
-        raise MalformedUploadError("columns: must each be of another metric or epoch")
-    reports = verdict.reports + sum(one.count for one in verdict.rejected)
-    if reports > MAX_DEVICE_REPORTS:
-        raise BodyTooLargeError(f"must hold at most {MAX_DEVICE_REPORTS} reports under a write key")
-
-
-def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:
+def judge(upload: Upload, catalog: Catalog, today: int, *, of_device: bool = False) -> Verdict:
     """Return the verdict on *upload* at epoch day *today*.
 
+    Args: of_device: it came under a write key, which is public.  The ledger of a device charges a
+              metric and epoch once, so a column of several reports was made by no device.
     Raises: ExpiredUploadError: sealed so long ago that its id may be forgotten.
             FutureUploadError: sealed later than any honest clock says.
+            MalformedUploadError: *of_device*, and two columns are of one metric and epoch.
     """
     if upload.sealed < today - MAX_REPORT_AGE:
         wanted = f"must not be before day {today - MAX_REPORT_AGE}"
@@ -90,6 +72,8 @@ def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:
     if upload.sealed > today + MAX_CLOCK_SKEW:
         wanted = f"must not be after day {today + MAX_CLOCK_SKEW}"
         raise FutureUploadError(f"sealed={upload.sealed}: {wanted}")
+    if of_device and len({column[:2] for column in upload.columns}) < len(upload.columns):
+        raise MalformedUploadError("columns: must each be of another metric or epoch")
     rules = _rules(catalog, upload.sealed)
     said = tuple(upload.segment.items())
     accepted: list[Accepted] = []
@@ -105,7 +89,7 @@ def judge(upload: Upload, catalog: Catalog, today: int) -> Verdict:
                 reports += 1
                 steps += rule.steps
                 continue
-            payloads, reasons = _judge_payloads(payloads, rule)
+            payloads, reasons = _judge_payloads(payloads, rule, of_device=of_device)
             if payloads:
                 accepted.append(Accepted(cell, payloads))
                 reports += len(payloads) // rule.size
@@ -144,9 +128,13 @@ def _cell(rule: _Rule, epoch: int, said: _Said) -> Cell | None:
     return Cell(rule.metric.digest, epoch, segment_text(rule.metric, segment))
 
 
-def _judge_payloads(payloads: bytes, rule: _Rule) -> tuple[bytes, Mapping[str, int]]:
+def _judge_payloads(
+    payloads: bytes, rule: _Rule, *, of_device: bool
+) -> tuple[bytes, Mapping[str, int]]:
     """Return the valid payloads of a column whose cell is known, and the counted rejections."""
     reason, count = _malformed(payloads, rule)
+    if of_device and count > 1:
+        reason = reason or SEVERAL_REPORTS
     if reason:
         return b"", {reason: count}
     checked = check_column(rule.metric.mechanism, payloads)

@@ -69,7 +69,10 @@ def device_rows() -> Iterator[str]:
     with sites.hearsay(text) as ours, sites.obvious() as theirs, sites.floor() as nothing:
         runs = {
             "10 columns of one report": (ours, plan),
-            "1 column of 10 reports": (ours, replace(plan, body=one)),
+            "1 column of 10 reports, of a gateway": (
+                ours,
+                replace(plan, body=one, key=sites.GATEWAY_KEY),
+            ),
             "10 columns, a connection an upload": (ours, alone),
             "the obvious collector, a connection an upload": (theirs, alone),
             "HTTP alone: the body read, all accepted": (nothing, plan),

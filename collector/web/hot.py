@@ -13,7 +13,7 @@ from client_sdk.limits import MAX_INFLATION
 
 from ..entry import encode
 from ..errors import UnsupportedTypeError
-from ..intake import Verdict, judge, require_of_device
+from ..intake import Verdict, judge
 from ..keyring import Keyring, WriteGrant
 from ..pressure import Pressure
 from ..shares import Shares
@@ -99,10 +99,9 @@ class HotRoute:
         if admitted.compressed:
             body = inflate(body, limit * MAX_INFLATION)
         upload = decode(body, admitted.media_type)
-        verdict = judge(upload, admitted.grant.catalog, self._pressure.today())
-        if admitted.grant.is_public:
-            require_of_device(upload, verdict)
-        self._pressure.charge_fold(admitted.grant.key, verdict.steps)
+        grant, today = admitted.grant, self._pressure.today()
+        verdict = judge(upload, grant.catalog, today, of_device=grant.is_public)
+        self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
             return Judged(None, verdict)
         entry = encode(verdict.accepted)

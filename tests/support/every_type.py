@@ -39,7 +39,7 @@ _TYPES: Final = {
     ),
     "string": 'type = "string"\nlength = 4',
 }
-_VALUES: Final[dict[str, tuple[Any, ...]]] = {
+VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "category": ("light", "light", "dark", "sepia"),
     "boolean": (True, False),
     "number": (120, 300, 310, 450),
@@ -88,7 +88,7 @@ def _increments(metric: Metric) -> dict[str, list[tuple[int, int]]]:
     randomness = SeededRandomness(metric.name.encode())
     payloads = b"".join(
         metric.mechanism.randomize(metric.encode(value), randomness)
-        for value in islice(cycle(_VALUES[metric.name]), N)
+        for value in islice(cycle(VALUES[metric.name]), N)
     )
     tally = metric.mechanism.tally(payloads, np)
     pairs = [(0, N), *((i + 1, int(n)) for i, n in enumerate(tally) if n)]

@@ -49,7 +49,7 @@ class Hostile(NamedTuple):
 
 def good(kind: str, sealed: int) -> bytes:
     """Return an honest upload."""
-    column = Column(PAGE.digest, sealed, b"\0\1\2")
+    column = Column(PAGE.digest, sealed, b"\2")
     segment = {"platform": "mac"}
     if kind == JSON:
         return as_json(upload([column], sealed=sealed, segment=segment))

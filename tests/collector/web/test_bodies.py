@@ -23,7 +23,7 @@ from tests.support.uploads import (
 )
 
 PAGE = registry().metric("page")
-BODY = as_json(upload([Column(PAGE.digest, TODAY, b"\0\1\2")]))
+BODY = as_json(upload([Column(PAGE.digest, TODAY, b"\2")]))
 MEGABYTE = 1 << 20
 
 
@@ -115,7 +115,7 @@ def test_an_undeclared_body_is_read_to_its_end_whatever_a_read_brings(
 ) -> None:
     response = post_chunked(client, Trickle(BODY, chunk))
 
-    assert response.get_json() == {"accepted": 3, "duplicate": False, "rejected": []}
+    assert response.get_json() == {"accepted": 1, "duplicate": False, "rejected": []}
 
 
 def test_a_body_that_ends_before_its_declared_length_is_refused(client: FlaskClient) -> None:

@@ -22,7 +22,7 @@ from tests.support.uploads import (
 )
 
 PAGE = registry().metric("page")
-BODY = as_json(upload([Column(PAGE.digest, TODAY, b"\0\1\2")]))
+BODY = as_json(upload([Column(PAGE.digest, TODAY, b"\2")]))
 MEGABYTE = 1 << 20
 BOMB_SIZE = 50 * MEGABYTE  # under 64 KiB as gzip
 
@@ -42,7 +42,7 @@ def bomb(size: int) -> bytes:
 def test_gzip_is_read(client: FlaskClient) -> None:
     response = post(client, gzip.compress(BODY), encoding="gzip")
 
-    assert response.get_json() == {"accepted": 3, "duplicate": False, "rejected": []}
+    assert response.get_json() == {"accepted": 1, "duplicate": False, "rejected": []}
 
 
 @pytest.mark.parametrize("over", [0, 1])

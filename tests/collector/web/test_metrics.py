@@ -15,7 +15,15 @@ from collector.errors import StorageUnavailableError
 from tests.support.memory_credentials import MemoryCredentials
 from tests.support.memory_storage import MemoryStorage
 from tests.support.posting import post
-from tests.support.uploads import TODAY, as_json, bearer, epoch_today, registry_text, upload
+from tests.support.uploads import (
+    GATEWAY_KEY,
+    TODAY,
+    as_json,
+    bearer,
+    epoch_today,
+    registry_text,
+    upload,
+)
 
 METRICS = Registry.from_text(registry_text()).metrics
 PAGE = METRICS["page"]
@@ -50,9 +58,10 @@ def test_what_becomes_of_uploads_is_counted(
     client: FlaskClient, scrape: Callable[[], dict[str, float]]
 ) -> None:
     """Accepted, rejected by reason, duplicates, refused by problem."""
-    post(client, body(b"\0\1"))
-    post(client, body(b"\0\1"))  # the same id
-    post(client, body(b"\0\xff", upload_id=bytes([1] * 16)))  # the second is no item
+    post(client, body(b"\0\1"), key=GATEWAY_KEY)
+    post(client, body(b"\0\1"), key=GATEWAY_KEY)  # the same id
+    post(client, body(b"\0\xff", upload_id=bytes([1] * 16)), key=GATEWAY_KEY)  # one is no item
+    post(client, body(b"\0\1", upload_id=bytes([2] * 16)))  # which no device sends
     post(client, b"{")
     post(client, body(b"\0"), key="nobody-knows-this-one")
     client.get("/nowhere")
@@ -64,6 +73,7 @@ def test_what_becomes_of_uploads_is_counted(
     assert told["hearsay_pending_uploads"] == told["hearsay_backlog_uploads"] == 2
     assert told["hearsay_duplicate_uploads_total"] == 1
     assert told["hearsay_rejected_reports_total{reason=item_out_of_range}"] == 1
+    assert told["hearsay_rejected_reports_total{reason=several_reports}"] == 2
     assert told["hearsay_refused_requests_total{problem=malformed-upload}"] == 1
     assert told["hearsay_refused_requests_total{problem=unauthorized}"] == 1
     assert told["hearsay_refused_requests_total{problem=not-found}"] == 1

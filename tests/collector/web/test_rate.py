@@ -16,10 +16,10 @@ from collector.config import Config
 from collector.web import create_app
 from tests.support.memory_credentials import MemoryCredentials
 from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, TODAY, WRITE_KEY, as_json, bearer, upload
+from tests.support.uploads import GATEWAY_KEY, NOON, TODAY, as_json, bearer, upload
 
 ITEMS: Final = 1_000
-REPORTS: Final = 500  # of one upload: as many as a device may send
+REPORTS: Final = 500  # of one upload: a gateway may send more
 METRIC: Final = """
 [metrics.{name}]
 title = "Which of many"
@@ -55,7 +55,7 @@ def taken(client: FlaskClient, name: str, reports: int) -> int:
     column = Column(metric.digest, TODAY, bytes(metric.mechanism.payload_size * reports))
     for number in range(100):
         body = as_json(upload([column], upload_id=os.urandom(16)))
-        headers = {**bearer(WRITE_KEY), "Content-Type": "application/json"}
+        headers = {**bearer(GATEWAY_KEY), "Content-Type": "application/json"}
         answer = client.post("/v1/reports", data=body, headers=headers)
         if answer.status_code == 429:
             return number

@@ -21,7 +21,7 @@ from tests.support.posting import post
 from tests.support.uploads import NOON, TODAY, WRITE_KEY, as_json, registry, upload
 
 THEME = registry().metric("theme")
-COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\0\1\1")
+COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\1")
 LIMIT = 1 << 14  # bytes
 QUIET = "quiet-key-for-tests-0123456789"
 
