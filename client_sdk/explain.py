@@ -27,10 +27,10 @@ def explain(metric: Metric, caps: Caps) -> str:
         f"What is sent: {_OFTEN[metric.every]}, {mechanism.payload_size} {plural} made from"
         f" {_source(metric)} and from chance by {metric.mechanism_name}, with the date of the"
         f" period{_segments(metric)} and nothing that names you or this device.",
-        f"What it proves: nothing for certain. {why_deniable(metric)} Whoever guesses between"
-        " two answers, and sees the report, is right"
-        f" {guesses_in_words(mechanism.spent_nano, mechanism.delta)} times of 100 at best; a coin"
-        " is right 50 times.",
+        f"What it proves: nothing for certain. {why_deniable(metric)} Someone who sees the"
+        " report and guesses between two answers is right at most"
+        f" {guesses_in_words(mechanism.spent_nano, mechanism.delta)} times in 100; a coin is right"
+        " 50 times.",
         *_repeats(metric),
         _price(metric, caps),
     ]

@@ -121,7 +121,8 @@ class Permanent(Longitudinal):
     leak = (
         "The collector sees at which reports the value changed, whether an earlier one came back, "
         "and can link the reports of a device by their payloads; a new answer is charged and a "
-        "repeated one is not, so who changes often may fall silent on other questions, which shows."
+        "repeated one is not, so a device whose answer changes often may go silent on other "
+        "questions, which shows."
     )
 
     @property
@@ -145,8 +146,8 @@ class TwoLayer(Longitudinal):
     leak: ClassVar[str] = (
         "Noise hides a single change, but over many reports the collector sees which payload "
         "recurs, hence that the value changed, and can link the reports of a device; a new answer "
-        "is charged and a repeated one is not, so who changes often may fall silent on other "
-        "questions, which shows."
+        "is charged and a repeated one is not, so a device whose answer changes often may go silent "
+        "on other questions, which shows."
     )
 
     epsilon_report: EpsilonLike

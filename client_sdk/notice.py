@@ -39,7 +39,7 @@ chance cancel out. {_about_segments(registry)}
 How much this gives away: a whole day of reports costs at most ε {epsilon(spending.day)}. In plain
 words: of two stories about you, a day's reports make neither look more than
 {shift(spending.day)} times as likely as before. Somebody who guesses which of the two is true
-would be right {guesses_in_words(spending.day)} times of 100 at best, and 50 times without any
+would be right at most {guesses_in_words(spending.day)} times in 100, and 50 times without any
 report.
 In any seven days it is at most ε {epsilon(spending.week)}, in any {YEAR} days at most
 ε {epsilon(spending.year)}, and for as long as you use {registry.app} at most

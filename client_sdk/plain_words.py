@@ -56,8 +56,8 @@ def _chances(metric: Metric) -> str:
         return "Any value could have given this report. "
     p, q = mechanism.channel.p, mechanism.channel.q
     return (
-        f"A report speaks for what is true with a chance of {percent(p, up=True)} at most, and for"
-        f" each thing that is not with {percent(q, up=False)} at least. "
+        f"A report points to the true answer with a chance of at most {percent(p, up=True)}, and to"
+        f" each other answer with at least {percent(q, up=False)}. "
     )
 
 

@@ -35,7 +35,7 @@ def lines_of(
     for line in lines:
         if line.refusal is not None:
             yield f"ε {float(line.epsilon):g}: {line.mechanism} cannot serve: {line.refusal}"
-    given = f"takes ε {float(least):g}" if least is not None else "is not to be had at any ε"
+    given = f"takes ε {float(least):g}" if least is not None else "cannot be reached at any ε"
     yield f"{wish} from one window {given}"
     if asked.effect is not None:
         first, second = (f"{100 * part:g} %" for part in asked.arms)

@@ -42,7 +42,7 @@ _SIZE = _Within(1 / _MOST, _MOST)
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 @click.argument("metric")
 @click.option("--devices", type=click.IntRange(1, MAX_REPORTS), help="Devices of one window.")
-@click.option("--half-width", type=_SIZE, help="Wished, in the metric's unit or as a share.")
+@click.option("--half-width", type=_SIZE, help="Target half-width, in the metric's unit or as a share.")
 @click.option(
     "--segment-share", type=_Within(_LEAST, 1), default=1.0,
     show_default=True, help="Part of the devices that the answer is about.",
@@ -68,7 +68,7 @@ def plan(
     effect: float | None, arms: tuple[float, float], epsilon: tuple[str, ...], alpha: float,
     power: float, buckets: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Tell what devices and ε give for METRIC, and what a wished half-width takes.
+    """Show what devices and ε give for METRIC, and what a target half-width takes.
 
     Without options: the expected devices, and the declared need or ±5 points or 5 % of the range.
     """

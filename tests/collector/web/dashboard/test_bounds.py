@@ -22,7 +22,7 @@ from tests.support.page import Page
 REGISTRY: Final = Registry.from_text(registry_text())
 WIDE: Final = Caps(report="99", metric_week="9999", week="9999", lifetime="9999", delta="0.1")
 ODDS: Final = re.compile(r"([\d,.]+) to 1\b")
-GUESS: Final = re.compile(r"right ([\d.]+\d)(?: times)? of 100|([\d.]*\d) of 100(?: times)?")
+GUESS: Final = re.compile(r"at most ([\d.]+\d) times in 100|([\d.]*\d) (?:times )?in 100")
 
 
 def told(metric: Metric, visit: Visit) -> Iterator[str]:

@@ -37,10 +37,10 @@ def test_what_was_counted_is_not_told_to_the_people(
 def test_the_people_are_told_that_reports_add_up(browser: FlaskClient) -> None:
     text = Page(browser.get("/privacy/people", headers=BROWSER).text).text
 
-    assert re.search(r"many reports together tell more than one", text)
+    assert re.search(r"many reports together reveal more than one", text)
     assert re.search(r"at most ε [0-9.,]+ in any seven days and ε [0-9.,]+ in any 365 days", text)
     assert "fewer than a hundred" not in text
-    assert "How many reports came is counted exactly" in text
+    assert "The number of reports is counted exactly" in text
 
 
 def test_a_sum_of_some_questions_is_not_called_that_of_all(
@@ -66,7 +66,7 @@ def test_a_comparison_without_numbers_says_what_to_do_next(make_app: MakeApp) ->
     page = client.get("/compare", headers=BROWSER).text
     week = client.get("/compare?range=7d", headers=BROWSER).text
 
-    assert "Take 7 days" in page
+    assert "Show 7 days" in page
     assert "range=7d" in page
-    assert "Take 7 days" not in week
+    assert "Show 7 days" not in week
     assert "another metric or segment" in week

@@ -109,7 +109,7 @@ def test_what_is_no_good_token_opens_nothing_and_is_not_repeated(
 
     assert response.status_code == 401
     assert "Set-Cookie" not in response.headers
-    assert "opens nothing" in response.text
+    assert "not valid here" in response.text
     assert not token or f'"{token}"' not in response.text
 
 
