@@ -146,8 +146,8 @@ class TwoLayer(Longitudinal):
     leak: ClassVar[str] = (
         "Noise hides a single change, but over many reports the collector sees which payload "
         "recurs, hence that the value changed, and can link the reports of a device; a new answer "
-        "is charged and a repeated one is not, so a device whose answer changes often may go silent "
-        "on other questions, which shows."
+        "is charged and a repeated one is not, so a device whose answer changes often may go "
+        "silent on other questions, which shows."
     )
 
     epsilon_report: EpsilonLike

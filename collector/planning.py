@@ -10,24 +10,32 @@ from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, conte
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
 from client_sdk.privacy.budget import chance, cost_of, epsilon
+from client_sdk.privacy.wording import counted
 from client_sdk.registry import Registry
 from client_sdk.text_domain import TextDomain
 
 from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile
 
+_OFTEN = {
+    "1h": "one an hour",
+    "1d": "one a day",
+    "7d": "one a week",
+    "once": "one in all",
+}
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 
 
 def describe_metrics(registry: Registry) -> Iterator[str]:
     """Yield one line a metric: mechanism, epsilon, bytes, and the interval to expect."""
-    yield f"{registry.app}: {len(registry.metrics)} metrics"
+    yield f"{registry.app}: {counted(len(registry.metrics), 'metric')}"
     for metric in registry:
         yield (
             f"  {metric.name}: {metric.mechanism_name}, "
-            f"{privacy(metric)} per {_period(metric)}{_bounds(metric)}{_source(metric)}, "
-            f"{metric.mechanism.payload_size} bytes, digest {metric.digest.hex()}; "
-            f"{metric.expected_devices} devices give {plus_minus(metric)}"
+            f"{privacy(metric)} a report{_bounds(metric)}, "
+            f"{_OFTEN[metric.every]}{_source(metric)}, "
+            f"{counted(metric.mechanism.payload_size, 'byte')}, digest {metric.digest.hex()}; "
+            f"{metric.expected_devices:,} devices give {plus_minus(metric)}"
         )
 
 
@@ -40,7 +48,7 @@ def privacy(metric: Metric) -> str:
 def _source(metric: Metric) -> str:
     """Return of what the one report of an epoch is made, where it is not of one value."""
     made = metric.aggregation
-    return "" if made is None else f", one report a {metric.every} of {made}"
+    return "" if made is None else f", of {made}"
 
 
 def _bounds(metric: Metric) -> str:
@@ -77,10 +85,6 @@ def error_unit(metric: Metric) -> str:
 
 def _extent(domain: NumberDomain) -> float:
     return float(domain.maximum - domain.minimum)
-
-
-def _period(metric: Metric) -> str:
-    return "lifetime" if metric.every == "once" else metric.every
 
 
 def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:

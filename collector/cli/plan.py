@@ -42,7 +42,7 @@ _SIZE = _Within(1 / _MOST, _MOST)
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 @click.argument("metric")
 @click.option("--devices", type=click.IntRange(1, MAX_REPORTS), help="Devices of one window.")
-@click.option("--half-width", type=_SIZE, help="Target half-width, in the metric's unit or as a share.")
+@click.option("--half-width", type=_SIZE, help="Target, in the metric's unit or as a share.")
 @click.option(
     "--segment-share", type=_Within(_LEAST, 1), default=1.0,
     show_default=True, help="Part of the devices that the answer is about.",

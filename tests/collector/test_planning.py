@@ -17,7 +17,7 @@ def test_every_metric_has_a_line_with_what_it_costs() -> None:
 
     assert first == "test: 5 metrics"
     assert [line.split(":")[0].strip() for line in lines] == list(REGISTRY.metrics)
-    assert all("ε 1 per " in line and "digest " in line for line in lines)
+    assert all("ε 1 a report, one a " in line and "digest " in line for line in lines)
 
 
 def test_a_delta_is_stated_beside_epsilon_only_where_there_is_one() -> None:
@@ -37,9 +37,9 @@ def test_an_aggregate_is_told_beside_what_it_costs() -> None:
 
     plain, silent = (list(describe_metrics(Registry.from_text(text)))[1] for text in texts)
 
-    assert ", ε 1 per 7d, one report a 7d of the sum, 2 bytes" in plain
-    assert ", one report a 7d of the largest, or else 0.5 minutes, 2 bytes" in silent
-    assert not any("one report a" in line for line in describe_metrics(REGISTRY))
+    assert ", ε 1 a report, one a week, of the sum, 2 bytes" in plain
+    assert ", one a week, of the largest, or else 0.5 minutes, 2 bytes" in silent
+    assert not any(", of " in line for line in describe_metrics(REGISTRY))
 
 
 def test_an_item_is_planned_in_points() -> None:

@@ -97,8 +97,8 @@ def test_the_plan_prints_epsilon_of_a_report_a_value_and_a_life() -> None:
         list(describe_metrics(registry_with(fields)))[1] for fields in (TWO_LAYER, PERMANENT)
     )
 
-    assert "ε 1 per 7d, ε 3 per value, charged at most ε 9 for life" in layered
-    assert "ε 1 per 7d, ε 1 per value, charged at most ε 3 for life" in permanent
+    assert "ε 1 a report, ε 3 per value, charged at most ε 9 for life" in layered
+    assert "ε 1 a report, ε 1 per value, charged at most ε 3 for life" in permanent
 
 
 def test_the_plan_compares_by_the_error_of_what_the_policy_sends() -> None:
