@@ -72,8 +72,8 @@ def test_an_explanation_states_the_chances_of_the_channel() -> None:
 
     text = explain(metric, Caps())
 
-    assert "73.2 % at most" in text
-    assert "26.8 % at least" in text
+    assert "at most 73.2 %" in text
+    assert "at least 26.8 %" in text
     assert f"ε {epsilon(metric.mechanism.spent_nano)} a report" in text
     assert "2.8 to 1" in text
     assert metric.question in text

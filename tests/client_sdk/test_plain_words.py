@@ -130,7 +130,7 @@ def test_the_odds_are_those_of_the_epsilon_that_was_charged() -> None:
 
     said = why_deniable(metric)
 
-    assert "73.2 % at most, and for each thing that is not with 26.8 % at least" in said
+    assert "at most 73.2 %, and to each other answer with at least 26.8 %" in said
     assert "It shifts nobody's odds by more than 2.8 to 1." in said
 
 

@@ -17,7 +17,7 @@ def test_every_metric_has_a_line_with_what_it_costs() -> None:
 
     assert first == "test: 5 metrics"
     assert [line.split(":")[0].strip() for line in lines] == list(REGISTRY.metrics)
-    assert all("ε 1 a report, one a " in line and "digest " in line for line in lines)
+    assert all("ε 1 a report, one " in line and "digest " in line for line in lines)
 
 
 def test_a_delta_is_stated_beside_epsilon_only_where_there_is_one() -> None:
