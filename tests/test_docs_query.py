@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
+from flask.testing import FlaskClient
 
 from collector.cli import main
 from collector.query import Query, read
 from collector.query.window import GRANULARITIES, RANGES
 from collector.web.formats import FORMS
-from tests.support.editor_site import TOKEN, editor_app
+from tests.support.editor_site import DEVICES, TOKEN, editor_app
 from tests.support.served import served
 from tests.support.verb_table import verb_table
 
@@ -122,29 +123,64 @@ def test_the_notebook_keeps_no_output() -> None:
     assert [cell["id"] for cell in cells if cell["outputs"] or cell["execution_count"]] == []
 
 
+def options(variable: dict[str, Any], chosen: dict[str, str], client: FlaskClient) -> list[str]:
+    """Return what Grafana offers for *variable*, where others are *chosen*."""
+    if variable["type"] == "custom":
+        return list(variable["query"].split(","))
+    source = variable["query"]["infinityQuery"]
+    answer = client.get(source["url"], headers={"Authorization": f"Bearer {TOKEN}"})
+    metrics = answer.get_json()["metrics"]
+    if source["root_selector"] == "metrics":
+        assert [column["selector"] for column in source["columns"]] == ["title", "name"]
+        return [metric["name"] for metric in metrics]
+    # JSONata
+    assert source["root_selector"] == '[$keys(metrics[name="${metric}"].segments), "time:month"]'
+    (metric,) = (metric for metric in metrics if metric["name"] == chosen["metric"])
+    return [*metric["segments"], "time:month"]
+
+
+def choices(client: FlaskClient) -> list[dict[str, str]]:
+    """Return all that an analyst can choose on the board."""
+    found: list[dict[str, str]] = [{}]
+    for variable in BOARD["templating"]["list"]:
+        if variable["type"] != "datasource":
+            name = variable["name"]
+            found = [
+                {**chosen, name: option}
+                for chosen in found
+                for option in options(variable, chosen, client)
+            ]
+    return found
+
+
 @pytest.mark.parametrize("panel", BOARD["panels"], ids=lambda panel: panel["title"])
-def test_a_panel_of_the_dashboard_gets_records_with_the_columns_it_names(
-    panel: dict[str, Any],
-) -> None:
+def test_a_panel_of_the_dashboard_gets_records_whatever_is_chosen(panel: dict[str, Any]) -> None:
     """Infinity reads an array of flat objects as it is; times are RFC 3339."""
     (target,) = panel["targets"]
     client = editor_app().test_client()
-    url = target["url"]
-    for name, day in (("from", "2026-08-18"), ("to", "2026-11-16")):  # Grafana's own range
-        macro = f"${{__{name}:date:YYYY-MM-DD}}"
-        assert macro in url
-        url = url.replace(macro, day)
+    chosen = choices(client)
+    assert {choice["metric"] for choice in chosen} == set(DEVICES)
+    assert {choice["dimension"] for choice in chosen} == {"platform", "time:month"}
 
-    assert "$" not in url
-    answer = client.get(url, headers={"Authorization": f"Bearer {TOKEN}"})
+    for choice in chosen:
+        url = target["url"]
+        for name, value in choice.items():
+            url = url.replace(f"${{{name}}}", value)
+        for name, day in (("from", "2026-08-18"), ("to", "2026-11-16")):  # Grafana's own range
+            macro = f"${{__{name}:date:YYYY-MM-DD}}"
+            assert macro in url
+            url = url.replace(macro, day)
+        assert "$" not in url
+        answer = client.get(url, headers={"Authorization": f"Bearer {TOKEN}"})
 
-    records = answer.get_json()
-    assert answer.status_code == 200
-    assert len(records) > 1
-    for column in target["columns"]:
-        assert all(column["selector"] in record for record in records)
-        if column["type"] == "timestamp":
-            assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", one["time"]) for one in records)
+        records = answer.get_json()
+        assert answer.status_code == 200, (url, records)
+        assert records
+        for column in target["columns"]:
+            assert all(column["selector"] in record for record in records)
+            if column["type"] == "timestamp":
+                times = [record["time"] for record in records]
+                assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", time) for time in times)
 
 
 def test_the_panels_of_the_dashboard_do_not_overlap() -> None:
