@@ -58,24 +58,24 @@ class Background(Generic[T]):
         self._started, self._forbidden = started, forbidden
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._end: SimpleQueue[None] = SimpleQueue()
-        self.told = False  # whether the thread has been told since it last looked
+        self.notified = False  # whether the thread was notified since it last looked
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._turn = threading.Lock()  # held by who writes
         self._writer = 0  # the thread that does
 
-    def tell(self) -> bool:
+    def notify(self) -> bool:
         """Have the thread write soon what waits; start it if there is none.
 
         Returns: False if there can be no thread: the caller is to write it.
         """
-        if self.told:
+        if self.notified:
             return True
-        self.told = True  # before the token: the thread takes it back before it looks
+        self.notified = True  # before the token: the thread takes it back before it looks
         if self.wake():
             return True
-        self.told = False
+        self.notified = False
         return False
 
     def wake(self) -> bool:
@@ -143,20 +143,20 @@ class Background(Generic[T]):
     def _run(self) -> None:
         try:
             while True:
-                self.told = False
+                self.notified = False
                 # the first value is written at once; those that come meanwhile share what follows
                 wrote = self._drain_here()
                 if self._stopping:
                     break
                 wait = min(max(self._idle(), GROUP_DELAY), MAX_IDLE)
                 if wrote:
-                    _awaited(self._end, GROUP_DELAY)
+                    _wait_for(self._end, GROUP_DELAY)
                 if not self._stopping:
-                    _awaited(self._wake, wait)
+                    _wait_for(self._wake, wait)
             self._drain_here()  # what came before it was told to stop, but not to look
             self._finish()
         finally:
-            self.told = False  # whatever ended it, the next value starts another
+            self.notified = False  # whatever ended it, the next value starts another
 
     def _drain_here(self) -> bool:
         """Write all that waits; return whether anything did."""
@@ -176,7 +176,7 @@ class Background(Generic[T]):
         return True
 
 
-def _awaited(queue: SimpleQueue[None], timeout: float) -> None:
+def _wait_for(queue: SimpleQueue[None], timeout: float) -> None:
     with suppress(Empty):
         queue.get(timeout=timeout)
 

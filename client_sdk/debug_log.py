@@ -17,7 +17,7 @@ LOGGER: Final = "hearsay"
 _MISTAKES: Final = (UnknownMetricError, InvalidValueError, ExpiredMetricError)  # of the caller
 
 
-def note(reason: str, error: BaseException) -> bool:
+def log_failure(reason: str, error: BaseException) -> bool:
     """Log that *error* was counted under *reason*; return whether anybody listens."""
     logging = sys.modules.get("logging")
     if logging is None:  # then nobody listens, and its import takes milliseconds

@@ -140,9 +140,9 @@ class Engine:
                 self.commit([pending])
                 return
             own = self._own()
-            if not own.inbox.put(name, value, self.clock()) or own.background.told:
+            if not own.inbox.put(name, value, self.clock()) or own.background.notified:
                 return  # the usual case, in which no more is done
-            if not own.background.tell():
+            if not own.background.notify():
                 own.background.drain(self.patience)
                 self.tick()
         except Exception as error:

@@ -9,7 +9,7 @@ from .metric import Metric
 from .plain_words import why_deniable
 from .privacy.budget import YEAR, epsilon, guesses_in_words, most, nano_of, odds, reports
 
-_OFTEN: Final = {
+_AT_MOST: Final = {
     "1h": "at most once an hour",
     "1d": "at most once a day",
     "7d": "at most once a week",
@@ -24,7 +24,7 @@ def explain(metric: Metric, caps: Caps) -> str:
     lines = [
         f"{metric.title} ({metric.name})",
         f"What is asked: {metric.question} The answer is {metric.domain.form}.",
-        f"What is sent: {_OFTEN[metric.every]}, {mechanism.payload_size} {plural} made from"
+        f"What is sent: {_AT_MOST[metric.every]}, {mechanism.payload_size} {plural} made from"
         f" {_source(metric)} and from chance by {metric.mechanism_name}, with the date of the"
         f" period{_segments(metric)} and nothing that names you or this device.",
         f"What it proves: nothing for certain. {why_deniable(metric)} Someone who sees the"
@@ -64,8 +64,8 @@ def _repeats(metric: Metric) -> list[str]:
 
 def _source(metric: Metric) -> str:
     """Return of what a report is made."""
-    made = metric.aggregation
-    return "the answer" if made is None else f"all answers of a period ({made})"
+    aggregation = metric.aggregation
+    return "the answer" if aggregation is None else f"all answers of a period ({aggregation})"
 
 
 def _segments(metric: Metric) -> str:

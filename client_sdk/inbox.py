@@ -171,7 +171,7 @@ class Inbox:
                 if not taken:
                     return self.take(most)
             self._taken = []
-        return [held.slot.pending(held.state, held.now, held.count) for held in taken]
+        return [total.slot.pending(total.state, total.now, total.count) for total in taken]
 
     def mark_reported(self, pendings: list[Pending]) -> None:
         """Remember that what became of *pendings* becomes of all others of their slots."""
@@ -206,7 +206,7 @@ class Inbox:
         for _ in range(len(self._values)):
             slot, value, now = self._values.popleft()
             if slot is None:
-                added = sum(held.count for held in (*self._taken, *self._sums.values()))
+                added = sum(total.count for total in (*self._taken, *self._sums.values()))
                 self._stats.add(Reason.CONSENT, added + sum(map(len, groups.values())))
                 for forgotten in (self._taken, self._sums, groups, times):
                     forgotten.clear()
@@ -220,12 +220,12 @@ class Inbox:
                 self._stats.fail(error, len(values))
 
     def _add(self, slot: Slot, values: list[Any], now: float) -> None:
-        held = self._sums.get(slot.key)
+        total = self._sums.get(slot.key)
         if slot.reported:
             self._stats.add(Reason.ALREADY_REPORTED, len(values))
-        elif held is None and len(self._sums) >= MAX_SLOTS:
+        elif total is None and len(self._sums) >= MAX_SLOTS:
             self._stats.add(Reason.QUEUE_FULL, len(values))
         else:
-            held = held or _Sum(slot)
-            held.add(values, now)
-            self._sums[slot.key] = held
+            total = total or _Sum(slot)
+            total.add(values, now)
+            self._sums[slot.key] = total

@@ -66,8 +66,8 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What was spent as of *day*: nano-epsilon, and whole 1e-12 of delta."""
+class ChargeTotals:
+    """What was charged as of *day*: nano-epsilon, and whole 1e-12 of delta."""
 
     day: int  # trusted epoch day
     week: int
@@ -107,7 +107,7 @@ class Ledger:
         publish_caps(tx, self.caps)
         if property_of(tx, "doubt") is None:
             return
-        rest = max(0, self.caps.week - spent_by(tx, day).week)
+        rest = max(0, self.caps.week - totals_of(tx, day).week)
         (last,) = tx.execute(
             "SELECT max(epoch) FROM charges WHERE device = x'' AND digest = x''"
         ).fetchone()
@@ -115,16 +115,10 @@ class Ledger:
         remove_property(tx, "doubt")
 
 
-def spent_by(tx: Transaction, day: int, device: bytes = b"") -> Spent:
+def totals_of(tx: Transaction, day: int, device: bytes = b"") -> ChargeTotals:
     """Return what the seven days that end with the trusted *day*, and all days, have cost."""
     week = sum(nano for *_, nano in _costs(tx, day - WEEK + 1, device))
-    return Spent(day, week, *_for_life(tx, device))
-
-
-def spent_on(tx: Transaction, day: int, digest: bytes, device: bytes = b"") -> int:
-    """Return the nano-epsilon that one metric has cost in the seven days that end with *day*."""
-    costs = _costs(tx, day - WEEK + 1, device)
-    return sum(nano for metric, *_, nano in costs if metric == digest)
+    return ChargeTotals(day, week, *_for_life(tx, device))
 
 
 def _costs(tx: Transaction, first: int, device: bytes) -> list[_Cost]:

@@ -74,22 +74,22 @@ class PerProcess(Generic[T]):
     def __init__(self, make: Callable[[], T]) -> None:
         """Let *make* make that of this process now."""
         self._make = make
-        process, made = this_process(), make()
-        self._last = (*process, made)
-        self._made = {process: made}
+        process, value = this_process(), make()
+        self._last = (*process, value)
+        self._values = {process: value}
 
     def __call__(self) -> T:
         """Return that of this process."""
-        pid, depth, made = self._last
-        return made if pid == getpid() and depth == _forks.depth else self._begin()
+        pid, depth, value = self._last
+        return value if pid == getpid() and depth == _forks.depth else self._begin()
 
     def _begin(self) -> T:
         process = this_process()
         # setdefault is atomic: two threads of a new child end up with the same one
-        made = self._made.setdefault(process, self._make())
-        self._made = {process: made}
-        self._last = (*process, made)
-        return made
+        value = self._values.setdefault(process, self._make())
+        self._values = {process: value}
+        self._last = (*process, value)
+        return value
 
 
 def fork_waits_first() -> None:

@@ -14,17 +14,17 @@ from .metric import Metric
 from .privacy.budget import YEAR, chance, epsilon, guesses_in_words, most, reports, shift
 from .registry import Registry
 
-_OFTEN = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
+_EVERY = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
 
 
 def notice(registry: Registry, caps: Caps) -> str:
     """Return the notice for all metrics of *registry* under the application's *caps*."""
-    asked = [metric for metric in registry if reports(metric, caps)]
-    if not asked:
+    metrics = [metric for metric in registry if reports(metric, caps)]
+    if not metrics:
         return f"{registry.app} asks nothing: no report is within its own privacy caps.\n"
-    spending = most(asked, caps)
+    spending = most(metrics, caps)
     questions = "\n".join(
-        f"- {metric.title} ({_OFTEN[metric.every]}): {metric.question}" for metric in asked
+        f"- {metric.title} ({_EVERY[metric.every]}): {metric.question}" for metric in metrics
     )
     return f"""\
 {registry.app} would like to learn how it is used, without learning what you do.
@@ -43,7 +43,7 @@ would be right at most {guesses_in_words(spending.day)} times in 100, and 50 tim
 report.
 In any seven days it is at most ε {epsilon(spending.week)}, in any {YEAR} days at most
 ε {epsilon(spending.year)}, and for as long as you use {registry.app} at most
-ε {epsilon(spending.life)}; then it stops by itself.{_about_delta(asked)}
+ε {epsilon(spending.life)}; then it stops by itself.{_about_delta(metrics)}
 
 You can say no, and change your mind at any time. A no deletes what waits to be sent.
 DO_NOT_TRACK=1 in the environment is always obeyed.
@@ -57,8 +57,8 @@ def _about_segments(registry: Registry) -> str:
     return f"A report has a date and your {named}, and nothing that names you or this device."
 
 
-def _about_delta(asked: Sequence[Metric]) -> str:
-    delta = sum((metric.mechanism.delta for metric in asked), Fraction())
+def _about_delta(metrics: Sequence[Metric]) -> str:
+    delta = sum((metric.mechanism.delta for metric in metrics), Fraction())
     if not delta:
         return ""
     return (

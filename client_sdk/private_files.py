@@ -20,10 +20,10 @@ def make_folder(path: str) -> None:
         missing.append(above)
         above = os.path.dirname(above) or os.curdir
     os.makedirs(path, mode=0o700, exist_ok=True)
-    for made in reversed(missing):
+    for folder in reversed(missing):
         with suppress(OSError):  # Windows opens no folders
-            descriptor = os.open(made, os.O_RDONLY | _NO_LINK)
-            _give(descriptor, made)
+            descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
+            _give(descriptor, folder)
             os.close(descriptor)
 
 

@@ -18,17 +18,17 @@ def clients_of_a_test() -> Iterator[Callable[..., MemoryClient]]:
     At the end of the test they are closed, and it fails if the application recorded what the
     registry does not know or allow.
     """
-    made: list[MemoryClient] = []
+    clients: list[MemoryClient] = []
 
     def make(*arguments: object, **settings: object) -> MemoryClient:
         client = MemoryClient(*arguments, **settings)  # type: ignore[arg-type]  # it checks them
-        made.append(client)
+        clients.append(client)
         return client
 
     yield make
-    for client in made:
+    for client in clients:
         client.close()
-    refused = [line for client in made for line in client.refused]
+    refused = [line for client in clients for line in client.refused]
     if refused:
         pytest.fail("\n".join(["record was refused:", *refused]), pytrace=False)
 

@@ -124,9 +124,9 @@ class Schedule:
 
         Args: unseen: nobody saw the upload, so another one may follow as soon as the same.
         """
-        asked = min(retry_after, MAX_RETRY_AFTER) if retry_after > 0 else 0.0
+        requested = min(retry_after, MAX_RETRY_AFTER) if retry_after > 0 else 0.0
         ceiling = _doubled(FIRST_BACKOFF, self._failures)
-        self._not_before = now + asked + self._chance(max(ceiling, int(asked) // _SHARE))
+        self._not_before = now + requested + self._chance(max(ceiling, int(requested) // _SHARE))
         self._repeat_after = self._not_before
         if self._failures:
             spread = self._chance(_doubled(FIRST_SPREAD, self._failures - 1))

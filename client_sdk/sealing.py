@@ -33,7 +33,7 @@ _SMALLER: Final = 4  # how much smaller an upload becomes that was too large: as
 
 
 @dataclass(frozen=True)
-class Sealed:
+class SealedUpload:
     """An upload as it is sent, again and again, until it is answered."""
 
     upload_id: bytes
@@ -57,9 +57,9 @@ class Sealer:
         self.bounds = bounds
         self._randomness = randomness
         self._body = bounds.body  # bytes; less once a proxy has refused that much
-        self._pieces: dict[bytes, Sealed] = {}  # of refused uploads, never tried; by id
+        self._pieces: dict[bytes, SealedUpload] = {}  # of refused uploads, never tried; by id
 
-    def take(self, tx: Transaction, day: int, *, failing: bool) -> Sealed | None:
+    def take(self, tx: Transaction, day: int, *, failing: bool) -> SealedUpload | None:
         """Return the upload whose turn it is; None if nothing waits.
 
         What was sealed comes first, and while tries fail, what was not: so neither keeps the other
@@ -76,19 +76,19 @@ class Sealer:
                 return self.first_sealed(tx)
         return self.seal(tx, day) or self.first_sealed(tx)
 
-    def first_sealed(self, tx: Transaction) -> Sealed | None:
+    def first_sealed(self, tx: Transaction) -> SealedUpload | None:
         """Return the sealed upload that was tried longest ago; None if there is none."""
-        return self._found(
+        return self._upload_of(
             tx.execute("SELECT id, body, reports, number FROM uploads ORDER BY number LIMIT 1")
         )
 
-    def sealed(self, tx: Transaction, upload_id: bytes) -> Sealed | None:
+    def sealed(self, tx: Transaction, upload_id: bytes) -> SealedUpload | None:
         """Return the sealed upload of that id; None if it is gone."""
-        return self._found(
+        return self._upload_of(
             tx.execute("SELECT id, body, reports, number FROM uploads WHERE id = ?", (upload_id,))
         )
 
-    def seal(self, tx: Transaction, day: int) -> Sealed | None:
+    def seal(self, tx: Transaction, day: int) -> SealedUpload | None:
         """Return an upload that was never tried: a piece, or reports of one segment, sealed now.
 
         None if nothing waits that was not tried.
@@ -104,7 +104,7 @@ class Sealer:
         segment = self._segment(tx)
         return None if segment is None else self._seal(tx, day, segment)
 
-    def seal_smaller(self, tx: Transaction, refused: Sealed, day: int) -> Sealed | None:
+    def seal_smaller(self, tx: Transaction, refused: SealedUpload, day: int) -> SealedUpload | None:
         """Seal the reports of *refused* in smaller uploads, and return the first of them.
 
         Only for what was too large at its first try: a refusal of a body unread is the one answer
@@ -132,7 +132,7 @@ class Sealer:
         self._pieces.update((piece.upload_id, piece) for piece in pieces)
         return first
 
-    def unseal(self, tx: Transaction, upload: Sealed) -> bool:
+    def unseal(self, tx: Transaction, upload: SealedUpload) -> bool:
         """Let the reports of *upload*, which nobody has seen, wait as before it was sealed.
 
         Returns: False if a denial or another process came first, or whoever refused the upload
@@ -173,7 +173,7 @@ class Sealer:
             return str(oldest[0]) if oldest else None
         return str(oldest[self._randomness.uniform(len(oldest))])
 
-    def _seal(self, tx: Transaction, day: int, segment: str) -> Sealed:
+    def _seal(self, tx: Transaction, day: int, segment: str) -> SealedUpload:
         """Turn the oldest reports of *segment* into an upload, within the limits of a body."""
         rows = self._fitting(
             segment,
@@ -187,7 +187,7 @@ class Sealer:
         tx.execute("DELETE FROM reports WHERE segment = ? AND number <= ?", (segment, rows[-1][0]))
         return upload
 
-    def _split(self, tx: Transaction, refused: Sealed, day: int) -> list[Sealed]:
+    def _split(self, tx: Transaction, refused: SealedUpload, day: int) -> list[SealedUpload]:
         """Turn all reports of *refused*, and no others, into uploads as large as is allowed now."""
         rows, pieces = refused.rows, []
         while rows:
@@ -196,7 +196,7 @@ class Sealer:
             rows = rows[len(fitting) :]
         return pieces
 
-    def _insert(self, tx: Transaction, day: int, rows: list[Row]) -> Sealed:
+    def _insert(self, tx: Transaction, day: int, rows: list[Row]) -> SealedUpload:
         size = UPLOAD_ID_SIZE
         upload_id = self._randomness.uniform(1 << (8 * size)).to_bytes(size, "big")
         columns = columns_of(Report(*row[2:5]) for row in rows)
@@ -205,14 +205,14 @@ class Sealer:
             "INSERT INTO uploads (id, body, reports, sealed_day) VALUES (?, ?, ?, ?)",
             (upload_id, body, len(rows), day),
         ).lastrowid
-        return Sealed(upload_id, body, len(rows), number or 0, tuple(rows))
+        return SealedUpload(upload_id, body, len(rows), number or 0, tuple(rows))
 
-    def _found(self, found: Cursor) -> Sealed | None:
-        """Return the upload that was found, as a piece that was never tried if it is one."""
-        row = found.fetchone()
+    def _upload_of(self, cursor: Cursor) -> SealedUpload | None:
+        """Return the upload of the row, as a piece that was never tried if it is one."""
+        row = cursor.fetchone()
         if row is None:
             return None
-        upload = Sealed(*row)
+        upload = SealedUpload(*row)
         piece = self._pieces.pop(upload.upload_id, upload)
         return piece if piece.number == upload.number else upload
 
@@ -233,7 +233,7 @@ class Sealer:
         return fitting
 
 
-def put_behind(tx: Transaction, upload: Sealed) -> Sealed:
+def put_behind(tx: Transaction, upload: SealedUpload) -> SealedUpload:
     """Put a sealed upload behind all others, so that it blocks none.  Its bytes stay."""
     (number,) = tx.execute("SELECT max(number) + 1 FROM uploads").fetchone()
     tx.execute("UPDATE uploads SET number = ? WHERE id = ?", (number, upload.upload_id))
@@ -245,7 +245,7 @@ def remove(tx: Transaction, upload_id: bytes) -> bool:
     return tx.execute("DELETE FROM uploads WHERE id = ?", (upload_id,)).rowcount > 0
 
 
-def _retract(tx: Transaction, upload: Sealed) -> bool:
+def _retract(tx: Transaction, upload: SealedUpload) -> bool:
     """Delete a sealed upload that nobody has tried since; return False if somebody has."""
     return (
         tx.execute(

@@ -73,10 +73,10 @@ class Secret:
         """Return the secret; None if there is none, or one that a crash or damage cut short."""
         try:
             with open(self._path(), "rb") as file:
-                found = file.read(SECRET_SIZE + 1)
+                secret = file.read(SECRET_SIZE + 1)
         except FileNotFoundError:
             return None
-        return found if len(found) == SECRET_SIZE and any(found) else None
+        return secret if len(secret) == SECRET_SIZE and any(secret) else None
 
     def _make(self) -> bytes:
         secret, new = _draw(), self._path(".new")

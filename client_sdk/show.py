@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from . import outbox
 from .epoch import ONCE, epoch_label
+from .limits import MAX_ACKNOWLEDGED
 from .plain_words import what_was_sent, why_deniable
 from .randomness import system_randomness
 from .registry import Registry
@@ -49,11 +50,8 @@ def report_lines(
     yield from _or_none([line for report in waiting for line in _lines(report, registry)])
     if len(waiting) == MAX_SHOWN:
         yield f"  of {outbox.waiting(tx)}, the latest {MAX_SHOWN}"
-    yield "sent, the last 100:"
-    told = [
-        (*_lines(found.report, registry), _sent_on(found.day)) for found in acknowledged_reports(tx)
-    ]
-    yield from _or_none([line for lines in told for line in lines])
+    yield f"sent, the last {MAX_ACKNOWLEDGED}:"
+    yield from _or_none(list(_acknowledged_lines(tx, registry)))
 
 
 def _window_lines(
@@ -71,7 +69,7 @@ def _window_lines(
     ).fetchall():
         among = f", of {devices} devices" if devices else ""
         yield f"  {_heading(digest, epoch, registry)}{among}"
-        value = windows.look(tx, Key(b"", digest, epoch)) if windows and own else None
+        value = windows.value_so_far(tx, Key(b"", digest, epoch)) if windows and own else None
         if registry is not None and value is not None:
             metric = registry.by_digest[digest]
             yield f"    what is asked: {metric.question}"
@@ -92,6 +90,12 @@ def _waiting(tx: Transaction) -> Iterator[Report]:
             yield Report(from_base64url(column["metric"]), column["epoch"], payload)
 
 
+def _acknowledged_lines(tx: Transaction, registry: Registry | None) -> Iterator[str]:
+    for acknowledged in acknowledged_reports(tx):
+        yield from _lines(acknowledged.report, registry)
+        yield f"    sent on: {epoch_label('1d', acknowledged.day)}"
+
+
 def _lines(report: Report, registry: Registry | None) -> Iterator[str]:
     yield f"  {_heading(report.metric, report.epoch, registry)}"
     metric = None if registry is None else registry.by_digest.get(report.metric)
@@ -102,10 +106,6 @@ def _lines(report: Report, registry: Registry | None) -> Iterator[str]:
     yield f"    what is sent: {what_was_sent(metric, report.payload)}"
     yield _NOT_KEPT if metric.policy is None else _NOT_STORED
     yield f"    why it can be denied: {why_deniable(metric)}"
-
-
-def _sent_on(day: int) -> str:
-    return f"    sent on: {epoch_label('1d', day)}"
 
 
 def _heading(digest: bytes, epoch: int, registry: Registry | None) -> str:

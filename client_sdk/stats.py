@@ -14,7 +14,7 @@ from enum import StrEnum
 from threading import RLock
 from typing import Final
 
-from .debug_log import note, warn
+from .debug_log import log_failure, warn
 from .errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
@@ -93,7 +93,7 @@ class Stats:
     def __init__(self) -> None:
         """Begin at zero."""
         self._mine = PerProcess(_Counts)
-        self._noted: set[tuple[str, str]] = set()  # reason and metric: a developer was told
+        self._logged: set[tuple[str, str]] = set()  # reason and metric: a developer was told
 
     def add(self, reason: Reason, count: int = 1) -> None:
         """Count *reason* another *count* times."""
@@ -111,15 +111,15 @@ class Stats:
         about = getattr(error, "what", "")
         if reason is Reason.EXPIRED:
             self.warn(about, f"{error}; it is recorded no more: renew or remove it")
-        if (reason, about) not in self._noted:
-            self._noted.add((reason, about))  # before the log, whose handlers may record, too
-            if not note(reason, error):
-                self._noted.discard((reason, about))  # for those who listen later
+        if (reason, about) not in self._logged:
+            self._logged.add((reason, about))  # before the log, whose handlers may record, too
+            if not log_failure(reason, error):
+                self._logged.discard((reason, about))  # for those who listen later
 
     def warn(self, about: str, message: str) -> None:
         """Tell a developer *message*, once *about* each thing."""
-        if ("warning", about) not in self._noted:
-            self._noted.add(("warning", about))
+        if ("warning", about) not in self._logged:
+            self._logged.add(("warning", about))
             warn(message)
 
     def counts(self) -> dict[str, int]:

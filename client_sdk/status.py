@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from . import outbox, trusted_clock
-from .ledger import DOUBT, WEEK, spent_by
+from .ledger import DOUBT, WEEK, totals_of
 from .noted_caps import published_caps
 from .opt_out import USER_FILE, Level, OptOuts
 from .privacy.budget import epsilon
@@ -39,9 +39,9 @@ def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iter
           now: Unix time.
     """
     day = trusted_clock.day(tx, now, trusted_clock.SystemUptime()())
-    caps, spent = published_caps(tx), spent_by(tx, day)
-    yield f"spent in the last seven days: {_of(spent.week, caps.get('week'))}"
-    yield f"spent for life: {_of(spent.lifetime, caps.get('lifetime'))}"
+    caps, totals = published_caps(tx), totals_of(tx, day)
+    yield f"spent in the last seven days: {_of(totals.week, caps.get('week'))}"
+    yield f"spent for life: {_of(totals.lifetime, caps.get('lifetime'))}"
     yield from _metric_lines(tx, registry, caps.get("metric_week"), day)
     yield from _gateway_lines(tx, day)
     yield f"waiting to be sent: {counted(outbox.waiting(tx), 'report')}"

@@ -80,11 +80,11 @@ class Store:
                 opened = self._connection()
                 if growing and self._reserve is not None and not self._reserve.restore():
                     raise StoreError(f"{FILE_NAME}: the disk is full")
-                yield from _whole(opened.connection)
+                yield from _all_or_nothing(opened.connection)
                 self._write_generation(opened)
             except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged name in a message
                 if opened is not None and means_damage(error):
-                    self._let_go()  # the next one opens, and so examines, the file
+                    self._close_connection()  # the next one opens, and so examines, the file
                 if self._reserve is not None and may_mean_full(error):
                     self._make_room(self._reserve)
                 raise StoreError(f"{FILE_NAME}: {error}") from error
@@ -142,7 +142,7 @@ class Store:
         """Close the database and refuse transactions.  A store in memory forgets everything."""
         with self._lock:
             self._closed = True
-            self._let_go()
+            self._close_connection()
 
     def _has_log(self) -> bool:
         """Whether the log holds anything; as it empties, deleted rows are overwritten."""
@@ -160,7 +160,7 @@ class Store:
             return opened or self._open.setdefault(process, _OpenDatabase(open_in_memory(), 0))
         if opened is None or opened.inode != self._inode():
             # a parent's connection stays referenced: closing it here would break the parent's locks
-            self._let_go()
+            self._close_connection()
             connection, inode, doubted = open_on_disk(self._folder)
             self._doubts += doubted
             opened = self._open[process] = _OpenDatabase(connection, inode)
@@ -182,7 +182,7 @@ class Store:
             return os.stat(os.path.join(self._folder or "", FILE_NAME)).st_ino
         return 0
 
-    def _let_go(self) -> None:
+    def _close_connection(self) -> None:
         opened = self._open.pop(this_process(), None)
         if opened is not None:
             opened.connection.close()
@@ -200,7 +200,7 @@ class Store:
                 opened.generation = generation
 
 
-def _whole(connection: sqlite3.Connection) -> Iterator[Transaction]:
+def _all_or_nothing(connection: sqlite3.Connection) -> Iterator[Transaction]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection

@@ -21,7 +21,7 @@ from .errors import TransportError
 from .locks import ProcessLock
 from .randomness import Randomness
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
-from .sealing import Sealed, Sealer
+from .sealing import SealedUpload, Sealer
 from .sent import keep_acknowledged
 from .stats import Reason, Stats
 from .store import Store
@@ -190,7 +190,7 @@ class Uploader:
         finally:
             self._pass.release()
 
-    def _begin(self, *, scheduled: bool) -> Sealed | None:
+    def _begin(self, *, scheduled: bool) -> SealedUpload | None:
         """In one transaction: drop what is too old, take an upload, and claim this pass for it."""
         now = self._clock()
         with self._store.transaction() as tx:
@@ -206,7 +206,7 @@ class Uploader:
         self._stats.add(Reason.TOO_OLD, too_old)
         return upload
 
-    def _repeated(self, tx: Transaction) -> Sealed | None:
+    def _repeated(self, tx: Transaction) -> SealedUpload | None:
         """Return what was tried last: nobody but who knows it can tell that it is this device."""
         upload = self._sealer.sealed(tx, self._schedule.claimed) if self._may_send else None
         if upload is None:  # answered to another process, too old or erased
@@ -215,14 +215,16 @@ class Uploader:
             upload = self._claim(tx, upload)
         return upload
 
-    def _departing(self, tx: Transaction, now: float) -> Sealed | None:
+    def _departing(self, tx: Transaction, now: float) -> SealedUpload | None:
         """Return any upload, and plan the time of the next."""
         failing = self._schedule.failing or self._schedule.claimed != b""
         upload = self._next(tx, failing=failing)
         self._schedule.plan(tx, now, self._sealer.lots(tx) - 1 if self._apart else 1)
         return upload
 
-    def _next(self, tx: Transaction, *, failing: bool = False, new: bool = False) -> Sealed | None:
+    def _next(
+        self, tx: Transaction, *, failing: bool = False, new: bool = False
+    ) -> SealedUpload | None:
         """Return the next upload and claim it; *new*: one that was never tried."""
         if not self._may_send:
             return None
@@ -232,7 +234,7 @@ class Uploader:
             upload = self._claim(tx, upload)
         return upload
 
-    def _claim(self, tx: Transaction, upload: Sealed) -> Sealed:
+    def _claim(self, tx: Transaction, upload: SealedUpload) -> SealedUpload:
         """Note that *upload* is being tried, for all processes."""
         self._schedule.claim(tx, self._clock(), upload.upload_id)
         return sealing.put_behind(tx, upload)
@@ -241,7 +243,7 @@ class Uploader:
     def _may_send(self) -> bool:
         return self._consent.may_send
 
-    def _split(self, upload: Sealed) -> Sealed | None:
+    def _split(self, upload: SealedUpload) -> SealedUpload | None:
         """Return the first of smaller uploads of the same reports, if there can be any."""
         with self._store.transaction() as tx:
             if not self._may_send:
@@ -253,7 +255,7 @@ class Uploader:
         self._stats.add(Reason.REFUSED)
         return smaller
 
-    def _commit(self, upload: Sealed, answer: Answer, *, more: bool) -> Sealed | None:
+    def _commit(self, upload: SealedUpload, answer: Answer, *, more: bool) -> SealedUpload | None:
         """In one transaction: delete the answered *upload* and take the next, if *more*."""
         accepted = outcome_of(answer) is Outcome.ACCEPTED
         with self._store.transaction() as tx:
@@ -266,7 +268,7 @@ class Uploader:
             self._count(upload, answer)
         return following
 
-    def _send(self, upload: Sealed, timeout: float) -> Answer | None:
+    def _send(self, upload: SealedUpload, timeout: float) -> Answer | None:
         """Return the answer to *upload*, on a connection of its own; None: it must wait."""
         if timeout <= 0 or not self._may_send:  # again: sealing took time
             return None
@@ -292,13 +294,13 @@ class Uploader:
         self._postpone(answer.retry_after or 0.0)
         return True
 
-    def _postpone(self, retry_after: float, unseen: Sealed | None = None) -> None:
+    def _postpone(self, retry_after: float, unseen: SealedUpload | None = None) -> None:
         """Wait.  What is *unseen*, as no connection was made, need not stay as it was sealed."""
         with self._store.transaction() as tx:
             unsealed = unseen is not None and self._sealer.unseal(tx, unseen)
             self._schedule.postpone(tx, self._clock(), retry_after, unseen=unsealed)
 
-    def _count(self, upload: Sealed, answer: Answer) -> None:
+    def _count(self, upload: SealedUpload, answer: Answer) -> None:
         if outcome_of(answer) is Outcome.PERMANENT:
             self._stats.add(Reason.REJECTED, upload.reports)
             return

@@ -68,25 +68,25 @@ def mask(secret: bytes, place: bytes, content: bytes, randomness: Randomness) ->
     Raises: EntropyError: no nonce could be drawn.
     """
     nonce = randomness.uniform(1 << (8 * NONCE_SIZE)).to_bytes(NONCE_SIZE, "big")
-    at = secret + place + nonce
-    return nonce + _combined(at, content) + _tag(at, content)
+    context = secret + place + nonce
+    return nonce + _xor_keystream(context, content) + _tag(context, content)
 
 
 def unmask(secret: bytes, place: bytes, masked: bytes) -> bytes | None:
     """Return the content of *masked*; None if this secret did not mask it for this place."""
     if len(masked) < NONCE_SIZE + TAG_SIZE:
         return None
-    at = secret + place + masked[:NONCE_SIZE]
-    content = _combined(at, masked[NONCE_SIZE:-TAG_SIZE])
-    return content if compare_digest(_tag(at, content), masked[-TAG_SIZE:]) else None
+    context = secret + place + masked[:NONCE_SIZE]
+    content = _xor_keystream(context, masked[NONCE_SIZE:-TAG_SIZE])
+    return content if compare_digest(_tag(context, content), masked[-TAG_SIZE:]) else None
 
 
-def _combined(at: bytes, content: bytes) -> bytes:
-    """Return *content* with the keystream of *at* added, bit by bit; twice gives it back."""
-    stream = hashlib.shake_256(_STREAM + at).digest(len(content))
-    both = int.from_bytes(content, "big") ^ int.from_bytes(stream, "big")
-    return both.to_bytes(len(content), "big")
+def _xor_keystream(context: bytes, content: bytes) -> bytes:
+    """Return *content* XOR the keystream of *context*; twice gives it back."""
+    stream = hashlib.shake_256(_STREAM + context).digest(len(content))
+    masked = int.from_bytes(content, "big") ^ int.from_bytes(stream, "big")
+    return masked.to_bytes(len(content), "big")
 
 
-def _tag(at: bytes, content: bytes) -> bytes:
-    return hashlib.shake_256(_TAG + at + content).digest(TAG_SIZE)
+def _tag(context: bytes, content: bytes) -> bytes:
+    return hashlib.shake_256(_TAG + context + content).digest(TAG_SIZE)

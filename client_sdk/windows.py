@@ -31,7 +31,7 @@ _HEAD: Final = Struct(">iii")  # days: the last of the epoch; trusted, of the op
 _EMPTY, _HELD = b"\0", b"\1"
 
 
-Counted: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
+CountedState: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
 
 
 class Today(NamedTuple):
@@ -41,7 +41,7 @@ class Today(NamedTuple):
     wall: int
 
 
-class Ended(NamedTuple):
+class EndedWindow(NamedTuple):
     """A window that is over, and what is to be reported of it."""
 
     device: bytes
@@ -59,7 +59,7 @@ class Windows:
         self._metrics = {metric.digest: metric for metric in registry.aggregated}
         self._aggregates = {m.digest: aggregate_of(m) for m in self._metrics.values()}
         self._secret, self._randomness = secret, randomness
-        self._looked: object = None  # at which epochs the windows were last seen to
+        self._epochs_seen: object = None  # at which epochs the windows were last seen to
 
     @property
     def scheduled(self) -> bool:
@@ -71,7 +71,7 @@ class Windows:
         return self._aggregates[metric.digest]
 
     def add(
-        self, tx: Transaction, additions: Mapping[Key, Sequence[Counted]], today: Today
+        self, tx: Transaction, additions: Mapping[Key, Sequence[CountedState]], today: Today
     ) -> Counter[Reason]:
         """Add values to their windows, opened *today* unless reported or open.
 
@@ -80,14 +80,14 @@ class Windows:
         counts, masker = Counter[Reason](), self._masker(tx)
         for key, states in additions.items():
             values = sum(count for _, count in states)
-            found = tx.execute(_FIND, key).fetchone()
-            if found is None and _is_charged(tx, key):
+            row = tx.execute(_FIND, key).fetchone()
+            if row is None and _is_charged(tx, key):
                 counts[Reason.ALREADY_REPORTED] += values
                 continue
-            content = None if found is None else masker.unmask(key, found[0])
+            content = None if row is None else masker.unmask(key, row[0])
             if content is None:
                 counts[Reason.WINDOW_OPENED] += 1
-                counts[Reason.WINDOW_DROPPED] += found is not None  # masked by another secret
+                counts[Reason.WINDOW_DROPPED] += row is not None  # masked by another secret
             aggregate = self._aggregates[key.digest]
             state = None if content is None else self._state(aggregate, content)
             for later, _ in states:
@@ -97,17 +97,17 @@ class Windows:
             counts[Reason.AGGREGATED] += values
         return counts
 
-    def look(self, tx: Transaction, key: Key) -> Encoded | None:
+    def value_so_far(self, tx: Transaction, key: Key) -> Encoded | None:
         """Return what would be reported if the window ended now, or None if that is not known."""
-        found = tx.execute(_FIND, key).fetchone()
-        if found is None or key.digest not in self._metrics:
+        row = tx.execute(_FIND, key).fetchone()
+        if row is None or key.digest not in self._metrics:
             return None
-        content = self._masker(tx).unmask(key, found[0])
+        content = self._masker(tx).unmask(key, row[0])
         return None if content is None else self._result(key.digest, content)
 
     def is_due(self, now: float) -> bool:
         """Whether an epoch may have ended since the windows were last seen to; once an hour too."""
-        return self._epochs(now) != self._looked
+        return self._epochs(now) != self._epochs_seen
 
     def wait(self, now: float) -> float:
         """Return the seconds from Unix time *now* until the next epoch ends."""
@@ -119,18 +119,20 @@ class Windows:
 
     def seen_to(self, now: float) -> None:
         """Remember that there is nothing to do before another epoch ends."""
-        self._looked = self._epochs(now)
+        self._epochs_seen = self._epochs(now)
 
     def forget(self) -> None:
         """See to the windows again: they may have been erased."""
-        self._looked = None
+        self._epochs_seen = None
 
-    def take(self, tx: Transaction, now: float, day: int, most: int) -> tuple[list[Ended], int]:
+    def take(
+        self, tx: Transaction, now: float, day: int, most: int
+    ) -> tuple[list[EndedWindow], int]:
         """Remove up to *most* of the windows that ended before Unix time *now*, a trusted *day*.
 
         Returns: those that are to be reported, and how many others were removed.
         """
-        ended: list[Ended] = []
+        ended: list[EndedWindow] = []
         taken, masker = 0, self._masker(tx)
         for metric in self._metrics.values():
             rows = tx.execute(
@@ -147,7 +149,7 @@ class Windows:
                     value = self._result(metric.digest, content)
                     first, last = _days_in(content)
                     days = Days(min(first, day), min(last, day))
-                    ended.append(Ended(device, metric, epoch, value, days))
+                    ended.append(EndedWindow(device, metric, epoch, value, days))
         if taken < most:
             taken += self._drop_foreign(masker, now)
         return ended, taken - len(ended)
@@ -211,11 +213,11 @@ class Windows:
 
     def _write(self, masker: Masker, key: Key, state: Any, days: Days) -> None:
         aggregate = self._aggregates[key.digest]
-        held = bytes(aggregate.size) if state is None else aggregate.dump(state)
+        body = bytes(aggregate.size) if state is None else aggregate.dump(state)
         content = _HEAD.pack(self._last_day(key), *days) + (_EMPTY if state is None else _HELD)
         masker.tx.execute(
             "INSERT OR REPLACE INTO windows (device, digest, epoch, sealed) VALUES (?, ?, ?, ?)",
-            (*key, masker.mask(key, content + held)),
+            (*key, masker.mask(key, content + body)),
         )
 
     def _result(self, digest: bytes, content: bytes) -> Encoded:

@@ -52,7 +52,7 @@ class Queue:
 
     def put(self, value: int) -> bool:
         self.waiting.append(value)
-        return self.background.tell()
+        return self.background.notify()
 
     def _take(self, most: int) -> list[int]:
         return [self.waiting.popleft() for _ in range(min(most, len(self.waiting)))]
@@ -227,7 +227,7 @@ def test_a_thread_that_is_stopped_before_it_looks_hands_on_what_waits() -> None:
         taken, waiting[:] = waiting[:], []
         return taken
 
-    StoppedAtOnce(take, hands.commit, lambda: 3600.0, hands.finished.set).tell()
+    StoppedAtOnce(take, hands.commit, lambda: 3600.0, hands.finished.set).notify()
 
     assert hands.finished.wait(PATIENCE)
     assert hands.values == [7]

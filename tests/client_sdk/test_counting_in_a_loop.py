@@ -42,7 +42,9 @@ def added_up(client: Client, name: str, clock: FakeClock) -> Encoded | None:
     recorder = client._engine.recorder
     metric = recorder.registry.metric(name)
     with recorder.store.transaction() as tx:
-        return recorder.windows.look(tx, Key(b"", metric.digest, epoch_of(metric.every, clock())))
+        return recorder.windows.value_so_far(
+            tx, Key(b"", metric.digest, epoch_of(metric.every, clock()))
+        )
 
 
 def held_back(client: Client, action: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.caps import Caps
-from client_sdk.debug_log import LOGGER, note
+from client_sdk.debug_log import LOGGER, log_failure
 from client_sdk.errors import (
     ExpiredMetricError,
     InvalidValueError,
@@ -96,7 +96,7 @@ def test_the_cause_is_named_by_its_number(caplog: pytest.LogCaptureFixture) -> N
     error = StoreError(CANARY)
     error.__cause__ = PermissionError(13, CANARY, CANARY)
 
-    note("store", error)
+    log_failure("store", error)
 
     assert caplog.messages == ["store: StoreError from PermissionError 13 at an unknown place"]
 

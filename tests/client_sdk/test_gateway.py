@@ -17,7 +17,7 @@ from client_sdk.opt_out import NoOptOuts
 from client_sdk.outbox import Outbox
 from client_sdk.registry import Registry
 from client_sdk.report import Report
-from client_sdk.sealing import Sealed, Sealer, remove
+from client_sdk.sealing import SealedUpload, Sealer, remove
 from client_sdk.secret import NAMES_FILE
 from client_sdk.store import Store
 from client_sdk.transport import Transport
@@ -245,7 +245,7 @@ def test_a_closed_gateway_records_nothing() -> None:
     assert changed(gateway) == {"closed": 3}
 
 
-def sealed(store: Store, sealer: Sealer) -> list[Sealed]:
+def sealed(store: Store, sealer: Sealer) -> list[SealedUpload]:
     """Seal and remove until nothing waits."""
     taken = []
     with store.transaction() as tx:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from client_sdk.caps import Caps
 from client_sdk.errors import AlreadyReportedError, BudgetExhaustedError, StoreError
-from client_sdk.ledger import DOUBT, Charge, Days, Ledger, Spent, spent_by, spent_on
+from client_sdk.ledger import DOUBT, Charge, ChargeTotals, Days, Ledger, totals_of
 from client_sdk.meta import property_of, set_property
 from client_sdk.store import Store
 
@@ -42,9 +42,9 @@ def begin(store: Store, caps: Caps, day: int) -> None:
         Ledger(caps).begin(tx, day)
 
 
-def spent(store: Store, day: int, device: bytes = b"") -> Spent:
+def spent(store: Store, day: int, device: bytes = b"") -> ChargeTotals:
     with store.transaction() as tx:
-        return spent_by(tx, day, device)
+        return totals_of(tx, day, device)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_charge_above_any_cap_is_refused_and_writes_nothing(caps: Caps) -> Non
     with pytest.raises(BudgetExhaustedError):
         charge(store, caps, nano=NANO // 2 + 1, day=100)
 
-    assert spent(store, 100) == Spent(100, 0, 0, 0)
+    assert spent(store, 100) == ChargeTotals(100, 0, 0, 0)
 
 
 def test_a_cap_can_be_spent_to_the_last_nano() -> None:
@@ -79,7 +79,7 @@ def test_a_cap_of_a_metric_leaves_the_others_their_share() -> None:
     charge(store, caps, nano=NANO, day=107, epoch=1)
 
     with store.transaction() as tx:
-        assert (spent_on(tx, 107, DIGEST), spent_on(tx, 107, OTHER)) == (NANO, NANO)
+        assert totals_of(tx, 107).week == 2 * NANO
 
 
 def test_deltas_add_up_for_life_over_all_metrics() -> None:
@@ -145,7 +145,7 @@ def test_a_week_is_seven_days_with_the_present_one(day: int, week: int) -> None:
     store = Store(None)
     charge(store, Caps(), nano=NANO, day=100)
 
-    assert spent(store, day) == Spent(day, week, NANO, 0)
+    assert spent(store, day) == ChargeTotals(day, week, NANO, 0)
 
 
 def test_a_lifetime_cap_outlasts_every_week() -> None:
@@ -156,7 +156,7 @@ def test_a_lifetime_cap_outlasts_every_week() -> None:
     with pytest.raises(BudgetExhaustedError, match="lifetime"):
         charge(store, caps, nano=1, day=9_999, epoch=2)
 
-    assert spent(store, 9_999) == Spent(9_999, 0, 2 * NANO, 0)
+    assert spent(store, 9_999) == ChargeTotals(9_999, 0, 2 * NANO, 0)
 
 
 def test_a_doubt_is_charged_the_rest_of_the_week_once() -> None:
@@ -252,7 +252,7 @@ def test_what_is_about_earlier_days_counts_for_every_week_that_holds_one_of_them
         charge(store, caps, nano=1, day=120, epoch=3, digest=OTHER, days=Days(106, 112))
     charge(store, caps, nano=2 * NANO, day=120, epoch=4, digest=OTHER, days=Days(114, 120))
 
-    assert spent(store, 120) == Spent(120, 2 * NANO, 5 * NANO, 0)
+    assert spent(store, 120) == ChargeTotals(120, 2 * NANO, 5 * NANO, 0)
 
 
 def test_a_cost_that_is_deleted_is_carried_to_the_latest_of_its_metric(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_cost_that_is_deleted_is_carried_to_the_latest_of_its_metric(tmp_path:
             tx.execute("DELETE FROM costs WHERE digest = ? AND last = 102", (DIGEST,))
 
         assert costs == [(DIGEST, 102, 3 * NANO, 3), (OTHER, 100, NANO, 0)]
-        assert spent(store, 102) == Spent(102, 4 * NANO, 4 * NANO, 3)
+        assert spent(store, 102) == ChargeTotals(102, 4 * NANO, 4 * NANO, 3)
         store.close()
     assert Store(tmp_path).take_doubts() == 0
 

@@ -24,7 +24,7 @@ from client_sdk.limits import (
 from client_sdk.outbox import Outbox
 from client_sdk.randomness import Randomness
 from client_sdk.report import Report, from_base64url
-from client_sdk.sealing import MAX_SEALED, Sealed, Sealer
+from client_sdk.sealing import MAX_SEALED, SealedUpload, Sealer
 from client_sdk.store import Store
 from tests.support.device_desk import Desk
 from tests.support.device_transport import NoEntropy, ScriptedTransport, reports_in
@@ -46,13 +46,13 @@ def put(
         )
 
 
-def take(store: Store, day: int = DAY, randomness: Randomness | None = None) -> Sealed | None:
+def take(store: Store, day: int = DAY, randomness: Randomness | None = None) -> SealedUpload | None:
     drawn = SeededRandomness(b"ids") if randomness is None else randomness
     with store.transaction() as tx:
         return Sealer(drawn).take(tx, day, failing=False)
 
 
-def take_all(store: Store) -> list[Sealed]:
+def take_all(store: Store) -> list[SealedUpload]:
     """Seal and remove until nothing waits."""
     randomness, taken = SeededRandomness(b"ids"), []
     while (upload := take(store, randomness=randomness)) is not None:
@@ -67,7 +67,7 @@ def waiting(store: Store) -> int:
         return outbox.waiting(tx)
 
 
-def parsed(upload: Sealed | None) -> Any:
+def parsed(upload: SealedUpload | None) -> Any:
     assert upload is not None
     return json.loads(upload.body)
 

@@ -175,8 +175,10 @@ def test_a_window_can_be_looked_at_by_its_own_device_only() -> None:
         edits = windows.aggregate(REGISTRY.metric("edits"))
         windows.add(tx, {key: [(edits.fold(None, [3]), 1)]}, Today(20_000, 20_000))
 
-        mine = windows.look(tx, key)
-        others = Windows(REGISTRY, Secret(None), randomness).look(tx, key)
-        unknown = Windows(registry_of(boolean("used")), store.secret, randomness).look(tx, key)
+        mine = windows.value_so_far(tx, key)
+        others = Windows(REGISTRY, Secret(None), randomness).value_so_far(tx, key)
+        unknown = Windows(registry_of(boolean("used")), store.secret, randomness).value_so_far(
+            tx, key
+        )
 
     assert (mine, others, unknown) == (3, None, None)

@@ -161,8 +161,8 @@ SOURCE_BANK: Final = (
         "tests/client_sdk/test_uploader.py"
         "::test_a_failure_that_may_pass_keeps_the_upload_and_resends_the_same_bytes",
         "client_sdk/sealing.py",
-        "Sealed(*row)",
-        """Sealed(row[0], row[1].replace(b'"id":"', b'"id":"A'), row[2])""",
+        "SealedUpload(*row)",
+        """SealedUpload(row[0], row[1].replace(b'"id":"', b'"id":"A'), row[2])""",
     ),
 )
 
