@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from .private_files import create
 
 if TYPE_CHECKING:
-    from .registry import PathOrStr
+    from .data_dir import PathOrStr
 
 RESERVE_FILE: Final = "ballast"
 RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes

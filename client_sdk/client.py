@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from .caps import Caps
 from .consent import Consent, ConsentLike
-from .data_dir import absolute
+from .data_dir import PathOrStr, absolute
 from .dry_run import WithheldUploads
 from .engine import Engine
 from .mode import Mode, ModeLike
 from .opt_out import Level, OptOuts
 from .randomness import Randomness
 from .recorder import OnReport
-from .registry import PathOrStr, Registry, RegistryFile
+from .registry import Registry, RegistryFile
 from .stats import Reason
 from .transport import RequestsTransport, Transport
 from .trusted_clock import Uptimes

@@ -7,12 +7,12 @@ user's no would be looked for where nobody said it.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TypeAlias
 
 from .errors import InvalidParameterError
 
-if TYPE_CHECKING:
-    from .registry import PathOrStr
+PathOrStr: TypeAlias = str | PathLike[str]
 
 
 def absolute(data_dir: PathOrStr | None) -> str | None:

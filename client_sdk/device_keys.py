@@ -14,7 +14,7 @@ from .meta import set_property
 from .secret import NAMES_FILE, Secret, device_key
 
 if TYPE_CHECKING:
-    from .registry import PathOrStr
+    from .data_dir import PathOrStr
     from .store import Store
 
 

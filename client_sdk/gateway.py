@@ -11,14 +11,14 @@ from typing import Final, TypeVar
 from .bounds import GATEWAY
 from .caps import Caps
 from .consent import Consent, ConsentLike
-from .data_dir import absolute
+from .data_dir import PathOrStr, absolute
 from .dataclass import replace
 from .device_keys import DeviceKeys
 from .engine import Engine
 from .opt_out import OptOuts
 from .randomness import Randomness
 from .recorder import Pending
-from .registry import PathOrStr, Registry, RegistryFile
+from .registry import Registry, RegistryFile
 from .stats import Reason
 from .transport import MESSAGEPACK, RequestsTransport, Transport
 from .trusted_clock import Uptimes

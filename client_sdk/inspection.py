@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from .data_dir import absolute
+from .data_dir import PathOrStr, absolute
 from .errors import InvalidParameterError
 from .looking import open_readonly
 from .opt_out import OptOuts, set_user_opt_out
 from .privacy.wording import counted
-from .registry import PathOrStr, Registry
+from .registry import Registry
 from .secret import Secret
 from .show import report_lines
 from .status import consent_line, ledger_lines

@@ -7,6 +7,7 @@ from functools import cached_property
 from os import PathLike
 from typing import IO, TYPE_CHECKING, TypeAlias
 
+from .data_dir import PathOrStr
 from .dataclass import dataclass
 from .errors import RegistryError, UnknownMetricError
 from .metric import Metric
@@ -16,7 +17,6 @@ from .registry_text import MAX_TEXT
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-PathOrStr: TypeAlias = str | PathLike[str]
 RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
 
 

@@ -17,7 +17,7 @@ from .randomness import system_randomness
 from .set_aside import shred
 
 if TYPE_CHECKING:
-    from .registry import PathOrStr
+    from .data_dir import PathOrStr
     from .schema import Transaction
 
 SECRET_FILE: Final = "secret"  # noqa: S105 - the name of a file
