@@ -3,6 +3,7 @@
 
 PYTHON ?=
 ARGS ?=
+WORKERS ?= auto
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +19,7 @@ STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url arch
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
 	@echo "make demo       run the whole of Hearsay here, on real data"
-	@echo "make test       lint, type-check and run all tests but the slow ones"
+	@echo "make test       lint, type-check and run all tests but the slow ones, on all processors"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: half an hour"
 	@echo "make lint       check style and formatting"
@@ -55,8 +56,10 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/hearsay demo $(ARGS)
 
+# A file is one worker's, so that its tests share what they set up.  WORKERS=0 runs all in one process.
 test: lint types
-	$(BIN)/python -m pytest -m "not slow and not faults" $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not faults" \
+		-n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow $(ARGS)

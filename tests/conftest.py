@@ -1,9 +1,11 @@
-"""Fixtures for every test: the store, on fakeredis and on a real server."""
+"""What every run says and how it is dealt out; the store, on fakeredis and on a real server."""
 
 from __future__ import annotations
 
+import os
+import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Final
 
 import pytest
 
@@ -16,16 +18,61 @@ from tests.support.cluster import Node, cluster, url_of
 from tests.support.nginx import NONE as NO_NGINX
 from tests.support.servers import CLUSTER, REAL, fake_connection, own_keys, profile_of, real_server
 
+NO_BROWSER: Final = "no browser: neither Chromium nor Chrome is on PATH"
+# What is skipped without a program: the reason, the loud word, tests of what, Debian's package.
+LOUD: Final = (
+    (NO_NGINX, "THE PROXY WAS NOT TESTED", "of it", "nginx"),
+    (NO_BROWSER, "THE PAGES WERE NOT TESTED", "of the pages", "chromium"),
+)
+FAULT: Final = "fault"  # the name of a line that a test adds to the summary
+SLOW_FIRST: Final = ("browser", "end_to_end", "faults", "hosts", "hostile")  # folders
+SEED: Final = "HEARSAY_TESTS_SEED"  # of the faults: the workers of a run inherit it
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say loudly that nothing was proved about the proxy."""
-    skipped = [
-        one for one in terminalreporter.stats.get("skipped", ()) if NO_NGINX in str(one.longrepr)
+
+def pytest_configure() -> None:
+    """Draw the seed of this run's faults, or keep that of an earlier one."""
+    os.environ[SEED] = os.environ.get(SEED) or str(random.SystemRandom().getrandbits(32))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return half as many workers again as processors: tests of servers mostly wait for them."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give workers the files that take minutes first: the run ends once the last file does."""
+    if hasattr(config, "workerinput"):
+        rooms = {f"tests/{name}" for name in SLOW_FIRST}
+        items.sort(key=lambda item: "/".join(item.nodeid.split("/")[:2]) not in rooms)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the faults did; say loudly what was not proved."""
+    reports = [
+        report
+        for outcome in ("passed", "failed", "skipped")
+        for report in terminalreporter.stats.get(outcome, ())
+        if isinstance(report, pytest.TestReport | pytest.CollectReport)
     ]
-    if skipped:
-        terminalreporter.write_sep("!", "THE PROXY WAS NOT TESTED", red=True, bold=True)
-        terminalreporter.write_line(f"{NO_NGINX}; {len(skipped)} tests of it were skipped.")
-        terminalreporter.write_line("Debian: apt install nginx. On a bare machine .ci/run does.")
+    lines = [
+        line
+        for report in reports
+        if isinstance(report, pytest.TestReport)
+        for name, line in report.user_properties
+        if name == FAULT
+    ]
+    if lines:
+        terminalreporter.section(f"faults, {SEED}={os.environ[SEED]}")
+        for line in lines:
+            terminalreporter.write_line(str(line))
+    for reason, word, subject, package in LOUD:
+        count = sum(report.skipped and reason in str(report.longrepr) for report in reports)
+        if count:
+            terminalreporter.write_sep("!", word, red=True, bold=True)
+            terminalreporter.write_line(f"{reason}; {count} tests {subject} were skipped.")
+            terminalreporter.write_line(
+                f"Debian: apt install {package}. On a bare machine .ci/run does."
+            )
 
 
 @pytest.fixture(scope="session")

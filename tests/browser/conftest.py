@@ -1,4 +1,4 @@
-"""A browser and a fed collector for all tests here; without a browser, a loud word at the end."""
+"""A browser and a fed collector for all tests here."""
 
 from __future__ import annotations
 
@@ -9,29 +9,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.browsing import PROGRAMS, Watch, browser_path, running_browser, watched
+from tests.conftest import NO_BROWSER
+from tests.support.browsing import Watch, browser_path, running_browser, watched
 from tests.support.shown_site import READ_TOKEN, ShownSite, shown_site
 
 Open = Callable[..., tuple[Page, Watch]]
-_NONE = f"no browser: none of {', '.join(PROGRAMS)} is on PATH"
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say loudly that nothing was proved about the pages."""
-    skipped = [
-        one for one in terminalreporter.stats.get("skipped", ()) if _NONE in str(one.longrepr)
-    ]
-    if skipped:
-        terminalreporter.write_sep("!", "THE PAGES WERE NOT TESTED", red=True, bold=True)
-        terminalreporter.write_line(f"{_NONE}; {len(skipped)} tests of the pages were skipped.")
-        terminalreporter.write_line("Debian: apt install chromium. On a bare machine .ci/run does.")
 
 
 @pytest.fixture(scope="session")
 def program() -> str:
     path = browser_path()
     if path is None:
-        pytest.skip(_NONE)
+        pytest.skip(NO_BROWSER)
     return path
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 
 def test_a_run_without_a_browser_ends_with_a_loud_word(tmp_path: Path) -> None:
+    """Its worker could not say so: workers print nothing."""
     one = Path(__file__).with_name("test_checks.py")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(one)]
 
     done = subprocess.run(
-        [*words, "-k", "sound"],
+        [*words, "-k", "sound", "-n", "1"],
         env={**os.environ, "PATH": str(tmp_path)},
         cwd=one.parents[2],
         capture_output=True,

@@ -9,33 +9,15 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.conftest import FAULT, SEED
+
 Tell: TypeAlias = Callable[[str], None]
-_LINES = pytest.StashKey[list[str]]()
-_ROOTS = pytest.StashKey[int]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed of this run, or take that of an earlier one."""
-    config.stash[_LINES] = []
-    config.stash[_ROOTS] = int(
-        os.environ.get("HEARSAY_TESTS_SEED") or random.SystemRandom().getrandbits(32)
-    )
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Print what the faults did, beneath the results."""
-    if config.stash[_LINES]:
-        terminalreporter.section(f"faults, HEARSAY_TESTS_SEED={config.stash[_ROOTS]}")
-        for line in config.stash[_LINES]:
-            terminalreporter.write_line(line)
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of this test: another one for each, the same again from the same root."""
-    root = request.config.stash[_ROOTS]
+    root = os.environ[SEED]
     return random.Random(f"{root} {request.node.name}").getrandbits(32)
 
 
@@ -48,4 +30,4 @@ def chance(seed: int) -> random.Random:
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Tell:
     """Add a line to the summary."""
-    return request.config.stash[_LINES].append
+    return lambda line: request.node.user_properties.append((FAULT, line))
