@@ -1,7 +1,7 @@
 """How much of ε the channels as built leave unspent, and that none exceeds it.
 
-Run: ``python -m benchmarks exactness``; docs/evidence/accuracy.md holds its
-output, and a test compares them.
+Run: ``python -m benchmarks exactness``; docs/evidence/tables/exactness.md
+holds its output, and a test compares them.
 A likelihood ratio is a fraction, compared here with a rational below e^ε.  ``spent`` is its
 logarithm, rounded up at 80 digits; Laplace and Gaussian noise have their scale from ε itself.
 """

@@ -1,7 +1,7 @@
 """Speed and size beside the peers: device, server, bytes and import, all in one process.
 
 Run: ``make bench-peers``, about two minutes; ``make bench-peers ARGS=--write`` puts the tables into
-README.md and docs/evidence/accuracy.md.  It makes .venv-peers from
+README.md and docs/evidence/tables/peers.md.  It makes .venv-peers from
 benchmarks/requirements.txt first.
 
 Contestants take turns: a round is CALLS reports and one answer of each, and what is shown is the
@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.lib.contestants import OURS, PEERS, Contestant, hearsay, size_of
 from benchmarks.lib.page import PAGES, README, ROOT, mark, write
 
-PAGE: Final = PAGES / "evidence" / "accuracy.md"
+PAGE: Final = PAGES / "evidence" / "tables" / "peers.md"
 MARK: Final = mark("peers")  # stands before and after the tables of both pages
 
 SIZES: Final = (16, 128, 1_024)  # items

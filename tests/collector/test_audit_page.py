@@ -1,4 +1,4 @@
-"""The audit on docs/evidence/accuracy.md is one that ``hearsay audit`` could print today."""
+"""The audit on docs/evidence/tables/audit.md is one that ``hearsay audit`` could print today."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from client_sdk.mechanisms import (
 from collector.audit import DRAWS, HOLDS, LOOSE_VERDICT, PAIRS, Audit, Trial, table
 from collector.auditing import closing
 
-PAGE = (Path(__file__).parents[2] / "docs" / "evidence" / "accuracy.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/evidence/tables/audit.md").read_text("utf-8")
 (SHOWN,) = re.findall(r"```\n(mechanism  .*?)\n```", PAGE, re.DOTALL)
 
 

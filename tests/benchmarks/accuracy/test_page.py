@@ -1,4 +1,4 @@
-"""``docs/evidence/accuracy.md`` holds what the commands print.
+"""docs/evidence/accuracy.md and its tables hold what the commands print.
 
 What is drawn anew by every run is held to its shape, and to the formulas that it was measured
 against.
@@ -6,7 +6,6 @@ against.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from benchmarks.accuracy.accuracy import DOMAIN_SIZES, EPSILONS, heading, predicted, worst
@@ -17,15 +16,19 @@ from benchmarks.speed.speed import DECODES, RANDOMIZE, TALLIES
 from client_sdk.mechanisms import MeanMechanism, load, names
 from tests.client_sdk.mechanisms.test_mutation_bank import table as bank
 
-PAGE = (Path(__file__).parents[3] / "docs" / "evidence" / "accuracy.md").read_text("utf-8")
+EVIDENCE = Path(__file__).parents[3] / "docs" / "evidence"
+PAGE = (EVIDENCE / "accuracy.md").read_text("utf-8")
 DEVIATIONS = 5.5  # standard errors; a table of 200 cells passes them with a chance below 1e-5
 ONE_BIT = ("duchi", "hybrid", "one_bit_mean")  # whose intervals assume devices that agree
 
 
-def cells_of(section: str) -> list[list[str]]:
-    """Return the rows of all tables below a heading that begins with *section*."""
-    (body,) = re.findall(rf"^## {section}.*?\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
-    lines = [line for line in body.splitlines() if line.startswith("| ")]
+def text_of(name: str) -> str:
+    return (EVIDENCE / "tables" / f"{name}.md").read_text("utf-8")
+
+
+def cells_of(name: str) -> list[list[str]]:
+    """Return the rows of all tables of a page of tables."""
+    lines = [line for line in text_of(name).splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -36,23 +39,24 @@ def deviations(cell: str, expected: float) -> float:
 
 
 def test_the_table_of_ratios_is_what_its_command_prints() -> None:
-    assert ratios() in PAGE
+    assert ratios() in text_of("accuracy")
 
 
 def test_the_table_of_planted_bugs_is_what_its_command_prints() -> None:
-    assert bank() in PAGE
+    assert bank() in text_of("mutants")
 
 
 def test_the_worst_of_the_dense_sweep_is_what_its_command_prints() -> None:
     """The settings between those of the table are held too."""
     assert worst() in PAGE
+    assert worst() in text_of("accuracy")
 
 
 def test_the_measured_ratios_are_within_their_noise_of_the_predicted_ones() -> None:
     """Every setting of the table was measured, and none contradicts today's formulas."""
-    measured = [row for row in cells_of("Error beside the optimum") if " (" in row[-1]]
+    measured = [row for row in cells_of("accuracy") if " (" in row[-1]]
 
-    assert PAGE.count(heading()) == 2
+    assert text_of("accuracy").count(heading()) == 2
     assert [row[0] for row in measured] == [f"{size:,}" for size in DOMAIN_SIZES]
     for size, row in zip(DOMAIN_SIZES, measured, strict=True):
         for epsilon, cell in zip(EPSILONS, row[1:], strict=True):
@@ -61,12 +65,12 @@ def test_the_measured_ratios_are_within_their_noise_of_the_predicted_ones() -> N
 
 def test_the_table_of_what_is_left_of_epsilon_is_what_its_command_prints() -> None:
     """The bar of exactness, setting by setting."""
-    assert exactness() in PAGE
+    assert exactness() in text_of("exactness")
 
 
 def test_the_errors_of_every_mechanism_are_those_stated_or_explained() -> None:
     """Every mechanism has a row; only the decoder that keeps counts above 0 errs less."""
-    rows = {row[0]: row[1] for row in cells_of("Error beside its own formula") if " (" in row[1]}
+    rows = {row[0]: row[1] for row in cells_of("variance") if " (" in row[1]}
 
     assert list(rows) == list(names())
     assert {name for name in rows if deviations(rows[name], 1) >= DEVIATIONS} == {"rappor"}
@@ -75,7 +79,7 @@ def test_the_errors_of_every_mechanism_are_those_stated_or_explained() -> None:
 
 def test_the_intervals_of_items_cover_as_the_bar_says() -> None:
     """Every oracle at every setting has a row, and no cell leaves the band."""
-    rows = [row for row in cells_of("Intervals") if len(row) == 4 + len(SHARES)][1:]
+    rows = [row for row in cells_of("coverage") if len(row) == 4 + len(SHARES)][1:]
 
     assert len(rows) == len(oracles())
     assert all(LOW <= float(cell) / 100 <= HIGH for row in rows for cell in row[4:])
@@ -83,7 +87,7 @@ def test_the_intervals_of_items_cover_as_the_bar_says() -> None:
 
 def test_the_intervals_of_means_cover_as_the_bar_says_or_more_for_one_bit() -> None:
     """Devices that agree are covered at the level; others may be covered more by one bit."""
-    rows = [row for row in cells_of("Intervals") if len(row) == 4][1:]
+    rows = [row for row in cells_of("coverage") if len(row) == 4][1:]
 
     assert {row[0] for row in rows} == {n for n in names() if issubclass(load(n), MeanMechanism)}
     assert all(LOW <= float(row[2]) / 100 <= HIGH for row in rows)
@@ -93,7 +97,7 @@ def test_the_intervals_of_means_cover_as_the_bar_says_or_more_for_one_bit() -> N
 
 def test_the_speeds_name_every_bar_and_say_which_is_missed() -> None:
     """A row that misses its bar says FAIL, and no other does."""
-    rows = [row for row in cells_of("Speed against our bars") if row[-1] in ("pass", "FAIL")]
+    rows = [row for row in cells_of("speed") if row[-1] in ("pass", "FAIL")]
 
     assert len(rows) == len(RANDOMIZE) + 2 * len(TALLIES) + len(DECODES)
     for _, found, bar, verdict in rows:
