@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from .caps import Caps
 from .metric import Metric
 from .plain_words import why_deniable
 from .privacy.budget import YEAR, epsilon, guesses_in_words, most, nano_of, odds, reports
-
-_AT_MOST: Final = {
-    "1h": "at most once an hour",
-    "1d": "at most once a day",
-    "7d": "at most once a week",
-    "once": "once",
-}
+from .privacy.wording import counted, how_often
 
 
 def explain(metric: Metric, caps: Caps) -> str:
     """Return an explanation of *metric* within the application's *caps*, a paragraph a line."""
     mechanism = metric.mechanism
-    plural = "byte" if mechanism.payload_size == 1 else "bytes"
+    size = counted(mechanism.payload_size, "byte")
     lines = [
         f"{metric.title} ({metric.name})",
         f"What is asked: {metric.question} The answer is {metric.domain.form}.",
-        f"What is sent: {_AT_MOST[metric.every]}, {mechanism.payload_size} {plural} made from"
+        f"What is sent: {how_often(metric.every)}, {size} made from"
         f" {_source(metric)} and from chance by {metric.mechanism_name}, with the date of the"
         f" period{_segments(metric)} and nothing that names you or this device.",
         f"What it proves: nothing for certain. {why_deniable(metric)} Someone who sees the"

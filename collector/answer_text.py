@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from client_sdk.privacy.wording import counted
+
 from .analytics.rows import Row
 from .charts.letters import one_line
 from .charts.number import margin, numbers_of, range_of, value_of
@@ -51,8 +53,7 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
 
 def _basis(meta: Mapping[str, Any]) -> Iterator[str]:
     level = f"{100 * (1 - meta['alpha']):g} %"
-    reports = "1 report" if meta["n"] == 1 else f"{meta['n']:,} reports"
-    yield f"{reports}; {level}, {_WORDS[meta['intervals']]}"
+    yield f"{counted(meta['n'], 'report')}; {level}, {_WORDS[meta['intervals']]}"
     for metric in meta["metrics"]:
         window = metric["window"]
         stretch = " to ".join(dict.fromkeys((window["from"], window["to"])))

@@ -18,6 +18,8 @@ from urllib.parse import quote, urlsplit
 
 import requests
 
+from client_sdk.privacy.wording import counted
+
 from .config import is_loopback
 from .errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
 
@@ -107,7 +109,7 @@ class Result:
 
         from .charts import table_of
 
-        said = (f"{self.meta['n']:,} reports", *self.meta["warnings"])
+        said = (counted(self.meta["n"], "report"), *self.meta["warnings"])
         notes = "".join(f"<p>{escape(text)}</p>" for text in said)
         table = table_of(self.typed(), self.title)
         return (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TextIO
 
+from client_sdk.privacy.wording import counted
+
 from .charts.number import number
 from .tables import table_lines
 
@@ -21,7 +23,7 @@ def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
 def print_table(document: Mapping[str, Any], out: TextIO) -> None:
     """Print every metric's rows and the share of intervals that cover."""
     for name, metric in document["metrics"].items():
-        print(f"\n{name} ({metric['n']:,} reports)", file=out)
+        print(f"\n{name} ({counted(metric['n'], 'report')})", file=out)
         rows = [_HEADINGS, *(_cells(row, metric["unit"]) for row in metric["rows"])]
         for line in table_lines(rows, "<>><<", indent="  "):
             print(line, file=out)

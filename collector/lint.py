@@ -94,7 +94,7 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
     reach = half_width(metric.mechanism, metric.expected_devices)
     if reach > _USELESS:
         what = f"±{100 * reach:.0f} {error_unit(metric)}"
-        yield f"{metric.expected_devices} devices give only {what}; {_missing(metric)}"
+        yield f"{metric.expected_devices:,} devices give only {what}; {_missing(metric)}"
 
 
 def _reached(metric: Metric) -> float:
@@ -117,7 +117,7 @@ def _of_need(metric: Metric) -> Iterator[str]:
     reach = half_width(metric.mechanism, devices)
     if metric.need is None or reach <= wished(metric):
         return
-    yield f"{devices} devices give {in_words(metric, reach)}, above its need; {_missing(metric)}"
+    yield f"{devices:,} devices give {in_words(metric, reach)}, above its need; {_missing(metric)}"
 
 
 def _missing(metric: Metric) -> str:

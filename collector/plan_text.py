@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
+from client_sdk.privacy.wording import a_period
 from client_sdk.text_domain import TextDomain
 
 from .analytics.release.buckets import Buckets
@@ -88,9 +89,8 @@ def bucket_lines(metric: Metric, devices: int, found: Sequence[Buckets]) -> Iter
 def _head(metric: Metric, asked: Question) -> str:
     size = _size(metric)
     of = "" if asked.share == 1 else f"; a segment of {100 * asked.share:g} % of them"
-    window = "a lifetime" if metric.every == "once" else f"a window of {metric.every}"
     named = f"{metric.name}: {size}, {metric.mechanism_name}"
-    return f"{named}; {asked.devices:,} devices {window}{of}"
+    return f"{named}; {asked.devices:,} devices {a_period(metric.every)}{of}"
 
 
 def _size(metric: Metric) -> str:

@@ -10,19 +10,13 @@ from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, conte
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
 from client_sdk.privacy.budget import chance, cost_of, epsilon
-from client_sdk.privacy.wording import counted
+from client_sdk.privacy.wording import a_period, counted
 from client_sdk.registry import Registry
 from client_sdk.text_domain import TextDomain
 
 from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile
 
-_OFTEN = {
-    "1h": "one an hour",
-    "1d": "one a day",
-    "7d": "one a week",
-    "once": "one in all",
-}
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 
 
@@ -33,7 +27,7 @@ def describe_metrics(registry: Registry) -> Iterator[str]:
         yield (
             f"  {metric.name}: {metric.mechanism_name}, "
             f"{privacy(metric)} a report{_bounds(metric)}, "
-            f"{_OFTEN[metric.every]}{_source(metric)}, "
+            f"one {a_period(metric.every)}{_source(metric)}, "
             f"{counted(metric.mechanism.payload_size, 'byte')}, digest {metric.digest.hex()}; "
             f"{metric.expected_devices:,} devices give {plus_minus(metric)}"
         )
@@ -99,11 +93,11 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
         of_value = metric.policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
         found = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
     near = contenders(found, bits)
-    devices = f"{metric.expected_devices} devices"
+    devices, limit = counted(metric.expected_devices, "device"), counted(payload_bytes, "byte")
     yield f"{metric.name}: {_sizes(metric)}, ε {metric.epsilon}{_bounds(metric)}"
     if metric.policy is not None:
         yield f"  {metric.policy.name}: {metric.policy.leak}"
-    yield f"  in use: {pinned(metric)}; with {devices}, and at most {payload_bytes} bytes:"
+    yield f"  in use: {pinned(metric)}; with {devices}, and at most {limit}:"
     for candidate in sorted(found, key=lambda candidate: _error(candidate, metric)):
         verdict = f"; {_reason(near)}" if candidate in near[:1] else ""
         yield f"  {candidate.name}: {_cost(candidate, metric, payload_bytes)}{verdict}"
@@ -136,7 +130,7 @@ def _cost(candidate: Candidate, metric: Metric, payload_bytes: int) -> str:
     if mechanism is None:
         return f"cannot serve: {candidate.refusal}"
     error = f"{100 * _error(candidate, metric):.3g} {error_unit(metric)}"
-    cost = f"error {error}, {mechanism.payload_size} bytes"
+    cost = f"error {error}, {counted(mechanism.payload_size, 'byte')}"
     if not mechanism.automatic:
         return f"{cost}; only by name"
     return f"{cost}; too long" if mechanism.payload_size > payload_bytes else cost

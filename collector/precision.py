@@ -112,4 +112,7 @@ def still_needed(metric: Metric, n: int) -> int | None:
 def in_words(metric: Metric, part: float) -> str:
     """Return a half-width as people read it: in points of a share, or in the metric's unit."""
     unit, whole = scale_of(metric)
-    return f"±{100 * part:.2g} points" if unit == SHARE else f"±{part * whole:.3g} {unit}"
+    if unit != SHARE:
+        return f"±{part * whole:.3g} {unit}"
+    points = f"{100 * part:.2g}"
+    return f"±{points} {'point' if points == '1' else 'points'}"

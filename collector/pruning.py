@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from client_sdk.epoch import DAY, ONCE, epoch_label, epoch_of
 from client_sdk.limits import DIGEST_SIZE
 from client_sdk.metric import Metric
+from client_sdk.privacy.wording import counted
 
 from .catalog import Catalog
 from .errors import RequestError
@@ -61,15 +62,15 @@ class Share:
         return self.mark > epoch_of(self.metric.every, now - (LAST_DAYS[-1] + 1) * DAY)
 
     def __str__(self) -> str:
-        """Read ``name: 12 epochs from 2025-01-01 to 2025-01-12, 3000 reports, 9000 bytes``."""
+        """Read ``name: 12 epochs from 2025-01-01 to 2025-01-12, 3,000 reports, 9,000 bytes``."""
         name, epochs = self.digest.hex(), self.epochs
         span = f"{epochs[0]} to {epochs[-1]}"
         if self.metric is not None:
             name = f"{self.metric.name} ({name})"
             ends = (epoch_label(self.metric.every, epoch) for epoch in (epochs[0], epochs[-1]))
             span = " to ".join(dict.fromkeys(ends))
-        count = f"{len(epochs)} epoch{'s' if len(epochs) > 1 else ''}"
-        return f"{name}: {count}, {span}, {self.reports} reports, {self.size} bytes"
+        reports, size = counted(self.reports, "report"), counted(self.size, "byte")
+        return f"{name}: {counted(len(epochs), 'epoch')}, {span}, {reports}, {size}"
 
 
 def survey(

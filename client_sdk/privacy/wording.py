@@ -13,6 +13,18 @@ ASCII: Final = {
     "…": "...",
     "∞": "infinite",
 }
+PERIODS: Final = {"1h": "hour", "1d": "day", "7d": "week", "once": "lifetime"}  # by ``every``
+
+
+def a_period(every: str) -> str:
+    """Return an epoch of length *every* with its article: "a week"."""
+    article = "an" if every == "1h" else "a"
+    return f"{article} {PERIODS[every]}"
+
+
+def how_often(every: str) -> str:
+    """Return how often a metric is sent that is asked *every* so long: "at most once a week"."""
+    return every if every == "once" else f"at most once {a_period(every)}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from client_sdk.epoch import day_of, day_of_date
+from client_sdk.privacy.wording import counted
 
 from ..config import HA, STANDARD, Config
 from ..errors import ConfigError, StorageFullError, StorageUnavailableError
@@ -91,7 +92,7 @@ def _archive_once(config: Config) -> None:
     mechanisms = {digest: metric.mechanism for digest, metric in metrics.items()}
     rest = SETTLE if config.profile in (STANDARD, HA) else 0.0
     written = drain(archive_queue(config), folder, mechanisms, lambda: time.sleep(rest))
-    click.echo(f"{written} files written, {_prune(folder, config.archive_days)} deleted")
+    click.echo(f"{counted(written, 'file')} written, {_prune(folder, config.archive_days)} deleted")
 
 
 @archive.command()
@@ -105,7 +106,7 @@ def prune(days: int | None) -> None:
     """Delete what was folded longer ago than the limit, and write nothing."""
     config = Config.from_env()
     deleted = _prune(_folder(config.archive), config.archive_days if days is None else days)
-    click.echo(f"{deleted} files deleted")
+    click.echo(f"{counted(deleted, 'file')} deleted")
 
 
 def _prune(folder: Folder, days: int) -> int:
@@ -185,7 +186,7 @@ def _restore(config: Config, folder: Folder, engine: Engine) -> None:
     added, known, pruned = restore(
         archive_queue(config), folder, _catalog(config).by_digest, engine
     )
-    click.echo(f"{added} cells added, {known} had been added before, {pruned} are pruned")
+    click.echo(f"{counted(added, 'cell')} added, {known:,} added before, {pruned:,} pruned")
 
 
 def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | None) -> None:
@@ -204,8 +205,8 @@ def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | N
     for difference in found.differences:
         click.echo(difference)
     click.echo(
-        f"{found.compared} cells compared, {found.left_out} left out;"
-        f" {found.unarchived} reports were folded without an archive"
+        f"{counted(found.compared, 'cell')} compared, {found.left_out:,} left out;"
+        f" {counted(found.unarchived, 'report')} folded without an archive"
     )
     if found.differences:
-        raise click.ClickException(f"{len(found.differences)} cells differ")
+        raise click.ClickException(f"differences: {len(found.differences)}")

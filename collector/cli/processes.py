@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from client_sdk.privacy.wording import counted
+
 from ..config import Config
 from ..logs import configure
 from .root import explained, main, override
@@ -21,7 +23,7 @@ def init() -> None:
 
     storage = connect(Config.from_env())
     storage.prepare(renew=True)
-    click.echo(f"store ready: {storage.shards} shards")
+    click.echo(f"store ready: {counted(storage.shards, 'shard')}")
 
 
 @main.command()

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import click
 
 from client_sdk.epoch import day_of, day_of_date
+from client_sdk.privacy.wording import counted
 
 from ..config import Config
 from ..errors import ConfigError, StorageFullError, StorageUnavailableError
@@ -105,9 +106,12 @@ def _prune(
     found = list(pruning.prune(inspection, shares)) if yes else shares
     for share in found:
         click.echo(share)
-    epochs = sum(len(share.epochs) for share in found)
-    reports, size = sum(one.reports for one in found), sum(one.size for one in found)
-    total = f"{epochs} epochs, {reports} reports, {size} bytes"
+    sums = {
+        "epoch": sum(len(share.epochs) for share in found),
+        "report": sum(share.reports for share in found),
+        "byte": sum(share.size for share in found),
+    }
+    total = ", ".join(counted(number, noun) for noun, number in sums.items())
     click.echo(f"deleted: {total}" if yes else f"would be deleted: {total}; --yes deletes them")
     if config.archive and found:
         click.echo("their reports stay in the archive until hearsay archive prune deletes them")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from client_sdk.privacy.wording import counted
+
 from ..config import Config
 from .root import explained, main
 
@@ -26,7 +28,7 @@ def fsck(accept_missing: bool) -> None:
     catalog = Catalog.from_files(config.registry_paths)
     inspection = inspect(config)
     if accept_missing:
-        click.echo(f"{sum(accept(inspection))} reports are counted as lost")
+        click.echo(f"{counted(sum(accept(inspection)), 'report')} counted as lost")
     faults = 0
     for finding in findings(inspection, catalog.by_digest):
         faults += 1
@@ -38,7 +40,7 @@ def fsck(accept_missing: bool) -> None:
         gone = f"{one.pruned_reports} pruned, {one.lost_reports} lost"
         click.echo(f"shard={shard}: reports {text}; {one.late_reports} folded late; {gone}")
     if faults:
-        raise click.ClickException(f"{faults} faults")
+        raise click.ClickException(counted(faults, "fault"))
 
 
 @main.group()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from client_sdk.epoch import day_of
+from client_sdk.privacy.wording import counted
 
 from ..catalog import Catalog
 from ..config import HIDDEN, VOLATILE, Config, is_loopback
@@ -66,7 +67,10 @@ def check_deployment(config: Config) -> list[Finding]:
             " of an empty store where there was one: docs/operate/operate.md#store-down"
         )
         return [Finding(FAULT, "store", str(error), why, step)]
-    return [Finding(GOOD, "store", f"{len(servers)} servers answer"), *examine(config, state)]
+    return [
+        Finding(GOOD, "store", f"{counted(len(servers), 'server')} answered"),
+        *examine(config, state),
+    ]
 
 
 def check_settings(config: Config) -> list[Finding]:
@@ -79,7 +83,7 @@ def check_settings(config: Config) -> list[Finding]:
     for url in (config.redis_url, config.query_url):
         open_connection(url)
     return [
-        Finding(GOOD, "registry", f"{len(tuple(catalog))} metrics"),
+        Finding(GOOD, "registry", counted(len(tuple(catalog)), "metric")),
         *_of_settings(config),
         *_of_registries(catalog, datetime.now(UTC).date()),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from client_sdk.epoch import day_of
+from client_sdk.privacy.wording import counted
 
 from ..config import Config
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
@@ -36,12 +37,12 @@ def confirmed(config: Config, state: State) -> Iterator[Finding]:
         return
     today = day_of(state.now)
     if max(told) > today + 1:
-        what = f"two clocks have confirmed a day that is {max(told) - today} days to come"
+        what = f"two clocks have confirmed a day that is {counted(max(told) - today, 'day')} ahead"
         why = "uploads of days whose ids were deleted are refused, and devices give them up in time"
         step = "synchronise all machines with a time server: docs/operate/operate.md#clock"
         yield Finding(FAULT, "ids", what, why, step)
     elif min(told) < today - MOST_LAG:
-        what = f"upload ids are kept {today - min(told)} days longer than they must be"
+        what = f"upload ids are kept {counted(today - min(told), 'day')} longer than needed"
         why = "they fill memory; the day moves on by one at a time, while a worker runs"
         step = "see that workers run and that clocks agree; after a long pause, wait"
         yield Finding(WARNING, "ids", what, why, step)
@@ -52,7 +53,8 @@ def confirmed(config: Config, state: State) -> Iterator[Finding]:
 def waits(config: Config, state: State) -> Iterator[Finding]:
     """Look whether workers found their clock and the store's apart."""
     if state.clock_waits:
-        what = f"workers folded nothing in {state.clock_waits} rounds of today: clocks disagreed"
+        rounds = counted(state.clock_waits, "round")
+        what = f"workers folded nothing in {rounds} of today: clocks disagreed"
         why = "a fold under a wrong clock would be of a wrong class for ever; entries wait instead"
         step = "synchronise the workers' machines and the store's: docs/operate/operate.md#clock"
         yield Finding(NOTE, "clock", what, why, step)

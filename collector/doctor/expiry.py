@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from client_sdk.epoch import DAY, day_of, day_of_date
+from client_sdk.privacy.wording import counted
 
 from ..config import Config
 from ..credentials import ADMIN, OPERATE, REPORT, id_of
@@ -23,7 +24,7 @@ def keys(config: Config, state: State) -> Iterator[Finding]:
     good = [one for one in state.credentials.values() if one.is_good(day_of(state.now))]
     served = state.granted or {}
     if any(REPORT in one.scopes for one in good):
-        yield Finding(GOOD, "keys", f"{len(good)} keys and tokens are good")
+        yield Finding(GOOD, "keys", f"good keys and tokens: {len(good)}")
     elif served.get(REPORT):
         yield Finding(GOOD, "keys", "the web processes have a write key in their settings")
     elif state.granted is None:
@@ -42,7 +43,9 @@ def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
     today = day_of(state.now)
     for digest, one in (state.credentials or {}).items():
         if one.expires is not None and one.is_good(today) and one.expires - today <= SOON_DAYS:
-            what = f"{one.kind} {id_of(digest)} is good for {one.expires - today} days more"
+            what = (
+                f"{one.kind} {id_of(digest)} is good for {counted(one.expires - today, 'day')} more"
+            )
             step = (
                 f"run hearsay keys renew {id_of(digest)}, or make its successor with"
                 " hearsay keys create and hand it over"
@@ -55,7 +58,9 @@ def quotas(config: Config, state: State) -> Iterator[Finding]:
     today = day_of(state.now)
     for digest, one in (state.credentials or {}).items():
         if one.quota is not None and one.is_good(today) and state.used.get(digest, 0) >= one.quota:
-            what = f"{one.kind} {id_of(digest)} has sent its {one.quota} reports of today"
+            what = (
+                f"{one.kind} {id_of(digest)} has sent its {counted(one.quota, 'report')} of today"
+            )
             why = "its uploads are answered 429 until 0:00 UTC; a public key may be abused"
             step = "replace the key if it is, or else make one with a larger quota"
             yield Finding(WARNING, "keys", what, why, step)
@@ -76,4 +81,4 @@ def registry(config: Config, state: State) -> Iterator[Finding]:
         what = f"expires within {SOON_DAYS} days: {', '.join(soon)}"
         yield Finding(WARNING, "registry", what, why, step)
     if not soon:
-        yield Finding(GOOD, "registry", f"{len(left) - len(ended)} metrics are asked")
+        yield Finding(GOOD, "registry", f"{counted(len(left) - len(ended), 'metric')} asked")

@@ -116,7 +116,7 @@ def capacity(config: Config, state: State) -> Iterator[Finding]:
     devices = max((metric.expected_devices for metric in state.metrics), default=0)
     needed = devices * SEEN_DAYS * BYTES_PER_ID
     if limit and needed > ALARM_MEMORY * limit:
-        what = f"{devices} expected devices need {_size(needed)} for ids alone"
+        what = f"{devices:,} expected devices need {_size(needed)} for ids alone"
         why = f"ids are remembered {SEEN_DAYS} days, and the limit is {_size(limit)}"
         yield Finding(WARNING, "capacity", what, why, "raise maxmemory or add servers")
 

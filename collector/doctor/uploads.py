@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from client_sdk.epoch import day_of
+from client_sdk.privacy.wording import counted
 
 from ..config import Config
 from ..telemetry.activity import WORKER
@@ -19,7 +20,7 @@ OLD_FOLD: Final = 2  # days since the day of a fold: then it has waited for one 
 def workers(config: Config, state: State) -> Iterator[Finding]:
     """Look whether what waits is being folded."""
     backlog = sum(shard.counters.stream for shard in state.shards if shard.counters)
-    what = f"{backlog} uploads wait"
+    what = f"{counted(backlog, 'upload')} waiting"
     if state.alive is None:
         yield Finding(NOTE, "workers", f"{what}; signs of life may not be read", next=INIT)
     elif state.alive.get(WORKER):
@@ -39,7 +40,7 @@ def workers(config: Config, state: State) -> Iterator[Finding]:
 def stuck(config: Config, state: State) -> Iterator[Finding]:
     """Look for entries that workers are given and never fold."""
     if state.stuck and (state.alive or {}).get(WORKER):
-        what = f"{state.stuck} uploads were given to workers, and the oldest are not folded"
+        what = f"{counted(state.stuck, 'upload')} given to workers, and the oldest not folded"
         why = "workers leave what belongs to a metric that is in no registry of theirs"
         step = "look for that in a worker's log, and give it the registry"
         step += ": docs/operate/operate.md#backlog"
@@ -53,16 +54,18 @@ def conservation(config: Config, state: State) -> Iterator[Finding]:
     accepted = sum(one.accepted.uploads for one in known)
     if drift:
         why = "somebody wrote to the store by hand, or an upload was lost or doubled"
-        what = f"{drift} uploads are not where the counts say"
+        what = f"{counted(drift, 'upload')} not where the counts say"
         yield Finding(FAULT, "conservation", what, why, "run hearsay fsck")
     elif known:
-        yield Finding(GOOD, "conservation", f"all {accepted} accepted uploads are accounted for")
+        yield Finding(
+            GOOD, "conservation", f"{counted(accepted, 'accepted upload')}, all accounted for"
+        )
     pruned, lost = (
         sum(one.pruned_reports for one in known),
         sum(one.lost_reports for one in known),
     )
     if pruned or lost:
-        what = f"{pruned} reports were pruned, {lost} are lost"
+        what = f"{counted(pruned, 'report')} pruned, {lost:,} lost"
         yield Finding(NOTE, "conservation", what, "no answer rests on them")
 
 
@@ -72,7 +75,7 @@ def quarantine(config: Config, state: State) -> Iterator[Finding]:
     if aside:
         why = "they could not be folded, and are in no answer"
         step = "run hearsay quarantine list, then retry or drop"
-        yield Finding(WARNING, "quarantine", f"{aside} uploads are set aside", why, step)
+        yield Finding(WARNING, "quarantine", f"{counted(aside, 'upload')} set aside", why, step)
 
 
 def archive(config: Config, state: State) -> Iterator[Finding]:
@@ -81,13 +84,13 @@ def archive(config: Config, state: State) -> Iterator[Finding]:
     if not days:
         return
     age = day_of(state.now) - min(days)
-    what = f"{sum(one.waiting for one in state.archiving)} folds wait to be written"
+    what = f"{counted(sum(one.waiting for one in state.archiving), 'fold')} not yet written"
     if age < OLD_FOLD:
         yield Finding(GOOD, "archive", what)
         return
     why = "they fill the store's memory until uploads are refused"
     step = "run hearsay archive, and see why it did not: docs/operate/operate.md#archive"
-    yield Finding(WARNING, "archive", f"{what}, the oldest for {age} days", why, step)
+    yield Finding(WARNING, "archive", f"{what}, the oldest for {counted(age, 'day')}", why, step)
 
 
 def lateness(config: Config, state: State) -> Iterator[Finding]:

@@ -159,7 +159,7 @@ def test_the_table_and_the_data_of_a_plan_hold_the_same() -> None:
     assert f"±{100 * row['half_width']:.2g} points" in text
     assert f" {row['devices']:,} " in text
     assert f" {row['to_detect']:,}" in text
-    assert "±1 points from one window takes ε 1.5" in text
+    assert "±1 point from one window takes ε 1.5" in text
     assert "found with a chance of 80 %" in text
 
 

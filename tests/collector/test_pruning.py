@@ -143,7 +143,7 @@ def test_a_definition_that_no_registry_has_any_more_goes_by_its_digest(
     unknown = run("prune", "--metric", "pages", "--yes")
 
     assert "so its epochs have no dates" in dated.output
-    assert "deleted: 1 epochs, 4 reports" in done.output
+    assert "deleted: 1 epoch, 4 reports" in done.output
     assert epochs_of(store, RETIRED) == []
     assert unknown.exit_code == 1
     assert "metric=pages: must be a metric of the registries, or a digest" in unknown.output
@@ -170,9 +170,9 @@ def test_a_loss_by_hand_is_one_line_of_fsck_and_can_be_accepted(
     after = run("fsck")
 
     assert found.exit_code == 1
-    assert "1 faults" in found.output
+    assert "1 fault" in found.output
     assert "its tally is gone, and 2 reports with it" in found.output
-    assert accepted.output.startswith("2 reports are counted as lost\n")
+    assert accepted.output.startswith("2 reports counted as lost\n")
     assert (accepted.exit_code, after.exit_code) == (0, 0)
     assert "0 pruned, 2 lost" in after.output
 

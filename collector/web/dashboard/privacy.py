@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
@@ -26,6 +26,7 @@ from client_sdk.privacy.budget import (
     odds,
     percent,
 )
+from client_sdk.privacy.wording import PERIODS, how_often
 
 from ...credentials import OPEN, VIEW
 from ...planning import plus_minus
@@ -36,14 +37,6 @@ from ..services import services
 from .layout import CONTENT_TYPE, shown
 
 blueprint = Blueprint("privacy", __name__)
-
-OFTEN: Final = {
-    "1h": "at most once an hour",
-    "1d": "at most once a day",
-    "7d": "at most once a week",
-    "once": "once and never again",
-}
-WINDOWS: Final = {"1h": "hour", "1d": "day", "7d": "week", "once": "life"}
 
 
 @dataclass(frozen=True)
@@ -124,8 +117,8 @@ def told_of(metric: Metric) -> Told:
     cost, delta = cost_of(metric), metric.mechanism.delta
     return Told(
         metric,
-        OFTEN[metric.every],
-        WINDOWS[metric.every],
+        how_often(metric.every),
+        PERIODS[metric.every],
         epsilon(metric.most_nano),
         epsilon(cost.week),
         epsilon(cost.year),

@@ -206,5 +206,5 @@ def test_the_commands_archive_compare_print_and_prune(
     assert sum(row["n"] for row in rows) == 90
     assert differs.exit_code == refused.exit_code == 1
     assert "shard=0 metric=opted_in" in differs.output
-    assert "1 cells differ" in differs.output
+    assert "differences: 1" in differs.output
     assert pruned.output == "0 files deleted\n"

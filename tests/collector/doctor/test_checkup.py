@@ -130,7 +130,7 @@ def test_the_doctor_of_a_real_store_sees_what_it_lacks_and_then_that_it_has_it(
     assert "next: run hearsay init" in before.output
     assert (after.exit_code, strict.exit_code) == (0, 1)
     assert "warning  workers: none lives\n" in after.output
-    assert "good     conservation: all 0 accepted uploads are accounted for\n" in after.output
+    assert "good     conservation: 0 accepted uploads, all accounted for\n" in after.output
 
 
 @pytest.mark.real
@@ -158,4 +158,4 @@ def test_the_doctor_sees_uploads_that_workers_hold_and_do_not_fold(
     store.destroy()
 
     assert "are not folded" not in waiting.output
-    assert "warning  workers: 1 uploads were given to workers" in held.output
+    assert "warning  workers: 1 upload given to workers" in held.output

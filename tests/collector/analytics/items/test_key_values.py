@@ -163,7 +163,7 @@ def test_the_plan_speaks_of_keys_and_of_means() -> None:
     pairs = metric()
     (_, line) = describe_metrics(registry())
 
-    assert line.endswith(f"20000 devices give {plus_minus(pairs)}")
+    assert line.endswith(f"20,000 devices give {plus_minus(pairs)}")
     assert plus_minus(pairs) == (
         "±4.1 points per key, and ±8 minutes for the mean of a key that 10 % hold"
     )
