@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from client_sdk.metric import Metric
 
@@ -18,6 +19,8 @@ from .errors import CorruptEntryError, RequestError
 from .storage.protocols import Inspection
 from .storage.values import Cell, Counters, ShardTally, StreamEntry
 from .tally import fault_of, reports_of
+
+_DIGEST_SHOWN: Final = 8  # hex digits; two definitions of one metric share its name
 
 
 @dataclass(frozen=True)
@@ -193,5 +196,6 @@ def _place(one: ShardTally, metrics: Mapping[bytes, Metric]) -> str:
 
 def _name(cell: Cell, metrics: Mapping[bytes, Metric]) -> str:
     metric = metrics.get(cell.metric)
-    name = metric.name if metric else cell.metric.hex()
+    digest = cell.metric.hex()
+    name = f"{metric.name}@{digest[:_DIGEST_SHOWN]}" if metric else digest
     return f"metric={name} epoch={cell.epoch} segment={cell.segment!r} lateness={cell.lateness}"

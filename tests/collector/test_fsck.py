@@ -181,6 +181,7 @@ def test_each_definition_of_a_metric_is_counted_in_an_epoch_that_has_several(
 
     assert sound == []
     assert "and 3 reports with it" in str(lost)
+    assert f"metric=page@{changed.digest.hex()[:8]} epoch={BEYOND}" in str(lost)
 
 
 def test_a_tally_deleted_by_hand_is_one_finding_until_its_loss_is_accepted(
