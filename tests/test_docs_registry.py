@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tables.mechanism_table import describe, table
+from client_sdk.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
 from client_sdk.registry_schema import KEYS, TYPES
+from tests.support.every_type import FORMS
+from tests.support.uploads import COMMON
 
 DOCS = Path(__file__).parents[1] / "docs"
 REGISTRY = (DOCS / "ask" / "registry.md").read_text("utf-8")
@@ -44,6 +47,35 @@ def test_a_mechanism_is_described_by_its_docstring(name: str) -> None:
 @pytest.mark.parametrize("heading", list(KEYS))
 def test_every_key_of_a_registry_is_in_the_docs_and_no_other(heading: str) -> None:
     assert keys_of(heading) == KEYS[heading]
+
+
+def minimal(form: str) -> dict[str, str]:
+    """Return the keys of a metric of a type, of which every one may be required."""
+    lines = f"{form}\n{COMMON.format(epsilon=1, min_reports=100, expires='2999-12-31')}"
+    given = dict(line.split(" = ", 1) for line in lines.splitlines() if line)
+    given |= {"title": '"What it is"', "question": '"Which?"', "every": '"1d"'}
+    return {key: value for key, value in given.items() if key not in ("mechanism", "segments")}
+
+
+def is_whole(keys: dict[str, str]) -> bool:
+    rows = "".join(f"{key} = {value}\n" for key, value in keys.items())
+    try:
+        Registry.from_text(f'schema = 1\napp = "x"\n[metrics.m]\n{rows}')
+    except RegistryError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_the_docs_name_the_keys_that_a_metric_of_a_type_requires(form: str) -> None:
+    keys = minimal(form)
+    (common,) = re.findall(r"^Required of every metric are (.*)\.", REGISTRY, re.MULTILINE)
+    kind = keys["type"].strip('"')
+    (own,) = re.findall(rf"^\| (?:\w+, )*{kind}(?:, \w+)* \|(.*)\|$", REGISTRY, re.MULTILINE)
+
+    assert is_whole(keys)
+    required = {key for key in keys if not is_whole({k: keys[k] for k in keys if k != key})}
+    assert required == set(re.findall(r"`(\w+)`", common + own))
 
 
 def test_every_type_is_in_the_docs() -> None:

@@ -19,7 +19,7 @@ from tests.support.uploads import COMMON, NOON
 N: Final = 600  # reports of a metric in an epoch
 EPOCHS: Final = 14
 _COMMON: Final = COMMON.format(epsilon="2.0", min_reports=200, expires="2027-12-31")
-_TYPES: Final = {
+FORMS: Final = {
     "category": 'type = "category"\nvalues = ["light", "dark", "sepia"]\nsegments = ["platform"]',
     "boolean": 'type = "boolean"\nsegments = ["platform", "arm"]',
     "number": (
@@ -52,7 +52,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "key_value": ({"a": 2.0}, {"a": 3.0, "b": 5.0}),
     "string": ("oops", "oops", "ouch"),
 }
-NAMES: Final = tuple(_TYPES)
+NAMES: Final = tuple(FORMS)
 
 
 def registry_text(every: str = "1d") -> str:
@@ -64,7 +64,7 @@ def registry_text(every: str = "1d") -> str:
     return head + "".join(
         f'[metrics.{name}]\ntitle = "All of {name}"\nquestion = "What about {name}?"\n'
         f'every = "{every}"\n{form}\n{_COMMON}\n'
-        for name, form in _TYPES.items()
+        for name, form in FORMS.items()
     )
 
 
