@@ -15,7 +15,7 @@ from typing import ClassVar, Final, TypeAlias
 from .dataclass import dataclass
 from .errors import InvalidValueError
 from .limits import MAX_EXPONENT
-from .mechanisms._key_value import Pairs
+from .mechanisms import Pairs
 from .plain_values import plain
 from .text_domain import TextDomain
 

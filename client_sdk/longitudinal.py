@@ -35,10 +35,7 @@ from typing import ClassVar
 
 from .dataclass import dataclass
 from .errors import InvalidParameterError
-from .mechanisms import FrequencyOracle
-from .mechanisms._base import EpsilonLike
-from .mechanisms._exact import parse_epsilon
-from .mechanisms._mixture import Mixture
+from .mechanisms import EpsilonLike, FrequencyOracle, Mixture, parse_epsilon
 from .randomness import Randomness
 
 

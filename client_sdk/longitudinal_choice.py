@@ -19,9 +19,7 @@ from .mechanism_choice import (
     choose,
     contenders,
 )
-from .mechanisms import FrequencyOracle
-from .mechanisms._base import EpsilonLike
-from .mechanisms._mixture import Mixture
+from .mechanisms import EpsilonLike, FrequencyOracle, Mixture
 
 LONGITUDINAL: Final = (Fresh.name, Permanent.name, TwoLayer.name)
 

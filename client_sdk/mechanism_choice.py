@@ -14,6 +14,7 @@ from .dataclass import dataclass
 from .errors import InvalidParameterError, UnknownMechanismError
 from .mechanisms import (
     DistributionMechanism,
+    EpsilonLike,
     ItemMechanism,
     KeyValueMechanism,
     MeanMechanism,
@@ -23,7 +24,6 @@ from .mechanisms import (
     load,
     names,
 )
-from .mechanisms._base import EpsilonLike
 
 AUTO: Final = "auto"
 MAX_AUTO_PAYLOAD: Final = 8 * 8  # bits; 64 fit every frequency oracle that is near the optimum

@@ -10,9 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from .domains import ItemDomain, KeyValueDomain, NumberDomain
-from .mechanisms import MeanMechanism
-from .mechanisms._key_value import KeyValueMechanism
-from .mechanisms._supports import SupportReports
+from .mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
 from .metric import Metric
 from .privacy.budget import nano_of, odds, percent
 

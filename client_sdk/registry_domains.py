@@ -17,8 +17,7 @@ from .domains import (
     NumberDomain,
     SetDomain,
 )
-from .mechanisms._base import MAX_DOMAIN_SIZE
-from .mechanisms._text import MAX_LENGTH
+from .mechanisms import MAX_DOMAIN_SIZE, MAX_LENGTH
 from .registry_fields import Problems
 from .text_domain import TextDomain
 

@@ -148,16 +148,10 @@ def fault_of(mechanism: Mechanism[Any], vector: bytes) -> str:
     """Return why no reports can have left a stored *vector* behind, "" if some can."""
     try:
         n, tally = merge([vector], mechanism.tally_size)
-        mechanism.debias(tally, n, np)
-        # Where each report is one cell, debiasing does not need them to add up, but they must.
-        getattr(mechanism, "require_sum", _accept)(tally, n)
+        mechanism.require_whole(tally, n, np)
     except (InvalidTallyError, ArithmeticError) as error:
         return str(error)
     return ""
-
-
-def _accept(tally: Vector, n: int) -> None:
-    """Accept any tally."""
 
 
 def reports_of(vector: bytes) -> int:

@@ -59,6 +59,12 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.catalog", "from client_sdk.ledger import Ledger", "the collector takes only"),
         ("collector.catalog", "from client_sdk import Client", "the collector takes only"),
         ("collector.catalog", "import client_sdk.store", "the collector takes only"),
+        ("collector.estimate", "from client_sdk.mechanisms.grr import GRR", "names no mechanism"),
+        ("collector.estimate", "from client_sdk.mechanisms import olh", "names no mechanism"),
+        ("collector.audit", "import client_sdk.mechanisms.oue", "names no mechanism"),
+        ("collector.tally", "from client_sdk.mechanisms import _base", "names no mechanism"),
+        ("client_sdk.metric", "from .mechanisms._base import Mechanism", "give it a public name"),
+        ("collector.audit", "from .web._pages import layout", "give it a public name"),
     ],
 )
 def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, rule: str) -> None:
@@ -82,6 +88,8 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("collector.simulate", "from client_sdk.client import Client"),
         ("collector.catalog", "from client_sdk.metric import Metric\nfrom client_sdk import epoch"),
         ("collector.webhooks", "import os"),
+        ("collector.estimate", "from client_sdk.mechanisms import FrequencyOracle, load"),
+        ("client_sdk.mechanisms.grr", "from ._base import Mechanism"),
     ],
 )
 def test_an_import_along_the_arrows_is_let_through(module: str, source: str) -> None:

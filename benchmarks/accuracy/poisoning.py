@@ -28,7 +28,7 @@ from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.anomaly_checks import SINGLE
 from collector.analytics.poisoning.change import change, estimated
 from collector.analytics.poisoning.influence import moved
-from collector.analytics.poisoning.reach import mean_reach, share_reach
+from collector.analytics.poisoning.reach import mean_reach
 from tests.support.registries import CATEGORY, file_with
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
@@ -57,7 +57,7 @@ def worth() -> Iterator[str]:
     for epsilon in EPSILONS:
         oracles = [load(name)(epsilon, ITEMS) for name in heads[1:5]]
         oracles += [load("grr")(epsilon, size) for size in SIZES]
-        reaches = [share_reach(oracle, 0) for oracle in oracles]
+        reaches = [oracle.share_reach(0, np) for oracle in oracles]
         yield _row([epsilon, *(f"{reach.high:.2f}" for reach in reaches if reach)])
 
 

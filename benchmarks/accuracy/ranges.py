@@ -12,11 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanism_choice import AUTO, choose
-from client_sdk.mechanisms import Mechanism
+from client_sdk.mechanisms import ItemMechanism, Mechanism
 from client_sdk.mechanisms.hierarchy import Hierarchy
 from client_sdk.mechanisms.pgr import PGR, points
 from collector.analytics.items.sums import Shares
-from collector.analytics.items.support_laws import met_by_points
 from collector.estimate import normal_quantile
 
 DEVICES: Final = 100_000
@@ -28,6 +27,7 @@ THRESHOLDS: Final = 32  # at most; a mean over more is the same to two digits
 
 def half_width(mechanism: Mechanism[Any]) -> float:
     """Return the root mean square half-width of the share up to an item, in points."""
+    assert isinstance(mechanism, ItemMechanism)
     items = mechanism.domain_size
     steps = min(items - 1, THRESHOLDS)
     ends = np.arange(1, steps + 1) * items // (steps + 1)
@@ -37,14 +37,14 @@ def half_width(mechanism: Mechanism[Any]) -> float:
     return 100 * normal_quantile(ALPHA) * sqrt(shares.variances(weights).mean())
 
 
-def expected(mechanism: Mechanism[Any]) -> Any:
+def expected(mechanism: ItemMechanism) -> Any:
     """Return the tally to expect, as far as variances look at it."""
     if isinstance(mechanism, Hierarchy):
         sizes = np.diff(mechanism.starts)
         return np.repeat(DEVICES / len(sizes) / sizes, sizes)
     if isinstance(mechanism, PGR):
         items, truth = mechanism.domain_size, float(mechanism.channel.p)
-        (met,) = met_by_points(mechanism, np.ones((1, items)))
+        (met,) = mechanism.report_sums(np.ones((1, items)), np)
         near = points(mechanism.order, mechanism.dimension - 1)  # reports orthogonal to an item
         told, other = truth / near, (1 - truth) / (mechanism.points - near)
         return DEVICES / items * (told * met + other * (items - met))

@@ -25,7 +25,6 @@ from client_sdk.mechanisms.olh import OLH
 from client_sdk.mechanisms.pgr import PGR
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.randomness import Randomness
-from collector.analytics.poisoning.reach import group_reach
 
 BEST, UNPADDED, HONEST, RANDOM = "best", "unpadded", "honest", "random"
 POOL: Final = 8  # seeds that suit all targets: they are rare, so an attacker repeats them
@@ -54,7 +53,9 @@ def gain(mechanism: FrequencyOracle, attack: str, targets: int, held: float, fak
     if attack == RANDOM:
         supported = targets * _random_support(mechanism)
         return fakes * ((supported - targets * q) / (p - q) - held)
-    return fakes * (group_reach(mechanism, targets).high - held)
+    reach = mechanism.group_reach(targets)
+    assert reach is not None
+    return fakes * (reach.high - held)
 
 
 def crowd(mechanism: Mechanism[Any], held: Any, epochs: int, draw: np.random.Generator) -> Any:

@@ -21,7 +21,6 @@ from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.pgr import PGR
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.metric import Metric
-from collector.analytics.items.support_laws import met_by_points
 from tests.support.enumeration import distribution
 
 _CELLS: Final = 1 << 22  # of one draw: 32 MiB
@@ -146,7 +145,7 @@ def _of_subsets(mechanism: SubsetSelection) -> Law:
 
 
 def _of_points(mechanism: PGR) -> Points:
-    met = np.rint(met_by_points(mechanism, np.eye(mechanism.domain_size))).astype(bool)
+    met = np.rint(mechanism.report_sums(np.eye(mechanism.domain_size), np)).astype(bool)
     own, others = (np.nonzero(part)[1].reshape(len(met), -1) for part in (met, ~met))
     return Points(float(mechanism.channel.p), own, others)
 

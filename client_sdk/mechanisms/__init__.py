@@ -12,17 +12,26 @@ from typing import Any
 
 from ..errors import IncompleteInstallationError, UnknownMechanismError
 from ..module_names import module_names
+from ._base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
 from ._base import MAX_REPORTS as MAX_REPORTS
 from ._base import Checked as Checked
 from ._base import Debiased as Debiased
+from ._base import EpsilonLike as EpsilonLike
 from ._base import Mechanism as Mechanism
+from ._base import Reach as Reach
 from ._distribution import DistributionMechanism as DistributionMechanism
+from ._exact import parse_epsilon as parse_epsilon
 from ._frequency import FrequencyOracle as FrequencyOracle
 from ._frequency import ItemMechanism as ItemMechanism
 from ._key_value import KeyValueMechanism as KeyValueMechanism
+from ._key_value import Pairs as Pairs
 from ._mean import MeanMechanism as MeanMechanism
+from ._mixture import Mixture as Mixture
 from ._sets import SetMechanism as SetMechanism
 from ._supports import Channel as Channel
+from ._supports import SupportReports as SupportReports
+from ._text import END as END
+from ._text import MAX_LENGTH as MAX_LENGTH
 from ._text import TextMechanism as TextMechanism
 
 

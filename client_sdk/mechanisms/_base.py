@@ -61,12 +61,59 @@ class Debiased(NamedTuple):
     variances: Array
 
 
+class Reach(NamedTuple):
+    """The least and the most that one report can stand for, in the unit of the estimate.
+
+    ``crowd``: only one honest report in so many bears upon the estimate, while a fake one always
+    does; 1 where all do.
+    """
+
+    low: float
+    high: float
+    crowd: float = 1.0
+
+    def in_unit(self, factor: float, offset: float = 0.0) -> Reach:
+        """Return the reach in another unit, *factor* > 0."""
+        return Reach(self.low * factor + offset, self.high * factor + offset, self.crowd)
+
+
+class Coins(NamedTuple):
+    """The *ones* of independent bits: in each report one of chance *own*, *others* of *other*."""
+
+    ones: Array
+    own: float
+    other: float
+    others: int
+
+
+class Draws(NamedTuple):
+    """The *counts* of what every device draws evenly, and the *chance* of each; shape (…, m)."""
+
+    counts: Array
+    chance: float
+
+
+class NoiseLaw(NamedTuple):
+    """What noise alone decides of tallies of honest reports, whatever the devices hold.
+
+    ``lowest`` and ``highest`` are the least and the largest chance, over all values, that a report
+    adds 1 to a cell, shape (tally_size,), or one float for all cells; no report adds more.
+    ``lowest`` is stated only where cells are independent or negatively associated.  None: unknown.
+    """
+
+    coins: Coins | None = None
+    draws: Draws | None = None
+    lowest: Array | float | None = None
+    highest: Array | float | None = None
+
+
 @dataclass(frozen=True, init=False)
 class Mechanism(ABC, Generic[Value]):
     """A local randomizer and its decoder.  Subclasses define ``name`` and say Source and Proof."""
 
     name: ClassVar[str]
     automatic: ClassVar[bool] = True  # whether ``auto`` may choose it
+    unbiased: ClassVar[bool] = True  # whether debiased totals are; a regression's are not
 
     epsilon: Fraction
     domain_size: int
@@ -209,6 +256,29 @@ class Mechanism(ABC, Generic[Value]):
 
         Raises: InvalidTallyError: another length, or an entry that n reports cannot give.
         """
+
+    def require_whole(self, tally: Array, n: int, np: Numpy) -> None:
+        """Raise InvalidTallyError unless *n* reports can have left *tally* behind.
+
+        This asks ``debias``; a mechanism whose cells add up to something says so too.
+        """
+        self.debias(tally, n, np)
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Return what noise alone decides of *tally*, of any leading shape: nothing is known."""
+        return NoiseLaw()
+
+    def share_reach(self, item: int, np: Numpy) -> Reach | None:
+        """Return what one report can stand for in the share of *item*; None: not known."""
+        return None
+
+    def group_reach(self, items: int) -> Reach | None:
+        """Return what one report can stand for in the sum of *items* shares; None: not known."""
+        return None
+
+    def position_reach(self, np: Numpy) -> Reach | None:
+        """Return what one report can stand for in the mean, in grid steps; None: not known."""
+        return None
 
     @abstractmethod
     def predict(self, n: int) -> float:

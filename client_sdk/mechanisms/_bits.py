@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Final
 
 from ..errors import InvalidParameterError
-from ._base import Array, Numpy
-from ._frequency import FrequencyOracle
+from ._base import Array, Coins, NoiseLaw, Numpy
+from ._frequency import FrequencyOracle, PairLaw
 
 MAX_ITEMS: Final = 1 << 16  # items; a report of 8 KiB, six of which fill a device's upload
 BLOCK: Final = 255  # reports; so many bits add up in a byte, and numpy adds bytes fastest
@@ -69,6 +69,20 @@ class BitReports(FrequencyOracle):
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Add up the bits of the whole column."""
         return column_sums(payloads, self.payload_size, np)[: self.domain_size]
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every report has one bit of chance p and the others of chance q, on their own."""
+        p, q = self.chances
+        return NoiseLaw(Coins(tally.sum(axis=-1), p, q, self.domain_size - 1), lowest=q)
+
+    def pair_law(self) -> PairLaw | None:
+        """Bits are independent."""
+        p, q = self.chances
+        return PairLaw(p * q, q * q)
+
+    def require_whole(self, tally: Array, n: int, np: Numpy) -> None:
+        """Bits add up to nothing: any counts up to n will do."""
+        self.debias(tally, n, np)
 
     @cached_property
     def _padding(self) -> int:

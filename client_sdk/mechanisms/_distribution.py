@@ -14,7 +14,7 @@ from functools import cached_property
 
 from ..errors import InvalidValueError
 from ..randomness import Randomness
-from ._base import Array, Numpy
+from ._base import Array, NoiseLaw, Numpy, Reach
 from ._exact import spent_by
 from ._mean import Scatter
 from ._numbers import CountedReports
@@ -71,6 +71,16 @@ class DistributionMechanism(CountedReports[Fraction]):
             matrix.setflags(write=False)
             self.__dict__["_matrix"] = matrix
         return matrix
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """No symbol is likelier than under its likeliest bin."""
+        return NoiseLaw(highest=self.channel_matrix(np).max(axis=1))
+
+    def position_reach(self, np: Numpy) -> Reach:
+        """Return the extremes of what the estimator makes of a report of each symbol."""
+        single = np.eye(self.symbols, dtype=np.int64)
+        stands = [float(self.debias(tally, 1, np).totals[0]) for tally in single]
+        return Reach(min(stands), max(stands))
 
     def spread(self, shares: Array, np: Numpy) -> Array:
         """Return the symbol law of a distribution: *shares*, shape (…, bins), to (…, symbols)."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError, InvalidValueError
 from ..randomness import Randomness
-from ._base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Mechanism, Numpy
+from ._base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Mechanism, Numpy, Reach
 from ._exact import THRESHOLD_BITS, require_ratio, spent_by
 from ._supports import Channel
 
@@ -218,6 +218,11 @@ class KeyValueMechanism(Mechanism[Pairs]):
         same, opposite, foreign = self.channel
         held = (same + opposite + (self.pad - 1) * 2 * foreign) / self.pad
         return Channel(held, 2 * foreign)
+
+    def share_reach(self, item: int, np: Numpy) -> Reach:
+        """Return what a report stands for that lacks a key, and one that supports it."""
+        p, q = float(self.holding.p), float(self.holding.q)
+        return Reach(-q / (p - q), (1 - q) / (p - q))
 
     @cached_property
     def gain(self) -> Fraction:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from fractions import Fraction
 from math import gcd
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..errors import InvalidValueError
 from ..randomness import Randomness
-from ._base import Array, Mechanism, Numpy
+from ._base import Array, Mechanism, Numpy, Reach
+
+_DECODABLE: Final = 2  # bytes of a payload, all of which are decoded in a tenth of a second
 
 
 class Scatter(NamedTuple):
@@ -29,6 +32,12 @@ def largest_spread(mean: float, top: int) -> float:
     """
     inside = min(max(mean, 0.0), float(top))
     return inside * (top - inside)
+
+
+def reach_of(positions: Iterable[Fraction]) -> Reach:
+    """Return the least and the greatest of *positions*."""
+    stands = [float(position) for position in positions]
+    return Reach(min(stands), max(stands))
 
 
 class MeanMechanism(Mechanism[Fraction]):
@@ -81,6 +90,17 @@ class MeanMechanism(Mechanism[Fraction]):
         if rest and randomness.bernoulli_ratio(rest, whole):
             return below + 1
         return below
+
+    def position_reach(self, np: Numpy) -> Reach | None:
+        """Return the positions of the extreme reports, found by decoding all of up to two bytes.
+
+        None of longer ones, unless a mechanism knows which are extreme.
+        """
+        if self.payload_size > _DECODABLE:
+            return None
+        numbers = range(1 << 8 * self.payload_size)
+        payloads = (number.to_bytes(self.payload_size, "big") for number in numbers)
+        return reach_of(self.decode(each) for each in payloads if self.reason(each) is None)
 
     def predict(self, n: int) -> float:
         """Return the standard error of the mean as a part of the range; the worst case."""

@@ -16,9 +16,9 @@ from functools import cached_property
 
 from ..dataclass import dataclass
 from ..randomness import Randomness
-from ._base import Array, EpsilonLike, Numpy
+from ._base import Array, EpsilonLike, NoiseLaw, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
-from ._frequency import FrequencyOracle
+from ._frequency import FrequencyOracle, PairLaw
 from ._supports import Channel
 
 
@@ -117,3 +117,43 @@ class Mixture(FrequencyOracle):
     def support_counts(self, tally: Array, n: int, np: Numpy) -> Array:
         """As *base*."""
         return self.base.support_counts(tally, n, np)
+
+    def most_supported(self, items: int) -> int:
+        """As *base*."""
+        return self.base.most_supported(items)
+
+    def report_sums(self, weights: Array, np: Numpy) -> Array | None:
+        """As *base*: the payloads are its own."""
+        return self.base.report_sums(weights, np)
+
+    def knows_sums(self, np: Numpy) -> bool:
+        """As *base*."""
+        return self.base.knows_sums(np)
+
+    def pair_law(self) -> PairLaw | None:
+        """Return those of *base*, of which a part is of a uniform item."""
+        pair = self.base.pair_law()
+        if pair is None:
+            return None
+        kept, k = float(self.kept), self.domain_size
+        blurred = (1 - kept) * (2 * pair.own + (k - 2) * pair.others) / k
+        return PairLaw(kept * pair.own + blurred, kept * pair.others + blurred)
+
+    def sum_moments(self, weights: Array, np: Numpy) -> tuple[Array, Array] | None:
+        """Mix the moments of *base* with those of a uniform item."""
+        moments = self.base.sum_moments(weights, np)
+        if moments is None:
+            return None
+        kept = float(self.kept)
+        first, second = (
+            kept * moment + (1 - kept) * moment.mean(axis=1, keepdims=True) for moment in moments
+        )
+        return first, second
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Return that of *base*, which holds for any mixture of items.
+
+        A ``lowest`` of all cells is q of its channel, and so it is here.
+        """
+        law = self.base.noise_law(tally, np)
+        return law._replace(lowest=float(self.channel.q)) if type(law.lowest) is float else law

@@ -58,3 +58,8 @@ class CountedReports(NumberReports[Value]):
         """Raise InvalidTallyError unless *tally* has n reports, each counted in one cell."""
         if tally.min() < 0 or tally.max() > n or int(tally.sum()) != n:
             raise InvalidTallyError(f"tally: entries must be at least 0 and add up to n={n}")
+
+    def require_whole(self, tally: Array, n: int, np: Numpy) -> None:
+        """Debiasing may not need the reports to add up, but they must."""
+        self.debias(tally, n, np)
+        self.require_sum(tally, n)

@@ -19,10 +19,10 @@ from functools import lru_cache
 from typing import Final
 
 from ._base import Array
+from ._text import END
 
 BITS: Final = 31
 PRIME: Final = (1 << BITS) - 1
-END: Final = 257  # the symbol after the last byte
 _PUBLIC: Final = b"hearsay prefix"
 
 

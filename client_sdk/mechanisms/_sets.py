@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
 
 from ..errors import InvalidValueError
 from ._supports import SupportReports
@@ -18,8 +17,6 @@ class SetMechanism(SupportReports[frozenset[int]]):
     set was too large.  The variance holds for sets as for items: a device supports an item by a
     coin of chance p if it holds it and q if not.
     """
-
-    pure: ClassVar[bool] = True  # whether ``channel`` alone gives the estimate and its variance
 
     @property
     @abstractmethod

@@ -23,7 +23,7 @@ from typing import ClassVar, Final
 
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError
-from ._base import Array, Debiased, EpsilonLike, Numpy
+from ._base import Array, Debiased, EpsilonLike, Numpy, Reach
 from ._exact import THRESHOLD_BITS
 from ._frequency import FrequencyOracle
 
@@ -103,6 +103,16 @@ class Sketch(FrequencyOracle):
         crowd = np.maximum(squares - held**2, 0.0) / self.rows
         singles = (n - held) * (1 - 1 / self.rows)
         return Debiased(totals, noise + scale / self.columns * (crowd + singles))
+
+    @property
+    def cell_reach(self) -> Reach:
+        """What one report can stand for in a cell of its row."""
+        return self.support_reach
+
+    def share_reach(self, item: int, np: Numpy) -> Reach:
+        """Return the reach through a cell, less what all items lose to collisions."""
+        columns = self.columns
+        return self.cell_reach.in_unit(columns / (columns - 1), -1 / (columns - 1))
 
     def predict(self, n: int) -> float:
         """Return the standard error of a share, if all items are equally common."""

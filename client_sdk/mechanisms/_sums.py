@@ -9,8 +9,8 @@ from typing import Final
 
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Debiased, Numpy, column
-from ._mean import MeanMechanism, Scatter
+from ._base import Array, Debiased, Numpy, Reach, column
+from ._mean import MeanMechanism, Scatter, reach_of
 from ._numbers import NumberReports
 
 MAX_MAGNITUDE: Final = 1 << 31  # grid steps; the bound under which tallies of squares stay exact
@@ -83,6 +83,11 @@ class SumReports(NumberReports[Fraction], MeanMechanism):
     def decode_column(self, payloads: bytes, np: Numpy) -> Array:
         """Return the noisy positions of valid payloads in steps, int64, shape (n,)."""
         return column(payloads, self.payload_size, np).astype(np.int64) - self.margin
+
+    def position_reach(self, np: Numpy) -> Reach:
+        """Return the two ends of the reports: positions rise with them."""
+        ends = (0, self.payload_count - 1)
+        return reach_of(self.decode(end.to_bytes(self.payload_size, "big")) for end in ends)
 
     @property
     def tally_size(self) -> int:

@@ -10,10 +10,11 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError
-from ._base import Array, Debiased, Mechanism, Numpy, Value
+from ._base import Array, Debiased, Mechanism, Numpy, Reach, Value
 from ._exact import require_ratio, spent_by
 
 
@@ -33,6 +34,8 @@ class Channel:
 
 class SupportReports(Mechanism[Value]):
     """A mechanism whose reports support items of its domain.  The tally is the sum of supports."""
+
+    pure: ClassVar[bool] = True  # whether ``channel`` alone gives the estimate and its variance
 
     @property
     @abstractmethod
@@ -94,3 +97,33 @@ class SupportReports(Mechanism[Value]):
         holders = np.clip(totals, 0, n)
         variances = (holders * p * (1 - p) + (n - holders) * q * (1 - q)) / (p - q) ** 2
         return Debiased(totals, variances)
+
+    @property
+    def chances(self) -> tuple[float, float]:
+        """p and q of the channel as floats."""
+        return float(self.channel.p), float(self.channel.q)
+
+    @cached_property
+    def support_reach(self) -> Reach:
+        """What a report stands for that lacks an item, and one that supports it, by p and q.
+
+        Source: Cao, Jia, Gong, USENIX Security 2021: the attacks on pure protocols.
+        """
+        p, q = self.chances
+        return Reach(-q / (p - q), (1 - q) / (p - q))
+
+    def share_reach(self, item: int, np: Numpy) -> Reach | None:
+        """Return the reach by p and q; of a channel that is not pure nothing is known."""
+        return self.support_reach if self.pure else None
+
+    def most_supported(self, items: int) -> int:
+        """Return an upper bound of how many of *items* items one report can support."""
+        return items
+
+    def group_reach(self, items: int) -> Reach | None:
+        """Return the reach of the best attack on all at once, with ``most_supported`` of them."""
+        if not self.pure:
+            return None
+        p, q = self.chances
+        most = self.most_supported(items)
+        return Reach(-items * q / (p - q), (most - items * q) / (p - q))

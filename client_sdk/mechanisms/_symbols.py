@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
+from typing import Final
 
 from ..randomness import Randomness
-from ._base import Array, Debiased, Numpy
+from ._base import Array, Debiased, Numpy, Reach
 from ._exact import require_ratio, spent_by
-from ._mean import MeanMechanism, Scatter, largest_spread
+from ._mean import MeanMechanism, Scatter, largest_spread, reach_of
 from ._moments import Moments
 from ._numbers import CountedReports
+
+MOST_SYMBOLS: Final = 1_024  # looked at one by one; beyond, positions rise with their number
 
 
 class SymbolReports(CountedReports[Fraction], MeanMechanism):
@@ -53,6 +56,12 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism):
     def decode(self, payload: bytes) -> Fraction:
         """Return the unbiased position of the symbol in grid steps."""
         return self.position(int.from_bytes(payload, "big")) * self.top
+
+    def position_reach(self, np: Numpy) -> Reach:
+        """Return the extreme positions of all symbols, or of the two ends of very many."""
+        count = self.payload_count
+        symbols = range(count) if count <= MOST_SYMBOLS else (0, count - 1)
+        return reach_of(self.position(symbol) * self.top for symbol in symbols)
 
     def variance_of(self, position: Fraction) -> float:
         """Return the variance by the exact moments."""

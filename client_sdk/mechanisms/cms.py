@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Numpy, counted
+from ._base import Array, Coins, Draws, NoiseLaw, Numpy, counted
 from ._response import flip_chance
 from ._sketch import Sketch
 from ._supports import Channel
@@ -47,6 +47,12 @@ class CMS(Sketch):
         """q(1-q)/(p-q)^2 = √e^ε/(√e^ε-1)^2."""
         p, q = float(self.channel.p), float(self.channel.q)
         return p * q / (p - q) ** 2
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every device draws its row evenly, and sends one bit a column, on their own."""
+        rows = tally.reshape(*tally.shape[:-1], self.rows, -1)
+        coins = Coins(rows[..., 1:].sum(axis=(-2, -1)), *self.chances, self.columns - 1)
+        return NoiseLaw(coins, Draws(rows[..., 0], 1 / self.rows))
 
     @property
     def payload_size(self) -> int:

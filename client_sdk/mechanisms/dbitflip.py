@@ -27,7 +27,18 @@ from typing import ClassVar, Final
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Debiased, EpsilonLike, Numpy, column, counted, width_of
+from ._base import (
+    Array,
+    Debiased,
+    Draws,
+    EpsilonLike,
+    NoiseLaw,
+    Numpy,
+    Reach,
+    column,
+    counted,
+    width_of,
+)
 from ._exact import THRESHOLD_BITS
 from ._frequency import FrequencyOracle
 from ._response import flip_chance
@@ -165,6 +176,15 @@ class DBitFlip(FrequencyOracle):
         holders = np.clip(totals, 0, n)
         variances = n * spread * q * (1 - q) / (p - q) ** 2 + holders * (spread - 1)
         return Debiased(totals, variances)
+
+    def share_reach(self, item: int, np: Numpy) -> Reach:
+        """Return what a bit of a drawn item stands for."""
+        return self.support_reach.in_unit(self.domain_size / self.sampled)
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every device draws its items evenly."""
+        size = self.domain_size
+        return NoiseLaw(draws=Draws(tally[..., :size], self.sampled / size))
 
     def predict(self, n: int) -> float:
         """Return the root mean square over items of the standard error of a share."""

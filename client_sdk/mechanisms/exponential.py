@@ -23,9 +23,9 @@ from typing import Final
 
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, Debiased, Numpy
+from ._base import Array, Debiased, Numpy, Reach
 from ._exact import ceil_to_grid, exp_floor, require_ratio, spent_by
-from ._frequency import ItemMechanism
+from ._frequency import ItemMechanism, mean_square_variances
 from ._numbers import CountedReports
 
 # Reports added to every cell before its variance is stated.  A cell that few devices reach is often
@@ -123,6 +123,29 @@ class Exponential(CountedReports[int], ItemMechanism):
         likely = counts + UNSEEN
         squares = own**2 * likely + other**2 * _neighbours(likely, np)
         return Debiased(totals, scale**2 * squares - totals)
+
+    def knows_sums(self, np: Numpy) -> bool:
+        """Reports are counted one by one, and what each stands for is known."""
+        return True
+
+    def sum_variances(
+        self, weights: Array, np: Numpy, *, tally: Array, n: int, shares: Array
+    ) -> Array:
+        """Return variances from what the reports stand for, half a report added to every cell."""
+        single = np.eye(self.domain_size, dtype=np.int64)
+        stands = weights @ np.array([self.debias(row, 1, np).totals for row in single]).T
+        counts = tally.astype(np.float64) + UNSEEN
+        return mean_square_variances(stands, counts, np, weights=weights, shares=shares, n=n)
+
+    def share_reach(self, item: int, np: Numpy) -> Reach:
+        """Return the reach of the inverse: a report bears on its own item and the two beside."""
+        size = self.domain_size
+        stands = [0.0] if size > 3 else []  # of a report further away
+        for told in range(max(item - 1, 0), min(item + 2, size)):
+            tally = np.zeros(size, dtype=np.int64)
+            tally[told] = 1
+            stands.append(float(self.debias(tally, 1, np).totals[item]))
+        return Reach(min(stands), max(stands))
 
     def predict(self, n: int) -> float:
         """Return the root mean square over items of the standard error of a share.

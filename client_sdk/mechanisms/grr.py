@@ -17,8 +17,9 @@ from functools import cached_property
 from typing import Final
 
 from ..randomness import Randomness
+from ._base import Array, NoiseLaw, Numpy
 from ._exact import exp_floor
-from ._frequency import FrequencyOracle
+from ._frequency import FrequencyOracle, PairLaw
 from ._numbers import CountedReports
 from ._response import respond, truth_chance
 from ._supports import Channel
@@ -56,6 +57,18 @@ class GRR(CountedReports[int], FrequencyOracle):
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the item it names."""
         return (int.from_bytes(payload, "big"),)
+
+    def most_supported(self, items: int) -> int:
+        """A report supports one item."""
+        return min(items, 1)
+
+    def pair_law(self) -> PairLaw:
+        """No report supports two items."""
+        return PairLaw(0.0, 0.0)
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every item is told with q at least, and each report tells one."""
+        return NoiseLaw(lowest=float(self.channel.q))
 
 
 MECHANISM: Final = GRR

@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import Final
 
 from ..randomness import Randomness
-from ._base import Array, Numpy
+from ._base import Array, Draws, NoiseLaw, Numpy
 from ._exact import exp_floor
-from ._frequency import FrequencyOracle
+from ._frequency import FrequencyOracle, PairLaw
 from ._numbers import CountedReports
 from ._response import truth_chance
 from ._supports import Channel
@@ -69,6 +69,16 @@ class Hadamard(CountedReports[int], FrequencyOracle):
         """A report supports the items that have its sign in its row."""
         row, positive = divmod(int.from_bytes(payload, "big"), 2)
         return [x for x in range(self.domain_size) if is_positive(row, x) == positive]
+
+    def pair_law(self) -> PairLaw:
+        """Any two columns agree in half of the rows, as independent bits would."""
+        p, q = self.chances
+        return PairLaw(p * q, q * q)
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every device draws its row evenly."""
+        counts = tally.reshape(*tally.shape[:-1], -1, 2).sum(axis=-1)
+        return NoiseLaw(draws=Draws(counts, 1 / self.rows))
 
     def support_counts(self, tally: Array, n: int, np: Numpy) -> Array:
         """Return (n + H·signs) / 2 by a fast Walsh-Hadamard transform.

@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 
 from ..errors import InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Numpy
+from ._base import Array, Numpy, Reach
 from ._exact import exp_floor
 from ._numbers import NumberReports
 from ._response import truth_chance
@@ -48,6 +48,12 @@ class HCMS(NumberReports[int], Sketch):
     def noise(self) -> float:
         """1 / (2p-1)^2 = ((e^ε+1)/(e^ε-1))^2."""
         return 1 / float(self.channel.p - self.channel.q) ** 2
+
+    @property
+    def cell_reach(self) -> Reach:
+        """A sign stands for a holder of a cell, or for one less."""
+        p, q = self.chances
+        return Reach(-1 / (p - q), 1 / (p - q))
 
     @property
     def payload_count(self) -> int:

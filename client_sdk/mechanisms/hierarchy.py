@@ -157,10 +157,20 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
             shares = parts.reshape(-1)
         first = np.zeros((1, self.domain_size))
         first[0, 0] = 1.0
-        (variance,) = self.sum_variances(first, cells, np)
+        (variance,) = self.contrast_variances(first, cells, np)
         return Debiased(n * shares[: self.domain_size], np.full(self.domain_size, n**2 * variance))
 
-    def sum_variances(self, weights: Array, tally: Array, np: Numpy) -> Array:
+    def knows_sums(self, np: Numpy) -> bool:
+        """The variances of contrasts are those of any sum."""
+        return True
+
+    def sum_variances(
+        self, weights: Array, np: Numpy, *, tally: Array, n: int, shares: Array
+    ) -> Array:
+        """Return ``contrast_variances``, whatever the shares."""
+        return self.contrast_variances(weights, tally, np)
+
+    def contrast_variances(self, weights: Array, tally: Array, np: Numpy) -> Array:
         """Return the variance of weighted sums of shares, shape (sums,).
 
         Args: weights: shape (sums, domain_size).  tally: as checked.

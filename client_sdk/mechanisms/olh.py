@@ -26,7 +26,7 @@ from ..errors import InvalidParameterError
 from ..randomness import Randomness
 from ._base import Array, EpsilonLike, Numpy, column
 from ._exact import THRESHOLD_BITS, exp_floor
-from ._frequency import FrequencyOracle
+from ._frequency import FrequencyOracle, cached_by_weights
 from ._numbers import NumberReports
 from ._response import respond, truth_chance
 from ._supports import Channel
@@ -36,6 +36,9 @@ SMALL_PRIME: Final = (1 << 20) - 3  # leaves room for MAX_BUCKETS
 MAX_BUCKETS: Final = 1 << 24  # about e^16 + 1, the best of the largest epsilon
 FEW_BUCKETS: Final = 256  # allowed for any domain; beyond as many as items, GRR itself errs less
 _REPORTS: Final = 1 << 64  # different ones in 8 bytes
+SEEDS: Final = 4_096  # hash functions; variances are then off by about one in a hundred
+_LEAST_SEEDS: Final = 64  # and then by about one in ten, where weights are very many
+_CELLS: Final = 1 << 25  # weights times seeds; a second or less
 _CHUNK: Final = 1 << 14  # reports hashed at once; their 64 KiB stay in the cache
 
 
@@ -141,6 +144,34 @@ class OLH(NumberReports[int], FrequencyOracle):
         for i in range(len(a)):
             cells += (a[i] * items + b[i]) % self.prime % self.buckets == buckets[i]
         return cells
+
+    def knows_sums(self, np: Numpy) -> bool:
+        """Its moments are averaged over hash functions."""
+        return True
+
+    @cached_by_weights
+    def sum_moments(self, weights: Array, np: Numpy) -> tuple[Array, Array]:
+        """Return the moments, averaged over hash functions, as pairs of items collide unevenly.
+
+        Given one, the sum of the weights in a bucket is supported with the chance of that bucket.
+        """
+        told, buckets = float(self.truth), self.buckets
+        other = (1 - told) / (buckets - 1)
+        hashes = self._hashes(int(np.clip(_CELLS // weights.size, _LEAST_SEEDS, SEEDS)), np)
+        places = (hashes + buckets * np.arange(len(hashes))[:, None]).ravel()
+        moments = np.zeros((2, *weights.shape))
+        for row, weight in enumerate(weights):
+            spread = np.broadcast_to(weight, hashes.shape).ravel()
+            sums = np.bincount(places, spread, len(hashes) * buckets)
+            for moment, power in zip(moments, (sums, sums**2), strict=True):
+                own = power[places].reshape(hashes.shape).mean(axis=0)
+                moment[row] = (told - other) * own + other * power.sum() / len(hashes)
+        return moments[0], moments[1]
+
+    def _hashes(self, seeds: int, np: Numpy) -> Array:
+        """Return the bucket of every item under a fixed choice of *seeds*, shape (seeds, items)."""
+        a, b = np.random.default_rng(1).integers(0, self.prime, (2, seeds, 1))
+        return (a * np.arange(self.domain_size) + b) % self.prime % self.buckets
 
     def _by_item(self, reports: Array, np: Numpy) -> Array:
         """Return the tally of a chunk of *reports*: rows a, b and bucket of uint32.

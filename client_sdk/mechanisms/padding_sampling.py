@@ -34,7 +34,7 @@ from typing import Final
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, EpsilonLike, Numpy, column, width_of
+from ._base import Array, EpsilonLike, NoiseLaw, Numpy, column, width_of
 from ._bits import MAX_ITEMS
 from ._exact import THRESHOLD_BITS, exp_floor
 from ._response import respond, truth_chance
@@ -168,6 +168,10 @@ class PaddingSampling(SetMechanism):
         first = (int.from_bytes(payload, "big"),)
         named = self.encoder.supports(payload) if self.unary else first
         return (symbol for symbol in named if symbol < self.domain_size)
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every item is told with q at least; symbols and bits do not go together."""
+        return NoiseLaw(lowest=float(self.channel.q))
 
     @property
     def fold_steps(self) -> int:

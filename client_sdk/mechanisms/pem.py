@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError
@@ -27,9 +27,9 @@ from ..randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ._numbers import CountedReports
-from ._prefix_hash import column_of, fingerprint, symbols
+from ._prefix_hash import column_of, columns_of, fingerprint, joined, symbols
 from ._supports import Channel
-from ._text import MAX_LENGTH, TextMechanism
+from ._text import MAX_LENGTH, Holders, TextMechanism
 from .pgr import PGR, dimension, points
 
 MAX_STEP: Final = 8  # bytes; more than 4 are too many extensions to try
@@ -39,16 +39,6 @@ MAX_CELLS: Final = 1 << 22  # of a tally; 32 MiB
 LEAST_COLUMNS: Final = 512  # of the default
 CELLS: Final = 1 << 14  # of a level, about, by default
 ORDERS: Final = (2, 3, 5, 7, 11, 13, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)  # K up to MAX_COLUMNS
-
-
-class Holders(NamedTuple):
-    """Unbiased *counts* of holders per cell, shape (levels, rows, columns).
-
-    ``reports`` are those of each level and row, int64, shape (levels, rows).
-    """
-
-    counts: Array
-    reports: Array
 
 
 @dataclass(frozen=True, init=False)
@@ -130,11 +120,6 @@ class PEM(CountedReports[bytes], TextMechanism):
         return (*range(self.step + 1, last, self.step), last)
 
     @property
-    def levels(self) -> int:
-        """How many prefix lengths there are: the groups that devices are divided into."""
-        return len(self.lengths)
-
-    @property
     def payload_count(self) -> int:
         """A point in each row of each level."""
         return self.levels * self.rows * points(self.order, dimension(self.order, self.columns))
@@ -144,9 +129,13 @@ class PEM(CountedReports[bytes], TextMechanism):
         prefix = symbols(text, self.lengths[level])
         return column_of(level, row, fingerprint(row, prefix), self.columns)
 
-    def first_level(self, length: int) -> int:
-        """Return the first level that tells of the whole of strings of *length* bytes."""
-        return next(level for level, end in enumerate(self.lengths) if end > length)
+    def extended(self, row: int, prefixes: Array, tails: Array, length: int) -> Array:
+        """Join fingerprints by the hash of the row."""
+        return joined(row, prefixes, tails, length)
+
+    def columns_at(self, level: int, row: int, fingerprints: Array) -> Array:
+        """Hash fingerprints once more, by level."""
+        return columns_of(level, row, fingerprints, self.columns)
 
     def randomize(self, value: bytes, randomness: Randomness) -> bytes:
         """Return a fresh level and row, and a response to the cell of *value* there."""

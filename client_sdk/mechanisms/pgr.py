@@ -23,14 +23,15 @@ from typing import Final
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError
 from ..randomness import Randomness
-from ._base import Array, EpsilonLike, Numpy
+from ._base import Array, EpsilonLike, NoiseLaw, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
-from ._frequency import FrequencyOracle
+from ._frequency import FrequencyOracle, cached_by_weights
 from ._numbers import CountedReports
 from ._supports import Channel
 
 MAX_ORDER: Final = 257  # of the field; near e^ε + 1 up to ε = 5.5
 MAX_VECTORS: Final = 1 << 24  # r^t, the cells of the transform; 128 MiB
+_STEPS: Final = 1 << 30  # of all weights together in the transform
 
 
 @dataclass(frozen=True, init=False)
@@ -152,6 +153,36 @@ class PGR(CountedReports[int], FrequencyOracle):
     def _as_integer(self, point: int) -> int:
         leading, tail = self.vector(point)
         return int(self.order**leading) + tail
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """No point is likelier than one orthogonal to the item."""
+        return NoiseLaw(highest=float(self.channel.p) / points(self.order, self.dimension - 1))
+
+    def knows_sums(self, np: Numpy) -> bool:
+        """Reports are counted one by one, and what each supports is known."""
+        return True
+
+    @cached_by_weights
+    def report_sums(self, weights: Array, np: Numpy) -> Array:
+        """Return the weights that a report of each point supports, shape (sums, points).
+
+        Being orthogonal is mutual, so the items that a report supports are counted as reports are.
+        """
+        every = PGR(self.epsilon, self.points, order=self.order)
+
+        def met(steps: Array) -> Array:
+            padded = np.zeros(self.points, dtype=np.int64)
+            padded[: steps.size] = steps
+            return every.support_counts(padded, int(steps.sum()), np)
+
+        items = met(np.ones(self.domain_size, dtype=np.int64))
+        sums = []
+        for row in weights:
+            least = float(row.min())
+            scale = _STEPS / max(float((row - least).sum()), 1.0)
+            raised = met(np.rint((row - least) * scale).astype(np.int64)) / scale
+            sums.append(raised + least * items)
+        return np.array(sums)
 
     def support_counts(self, tally: Array, n: int, np: Numpy) -> Array:
         """Return the reports orthogonal to each item.

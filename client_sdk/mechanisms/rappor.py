@@ -31,7 +31,7 @@ from typing import ClassVar, Final
 from ..dataclass import dataclass
 from ..errors import InvalidParameterError, InvalidTallyError
 from ..randomness import Randomness
-from ._base import Array, Debiased, EpsilonLike, Numpy, counted
+from ._base import Array, Debiased, Draws, EpsilonLike, NoiseLaw, Numpy, counted
 from ._exact import THRESHOLD_BITS, ceil_to_grid, exp_floor, ln_ceil
 from ._frequency import FrequencyOracle
 from ._regression import regress
@@ -53,6 +53,7 @@ class RAPPOR(TwoRounds, FrequencyOracle):
     name: ClassVar[str] = "rappor"
     automatic: ClassVar[bool] = False  # for comparison and migration
     pure: ClassVar[bool] = False
+    unbiased: ClassVar[bool] = False  # counts are not negative
 
     bits: int
     hashes: int
@@ -223,6 +224,11 @@ class RAPPOR(TwoRounds, FrequencyOracle):
         if cells.min() < 0 or (cells > np.clip(reports, 0, n)).any() or reports.sum() != n:
             raise InvalidTallyError(f"tally: must be the cohorts and bits of n={n} reports")
         return regress(cells, self.design(np), self.channel, np)
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every device draws its cohort evenly."""
+        counts = tally.reshape(*tally.shape[:-1], self.cohorts, -1)[..., 0]
+        return NoiseLaw(draws=Draws(counts, 1 / self.cohorts))
 
     def design(self, np: Numpy) -> Array:
         """Return which bits each item has: shape (cohorts, bits, domain_size)."""

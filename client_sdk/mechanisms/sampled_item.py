@@ -32,7 +32,7 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from ..randomness import Randomness
-from ._base import Array, Debiased, Numpy
+from ._base import Array, Debiased, Draws, NoiseLaw, Numpy, Reach
 from ._numbers import CountedReports
 from ._response import flip_chance
 from ._sets import SetMechanism
@@ -112,6 +112,16 @@ class SampledItem(CountedReports[frozenset[int]], SetMechanism):
         known, some = np.maximum(drawn, 1), drawn > 0
         sampling = np.where(some, 1 / known - 1 / max(n, 1), 0)
         return np.where(some, self._noise / known, self._noise + 1), sampling
+
+    def share_reach(self, item: int, np: Numpy) -> Reach:
+        """Return the reach of the coin; only reports about the item bear upon it."""
+        q = float(self.flip)
+        return Reach(-q / (1 - 2 * q), (1 - q) / (1 - 2 * q), float(self.domain_size))
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Every device draws its item evenly."""
+        counts = tally.reshape(*tally.shape[:-1], -1, 2).sum(axis=-1)
+        return NoiseLaw(draws=Draws(counts, 1 / self.domain_size))
 
     def predict(self, n: int) -> float:
         """Return the standard error of the share of an item that half of the devices hold.

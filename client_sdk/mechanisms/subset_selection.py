@@ -24,6 +24,7 @@ from ..randomness import Randomness
 from ._base import Array, EpsilonLike, Numpy, column, counted, width_of
 from ._bits import BitReports
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
+from ._frequency import PairLaw
 from ._subset import draw_subset
 from ._supports import Channel
 
@@ -180,6 +181,17 @@ class SubsetSelection(BitReports):
             return {"subset_out_of_range": len(invalid) // self.payload_size}
         beyond = super().suspects(invalid, np)
         return counted("bits_beyond_domain", beyond, "subset_of_wrong_size")
+
+    def most_supported(self, items: int) -> int:
+        """A report supports ω items."""
+        return min(items, self.subset_size)
+
+    def pair_law(self) -> PairLaw:
+        """Subsets are drawn without replacement, with the true item or without it."""
+        p, size, items = float(self.truth), self.subset_size, self.domain_size
+        own = p * (size - 1) / (items - 1)
+        pairs = max((items - 1) * (items - 2), 1)  # with two items there is no pair of others
+        return PairLaw(own, (p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)) / pairs)
 
     def supports(self, payload: bytes) -> Iterable[int]:
         """A report supports the items of its subset."""

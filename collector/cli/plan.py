@@ -126,7 +126,7 @@ def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
 
 
 def _epsilon(text: str) -> Fraction:
-    from client_sdk.mechanisms._exact import parse_epsilon
+    from client_sdk.mechanisms import parse_epsilon
 
     return parse_epsilon(text)
 

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from client_sdk.mechanisms import names as mechanism_names
+
 PACKAGES: Final = ("client_sdk", "collector")
 
 # What the collector takes from the device: contracts, never the device's own machinery.
@@ -98,6 +100,13 @@ def faults(source: str, module: str, is_package: bool = False) -> list[str]:
 
 def _broken(module: str, found: Import) -> Iterator[str]:
     root = found.target.partition(".")[0]
+    parts = found.target.split(".")
+    for place, part in enumerate(parts[:-1] if root in PACKAGES else []):
+        folder = ".".join(parts[:place])
+        if part.startswith("_") and not part.endswith("__") and not _below(module, folder):
+            yield f"{part} is for {folder} only: give it a public name"
+    if _below(module, "collector") and _names_a_mechanism(parts):
+        yield "the collector names no mechanism: it asks the families of client_sdk.mechanisms"
     for package, homes in HOMES.items():
         if _below(found.target, package) and not any(_below(module, home) for home in homes):
             yield f"{package} is imported in {', '.join(homes)} only"
@@ -114,6 +123,13 @@ def _broken(module: str, found: Import) -> Iterator[str]:
         part = [*found.target.split("."), ""][1]
         if part not in {*SHARED, "__version__"}:
             yield f"the collector takes only {', '.join(sorted(SHARED))} from client_sdk"
+
+
+def _names_a_mechanism(parts: list[str]) -> bool:
+    """Return whether a target is a module of the mechanisms' folder, or something in one."""
+    if parts[:2] != ["client_sdk", "mechanisms"] or len(parts) == 2:
+        return False
+    return len(parts) > 3 or parts[2].startswith("_") or parts[2] in mechanism_names()
 
 
 def _below(module: str, root: str) -> bool:

@@ -25,14 +25,14 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain, listed
-from client_sdk.mechanisms import KeyValueMechanism
+from client_sdk.mechanisms import KeyValueMechanism, Reach
 from client_sdk.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import Estimate, key_shares, mean, shares
 from ..answer import MEAN
 from ..items.joined import is_joined, joined, joined_reach, labels_of, unsure
-from ..poisoning.reach import Reach, mean_reach, share_reach
+from ..poisoning.reach import mean_reach
 from ..repeats import widened
 from ..rows import SHARE
 from ..sizes import too_few
@@ -97,7 +97,7 @@ def reach_of(metric: Metric, item: str) -> Reach | None:
         return mean_reach(metric.mechanism, metric.domain)
     if is_joined(metric.domain):
         return joined_reach(metric, item)
-    return share_reach(metric.mechanism, _labels(metric).index(item))
+    return metric.mechanism.share_reach(_labels(metric).index(item), np)
 
 
 def askable(slices: Iterable[Slice]) -> list[Slice]:

@@ -13,12 +13,11 @@ from typing import Any, Final, NamedTuple, TypeGuard
 import numpy as np
 
 from client_sdk.domains import Domain
-from client_sdk.mechanisms import Mechanism
+from client_sdk.mechanisms import Reach
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain, RetentionDomain
 
-from ...estimate import Estimate, is_pure, normal_quantile
-from ..poisoning.reach import Reach, group_reach
+from ...estimate import Estimate, normal_quantile
 from ..slices import Slice
 from .sums import Shares
 
@@ -88,10 +87,9 @@ def unsure(one: Slice) -> str | None:
 
 def joined_reach(metric: Metric, label: str) -> Reach | None:
     """Return the reach of fakes on the devices that reached a step; None if it is not known."""
-    mechanism: Mechanism[Any] = metric.mechanism
-    if not isinstance(metric.domain, FunnelDomain) or not is_pure(mechanism):
+    if not isinstance(metric.domain, FunnelDomain):
         return None
-    return group_reach(mechanism, metric.domain.size - metric.domain.labels.index(label))
+    return metric.mechanism.group_reach(metric.domain.size - metric.domain.labels.index(label))
 
 
 def _anything() -> Estimate:

@@ -2,11 +2,8 @@
 
 The estimate of the sum of w_i f_i is the sum of w_i times the estimates, so parts add up exactly.
 Its variance is not the sum of theirs: what one report supports of several items depends on each
-other.  For a device that holds v it is Var(sum of w_i S_i | v) / (p-q)^2, see ``support_laws``.
-
-Of mechanisms that count reports one by one the mean square of what these stand for, less that of
-what the devices hold, is unbiased.  Of mechanisms of which only the variance of each item is known,
-the sum of standard errors is a bound, and rows say so.
+other.  Each mechanism answers for it (``sum_variances``); where one knows only the variance of each
+item, the sum of standard errors is a bound, and rows say so.
 
 Derived here; the variance of one item is that of Wang et al., USENIX Security 2017.
 """
@@ -19,10 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms import Mechanism
-from client_sdk.mechanisms.exponential import UNSEEN, Exponential
-from client_sdk.mechanisms.hierarchy import Hierarchy
-from client_sdk.mechanisms.pgr import PGR
+from client_sdk.mechanisms import ItemMechanism, Mechanism
 
 from ...estimate import (
     Estimate,
@@ -34,7 +28,6 @@ from ...estimate import (
 )
 from ..repeats import repeats_of
 from ..slices import Slice
-from .support_laws import base_of, chances, is_known, laws_of, met_by_items, met_by_points, pair_of
 
 BOUND_NOTE: Final = "the interval is a bound: it is at least as wide as its level asks for"
 
@@ -46,7 +39,7 @@ class Shares:
     ``values``, shape (items,), may be below 0.  Up to ``repeats`` reports may share their noise.
     """
 
-    mechanism: Mechanism[Any]
+    mechanism: ItemMechanism
     tally: Any
     n: int
     values: Any
@@ -58,6 +51,7 @@ class Shares:
 
         Raises: InvalidTallyError: the tally cannot have come from n reports.
         """
+        assert isinstance(mechanism, ItemMechanism)  # noqa: S101 - metrics of items have no other
         return cls(mechanism, np.asarray(tally), n, mechanism.debias(tally, n, np).totals / n)
 
     @classmethod
@@ -69,7 +63,7 @@ class Shares:
     @property
     def note(self) -> str | None:
         """What must be said beside sums of several items."""
-        return None if is_known(self.mechanism) else BOUND_NOTE
+        return None if self.mechanism.knows_sums(np) else BOUND_NOTE
 
     def groups(self, members: Any, alpha: float) -> list[Estimate]:
         """Return the share of each group: score intervals where the variance is linear in it.
@@ -80,8 +74,8 @@ class Shares:
         values, errors = weights @ self.values, np.sqrt(self.variances(weights))
         reach = normal_quantile(alpha) * errors
         low, high = values - reach, values + reach
-        if pair_of(base_of(self.mechanism)) is not None:
-            laws = laws_of(self.mechanism, weights)
+        laws = self.mechanism.sum_laws(weights, np) if self.mechanism.pair_law() else None
+        if laws is not None:
             inside, outside = (_mean_over(laws, part) for part in (weights, 1 - weights))
             each = self.repeats / self.n
             slope = each * np.where(weights.all(axis=1), 0, inside - outside)
@@ -127,35 +121,9 @@ class Shares:
 
         Args: weights: shape (sums, items).
         """
-        return self.repeats * self._variances(weights)
-
-    def _variances(self, weights: Any) -> Any:
-        """Return the variances of independent reports."""
-        base = base_of(self.mechanism)
-        if isinstance(base, Hierarchy):
-            return base.sum_variances(weights, self.tally, np)
-        if isinstance(base, PGR | Exponential):
-            return self._of_reports(base, weights)
-        laws = laws_of(self.mechanism, weights)
-        if laws is not None:
-            # Unbiased shares may be below 0; no population scatters less than its calmest devices.
-            return np.clip(laws @ self.values, laws.min(axis=1), laws.max(axis=1)) / self.n
-        marginal = self.mechanism.debias(self.tally, self.n, np).variances
-        return (np.abs(weights) @ np.sqrt(marginal) / self.n) ** 2
-
-    def _of_reports(self, base: PGR | Exponential, weights: Any) -> Any:
-        """Return variances from the mean square of what the reports stand for."""
-        counts = self.tally.astype(np.float64)
-        if isinstance(base, PGR):
-            p, q = chances(self.mechanism)
-            met = met_by_points(base, weights)
-            stands = (met - q * weights.sum(axis=1)[:, None]) / (p - q)
-        else:
-            stands = weights @ met_by_items(base)
-            counts += UNSEEN
-        squares = stands**2 @ counts / self.n
-        held = np.clip(weights**2 @ self.values, 0, (weights**2).max(axis=1))
-        return np.maximum(squares - held, 0) / self.n
+        return self.repeats * self.mechanism.sum_variances(
+            weights, np, tally=self.tally, n=self.n, shares=self.values
+        )
 
 
 def _mean_over(laws: Any, members: Any) -> Any:

@@ -29,7 +29,6 @@ from client_sdk.mechanisms import (
     MeanMechanism,
     Mechanism,
 )
-from client_sdk.mechanisms.rappor import RAPPOR
 from client_sdk.metric import Metric
 
 from ...estimate import normal_quantile
@@ -69,7 +68,7 @@ def change(
     What is found is in standard errors, so stretched that one limit serves all items.
     """
     mechanism = metric.mechanism
-    if len(past) < LEAST_EARLIER or isinstance(mechanism, RAPPOR):
+    if len(past) < LEAST_EARLIER or not mechanism.unbiased:
         return None
     now = estimated(mechanism, tally, n)
     values = np.array([one.values for one in past])

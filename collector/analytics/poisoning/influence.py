@@ -17,10 +17,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.mechanisms import DistributionMechanism, Reach
 
 from ..numbers.quantiles import LinearCDF, linear_cdf
-from .reach import Reach
 
 FAKES: Final = 0.01  # of all reports; the share that ``Row.influence`` is of
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from client_sdk.domains import MEAN_OF, ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
-from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.metric import Metric
 
 from ..numbers.distribution import QUANTILES
 from ..rows import ITEM, SHARE, Row
 from .influence import FAKES, moved, quantiles_moved, weight
-from .reach import key_mean_reach, mean_reach, share_reach
+from .reach import key_mean_reach, mean_reach
 
 MEANS: Final = ("mean", "")  # what the mean of numbers is called in answers
 
@@ -68,13 +67,12 @@ def _of_items(rows: Sequence[Row], metric: Metric) -> Iterator[tuple[int, float]
     items = domain.keys if isinstance(domain, KeyValueDomain) else domain
     labels = items.labels if isinstance(items, ItemDomain) else ()
     places = {label: place for place, label in enumerate(labels)}
-    reach_of = cache(partial(share_reach, mechanism))
-    differs = isinstance(mechanism, Exponential)  # from item to item
+    reach_of = cache(partial(mechanism.share_reach, np=np))
     for i, row in enumerate(rows):
         if row.value is None:
             continue
         if row.unit == SHARE and row.item in places:
-            if reach := reach_of(places[row.item] if differs else 0):
+            if reach := reach_of(places[row.item]):
                 yield i, moved(reach, row.value)
         elif isinstance(domain, KeyValueDomain) and isinstance(mechanism, KeyValueMechanism):
             share = held.get(_place(row, row.item.removeprefix(MEAN_OF))) or 0.0

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.mechanisms._prefix_hash import END, columns_of, joined
+from client_sdk.mechanisms import END
 
 from .search_plan import Plan
 from .text_shares import LIKELY, cleared
@@ -92,7 +92,7 @@ def _tails(plan: Plan, more: int, whole: bool) -> _Tails:
     found = np.zeros((plan.mechanism.rows, len(table)), dtype=np.int64)
     for row in range(plan.mechanism.rows):
         for symbols in sequences:
-            found[row] = joined(row, found[row], symbols, 1)
+            found[row] = plan.mechanism.extended(row, found[row], symbols, 1)
     return _Tails(table, found, len(sequences), whole)
 
 
@@ -116,8 +116,9 @@ def _above(levels: Sequence[Sketch], kept: _Kept, tails: _Tails, least: float, m
     places = places[np.argsort(-shares, kind="stable")[:most]]
     parents, own = np.divmod(places, len(tails.table))
     table = np.concatenate([kept.table[parents], tails.table[own]], axis=1)
+    extended = levels[0].mechanism.extended
     found = [
-        joined(row, kept.found[row][parents], tails.found[row][own], tails.length)
+        extended(row, kept.found[row][parents], tails.found[row][own], tails.length)
         for row in range(len(kept.found))
     ]
     return _Kept(table, np.stack(found))
@@ -126,11 +127,12 @@ def _above(levels: Sequence[Sketch], kept: _Kept, tails: _Tails, least: float, m
 def _shares(levels: Sequence[Sketch], found: Any, tails: _Tails) -> Any:
     """Return the shares of prefixes with tails from all *levels*, shape (prefixes, tails)."""
     total, reports = 0.0, sum(max(level.n, 1) for level in levels)
+    extended = levels[0].mechanism.extended
     together = [
-        joined(row, own[:, None], tails.found[row], tails.length) for row, own in enumerate(found)
+        extended(row, own[:, None], tails.found[row], tails.length) for row, own in enumerate(found)
     ]
     for level in levels:
-        m = level.mechanism.columns
-        cells = (columns_of(level.level, row, one, m) for row, one in enumerate(together))
+        columns_at = level.mechanism.columns_at
+        cells = (columns_at(level.level, row, own) for row, own in enumerate(together))
         total += level.shares(cells) * (level.n / reports)
     return total

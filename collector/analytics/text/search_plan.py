@@ -7,7 +7,7 @@ from math import ceil
 from statistics import NormalDist
 from typing import Final
 
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms import TextMechanism
 
 BUDGET: Final = 1 << 22  # prefixes tried a level; a second
 MOST_KEPT: Final = 1 << 12  # prefixes a level
@@ -18,7 +18,7 @@ _COMMON: Final = 0.1  # of the prefixes tried, at most, noise alone keeps
 class Plan:
     """How to search: with which bytes, and how sure."""
 
-    mechanism: PEM
+    mechanism: TextMechanism
     alphabet: bytes  # each byte that strings may have, once
     alpha: float  # chance that any interval of the answer misses, and that a string is missed
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms._prefix_hash import END, joined
+from client_sdk.mechanisms import END, TextMechanism
 
 from ...estimate import Estimate
 from .peeling import clipped, peel
@@ -22,11 +22,12 @@ from .text_sketches import Sketch, law_of
 LIKELY: Final = 4.0  # standard errors of noise above which a candidate is looked at for peeling
 
 
-def prefixes(texts: Sequence[bytes], lengths: Sequence[int], rows: int) -> Iterator[Any]:
-    """Yield, for each of rising *lengths* in symbols, the fingerprints of the prefixes of *texts*.
+def prefixes(mechanism: TextMechanism, texts: Sequence[bytes]) -> Iterator[Any]:
+    """Yield, level by level, the fingerprints of the prefixes of *texts*.
 
     Each is int64, of shape (rows, texts).
     """
+    lengths, rows = mechanism.lengths, mechanism.rows
     ends = np.array([len(text) for text in texts], dtype=np.int64)
     width = max(lengths)
     padded = b"".join(text[:width].ljust(width, b"\0") for text in texts)
@@ -37,7 +38,8 @@ def prefixes(texts: Sequence[bytes], lengths: Sequence[int], rows: int) -> Itera
             extra = np.where(ends == place, END, table[:, place].astype(np.int64) + 1)
             going = ends >= place
             for row in range(rows):
-                found[row] = np.where(going, joined(row, found[row], extra, 1), found[row])
+                longer = mechanism.extended(row, found[row], extra, 1)
+                found[row] = np.where(going, longer, found[row])
         done = length
         yield found
 
@@ -47,7 +49,7 @@ def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> lis
     mechanism, n = levels[0].mechanism, sum(level.n for level in levels)
     firsts = np.array([mechanism.first_level(len(text)) for text in texts], dtype=np.int64)
     totals, used, rests = np.zeros(len(texts)), np.zeros(len(texts)), []
-    all_found = prefixes(texts, mechanism.lengths, mechanism.rows)
+    all_found = prefixes(mechanism, texts)
     for level, found in zip(levels, all_found, strict=True):
         shares, reports, rest = cleared(level, found, n)
         reports = np.where(firsts <= level.level, reports, 0.0)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from client_sdk.mechanisms._prefix_hash import columns_of
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms import TextMechanism
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Sketch:
     Cells that are not ``clean`` hold something common that nobody knows, and are not read.
     """
 
-    mechanism: PEM
+    mechanism: TextMechanism
     level: int
     counts: Any  # holders, float, shape (rows, columns)
     reports: Any  # int64, shape (rows,)
@@ -69,8 +68,8 @@ class Sketch:
 
     def cells(self, found: Any) -> Any:
         """Return the columns of fingerprints, both int64, shape (rows, …)."""
-        m = self.mechanism.columns
-        return np.stack([columns_of(self.level, r, one, m) for r, one in enumerate(found)])
+        columns_at = self.mechanism.columns_at
+        return np.stack([columns_at(self.level, row, own) for row, own in enumerate(found)])
 
     def shares(self, cells: Iterable[Any]) -> Any:
         """Return the shares of the strings with these cells, one array a row: unbiased."""
@@ -94,7 +93,7 @@ class Sketch:
         return np.where(used > 0, shares, 0.0), used
 
 
-def sketches_of(mechanism: PEM, tally: Any, n: int) -> list[Sketch]:
+def sketches_of(mechanism: TextMechanism, tally: Any, n: int) -> list[Sketch]:
     """Return what the *tally* of *n* reports says, by level.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
@@ -106,7 +105,9 @@ def sketches_of(mechanism: PEM, tally: Any, n: int) -> list[Sketch]:
     ]
 
 
-def sketch_of(mechanism: PEM, level: int, counts: Any, reports: Any, mass: float) -> Sketch:
+def sketch_of(
+    mechanism: TextMechanism, level: int, counts: Any, reports: Any, mass: float
+) -> Sketch:
     """Return the sketch of *counts*, with the squared shares that they show."""
     m, slope = mechanism.columns, slope_of(mechanism)
     known = np.maximum(reports, 1)
@@ -134,7 +135,7 @@ def law_of(levels: Sequence[Sketch], n: int) -> Law:
     return Law(total, level, slope, max(1 / total - 1 / max(n, 1), 0.0))
 
 
-def slope_of(mechanism: PEM) -> float:
+def slope_of(mechanism: TextMechanism) -> float:
     """Return s = (1-p-q)/(p-q): by how much a cell that all devices are in varies more."""
-    p, q = float(mechanism.oracle.channel.p), float(mechanism.oracle.channel.q)
+    p, q = float(mechanism.channel.p), float(mechanism.channel.q)
     return (1 - p - q) / (p - q)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
 
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms import TextMechanism
 from client_sdk.metric import Metric
 from client_sdk.text_domain import TextDomain
 
@@ -132,15 +132,15 @@ def _shortage(plan: Plan, n: int, wanted: float) -> str:
     )
 
 
-def _mechanism(metric: Metric) -> PEM:
+def _mechanism(metric: Metric) -> TextMechanism:
     mechanism = metric.mechanism
-    assert isinstance(mechanism, PEM)  # noqa: S101 - see refusal
+    assert isinstance(mechanism, TextMechanism)  # noqa: S101 - see refusal
     return mechanism
 
 
 def refusal(metric: Metric) -> str | None:
     """Answer metrics of strings."""
-    if isinstance(metric.domain, TextDomain) and isinstance(metric.mechanism, PEM):
+    if isinstance(metric.domain, TextDomain) and isinstance(metric.mechanism, TextMechanism):
         return None
     return 'has a list of values, or numbers; declare type = "string", or ask for top_k'
 

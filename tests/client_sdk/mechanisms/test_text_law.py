@@ -8,9 +8,8 @@ from typing import Any, Final, cast
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms import TextMechanism, load, names
+from client_sdk.mechanisms import END, TextMechanism, load, names
 from client_sdk.mechanisms._prefix_hash import (
-    END,
     PRIME,
     column_of,
     columns_of,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.lib.attackers import BEST, HONEST, RANDOM, gain, payloads
-from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism
+from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism, Reach
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.hadamard import Hadamard
 from client_sdk.mechanisms.olh import OLH
@@ -27,7 +27,6 @@ from collector.analytics.poisoning.influence import (
     weight,
 )
 from collector.analytics.poisoning.influence_rows import with_influence
-from collector.analytics.poisoning.reach import Reach
 from collector.analytics.rows import Row, row_of
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load

@@ -16,6 +16,7 @@ from client_sdk.mechanisms import (
     KeyValueMechanism,
     MeanMechanism,
     Mechanism,
+    Reach,
     SetMechanism,
     load,
     names,
@@ -26,13 +27,7 @@ from client_sdk.mechanisms.olh import OLH
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.mechanisms.sue import SUE
-from collector.analytics.poisoning.reach import (
-    Reach,
-    group_reach,
-    key_mean_reach,
-    mean_reach,
-    share_reach,
-)
+from collector.analytics.poisoning.reach import key_mean_reach, mean_reach
 from tests.support.seeded import SeededRandomness
 
 GRID = NumberDomain(Fraction(0), Fraction(100), Fraction(1), "ms")
@@ -61,7 +56,7 @@ def test_a_fake_is_worth_as_many_honest_users_as_the_table_of_influence_says(
     """Law: the most that a report stands for is (1-q)/(p-q), to the digits that are printed."""
     stated = Decimal(PUBLISHED[epsilon][column])
 
-    reach = share_reach(of_column(column, epsilon), ITEM)
+    reach = of_column(column, epsilon).share_reach(ITEM, np)
 
     assert reach is not None
     unit = Decimal(1).scaleb(int(stated.as_tuple().exponent))
@@ -99,7 +94,7 @@ def test_no_honest_report_stands_for_more_than_the_reach_of_its_mechanism(name: 
 
 def reaches_of(mechanism: Mechanism[Any]) -> dict[int, Reach]:
     """Return the reach of every estimate, in items or grid steps."""
-    shares = {item: share_reach(mechanism, item) for item in range(8)}
+    shares = {item: mechanism.share_reach(item, np) for item in range(8)}
     whole = NumberDomain(Fraction(0), Fraction(7), Fraction(1), "steps")
     found = {0: mean_reach(mechanism, whole)} if shares[0] is None else shares
     known = {item: reach for item, reach in found.items() if reach is not None}
@@ -109,12 +104,12 @@ def reaches_of(mechanism: Mechanism[Any]) -> dict[int, Reach]:
 
 def test_a_regression_has_no_known_reach() -> None:
     """Law: where nothing is proved, nothing is stated."""
-    assert share_reach(load("rappor")("1", 8), ITEM) is None
+    assert load("rappor")("1", 8).share_reach(ITEM, np) is None
 
 
 def test_a_report_of_sampled_items_weighs_as_much_as_a_domain_of_honest_ones() -> None:
     """Law: all fakes bear upon the attacked item, of the honest ones one in d does."""
-    reach = share_reach(SampledItem("1", 8), ITEM)
+    reach = SampledItem("1", 8).share_reach(ITEM, np)
 
     assert reach is not None
     assert reach.crowd == 8
@@ -152,4 +147,7 @@ def test_the_reach_of_a_group_counts_what_one_report_can_support(
     """Law: (s - r q)/(p - q), s being 1 for a report that names an item and r for one of bits."""
     p, q = mechanism.channel.p, mechanism.channel.q
 
-    assert group_reach(mechanism, 4).high == pytest.approx(float((supported - 4 * q) / (p - q)))
+    reach = mechanism.group_reach(4)
+
+    assert reach is not None
+    assert reach.high == pytest.approx(float((supported - 4 * q) / (p - q)))

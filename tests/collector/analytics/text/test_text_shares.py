@@ -102,7 +102,7 @@ def test_peeling_takes_what_is_common_and_leaves_its_company() -> None:
     tally = tally_of(mechanism, list(population), list(population.values()), seed=4)
     last = sketches_of(mechanism, tally, N)[-1]
     texts = [b"common", *(b"x%d" % i for i in range(9_000))]
-    *_, found = prefixes(texts, mechanism.lengths, mechanism.rows)
+    *_, found = prefixes(mechanism, texts)
     cells = last.cells(found)
     company = (cells[:, 1:] == cells[:, :1]).any(axis=0).nonzero()[0] + 1
 
@@ -145,7 +145,7 @@ def test_prefixes_are_hashed_as_the_device_hashes_them() -> None:
     mechanism = PEM("2", 7)
     texts = [b"", b"a", b"ab", b"abc", b"abcdefg", b"\0\xff"]
 
-    for level, found in enumerate(prefixes(texts, mechanism.lengths, mechanism.rows)):
+    for level, found in enumerate(prefixes(mechanism, texts)):
         for place, text in enumerate(texts):
             prefix = symbols(text, mechanism.lengths[level])
             columns = [mechanism.cell_of(level, row, text) for row in range(mechanism.rows)]
