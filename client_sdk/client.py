@@ -175,13 +175,13 @@ class Client:
 
         Looks for that: some 20 µs for three files, none of which need exist.
         """
-        self._engine.refresh_consent()
+        self._engine.erasure.refresh()
         return self._engine.switch.in_force
 
     @property
     def consent_level(self) -> Level:
         """Whose word is in force; see ``opt_out``.  Looks for it as ``consent`` does."""
-        self._engine.refresh_consent()
+        self._engine.erasure.refresh()
         return self._engine.switch.said_by
 
     def stats(self) -> Mapping[str, int]:
@@ -199,7 +199,7 @@ class Client:
         """Return the last reports of this process with what was true; empty unless ``remember``."""
         if self._history is None:
             return []
-        self._engine.refresh_consent()
+        self._engine.erasure.refresh()
         return self._history.reports()
 
     def withheld(self) -> tuple[bytes, ...]:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .background import (
     THREADS_STAND_STILL,
@@ -43,17 +43,15 @@ if TYPE_CHECKING:
     from .history import History
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
-# A client that lives shorter sends what is due when it is closed: it has no other moment.
-SHORT_LIFE: Final = SHORTEST_REST  # seconds
 _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
 _RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
 
 
-class _Own:
+class _Own(NamedTuple):
     """What each process has of its own: what was recorded there, and the thread that writes it."""
 
-    def __init__(self, inbox: Inbox, background: Background[Pending]) -> None:
-        self.inbox, self.background = inbox, background
+    inbox: Inbox
+    background: Background[Pending]
 
 
 class Engine:
@@ -116,7 +114,7 @@ class Engine:
             bounds=bounds,
         )
         self._history = history
-        self._erasure = Erasure(
+        self.erasure = Erasure(
             self.store, self.switch, self.stats, forget=self._forget, wake=self._wake
         )
         self._closed = False
@@ -124,7 +122,7 @@ class Engine:
         self._deadline = 0.0  # of close, on the monotonic clock
         self._own = PerProcess(self._begin) if Mode.of(mode) is Mode.BACKGROUND else None
         self._maker = this_process()
-        self._erasure.apply()
+        self.erasure.apply()
         if self._own is None and self.store.exists:
             self.tick()
 
@@ -163,9 +161,9 @@ class Engine:
         return replace(delivery, waiting=(delivery.waiting or 0) + queued)
 
     def _flush(self, timeout: float) -> None:
-        self._erasure.refresh()
-        self._erasure.apply()
-        erased = self._erasure.run()
+        self.erasure.refresh()
+        self.erasure.apply()
+        erased = self.erasure.run()
         with self._counting():
             timeout = seconds_of(timeout)
             end = time.monotonic() + timeout
@@ -179,8 +177,8 @@ class Engine:
 
     def upload(self, timeout: float) -> None:
         """Send what waits if that is due by the schedule."""
-        self._erasure.refresh()
-        if not self._erasure.run():
+        self.erasure.refresh()
+        if not self.erasure.run():
             return
         self.tick()
         with self._counting():
@@ -191,7 +189,7 @@ class Engine:
         """Report the windows whose epochs have ended, and open those that are scheduled."""
         with self._counting():
             now, recorder, taken = self.clock(), self.recorder, 0
-            while not self._erasure.store_closed and recorder.is_due(now):
+            while not self.erasure.store_closed and recorder.is_due(now):
                 closed: list[Pending] = []
                 counts = recorder.tick(now, closed)
                 self._count(counts, closed)
@@ -209,7 +207,7 @@ class Engine:
         if self._own is None:
             if not self.uploader.failing:
                 self._flush(self.patience)
-            self._erasure.run()
+            self.erasure.run()
             self._closed = True
             self._close_store()
             return
@@ -240,13 +238,9 @@ class Engine:
             if not self._wake():
                 self.tick()
 
-    def refresh_consent(self) -> None:
-        """Look whether somebody has opted out, or in again, since."""
-        self._erasure.refresh()
-
     def apply_consent(self) -> None:
         """Erase if consent is denied; if it is granted, see to the windows where that can be."""
-        self._erasure.apply()
+        self.erasure.apply()
         if self._own is None:
             self.tick()
 
@@ -258,8 +252,8 @@ class Engine:
 
     def commit(self, group: list[Pending]) -> None:
         """Turn *group* into reports, or count why not."""
-        self._erasure.refresh()
-        if not self._erasure.run():
+        self.erasure.refresh()
+        if not self.erasure.run():
             self.stats.add(Reason.STORE, sum(pending.count for pending in group))
             return
         try:
@@ -293,12 +287,12 @@ class Engine:
 
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""
-        self._erasure.refresh()
-        if not self._erasure.run():
-            return self._erasure.wait
+        self.erasure.refresh()
+        if not self.erasure.run():
+            return self.erasure.wait
         self.tick()
-        if not self._erasure.done:
-            return self._erasure.wait
+        if not self.erasure.done:
+            return self.erasure.wait
         if not self.switch.granted:
             return HOUR  # a value that comes after a new consent wakes the thread
         with self._counting():
@@ -316,7 +310,7 @@ class Engine:
 
     def _finish(self) -> None:
         """Send what may be sent in the time that is left, and close the store."""
-        erased = self._erasure.run()
+        erased = self.erasure.run()
         if erased:
             self.tick()
         with self._counting():
@@ -331,14 +325,14 @@ class Engine:
         uploader = self.uploader
         if self.store.durable:
             # what outlives the process keeps to the schedule: its end is nobody's business
-            short = time.monotonic() - self._born < SHORT_LIFE
+            short = time.monotonic() - self._born < SHORTEST_REST
             uploader.run(left, last=short or why_no_thread() is not None)
         elif not uploader.failing:
             uploader.flush(left)
 
     def _close_store(self) -> None:
         self.uploader.hang_up()  # or a collector could hold the thread of a request
-        self._erasure.store_closed = True
+        self.erasure.store_closed = True
         with self._counting():
             self.store.close()
 

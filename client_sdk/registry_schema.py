@@ -120,9 +120,26 @@ def _metric(
         problems.add(place, str(error))
         return None
     return Metric(
-        *(name, title, question, kind, domain, chosen, mechanism, str(every), str(longitudinal)),
-        *(dimensions, expected, least, owner, expires, policy),
-        *(entry.get("aggregate"), otherwise, need, shape, robust),
+        name=name,
+        title=title,
+        question=question,
+        type=kind,
+        domain=domain,
+        mechanism_name=chosen,
+        mechanism=mechanism,
+        every=str(every),
+        longitudinal=str(longitudinal),
+        segments=dimensions,
+        expected_devices=expected,
+        min_reports=least,
+        owner=owner,
+        expires=expires,
+        policy=policy,
+        aggregate=entry.get("aggregate"),
+        otherwise=otherwise,
+        need=need,
+        shape=shape,
+        robust=robust,
     )
 
 

@@ -31,8 +31,8 @@ def denied_in_vain(
     client.flush(0.0)  # writes the queue down and sends nothing
     alter(folder, FAILING_WIPE)
     client._engine.switch.consent = Consent.DENIED
-    client._engine._erasure.apply()
-    client._engine._erasure.run()
+    client._engine.erasure.apply()
+    client._engine.erasure.run()
     return client
 
 
