@@ -162,9 +162,14 @@ class Recorder:
             pendings += [
                 # as if recorded in the last second of its epoch: reports age with what they tell
                 Pending(
-                    metric, value, epoch, epoch_start(metric.every, epoch + 1) - 1, device, days
+                    metric=window.metric,
+                    encoded=window.value,
+                    epoch=window.epoch,
+                    now=epoch_start(window.metric.every, window.epoch + 1) - 1,
+                    device=window.device,
+                    days=window.days,
                 )
-                for device, metric, epoch, value, days in ended
+                for window in ended
             ]
             counts += self._report_each(tx, pendings, day, [])
             if whole and self.own:
@@ -245,9 +250,13 @@ class Recorder:
         self.consent.require()  # again: a denial erases the outbox under the same lock
         metric = pending.metric
         if metric.policy is None:
-            nano, delta = metric.mechanism.spent_nano, metric.whole_delta
             charge = Charge(
-                metric.digest, pending.epoch, nano, delta, pending.device, days=pending.days
+                digest=metric.digest,
+                epoch=pending.epoch,
+                nano=metric.mechanism.spent_nano,
+                delta=metric.whole_delta,
+                device=pending.device,
+                days=pending.days,
             )
             self.ledger.charge(tx, charge, day)
             payload = metric.mechanism.randomize(pending.encoded, self.randomness)
@@ -267,9 +276,13 @@ class Recorder:
         secret = self.store.secret.get(tx)
         tag = tag_of(secret, device, digest, encoded)
         reports = reports_of(tx, device, digest, tag)
-        nano, dearest = policy.nano_after(reports), pending.metric.most_nano
         charge = Charge(
-            digest, pending.epoch, nano, device=device, dearest=dearest, days=pending.days
+            digest=digest,
+            epoch=pending.epoch,
+            nano=policy.nano_after(reports),
+            device=device,
+            dearest=pending.metric.most_nano,
+            days=pending.days,
         )
         self.ledger.charge(tx, charge, day)
         set_reports(tx, device, digest, tag, reports + 1)

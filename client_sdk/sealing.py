@@ -205,7 +205,13 @@ class Sealer:
             "INSERT INTO uploads (id, body, reports, sealed_day) VALUES (?, ?, ?, ?)",
             (upload_id, body, len(rows), day),
         ).lastrowid
-        return SealedUpload(upload_id, body, len(rows), number or 0, tuple(rows))
+        return SealedUpload(
+            upload_id=upload_id,
+            body=body,
+            reports=len(rows),
+            number=number or 0,
+            rows=tuple(rows),
+        )
 
     def _upload_of(self, cursor: Cursor) -> SealedUpload | None:
         """Return the upload of the row, as a piece that was never tried if it is one."""

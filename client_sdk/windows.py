@@ -149,7 +149,10 @@ class Windows:
                     value = self._result(metric.digest, content)
                     first, last = _days_in(content)
                     days = Days(min(first, day), min(last, day))
-                    ended.append(EndedWindow(device, metric, epoch, value, days))
+                    window = EndedWindow(
+                        device=device, metric=metric, epoch=epoch, value=value, days=days
+                    )
+                    ended.append(window)
         if taken < most:
             taken += self._drop_foreign(masker, now)
         return ended, taken - len(ended)
