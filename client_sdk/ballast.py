@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from .private_files import create
+from .schema import RESERVE_FILE
 
 if TYPE_CHECKING:
     from .data_dir import PathOrStr
 
-RESERVE_FILE: Final = "ballast"
 RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
 LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
 

@@ -15,13 +15,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from . import trusted_clock
-from .ballast import RESERVE_FILE
 from .change_history import forget_changes
 from .errors import StoreError
 from .identity import identity_of
 from .meta import property_of, set_property
 from .private_files import create, make_folder
-from .schema import FILE_NAME, GUARDS, TABLES, is_sound, require_schema
+from .schema import FILE_NAME, GUARDS, RESERVE_FILE, TABLES, is_sound, require_schema
 from .secret import NAMES_FILE, SECRET_FILE, Secret
 from .set_aside import DAMAGED_SUFFIX
 from .witness import GENERATION_FILE, read_generation

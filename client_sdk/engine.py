@@ -73,7 +73,7 @@ class Engine:
         uptime: Uptimes | None,
         randomness: Randomness | None,
         bounds: Bounds = DEVICE,
-        mode: ModeLike = Mode.MANUAL,
+        mode: ModeLike = "manual",
         strict: bool = False,
         history: History | None = None,
         on_report: OnReport | None = None,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Transaction: TypeAlias = sqlite3.Connection  # an open one
 
 FILE_NAME: Final = "hearsay.sqlite3"
+RESERVE_FILE: Final = "ballast"  # beside it, of bytes that can be given up on a full disk
 SCHEMA_VERSION: Final = 3
 
 TABLES: Final = (

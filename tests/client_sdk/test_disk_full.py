@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.ballast import RESERVE_FILE, RESERVE_SIZE
+from client_sdk.ballast import RESERVE_SIZE
 from client_sdk.client import Client
+from client_sdk.schema import RESERVE_FILE
 from tests.support.clock import FakeClock
 from tests.support.device import changed, make_client, metric_text, registry_of, rows
 from tests.support.device_transport import ScriptedTransport
