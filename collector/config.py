@@ -25,12 +25,32 @@ MAX_SHARDS: Final = 1024
 KNOWN: Final = frozenset(
     f"HEARSAY_{name}"
     for name in (
-        *("REGISTRY", "PREFIX", "SHARDS", "PROFILE", "HOST", "PORT", "ORIGIN", "HEARTBEAT"),
-        *("OPEN_DASHBOARD", "START_TOKEN"),
-        *("MAX_BACKLOG", "KEY_RATE", "ARCHIVE", "ARCHIVE_DAYS", "KEEP_DAYS"),
-        *("WRITE_KEY", "WRITE_KEY_FILE", "GATEWAY_KEY", "GATEWAY_KEY_FILE"),
-        *("READ_TOKEN", "READ_TOKEN_FILE", "ADMIN_TOKEN", "ADMIN_TOKEN_FILE"),
-        *("QUERY_URL", "QUERY_URL_FILE", "URL"),
+        "REGISTRY",
+        "PREFIX",
+        "SHARDS",
+        "PROFILE",
+        "HOST",
+        "PORT",
+        "ORIGIN",
+        "HEARTBEAT",
+        "OPEN_DASHBOARD",
+        "START_TOKEN",
+        "MAX_BACKLOG",
+        "KEY_RATE",
+        "ARCHIVE",
+        "ARCHIVE_DAYS",
+        "KEEP_DAYS",
+        "WRITE_KEY",
+        "WRITE_KEY_FILE",
+        "GATEWAY_KEY",
+        "GATEWAY_KEY_FILE",
+        "READ_TOKEN",
+        "READ_TOKEN_FILE",
+        "ADMIN_TOKEN",
+        "ADMIN_TOKEN_FILE",
+        "QUERY_URL",
+        "QUERY_URL_FILE",
+        "URL",
     )
 )
 HIDDEN: Final = "***"  # shown instead of a key or token

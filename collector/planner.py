@@ -143,15 +143,15 @@ def _line(metric: Metric, mechanism: Mechanism[Any], epsilon: Fraction, asked: Q
         found = devices_to_detect(mechanism, asked.effect, asked.arms, asked.alpha, asked.power)
         to_detect = None if found is None else ceil(found / asked.share)
     return Line(
-        epsilon,
-        metric.mechanism_name,
-        None,
-        half_width(mechanism, reports, asked.alpha) if reports else None,
-        devices,
-        windows,
-        days,
-        detectable(mechanism, sizes, asked.alpha, asked.power) if min(sizes) else None,
-        to_detect,
+        epsilon=epsilon,
+        mechanism=metric.mechanism_name,
+        refusal=None,
+        half_width=half_width(mechanism, reports, asked.alpha) if reports else None,
+        devices=devices,
+        windows=windows,
+        days=days,
+        detectable=detectable(mechanism, sizes, asked.alpha, asked.power) if min(sizes) else None,
+        to_detect=to_detect,
     )
 
 

@@ -102,8 +102,19 @@ def empty_row(
     dimensions: Mapping[str, str], n: int, alpha: float, unit: str, reason: str, **more: Any
 ) -> Row:
     """Return a row that says why it has no number."""
-    nothing = (None, None, None, None)
-    return Row(dimensions, *nothing, n, alpha, INSUFFICIENT, unit, reason=reason, **more)
+    return Row(
+        dimensions=dimensions,
+        value=None,
+        ci_low=None,
+        ci_high=None,
+        std_error=None,
+        n=n,
+        alpha=alpha,
+        quality=INSUFFICIENT,
+        unit=unit,
+        reason=reason,
+        **more,
+    )
 
 
 def bounds_row(
@@ -118,7 +129,17 @@ def bounds_row(
     """Return the row of a number of which nothing but bounds is known, for this *reason*."""
     low, high = ends
     return Row(
-        dimensions, None, low, high, None, n, alpha, INSUFFICIENT, unit, reason=reason, **more
+        dimensions=dimensions,
+        value=None,
+        ci_low=low,
+        ci_high=high,
+        std_error=None,
+        n=n,
+        alpha=alpha,
+        quality=INSUFFICIENT,
+        unit=unit,
+        reason=reason,
+        **more,
     )
 
 

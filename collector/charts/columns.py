@@ -58,7 +58,15 @@ class Columns:
         numbers = max(min(widest, _VALUES * face.width) + face.width - PAD - value, least)
         start = label + _GAP
         end = max(face.width - PAD - numbers - 2 * _GAP, start + _NARROWEST)
-        return cls(label, start, end, value, face.width, unit, signed)
+        return cls(
+            label=label,
+            start=start,
+            end=end,
+            value=value,
+            width=face.width,
+            unit=unit,
+            signed=signed,
+        )
 
     def scale(self, low: float, high: float) -> tuple[tuple[float, ...], Linear]:
         """Return ticks from at most *low* to at least *high*, and the scale between the ends."""

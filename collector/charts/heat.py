@@ -47,12 +47,12 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     fixed = " · ".join(rows[0].dimensions[name] for name in constant(rows))
     words = f"{unit_words(rows[0].unit)} by {' and '.join(names)}"
     return Picture(
-        title,
-        subtitle_of(rows, words, fixed),
-        _described(rows, names),
-        tuple(body),
-        foot + legend_height(face.width),
-        (*_notes(table), *remarks(rows)),
+        title=title,
+        subtitle=subtitle_of(rows, words, fixed),
+        description=_described(rows, names),
+        body=tuple(body),
+        height=foot + legend_height(face.width),
+        notes=(*_notes(table), *remarks(rows)),
     )
 
 
@@ -89,7 +89,16 @@ def _table(rows: Sequence[Row], names: Sequence[str], face: Face) -> _Table:
     top = 12.0 + (0.65 * min(widest, _SLANTED) if slanted else 10)
     kept = downs[: min(face.most_rows, max(_MOST_CELLS // len(shown), 1))]
     left_out = len(downs) - len(kept), len(acrosses) - len(shown)
-    return _Table(placed, kept, shown, left, top, wide, slanted, left_out)
+    return _Table(
+        rows=placed,
+        downs=kept,
+        acrosses=shown,
+        left=left,
+        top=top,
+        wide=wide,
+        slanted=slanted,
+        left_out=left_out,
+    )
 
 
 def _heads(table: _Table) -> Iterator[Element]:

@@ -14,8 +14,23 @@ from .number import ends_of, margin, number, numbers_of, reading, value_of
 from .svg import Element, element, markup
 
 COLUMNS: Final = (
-    *("value", "ci_low", "ci_high", "std_error", "n", "alpha", "unit", "quality", "postprocess"),
-    *("raw", "simultaneous", "is_open", "influence", "p_value", "fakes_to_flip", "note", "reason"),
+    "value",
+    "ci_low",
+    "ci_high",
+    "std_error",
+    "n",
+    "alpha",
+    "unit",
+    "quality",
+    "postprocess",
+    "raw",
+    "simultaneous",
+    "is_open",
+    "influence",
+    "p_value",
+    "fakes_to_flip",
+    "note",
+    "reason",
 )
 _MOST: Final = 1_000  # rows of a page; the file has them all
 # What a spreadsheet would run: a cell that begins so and is not a number or a range of numbers.

@@ -12,12 +12,22 @@ from typing import Final
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
 _MONTHS: Final = (
-    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
-    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
 )
 _DAY: Final = 24.0  # hours
-_STEPS: Final = (*(1, 2, 3, 6, 12), *(24, 48, 168, 336))  # hours
-_MONTH_STEPS: Final = (*(1, 2, 3, 6), *(12, 24, 60, 120, 240, 600, 1_200))
+_STEPS: Final = (1, 2, 3, 6, 12, 24, 48, 168, 336)  # hours
+_MONTH_STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
 _MONDAY: Final = 96.0  # hours from the start of 1970 to its first Monday
 _WIDEST_GAP: Final = 1.5  # usual distances: more is a gap
 

@@ -53,7 +53,9 @@ def create(
     """Make a key or token and print it, this once: only its digest is kept."""
     from ..issuing import Wish
 
-    secret, name = _issue(Wish(kind, app, metrics, role, days, quota, label))
+    secret, name = _issue(
+        Wish(kind=kind, app=app, metrics=metrics, role=role, days=days, quota=quota, label=label)
+    )
     click.echo(secret)
     click.echo(f"id {name}; it works within 5 s, and is not shown again", err=True)
 

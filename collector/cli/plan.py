@@ -79,13 +79,13 @@ def plan(
         raise click.BadParameter("together they are more than all devices", param_hint="--arms")
     one = _metric(path, metric)
     asked = Question(
-        one.expected_devices if devices is None else devices,
-        wished(one) if half_width is None else half_width / scale_of(one).whole,
-        segment_share,
-        None if effect is None else effect / scale_of(one).whole,
-        arms,
-        alpha,
-        power,
+        devices=one.expected_devices if devices is None else devices,
+        half_width=wished(one) if half_width is None else half_width / scale_of(one).whole,
+        share=segment_share,
+        effect=None if effect is None else effect / scale_of(one).whole,
+        arms=arms,
+        alpha=alpha,
+        power=power,
     )
     if buckets:
         _show_buckets(one, max(int(asked.devices * segment_share), 1), as_json)

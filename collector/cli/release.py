@@ -79,13 +79,13 @@ def release(
     catalog = Catalog.from_files(config.registry_paths)
     given = {"from": first, "to": last, "alpha": alpha, "version": version}
     wanted = Wanted(
-        metric,
-        {name: text for name, text in given.items() if text is not None},
-        by,
-        synthetic,
-        secrets.randbelow(_MOST_SEED + 1) if seed is None else seed,
-        form,
-        small_cells,
+        metric=metric,
+        parameters={name: text for name, text in given.items() if text is not None},
+        by=by,
+        size=synthetic,
+        seed=secrets.randbelow(_MOST_SEED + 1) if seed is None else seed,
+        form=form,
+        small_cells=small_cells,
     )
     for path in write(wanted, catalog, connect_reader(config), time.time(), Path(folder)):
         click.echo(path)

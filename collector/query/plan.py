@@ -99,12 +99,12 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
         _reading(catalog, metric, first, last, granularity, query, now) for metric in metrics
     )
     made = Plan(
-        query,
-        verb,
-        convert(query.options, verb.options, "options"),
-        readings,
-        dimensions,
-        _filters(query, metrics),
+        query=query,
+        verb=verb,
+        options=convert(query.options, verb.options, "options"),
+        readings=readings,
+        dimensions=dimensions,
+        filters=_filters(query, metrics),
     )
     _require_moderate(made)
     return made

@@ -107,7 +107,16 @@ class _Total:
         epochs = tuple(sorted(self._epochs))
         running = reading.is_open and reading.epochs[-1] in epochs
         tally, refusal = self._sum.tally, too_few(metric, n)
-        return Slice(metric, dimensions, n, tally, epochs, running, self._late, refusal)
+        return Slice(
+            metric=metric,
+            dimensions=dimensions,
+            n=n,
+            tally=tally,
+            epochs=epochs,
+            is_open=running,
+            late=self._late,
+            refusal=refusal,
+        )
 
     def _add(self) -> None:
         try:

@@ -14,11 +14,21 @@ from .connection import Connection
 from .keys import Keys
 
 _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their keys
-    *("XADD {stream} 1-* e x", "XDEL {stream} 1-1", "XACK {stream} g 1-1", "HSET {stream} f x"),
-    *("XCLAIM {stream} g c 0 1-1", "XGROUP SETID {stream} g 0", "PEXPIREAT {stream} 1"),
-    *("UNLINK {stream}", "PERSIST {stream}"),
-    *("SADD {stream} x", "HINCRBY {stream} f 1", "BITFIELD {stream} SET i64 #0 0"),
-    *("HDEL {stream} f", "UNLINK {stream}", "SREM {stream} x"),
+    "XADD {stream} 1-* e x",
+    "XDEL {stream} 1-1",
+    "XACK {stream} g 1-1",
+    "HSET {stream} f x",
+    "XCLAIM {stream} g c 0 1-1",
+    "XGROUP SETID {stream} g 0",
+    "PEXPIREAT {stream} 1",
+    "UNLINK {stream}",
+    "PERSIST {stream}",
+    "SADD {stream} x",
+    "HINCRBY {stream} f 1",
+    "BITFIELD {stream} SET i64 #0 0",
+    "HDEL {stream} f",
+    "UNLINK {stream}",
+    "SREM {stream} x",
 )
 
 

@@ -65,24 +65,33 @@ def take(
     try:
         found = sources.watched()
         return Snapshot(
-            True,
-            count(),
-            sources.servers(),
-            sources.unarchived(),
-            activity.totals(),
-            expired,
-            metric_expiry,
-            _next_token_expiry(credentials, today),
-            activity.process,
-            profile,
-            {name: found[digest] for name, digest in names if digest in found},
-            is_replaced(),
+            store_is_up=True,
+            shards=count(),
+            servers=sources.servers(),
+            unarchived=sources.unarchived(),
+            totals=activity.totals(),
+            expired_metrics=expired,
+            next_metric_expiry=metric_expiry,
+            next_token_expiry=_next_token_expiry(credentials, today),
+            process=activity.process,
+            profile=profile,
+            watched={name: found[digest] for name, digest in names if digest in found},
+            is_replaced=is_replaced(),
         )
     except CollectorError as error:
         _log.error("the state of the store cannot be told: %s", error)
         nothing = Totals({}, {})
         return Snapshot(
-            False, (), (), None, nothing, expired, metric_expiry, None, activity.process, profile
+            store_is_up=False,
+            shards=(),
+            servers=(),
+            unarchived=None,
+            totals=nothing,
+            expired_metrics=expired,
+            next_metric_expiry=metric_expiry,
+            next_token_expiry=None,
+            process=activity.process,
+            profile=profile,
         )
 
 

@@ -99,14 +99,14 @@ def flow_of(snapshot: Snapshot) -> Flow:
     """Return what became of all uploads."""
     shards = snapshot.shards
     return Flow(
-        _sum(one.accepted for one in shards),
-        _sum(one.folded for one in shards),
-        _sum(one.pending for one in shards),
-        _sum(one.quarantined for one in shards),
-        _sum(one.dropped for one in shards),
-        sum(one.late_reports for one in shards),
-        sum(one.drift for one in shards),
-        sum(one.stream for one in shards),
+        accepted=_sum(one.accepted for one in shards),
+        folded=_sum(one.folded for one in shards),
+        pending=_sum(one.pending for one in shards),
+        aside=_sum(one.quarantined for one in shards),
+        dropped=_sum(one.dropped for one in shards),
+        late=sum(one.late_reports for one in shards),
+        drift=sum(one.drift for one in shards),
+        backlog=sum(one.stream for one in shards),
     )
 
 

@@ -116,17 +116,17 @@ def told_of(metric: Metric) -> Told:
     """Return what *metric* costs, in words."""
     cost, delta = cost_of(metric), metric.mechanism.delta
     return Told(
-        metric,
-        how_often(metric.every),
-        PERIODS[metric.every],
-        epsilon(metric.most_nano),
-        epsilon(cost.week),
-        epsilon(cost.year),
-        "" if cost.life is None else epsilon(cost.life),
-        chance(delta) if delta else "",
-        odds(metric.most_nano, delta),
-        guesses(metric.most_nano, delta),
-        _chances(metric),
+        metric=metric,
+        often=how_often(metric.every),
+        window=PERIODS[metric.every],
+        report=epsilon(metric.most_nano),
+        week=epsilon(cost.week),
+        year=epsilon(cost.year),
+        life="" if cost.life is None else epsilon(cost.life),
+        delta=chance(delta) if delta else "",
+        odds=odds(metric.most_nano, delta),
+        guesses=guesses(metric.most_nano, delta),
+        chances=_chances(metric),
     )
 
 
