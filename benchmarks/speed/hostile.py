@@ -61,7 +61,8 @@ def attacks(registry: Registry, now: float) -> dict[str, bytes]:
     metrics = list(registry)
     name = metrics[0].digest
     long = seal_binary(sites.NO_ID, day, {}, [Column(name, epoch, _INVALID * 65_000)])
-    many = [Column(name, epoch - i % 10, _INVALID * 20) for i in range(MAX_COLUMNS)]
+    pairs = [(metric.digest, epoch - back) for back in range(MAX_COLUMNS) for metric in metrics]
+    many = [Column(*pair, _INVALID) for pair in pairs[:MAX_COLUMNS]]
     text = seal(sites.NO_ID, day, {}, [Column(name, epoch, b"\0" * 30_000)])
     packed = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
     squeezed = (
