@@ -61,9 +61,7 @@ class Last:
 
     def _encoded(self, value: Any) -> Any:
         """Return *value* as the mechanism takes it; numbers are checked, but not yet encoded."""
-        if isinstance(self.domain, NumberDomain):
-            return self.domain.encode(value, self.name)
-        return value
+        return value if self.domain.grid is None else self.domain.encode(value, self.name)
 
 
 class Max(Last):
@@ -114,8 +112,9 @@ class Sum(Last):
 
     @property
     def _grid(self) -> NumberDomain:
-        assert isinstance(self.domain, NumberDomain)  # noqa: S101 - the registry sees to it
-        return self.domain
+        grid = self.domain.grid
+        assert grid is not None  # noqa: S101 - the registry sees to it
+        return grid
 
     @property
     def _zero(self) -> Fraction:

@@ -1,8 +1,4 @@
-"""Domains: which values a metric takes, what its mechanism gets for them, and how they are told.
-
-Every domain has the same methods: ``encode`` for the mechanism, ``as_given`` and ``in_words`` for
-people, ``canonical`` for the digest.
-"""
+"""The plain types of values: items, truths, sets, numbers, keys with numbers, and texts."""
 
 from __future__ import annotations
 
@@ -10,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
+from . import registry_fields as fields
 from .dataclass import dataclass
 from .errors import InvalidValueError
 from .limits import MAX_EXPONENT
-from .mechanisms import Pairs
+from .mechanisms import MAX_DOMAIN_SIZE, MAX_LENGTH, Pairs
 from .plain_values import plain
-from .text_domain import TextDomain
+from .registry_domains import SHARE as SHARE
+from .registry_domains import Domain as Domain
+from .registry_domains import Encoded as Encoded
+from .registry_fields import Problems
 
-Number: TypeAlias = int | float | Decimal | Fraction
-Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes  # what a mechanism randomizes
+if TYPE_CHECKING:
+    from typing import Self
 
 BOOLEAN_LABELS: Final = ("false", "true")
 MEAN_OF: Final = "mean of "  # and a key: how the mean of the key's numbers is called in answers
@@ -29,7 +29,7 @@ _SHOWN: Final = 8  # labels; a screen has room for them
 
 
 @dataclass(frozen=True)
-class ItemDomain:
+class ItemDomain(Domain):
     """The items of a metric in order; a value is one of their labels.
 
     Subclasses make the item of other values.
@@ -37,9 +37,14 @@ class ItemDomain:
 
     labels: tuple[str, ...]
 
-    boolean: ClassVar[bool] = False  # a value is True or False
-    several: ClassVar[bool] = False  # a value is a set of items
-    largest: ClassVar[str | None] = None  # what the last of several items is; None: no order
+    types = ("category",)
+    table_keys = frozenset({"values"})
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the labels."""
+        labels = fields.labels(f"{place}.values", entry.get("values"), problems)
+        return cls(labels) if labels else None
 
     @property
     def size(self) -> int:
@@ -69,10 +74,6 @@ class ItemDomain:
         text = plain(label) if isinstance(label, str) else None
         return self._index.get(text) if isinstance(text, str) else None
 
-    def told(self, item: int) -> str:
-        """Return *item* as it is told to people."""
-        return self.labels[item]
-
     def as_given(self, encoded: Encoded) -> str | list[str]:
         """Return the label, or the labels, that *encoded* stands for."""
         assert isinstance(encoded, int)  # noqa: S101 - what encode returns
@@ -96,7 +97,18 @@ class ItemDomain:
 class BooleanDomain(ItemDomain):
     """False and true, in this order."""
 
+    types = ("boolean",)
+    table_keys = frozenset()
     boolean = True
+    aggregates = ("last", "any")
+    verb = "estimate"
+    python_type = "bool"
+    told_of = "say yes"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self:
+        """Read nothing: all booleans are alike."""
+        return cls(BOOLEAN_LABELS)
 
     def encode(self, value: object, metric: str) -> int:
         """Return 0 or 1.  Raises InvalidValueError: no bool."""
@@ -105,11 +117,23 @@ class BooleanDomain(ItemDomain):
             raise InvalidValueError(metric, "takes True or False")
         return int(truth)
 
+    def answer_items(self) -> tuple[str, ...]:
+        """Return "true": "false" is the rest."""
+        return self.labels[1:]
+
+    def value_labels(self) -> tuple[str, ...]:
+        """Return nothing: a value is no text."""
+        return ()
+
 
 class SetDomain(ItemDomain):
     """A value is a set of any number of the items."""
 
+    types = ("set",)
+    encodes = frozenset
     several = True
+    aggregates = ("last",)
+    python_type = "Items[{label}]"
 
     def encode(self, value: object, metric: str) -> frozenset[int]:
         """Return the indices of a list, tuple, set or frozenset of labels, however often each.
@@ -146,13 +170,56 @@ class SetDomain(ItemDomain):
 
 
 @dataclass(frozen=True)
-class NumberDomain:
+class NumberDomain(Domain):
     """Numbers from ``minimum`` to ``maximum`` on a public grid of ``step``, in ``unit``."""
 
     minimum: Fraction
     maximum: Fraction
     step: Fraction
     unit: str
+
+    types = ("number", "count", "duration")
+    table_keys = frozenset({"min", "max", "step", "unit", "shape"})
+    encodes = Fraction
+    aggregates = ("sum", "max", "last")
+    verb = "mean"
+    answer_of = ""
+    hundredth = "% of the range"
+    error_of = "of the mean, wherever the numbers lie"
+    python_type = "float"
+    told_of = "mean"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the range, its step and its unit."""
+        low, high, unit = _range(place, entry, problems)
+        step = fields.decimal(f"{place}.step", entry.get("step"), problems)
+        if low is None or high is None or step is None:
+            return None
+        if step <= 0 or low >= high or (high - low) % step:
+            problems.add(
+                f"{place}.step", "must be positive and divide max - min, which must be positive"
+            )
+            return None
+        if (high - low) / step >= MAX_DOMAIN_SIZE:
+            problems.add(f"{place}.step", f"must leave fewer than {MAX_DOMAIN_SIZE} grid points")
+            return None
+        return cls(low, high, step, unit)
+
+    @property
+    def grid(self) -> NumberDomain:
+        """Itself."""
+        return self
+
+    @property
+    def numbers(self) -> NumberDomain:
+        """Itself."""
+        return self
+
+    @property
+    def extent(self) -> float:
+        """The length of the range."""
+        return float(self.maximum - self.minimum)
 
     @property
     def size(self) -> int:
@@ -203,6 +270,38 @@ class NumberDomain:
         ends = {"min": str(self.minimum), "max": str(self.maximum)}
         return {**ends, "step": str(self.step), "unit": self.unit}
 
+    def as_json(self) -> dict[str, object]:
+        """Return the numbers as floats."""
+        low, high, step = map(float, (self.minimum, self.maximum, self.step))
+        return {"min": low, "max": high, "step": step, "unit": self.unit}
+
+    def size_in_words(self) -> str:
+        """Return how fine the grid is."""
+        return f"{self.size:,} grid points"
+
+    @property
+    def ends(self) -> str:
+        """The range as decimals without exponents."""
+        low, high = (
+            format(Decimal(end.numerator) / end.denominator, "f")
+            for end in (self.minimum, self.maximum)
+        )
+        return f"from {low} to {high}"
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open."""
+        return f"{self.ends.capitalize()} {self.unit}; what lies beyond counts as the end. "
+
+
+def _range(
+    place: str, entry: Mapping[str, Any], problems: Problems
+) -> tuple[Fraction | None, Fraction | None, str]:
+    low, high = (
+        fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
+    )
+    return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
+
 
 def _is_moderate(value: Decimal) -> bool:
     """Whether *value* can become a Fraction without filling the memory."""
@@ -210,7 +309,7 @@ def _is_moderate(value: Decimal) -> bool:
 
 
 @dataclass(frozen=True)
-class KeyValueDomain:
+class KeyValueDomain(Domain):
     """Mappings of some of the ``keys`` to ``numbers``, whose one step is the whole range.
 
     Mappings of up to ``most`` pairs count in full, of larger ones each pair for less than one.
@@ -219,6 +318,41 @@ class KeyValueDomain:
     keys: ItemDomain
     numbers: NumberDomain
     most: int
+
+    types = ("key_value",)
+    table_keys = frozenset({"values", "min", "max", "unit", "most"})
+    encodes = Mapping
+    aggregates = ("last",)
+    verb = "key_values"
+    answer_of = "key"
+    python_type = "Mapping[{label}, float]"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the keys, the range of their numbers, and how many pairs count in full."""
+        labels = fields.labels(f"{place}.values", entry.get("values"), problems)
+        if any(MEAN_OF + label in labels for label in labels):
+            problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
+        low, high, unit = _range(place, entry, problems)
+        most = fields.integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
+        if labels and most > len(labels):
+            problems.add(f"{place}.most", f"must be at most the number of values, {len(labels)}")
+        if low is None or high is None or not labels:
+            return None
+        if low >= high:
+            problems.add(f"{place}.max", "must be above min")
+            return None
+        return cls(ItemDomain(labels), NumberDomain(low, high, high - low, unit), most)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The keys in order."""
+        return self.keys.labels
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """How many pairs a mechanism counts in full."""
+        return {"pad": self.most, "top": 1}
 
     @property
     def size(self) -> int:
@@ -264,16 +398,98 @@ class KeyValueDomain:
         del numbers["step"]  # the whole range, which nobody chose
         return {**self.keys.canonical(), **numbers}
 
+    def as_json(self) -> dict[str, object]:
+        """Return the keys, and the numbers as floats."""
+        numbers = self.numbers.as_json()
+        del numbers["step"]
+        return {**self.keys.as_json(), **numbers, "most": self.most}
 
-Domain: TypeAlias = ItemDomain | NumberDomain | KeyValueDomain | TextDomain
+    def size_in_words(self) -> str:
+        """Return how many keys there are."""
+        return f"{self.size:,} keys, up to {self.most:,} held"
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open."""
+        return self.numbers.remark
+
+
+@dataclass(frozen=True)
+class TextDomain(Domain):
+    """Texts, of which the first ``length`` bytes of UTF-8 count, cut between characters.
+
+    Small and capital letters, and spaces, count as they are: the application decides what is alike.
+    """
+
+    length: int
+
+    types = ("string",)
+    table_keys = frozenset({"length"})
+    encodes = bytes
+    aggregates = ("last",)
+    verb = "heavy_hitters"
+    answer_of = "string that is as long as can be"
+    error_of = "of the share of a string that is named, as long as can be"
+    python_type = "str"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the length."""
+        length = entry.get("length")
+        if type(length) is not int or not 2 <= length <= MAX_LENGTH:
+            problems.add(f"{place}.length", f"must be the bytes that count, from 2 to {MAX_LENGTH}")
+            return None
+        return cls(length)
+
+    @property
+    def size(self) -> int:
+        """The most bytes of a value, which is what a mechanism of strings needs to know."""
+        return self.length
+
+    def encode(self, value: object, metric: str) -> bytes:
+        """Return the bytes of *value*, cut to the length.
+
+        Raises: InvalidValueError: no text, or one that UTF-8 cannot hold; it is not shown.
+        """
+        text = plain(value) if isinstance(value, str) else None
+        if not isinstance(text, str):
+            raise InvalidValueError(metric, "takes a text")
+        try:
+            # a character has a byte at least, so what follows cannot be within the length
+            whole = text[: self.length + 1].encode("utf-8")
+        except UnicodeEncodeError:
+            raise InvalidValueError(metric, "takes a text without lone surrogates") from None
+        return whole[: self.length].decode("utf-8", "ignore").encode("utf-8")
+
+    def as_given(self, encoded: object) -> str:
+        """Return the text that *encoded* stands for."""
+        assert isinstance(encoded, bytes)  # noqa: S101 - what encode returns
+        return encoded.decode("utf-8")
+
+    def in_words(self, encoded: object) -> str:
+        """Return the text, or "an empty text"."""
+        return self.as_given(encoded) or "an empty text"
+
+    @property
+    def form(self) -> str:
+        """What an answer is, in words that follow "The answer is"."""
+        return f"any text, of which the first {self.length} bytes count"
+
+    def canonical(self) -> dict[str, object]:
+        """Return what the texts mean, as JSON."""
+        return {"length": self.length}
+
+    def size_in_words(self) -> str:
+        """Return how long a text can be."""
+        return f"strings of up to {self.length:,} bytes"
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open."""
+        return f"Of a longer text the first {self.length} bytes of UTF-8 count. "
 
 
 def listed(labels: Sequence[str]) -> str:
     """Return the first of *labels*, and how many more there are."""
     rest = len(labels) - _SHOWN
     return ", ".join(labels[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
-def fixed_parameters(domain: Domain) -> dict[str, int]:
-    """Return the parameters of a mechanism that follow from the *domain* of its metric."""
-    return {"pad": domain.most, "top": 1} if isinstance(domain, KeyValueDomain) else {}

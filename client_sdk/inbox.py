@@ -12,7 +12,7 @@ from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from .dataclass import dataclass
-from .domains import Encoded, NumberDomain
+from .domains import Encoded
 from .epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
 from .metric import Metric
 from .stats import Reason, Stats
@@ -67,7 +67,7 @@ class Slot:
             self.end = min(epoch_start(metric.every, self.epoch + 1), expiry)
         self.reported = False  # whether this process knows that its one report was made
         self._encode = metric.domain.encode
-        self._numbers = metric.domain if isinstance(metric.domain, NumberDomain) else None
+        self._numbers = metric.domain.grid
 
     def check(self, value: object) -> object:
         """Return *value* as ``fold`` takes it.  Raises InvalidValueError."""

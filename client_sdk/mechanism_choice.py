@@ -7,6 +7,7 @@ payload, and of equal payloads the cheapest fold.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -37,10 +38,12 @@ Costs: TypeAlias = tuple[int, int, float, str]
 # What a metric asks of its mechanism: True for one of the items, False for a number on a grid, or
 # the class of the mechanisms that serve any other kind of value.
 Family: TypeAlias = bool | type[Mechanism[Any]]
-FAMILIES: Final[dict[str, Family]] = {  # by type; others are items or numbers
-    "set": SetMechanism,
-    "key_value": KeyValueMechanism,
-    "string": TextMechanism,
+FAMILIES: Final[dict[type, Family]] = {  # by what is randomized: see Domain.encodes
+    int: True,
+    Fraction: False,
+    frozenset: SetMechanism,
+    Mapping: KeyValueMechanism,
+    bytes: TextMechanism,
 }
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from .dataclass import dataclass
-from .domains import Domain, Encoded, ItemDomain
+from .domains import Domain, Encoded
 from .limits import DIGEST_SIZE
 from .longitudinal import Longitudinal, TwoLayer
 from .mechanism_choice import FAMILIES, Family
@@ -82,7 +82,7 @@ class Metric:
         if self.aggregate is None:
             return None
         made = AGGREGATES[self.aggregate]
-        if self.aggregate == "max" and isinstance(self.domain, ItemDomain):
+        if self.aggregate == "max":
             made = self.domain.largest or made
         if self.otherwise is None:
             return made
@@ -91,12 +91,12 @@ class Metric:
     @property
     def family(self) -> Family:
         """Which mechanisms can serve it."""
-        return FAMILIES.get(self.type, isinstance(self.domain, ItemDomain))
+        return FAMILIES[self.domain.encodes]
 
     @cached_property
     def meaning(self) -> str:
         """All that changes the meaning of a report, in canonical form: sorted, compact JSON."""
-        form = {
+        form: dict[str, object] = {
             "name": self.name,
             "type": self.type,
             "domain": self.domain.canonical(),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
-from .domains import ItemDomain, KeyValueDomain, NumberDomain
+from .domains import Domain, NumberDomain
 from .mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
 from .metric import Metric
 from .privacy.budget import nano_of, odds, percent
@@ -22,13 +22,13 @@ def what_was_sent(metric: Metric, payload: bytes) -> str:
     mechanism, domain = metric.mechanism, metric.domain
     if len(payload) != mechanism.payload_size or mechanism.reason(payload) is not None:
         return f"the bytes {payload.hex()}, which mean nothing here"
-    if isinstance(mechanism, SupportReports) and isinstance(domain, ItemDomain):
+    if isinstance(mechanism, KeyValueMechanism) and domain.numbers:
+        return _pairs(mechanism.supports(payload), domain.labels, domain.numbers)
+    if isinstance(mechanism, SupportReports) and domain.labels:
         return _items(list(mechanism.supports(payload)), domain)
-    if isinstance(mechanism, KeyValueMechanism) and isinstance(domain, KeyValueDomain):
-        return _pairs(mechanism.supports(payload), domain)
-    if isinstance(mechanism, MeanMechanism) and isinstance(domain, NumberDomain):
-        number = domain.minimum + domain.step * mechanism.decode(payload)
-        return f"{_rounded(number)} {domain.unit}, which is the value and noise together"
+    if isinstance(mechanism, MeanMechanism) and (grid := domain.grid):
+        number = grid.minimum + grid.step * mechanism.decode(payload)
+        return f"{_rounded(number)} {grid.unit}, which is the value and noise together"
     return f"the code {int.from_bytes(payload, 'big')}, which every value can give"
 
 
@@ -50,7 +50,7 @@ def why_deniable(metric: Metric) -> str:
 def _chances(metric: Metric) -> str:
     """Return how often a report speaks for what is true, and for what is not, if that is simple."""
     mechanism, domain = metric.mechanism, metric.domain
-    if not isinstance(mechanism, SupportReports) or not isinstance(domain, ItemDomain):
+    if not isinstance(mechanism, SupportReports) or domain.numbers or not domain.labels:
         return "Any value could have given this report. "
     p, q = mechanism.channel.p, mechanism.channel.q
     return (
@@ -59,16 +59,15 @@ def _chances(metric: Metric) -> str:
     )
 
 
-def _items(items: Sequence[int], domain: ItemDomain) -> str:
+def _items(items: Sequence[int], domain: Domain) -> str:
     if not items:
         return f"none of the {domain.size} answers"
     named = _joined([f'"{domain.told(item)}"' for item in items])
     return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
 
 
-def _pairs(supports: Iterable[int], domain: KeyValueDomain) -> str:
+def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberDomain) -> str:
     """Return the keys with the end of the range that each was rounded to."""
-    keys, numbers = domain.keys.labels, domain.numbers
     ends = numbers.maximum, numbers.minimum  # the cells of plus come first
     found = [
         f'"{keys[cell % len(keys)]}" with {_rounded(ends[cell // len(keys)])} {numbers.unit}'

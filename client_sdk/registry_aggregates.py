@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from .domains import Domain, Encoded, ItemDomain, KeyValueDomain, NumberDomain
+from .domains import Domain, Encoded, NumberDomain
 from .epoch import ONCE
 from .errors import InvalidValueError
 from .metric import AGGREGATES
@@ -24,7 +24,7 @@ def problems_of(entry: Mapping[str, Any], every: object, domain: Domain) -> Iter
         if "otherwise" in entry:
             yield "otherwise: needs an aggregate beside it"
         return
-    fitting = _fitting(domain)
+    fitting = [each for each in AGGREGATES if each in domain.aggregates]
     if name not in fitting:
         yield f"aggregate: must be one of {', '.join(fitting)} for values of this type"
     if every == ONCE:
@@ -40,18 +40,6 @@ def otherwise_of(entry: Mapping[str, Any], domain: Domain) -> Encoded | None:
     return domain.encode(entry["otherwise"], "otherwise") if "otherwise" in entry else None
 
 
-def _fitting(domain: Domain) -> list[str]:
-    """Return the aggregates that values of *domain* have."""
-    own = {"last"}
-    if isinstance(domain, NumberDomain):
-        own |= {"sum", "max"}
-    elif isinstance(domain, ItemDomain) and not domain.several:
-        own.add("any" if domain.boolean else "most_common")
-        if domain.largest is not None:
-            own.add("max")
-    return [name for name in AGGREGATES if name in own]
-
-
 def _unfit(value: object, domain: Domain) -> Iterator[str]:
     """Yield why *value* cannot be recorded, or would be recorded as another one."""
     try:
@@ -59,9 +47,8 @@ def _unfit(value: object, domain: Domain) -> Iterator[str]:
     except InvalidValueError as error:
         yield f"otherwise: {error.rule}"
         return
-    numbers = domain.numbers if isinstance(domain, KeyValueDomain) else domain
     given = value.values() if isinstance(value, Mapping) else [value]
-    if isinstance(numbers, NumberDomain) and not all(_within(each, numbers) for each in given):
+    if (numbers := domain.numbers) and not all(_within(each, numbers) for each in given):
         yield "otherwise: must be from min to max"
 
 

@@ -1,121 +1,175 @@
-"""The types of a metric: for each the keys of its table that tell the domain, and their reader."""
+"""A type of values: which a metric takes, how its registry declares them, and how they are told.
+
+A type is one class, known by its names once it is declared: nothing lists them.  Whoever tells,
+plans, draws or counts asks the domain, and gets what is right of items where a class is silent.
+Mathematics differs only by what mechanisms randomize (``encodes``): a new type is a new way to say
+one of these few things.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
-from . import registry_fields as fields
-from .domains import (
-    BOOLEAN_LABELS,
-    MEAN_OF,
-    BooleanDomain,
-    Domain,
-    ItemDomain,
-    KeyValueDomain,
-    NumberDomain,
-    SetDomain,
-)
-from .mechanisms import MAX_DOMAIN_SIZE, MAX_LENGTH
+from .mechanisms import Pairs
 from .registry_fields import Problems
-from .text_domain import TextDomain
 
-# Of a metric's place, table and problems: its domain, or None after adding a problem.
-Reader: TypeAlias = Callable[[str, Mapping[str, Any], Problems], Domain | None]
+if TYPE_CHECKING:
+    from typing import Self
 
+    from .domains import NumberDomain
 
-class Kind(NamedTuple):
-    """A type: the keys that only its domain has, its reader, and whether a value is one item."""
+Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes  # what a mechanism randomizes
 
-    keys: frozenset[str]
-    read: Reader
-    items: bool = False
+SHARE: Final = "share"  # the unit of answers that are parts of all devices
 
-
-def _boolean(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    return BooleanDomain(BOOLEAN_LABELS)
+_KINDS: Final[dict[str, type[Domain]]] = {}  # by the names of the type
 
 
-def _category(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    labels = fields.labels(f"{place}.values", entry.get("values"), problems)
-    return ItemDomain(labels) if labels else None
+class Domain(ABC):
+    """Which values a metric takes.  What is not overridden holds of one item among several."""
 
+    types: ClassVar[tuple[str, ...]] = ()  # names in registries; also of types that differ in name
+    table_keys: ClassVar[frozenset[str]] = frozenset()  # of a metric that only this type has
 
-def _set(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    labels = fields.labels(f"{place}.values", entry.get("values"), problems)
-    return SetDomain(labels) if labels else None
+    encodes: ClassVar[type] = int  # or frozenset, Fraction, Mapping, bytes: see Encoded
+    boolean: ClassVar[bool] = False  # a value is True or False
+    several: ClassVar[bool] = False  # a value is a set of items
+    ordered: ClassVar[bool] = True  # a range of items means something
+    largest: ClassVar[str | None] = None  # what the last of several items is; None: nothing
+    aggregates: ClassVar[tuple[str, ...]] = ("last", "most_common")  # of the values of an epoch
 
+    verb: ClassVar[str] = "top_k"  # that answers the metric's own question
+    answer_of: ClassVar[str] = "item"  # what each number of an answer is of; "": of all devices
+    hundredth: ClassVar[str] = "points"  # what a hundredth of ``extent`` is
+    error_of: ClassVar[str] = "of a share, root mean square over all of them"  # if predicted
+    told_of: ClassVar[str] = "{item}"  # what the number of an item is of; may use {measure}
 
-def _numbers(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    low, high, unit = _range(place, entry, problems)
-    step = fields.decimal(f"{place}.step", entry.get("step"), problems)
-    if low is None or high is None or step is None:
+    python_type: ClassVar[str] = "{label}"  # of a value, of the type of labels or of a pair's class
+
+    if TYPE_CHECKING:  # in some types these are fields
+
+        @property
+        def labels(self) -> tuple[str, ...]:
+            """The items in order; none of plain numbers and of open vocabularies."""
+
+        @property
+        def unit(self) -> str:
+            """The unit of answers."""
+
+        @property
+        def numbers(self) -> NumberDomain | None:
+            """The numbers that a value has, alone or by key; None: it has none."""
+    else:
+        labels, unit, numbers = (), SHARE, None
+
+    def __init_subclass__(cls) -> None:
+        """Make the names of the type known."""
+        _KINDS.update(dict.fromkeys(cls.__dict__.get("types", ()), cls))
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Return the domain that a metric's table declares, or None after adding a problem."""
+        return cls()
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """What mechanisms call the size of the domain."""
+
+    @abstractmethod
+    def encode(self, value: object, metric: str) -> Encoded:
+        """Return what the mechanism randomizes for *value*.
+
+        Raises: InvalidValueError: not in the domain; the error does not show the value.
+        """
+
+    @abstractmethod
+    def as_given(self, encoded: Encoded) -> object:
+        """Return the value that *encoded* stands for, as JSON."""
+
+    @abstractmethod
+    def canonical(self) -> dict[str, object]:
+        """Return what values mean, exactly, as JSON: a part of the metric's digest."""
+
+    @property
+    @abstractmethod
+    def form(self) -> str:
+        """What an answer is, in words that follow "The answer is"."""
+
+    def in_words(self, encoded: Encoded) -> str:
+        """Return the value that *encoded* stands for as it is told to people."""
+        return str(self.as_given(encoded))
+
+    def told(self, item: int) -> str:
+        """Return *item*, one of ``labels``, as it is told to people."""
+        return self.labels[item]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the values by the keys of a registry, as JSON for people's programs."""
+        return self.canonical()
+
+    def size_in_words(self) -> str:
+        """Return how many different values there are."""
+        return f"{self.size:,} items"
+
+    @property
+    def grid(self) -> NumberDomain | None:
+        """The numbers of which a value is one; None: it is not one number."""
         return None
-    if step <= 0 or low >= high or (high - low) % step:
-        problems.add(
-            f"{place}.step", "must be positive and divide max - min, which must be positive"
-        )
-        return None
-    if (high - low) / step >= MAX_DOMAIN_SIZE:
-        problems.add(f"{place}.step", f"must leave fewer than {MAX_DOMAIN_SIZE} grid points")
-        return None
-    return NumberDomain(low, high, step, unit)
+
+    @property
+    def extent(self) -> float:
+        """What the whole is, of which errors are parts, in the unit of answers."""
+        return 1.0
+
+    @property
+    def error_unit(self) -> str:
+        """What a hundredth of a predicted error is."""
+        return f"{self.hundredth} per {self.answer_of}" if self.answer_of else self.hundredth
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """The parameters of a mechanism that follow from the domain."""
+        return {}
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """The labels of each of several answers that one value joins, by its name."""
+        return {}
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What several items say together: steps that were reached, or later periods."""
+        return ()
+
+    def answer_items(self) -> tuple[str, ...]:
+        """Return the items that an answer tells of; the others follow from them."""
+        return self.labels
+
+    def headline(self, item: str, measure: str = "") -> str:
+        """Return what the number of *item* is of; *measure* is what it is compared with, if any."""
+        return self.told_of.format(item=item, measure=f"{measure} " if measure else "")
+
+    def value_labels(self) -> tuple[str, ...]:
+        """Return the texts that a value is made of in Python."""
+        return self.labels
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open: sentences that end in a space, or nothing."""
+        return ""
 
 
-def _key_values(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    labels = fields.labels(f"{place}.values", entry.get("values"), problems)
-    if any(MEAN_OF + label in labels for label in labels):
-        problems.add(f"{place}.values", f'must not hold both a key and "{MEAN_OF}" that key')
-    low, high, unit = _range(place, entry, problems)
-    most = fields.integer(f"{place}.most", entry.get("most", max(len(labels), 1)), 1, problems)
-    if labels and most > len(labels):
-        problems.add(f"{place}.most", f"must be at most the number of values, {len(labels)}")
-    if low is None or high is None or not labels:
-        return None
-    if low >= high:
-        problems.add(f"{place}.max", "must be above min")
-        return None
-    return KeyValueDomain(ItemDomain(labels), NumberDomain(low, high, high - low, unit), most)
+def kind_of(name: str) -> type[Domain] | None:
+    """Return the class of the type *name*; None: there is no such type."""
+    return _KINDS.get(name) or kinds().get(name)
 
 
-def _range(
-    place: str, entry: Mapping[str, Any], problems: Problems
-) -> tuple[Fraction | None, Fraction | None, str]:
-    low, high = (
-        fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
-    )
-    return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
+def kinds() -> Mapping[str, type[Domain]]:
+    """Return all types by name.  Joint values are loaded late: few registries have any."""
+    from . import domains, structured_domains  # noqa: F401 - declared types are known
 
-
-def _text(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    length = entry.get("length")
-    if type(length) is not int or not 2 <= length <= MAX_LENGTH:
-        problems.add(f"{place}.length", f"must be the bytes that count, from 2 to {MAX_LENGTH}")
-        return None
-    return TextDomain(length)
-
-
-def _structured(place: str, entry: Mapping[str, Any], problems: Problems) -> Domain | None:
-    from .registry_structures import READERS  # few registries have any
-
-    return READERS[entry["type"]](place, entry, problems)
-
-
-_VALUES: Final = frozenset({"values"})
-_NUMBERS: Final = Kind(frozenset({"min", "max", "step", "unit", "shape"}), _numbers)
-
-KINDS: Final[dict[str, Kind]] = {
-    "boolean": Kind(frozenset(), _boolean, items=True),
-    "category": Kind(_VALUES, _category, items=True),
-    "set": Kind(_VALUES, _set),
-    "number": _NUMBERS,
-    "count": _NUMBERS,
-    "duration": _NUMBERS,
-    "key_value": Kind(frozenset({"values", "min", "max", "unit", "most"}), _key_values),
-    "string": Kind(frozenset({"length"}), _text),
-    "location": Kind(frozenset({"min", "max", "cells"}), _structured, items=True),
-    "pair": Kind(frozenset({"parts"}), _structured, items=True),
-    "funnel": Kind(_VALUES, _structured, items=True),
-    "retention": Kind(frozenset({"periods"}), _structured, items=True),
-}
+    return _KINDS

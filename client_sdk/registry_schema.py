@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from . import registry_fields as fields
-from .domains import Domain, Encoded, NumberDomain, fixed_parameters
+from .domains import Domain, Encoded
 from .epoch import EVERY
 from .errors import HearsayError, RegistryError
 from .limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
@@ -17,23 +17,23 @@ from .longitudinal_choice import LONGITUDINAL, choose_policy
 from .mechanism_choice import FAMILIES, choose
 from .mechanisms import names
 from .metric import ANY, GRID, SHAPES, Metric
-from .registry_domains import KINDS
+from .registry_domains import kind_of, kinds
 from .registry_fields import Problems
 from .registry_text import load
 
 SCHEMA: Final = 1
-TYPES: Final = tuple(KINDS)
-
 _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
     *("aggregate", "otherwise", "need", "robust"),
 }
-KEYS: Final = {  # by the heading of docs/ask/registry.md that explains them
-    "Keys of the file": _TOP_KEYS,
-    "Keys of a metric": _COMMON_KEYS.union(*(kind.keys for kind in KINDS.values())),
-}
+
+
+def known_keys() -> dict[str, set[str]]:
+    """Return all keys by the heading of docs/ask/registry.md that explains them."""
+    of_types = (kind.table_keys for kind in kinds().values())
+    return {"Keys of the file": _TOP_KEYS, "Keys of a metric": _COMMON_KEYS.union(*of_types)}
 
 
 def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
@@ -72,17 +72,18 @@ def _metric(
     if not isinstance(entry, dict):
         problems.add(place, "must be a table")
         return None
-    kind = fields.one_of(place, "type", entry, TYPES, problems)
-    if kind is None:
+    kind = str(entry.get("type"))
+    if (domain_type := kind_of(kind)) is None:
+        problems.add(f"{place}.type", f"must be one of {', '.join(sorted(kinds()))}")
         return None
-    fields.refuse_unknown(place, entry, _COMMON_KEYS | KINDS[kind].keys, problems)
+    fields.refuse_unknown(place, entry, _COMMON_KEYS | domain_type.table_keys, problems)
     title, question, owner = (
         fields.text(f"{place}.{key}", entry.get(key), problems)
         for key in ("title", "question", "owner")
     )
     epsilon = fields.epsilon(f"{place}.epsilon", entry.get("epsilon"), problems)
     every = fields.one_of(place, "every", entry, EVERY, problems)
-    longitudinal = _longitudinal(place, kind, entry, epsilon, problems)
+    longitudinal = _longitudinal(place, domain_type, entry, epsilon, problems)
     dimensions = _dimensions(f"{place}.segments", entry.get("segments", []), segments, problems)
     expected = fields.integer(
         f"{place}.expected_devices", entry.get("expected_devices"), 1, problems
@@ -93,14 +94,14 @@ def _metric(
     if type(expires) is not date:
         problems.add(f"{place}.expires", "must be a date such as 2027-12-31")
         expires = date.min
-    domain = KINDS[kind].read(place, entry, problems)
+    domain = domain_type.read(place, entry, problems)
     wanted = entry.get("mechanism", "auto")
     if not isinstance(wanted, str):
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
     parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
     otherwise = _aggregation(place, entry, every, domain, problems)
     need = _need(f"{place}.need", entry, domain, problems)
-    shape = _shape(place, kind, entry, domain, problems)
+    shape = _shape(place, entry, domain, problems)
     robust = entry.get("robust", True)
     if type(robust) is not bool:
         problems.add(f"{place}.robust", "must be true or false")
@@ -109,9 +110,10 @@ def _metric(
     policy: Longitudinal | None = None
     try:
         if longitudinal == "fresh":
-            family = FAMILIES.get(kind, KINDS[kind].items)
-            fixed = fixed_parameters(domain)
-            chosen, mechanism = choose(wanted, family, epsilon, domain.size, parameters, fixed)
+            family = FAMILIES[domain.encodes]
+            chosen, mechanism = choose(
+                wanted, family, epsilon, domain.size, parameters, domain.parameters
+            )
         else:
             of_value = entry.get("epsilon_permanent")
             chosen, policy = choose_policy(wanted, domain.size, epsilon, of_value, parameters)
@@ -144,12 +146,12 @@ def _metric(
 
 
 def _longitudinal(
-    place: str, kind: str, entry: Mapping[str, Any], epsilon: str, problems: Problems
+    place: str, kind: type[Domain], entry: Mapping[str, Any], epsilon: str, problems: Problems
 ) -> str | None:
     """Return the policy's name, having checked what only it allows."""
     name = fields.one_of(place, "longitudinal", entry, LONGITUDINAL, problems)
-    if name not in (None, "fresh") and not KINDS[kind].items:
-        problems.add(f"{place}.longitudinal", f"must be fresh for a {kind}")
+    if name not in (None, "fresh") and kind.encodes is not int:
+        problems.add(f"{place}.longitudinal", f"must be fresh for a {entry['type']}")
     if name != TwoLayer.name:
         if "epsilon_permanent" in entry:
             problems.add(f"{place}.epsilon_permanent", f"is for longitudinal={TwoLayer.name} only")
@@ -182,23 +184,20 @@ def _need(
     if domain is None or "need" not in entry:
         return None
     need = fields.decimal(place, entry["need"], problems)
-    whole = Fraction(1)
-    if isinstance(domain, NumberDomain):
-        whole = domain.maximum - domain.minimum
+    whole = 1 if (grid := domain.grid) is None else grid.maximum - grid.minimum
     if need is not None and not 0 < need <= whole:
         problems.add(place, f"must be above 0 and at most {float(whole):g}")
     return need
 
 
-def _shape(
-    place: str, kind: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems
-) -> str:
+def _shape(place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems) -> str:
     """Return what is assumed of the numbers' distribution; counts are whole if the grid is."""
     if "shape" in entry:
         return fields.one_of(place, "shape", entry, SHAPES, problems) or ANY
-    if kind != "count" or not isinstance(domain, NumberDomain):
+    grid = None if domain is None else domain.grid
+    if entry["type"] != "count" or grid is None:
         return ANY
-    whole = domain.minimum.denominator == 1 and (1 / domain.step).denominator == 1
+    whole = grid.minimum.denominator == 1 and (1 / grid.step).denominator == 1
     return GRID if whole else ANY
 
 

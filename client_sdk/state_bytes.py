@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
-from .domains import Domain, Encoded, ItemDomain, KeyValueDomain
+from .domains import Domain, Encoded
 from .permanent import ITEM_SIZE, encode_item
-from .text_domain import TextDomain
 
 MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
 
@@ -27,13 +26,14 @@ _PAIR: Final = 9  # bytes of a key: whether it is held, and its number
 
 def size_of(domain: Domain) -> int:
     """Return the bytes that any value of *domain* takes."""
-    if isinstance(domain, KeyValueDomain):
-        return _PAIR * domain.size
-    if isinstance(domain, ItemDomain):
-        return (domain.size + 7) // 8 if domain.several else ITEM_SIZE
-    if isinstance(domain, TextDomain):
-        return 1 + domain.length
-    return _NUMERATOR + _DENOMINATOR
+    sizes = {
+        int: ITEM_SIZE,
+        frozenset: (domain.size + 7) // 8,
+        bytes: 1 + domain.size,
+        Mapping: _PAIR * domain.size,
+        Fraction: _NUMERATOR + _DENOMINATOR,
+    }
+    return sizes[domain.encodes]
 
 
 def dump(domain: Domain, encoded: Encoded) -> bytes:
@@ -44,7 +44,7 @@ def dump(domain: Domain, encoded: Encoded) -> bytes:
         return (bytes([len(encoded)]) + encoded).ljust(size_of(domain), b"\0")
     if isinstance(encoded, Mapping):
         return b"".join(_pair(encoded.get(key)) for key in range(domain.size))
-    if isinstance(domain, ItemDomain):
+    if domain.encodes is int:
         return encode_item(int(encoded))
     number = bounded(Fraction(encoded))
     top = number.numerator.to_bytes(_NUMERATOR, "big", signed=True)
@@ -53,18 +53,18 @@ def dump(domain: Domain, encoded: Encoded) -> bytes:
 
 def load(domain: Domain, data: bytes) -> Encoded:
     """Return what was dumped."""
-    if isinstance(domain, KeyValueDomain):
+    if domain.encodes is Mapping:
         cells = [data[start : start + _PAIR] for start in range(0, len(data), _PAIR)]
         return {
             key: Fraction(int.from_bytes(cell[1:], "big"), _PART)
             for key, cell in enumerate(cells)
             if cell[0]
         }
-    if isinstance(domain, TextDomain):
+    if domain.encodes is bytes:
         return data[1 : 1 + data[0]]
-    if isinstance(domain, ItemDomain):
+    if domain.encodes is not Fraction:
         bits = int.from_bytes(data, "big")
-        if not domain.several:
+        if domain.encodes is int:
             return bits
         return frozenset(item for item in range(domain.size) if bits >> item & 1)
     top, bottom = data[:_NUMERATOR], data[_NUMERATOR:]

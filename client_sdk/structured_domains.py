@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import cos, radians
-from typing import Final
+from math import cos, prod, radians
+from typing import TYPE_CHECKING, Any, Final
 
+from . import registry_fields as fields
 from .dataclass import dataclass
 from .domains import ItemDomain, NumberDomain, SetDomain, listed
 from .errors import InvalidValueError
+from .registry_fields import Problems
+
+if TYPE_CHECKING:
+    from typing import Self
 
 MAX_JOINT: Final = 4_096  # items of a grid or a pair; the share of a cell of more drowns in noise
 LEAST_PERIODS, MOST_PERIODS = 2, 8  # 4 to 256 items
 JOINER: Final = "|"  # between the labels of a pair, which therefore hold none
 NO_STEP: Final = "none"  # the item of a funnel of which no step was reached
 
+_ENDS: Final = (180, 90)  # degrees from 0 to which longitude and latitude go
 _KM_PER_DEGREE: Final = 111.2  # kilometres; the mean of a degree of latitude
 
 
@@ -34,6 +40,26 @@ class GridDomain(ItemDomain):
 
     longitude: NumberDomain
     latitude: NumberDomain
+
+    types = ("location",)
+    table_keys = frozenset({"min", "max", "cells"})
+    ordered = False
+    verb = "map"
+    python_type = "tuple[float, float]"
+    told_of = "in the cell {item}"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read two corners, and how many cells lie between them."""
+        low, high = (_corner(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max"))
+        cells = _cells(f"{place}.cells", entry.get("cells"), problems)
+        if low is None or high is None or cells is None:
+            return None
+        if not all(a < b for a, b in zip(low, high, strict=True)):
+            problems.add(f"{place}.max", "must be east and north of min")
+            return None
+        ends = zip(low, high, cells, strict=True)
+        return cls(*(NumberDomain(a, b, (b - a) / n, "degrees") for a, b, n in ends))
 
     def __init__(self, longitude: NumberDomain, latitude: NumberDomain) -> None:
         """Lay the grid between the ends of both axes, which are whole numbers of steps apart."""
@@ -106,6 +132,23 @@ class GridDomain(ItemDomain):
         west, south, east, north = map(str, self.box)
         return {"min": [west, south], "max": [east, north], "cells": [*reversed(self.shape)]}
 
+    def as_json(self) -> dict[str, object]:
+        """Return the corners as floats."""
+        west, south, east, north = map(float, self.box)
+        return {"min": (west, south), "max": (east, north), "cells": (*reversed(self.shape),)}
+
+    def value_labels(self) -> tuple[str, ...]:
+        """Return nothing: a value is two numbers."""
+        return ()
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open."""
+        return (
+            f"Longitude {self.longitude.ends} and latitude {self.latitude.ends}, in this order;"
+            " what lies beyond counts as the nearest cell. "
+        )
+
 
 @dataclass(frozen=True, init=False)
 class PairDomain(ItemDomain):
@@ -117,6 +160,28 @@ class PairDomain(ItemDomain):
     names: tuple[str, str]
     first: ItemDomain
     second: ItemDomain
+
+    types = ("pair",)
+    table_keys = frozenset({"parts"})
+    ordered = False
+    verb = "crosstab"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read two names, each with its labels."""
+        place, parts = f"{place}.parts", entry.get("parts")
+        if not isinstance(parts, dict) or len(parts) != 2:
+            problems.add(place, "must be a table of two names, each with a list of values")
+            return None
+        before = len(problems.lines)
+        names = [fields.name(f"{place}.{name}", name, problems) for name in parts]
+        values = [_part(f"{place}.{name}", labels, problems) for name, labels in parts.items()]
+        size = prod(map(len, values))
+        if size > MAX_JOINT:
+            problems.add(place, f"must have at most {MAX_JOINT} pairs of values, not {size}")
+        if len(problems.lines) > before:
+            return None
+        return cls((names[0], names[1]), ItemDomain(values[0]), ItemDomain(values[1]))
 
     def __init__(self, names: tuple[str, str], first: ItemDomain, second: ItemDomain) -> None:
         """Join every label of *first*, called by the first name, with every one of *second*."""
@@ -165,6 +230,14 @@ class PairDomain(ItemDomain):
         """Return what the items mean, as JSON, in which a list keeps its order."""
         return {"parts": [[name, list(labels)] for name, labels in self.parts.items()]}
 
+    def as_json(self) -> dict[str, object]:
+        """Return the parts as objects in a list."""
+        return {"parts": [{"name": name, "values": self.parts[name]} for name in self.parts]}
+
+    def value_labels(self) -> tuple[str, ...]:
+        """Return nothing: the labels are of two kinds."""
+        return ()
+
 
 def _holds(value: Mapping[object, object], names: Sequence[str]) -> bool:
     return all(name in value for name in names)
@@ -179,7 +252,21 @@ class FunnelDomain(ItemDomain):
 
     steps: tuple[str, ...]
 
+    types = ("funnel",)
     largest = "the furthest"
+    aggregates = ("last", "most_common", "max")
+    verb = "funnel"
+    python_type = "{label} | None"
+    told_of = "reached {item}"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the steps."""
+        steps = fields.labels(f"{place}.values", entry.get("values"), problems)
+        if NO_STEP in steps:
+            problems.add(f"{place}.values", f'must not hold "{NO_STEP}", the item of no step')
+            return None
+        return cls(steps) if steps else None
 
     def __init__(self, steps: tuple[str, ...]) -> None:
         """Take the *steps* in order."""
@@ -205,12 +292,45 @@ class FunnelDomain(ItemDomain):
         """Return the steps, as JSON."""
         return {"values": list(self.steps)}
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The steps."""
+        return self.steps
+
+    def value_labels(self) -> tuple[str, ...]:
+        """Return the steps."""
+        return self.steps
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open."""
+        return "The furthest step that was reached; None if none was. "
+
 
 @dataclass(frozen=True, init=False)
 class RetentionDomain(ItemDomain):
     """In which of the ``periods`` there was activity.  Labels are bitmaps such as "1011"."""
 
     periods: tuple[str, ...]
+
+    types = ("retention",)
+    table_keys = frozenset({"periods"})
+    ordered = False
+    verb = "retention"
+    python_type = "Items[{label}]"
+    told_of = "{measure}came back in {item}"
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the periods."""
+        place = f"{place}.periods"
+        periods = fields.labels(place, entry.get("periods"), problems)
+        if not periods:
+            return None
+        if len(periods) > MOST_PERIODS:
+            problems.add(place, f"must hold {LEAST_PERIODS} to {MOST_PERIODS} periods")
+            return None
+        return cls(periods)
 
     def __init__(self, periods: tuple[str, ...]) -> None:
         """Take the *periods* in order; an item is a number whose highest bit is of the first."""
@@ -248,6 +368,20 @@ class RetentionDomain(ItemDomain):
         """Return the periods, as JSON."""
         return {"periods": list(self.periods)}
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The periods in which devices can come back."""
+        return self.periods[1:]
+
+    def value_labels(self) -> tuple[str, ...]:
+        """Return the periods."""
+        return self.periods
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open."""
+        return "The periods with activity. "
+
 
 def _area(ends: Sequence[Fraction]) -> str:
     """Return in words what lies between the west, south, east and north end."""
@@ -266,3 +400,37 @@ def _span(low: float, high: float, minus: str, plus: str) -> str:
 
 def _two_digits(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
+
+
+def _corner(place: str, entry: object, problems: Problems) -> tuple[Fraction, Fraction] | None:
+    """Return a pair of longitude and latitude, in degrees."""
+    found = list(entry) if isinstance(entry, list) and len(entry) == len(_ENDS) else [None]
+    ignored = Problems()  # one line for the corner says it all
+    numbers = [
+        number for each in found if (number := fields.decimal("", each, ignored)) is not None
+    ]
+    if len(numbers) == len(_ENDS) and all(map(_within, numbers, _ENDS)):
+        return numbers[0], numbers[1]
+    rule = "must be [longitude, latitude] in degrees, from [-180, -90] to [180, 90]"
+    problems.add(place, rule)
+    return None
+
+
+def _within(number: Fraction, end: int) -> bool:
+    return -end <= number <= end
+
+
+def _cells(place: str, entry: object, problems: Problems) -> tuple[int, int] | None:
+    """Return how many columns and rows a grid has."""
+    counts = entry if isinstance(entry, list) and all(type(n) is int for n in entry) else []
+    if len(counts) == 2 and min(counts) > 0 and 2 <= prod(counts) <= MAX_JOINT:
+        return counts[0], counts[1]
+    problems.add(place, f"must be [columns, rows], integers of 2 to {MAX_JOINT} cells together")
+    return None
+
+
+def _part(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
+    labels = fields.labels(place, entry, problems)
+    if any(JOINER in label for label in labels):
+        problems.add(place, f'must not hold "{JOINER}", which joins the labels of a pair')
+    return labels

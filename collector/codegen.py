@@ -15,7 +15,7 @@ from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 
 from .handle_names import Group, group, words
-from .handle_types import label_type, left_open, pair_type, typing_names, value_type
+from .handle_types import label_type, pair_type, typing_names, value_type
 from .planning import privacy
 
 _WIDTH: Final = 88  # columns; the default of the formatters ruff and black
@@ -139,7 +139,7 @@ def _facts(metric: Metric) -> str:
     facts = f"Reported at most once{often}, at {privacy(metric)} a report, until {metric.expires}."
     if metric.aggregation is not None:
         facts = f"The values of a period make one report: {metric.aggregation}. {facts}"
-    return f"{left_open(domain)}{facts}"
+    return f"{domain.remark}{facts}"
 
 
 def _indented(text: str) -> str:

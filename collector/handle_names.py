@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from client_sdk.errors import RegistryError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from client_sdk.structured_domains import PairDomain
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def _unfit(registry: Registry) -> Iterator[str]:
         for part in metric.name.split("."):
             if not _is_public(part):
                 yield f"metrics.{metric.name}: {part!r} cannot be a public name in Python"
-        for part in metric.domain.names if isinstance(metric.domain, PairDomain) else ():
+        for part in metric.domain.parts:
             if not _is_public(part):
                 yield f"metrics.{metric.name}.parts: {part!r} cannot be a public name in Python"
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 from math import tanh
 from typing import Final
 
-from client_sdk.domains import NumberDomain
 from client_sdk.limits import (
     DEFAULT_CAP_DELTA,
     DEFAULT_CAP_LIFETIME,
@@ -29,7 +28,6 @@ from client_sdk.registry import Registry
 
 from .analytics.poisoning.influence import FAKES
 from .analytics.poisoning.reach import mean_reach
-from .planning import error_unit
 from .precision import half_width, in_words, still_needed, wished
 
 _FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
@@ -93,17 +91,15 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
     yield from _of_need(metric)
     reach = half_width(metric.mechanism, metric.expected_devices)
     if reach > _USELESS:
-        what = f"±{100 * reach:.0f} {error_unit(metric)}"
+        what = f"±{100 * reach:.0f} {metric.domain.error_unit}"
         yield f"{metric.expected_devices:,} devices give only {what}; {_missing(metric)}"
 
 
 def _reached(metric: Metric) -> float:
     """Return how many halves of the range one report can move a mean; 0 if that is not known."""
-    domain = metric.domain
-    reach = mean_reach(metric.mechanism, domain) if isinstance(domain, NumberDomain) else None
-    if reach is None or not isinstance(domain, NumberDomain):
-        return 0.0
-    return (reach.high - reach.low) / float(domain.maximum - domain.minimum)
+    grid = metric.domain.grid
+    reach = mean_reach(metric.mechanism, grid) if grid else None
+    return (reach.high - reach.low) / metric.domain.extent if reach else 0.0
 
 
 def _least(metric: Metric) -> float:

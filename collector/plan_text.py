@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 from client_sdk.privacy.wording import a_period
-from client_sdk.text_domain import TextDomain
 
 from .analytics.release.buckets import Buckets
 from .planner import Line, Question
@@ -25,7 +23,7 @@ def lines_of(
 ) -> Iterator[str]:
     """Yield the plan as text, one line after another."""
     yield _head(metric, asked)
-    yield f"intervals of {100 * (1 - asked.alpha):g} %, {_of_what(metric)}"
+    yield f"intervals of {100 * (1 - asked.alpha):g} %, {metric.domain.error_of}"
     wish = in_words(metric, asked.half_width)
     heads = ["ε", "one window gives", f"devices for {wish}", "windows", "days", "their ε"]
     if asked.effect is not None:
@@ -87,26 +85,9 @@ def bucket_lines(metric: Metric, devices: int, found: Sequence[Buckets]) -> Iter
 
 
 def _head(metric: Metric, asked: Question) -> str:
-    size = _size(metric)
     of = "" if asked.share == 1 else f"; a segment of {100 * asked.share:g} % of them"
-    named = f"{metric.name}: {size}, {metric.mechanism_name}"
+    named = f"{metric.name}: {metric.domain.size_in_words()}, {metric.mechanism_name}"
     return f"{named}; {asked.devices:,} devices {a_period(metric.every)}{of}"
-
-
-def _size(metric: Metric) -> str:
-    """Return the size of the domain in words."""
-    size = f"{metric.domain.size:,}"
-    if isinstance(metric.domain, TextDomain):
-        return f"strings of up to {size} bytes"
-    return f"{size} {'grid points' if isinstance(metric.domain, NumberDomain) else 'items'}"
-
-
-def _of_what(metric: Metric) -> str:
-    if isinstance(metric.domain, NumberDomain):
-        return "of the mean, wherever the numbers lie"
-    if isinstance(metric.domain, TextDomain):
-        return "of the share of a string that is named, as long as can be"
-    return "of a share, root mean square over all of them"
 
 
 def _cells(metric: Metric, asked: Question, line: Line) -> list[str]:

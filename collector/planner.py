@@ -8,7 +8,6 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Final, NamedTuple
 
-from client_sdk.domains import fixed_parameters
 from client_sdk.epoch import DAY, LENGTHS
 from client_sdk.errors import HearsayError
 from client_sdk.longitudinal_choice import choose_policy
@@ -127,7 +126,7 @@ def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
     if policy is not None:
         of_value = policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
         return choose_policy(name, domain.size, epsilon, of_value, {})[1].mechanism
-    fixed = fixed_parameters(domain)
+    fixed = domain.parameters
     own = {k: v for k, v in metric.mechanism.parameters.items() if k in KEPT and k not in fixed}
     return choose(name, metric.family, epsilon, domain.size, own, fixed)[1]
 

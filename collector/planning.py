@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain, fixed_parameters
 from client_sdk.longitudinal_choice import policy_candidates
 from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, contenders
 from client_sdk.mechanisms import KeyValueMechanism
@@ -12,7 +11,6 @@ from client_sdk.metric import Metric
 from client_sdk.privacy.budget import chance, cost_of, epsilon
 from client_sdk.privacy.wording import a_period, counted
 from client_sdk.registry import Registry
-from client_sdk.text_domain import TextDomain
 
 from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile
@@ -56,29 +54,16 @@ def _bounds(metric: Metric) -> str:
 def plus_minus(metric: Metric) -> str:
     """Return the half-width of a 95 % interval with the expected devices, in words."""
     domain, mechanism, devices = metric.domain, metric.mechanism, metric.expected_devices
-    if isinstance(domain, NumberDomain):
-        reach = expected_half_width(mechanism, devices, ALPHA, _extent(domain))
+    if domain.grid:
+        reach = expected_half_width(mechanism, devices, ALPHA, domain.extent)
         return f"±{reach:.2g} {domain.unit}"
     points = expected_half_width(mechanism, devices, ALPHA, unit=100)
-    shares = f"±{points:.2g} {error_unit(metric)}"
-    if not isinstance(domain, KeyValueDomain) or not isinstance(mechanism, KeyValueMechanism):
+    shares = f"±{points:.2g} {domain.error_unit}"
+    if not domain.numbers or not isinstance(mechanism, KeyValueMechanism):
         return shares
     part = min(normal_quantile(ALPHA) * mechanism.predict_mean(devices, _HELD), 0.5)
-    mean = f"±{part * _extent(domain.numbers):.2g} {domain.numbers.unit}"
+    mean = f"±{part * domain.numbers.extent:.2g} {domain.numbers.unit}"
     return f"{shares}, and {mean} for the mean of a key that {100 * _HELD:.0f} % hold"
-
-
-def error_unit(metric: Metric) -> str:
-    """Return what a hundredth of a predicted error is."""
-    if isinstance(metric.domain, NumberDomain):
-        return "% of the range"
-    if isinstance(metric.domain, TextDomain):
-        return "points per string that is as long as can be"
-    return f"points per {'key' if isinstance(metric.domain, KeyValueDomain) else 'item'}"
-
-
-def _extent(domain: NumberDomain) -> float:
-    return float(domain.maximum - domain.minimum)
 
 
 def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
@@ -86,7 +71,7 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
 
     Args: payload_bytes: the longest payload that may be sent.
     """
-    bits, fixed = 8 * payload_bytes, fixed_parameters(metric.domain)
+    bits, fixed = 8 * payload_bytes, metric.domain.parameters
     if metric.policy is None:
         found = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)
     else:
@@ -94,7 +79,7 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
         found = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
     near = contenders(found, bits)
     devices, limit = counted(metric.expected_devices, "device"), counted(payload_bytes, "byte")
-    yield f"{metric.name}: {_sizes(metric)}, ε {metric.epsilon}{_bounds(metric)}"
+    yield f"{metric.name}: {metric.domain.size_in_words()}, ε {metric.epsilon}{_bounds(metric)}"
     if metric.policy is not None:
         yield f"  {metric.policy.name}: {metric.policy.leak}"
     yield f"  in use: {pinned(metric)}; with {devices}, and at most {limit}:"
@@ -103,19 +88,9 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
         yield f"  {candidate.name}: {_cost(candidate, metric, payload_bytes)}{verdict}"
 
 
-def _sizes(metric: Metric) -> str:
-    """Return the size of the domain in words."""
-    domain = metric.domain
-    if isinstance(domain, KeyValueDomain):
-        return f"{domain.size} keys, up to {domain.most} held"
-    if isinstance(domain, TextDomain):
-        return f"strings of up to {domain.length} bytes"
-    return f"{domain.size} {'items' if isinstance(domain, ItemDomain) else 'grid points'}"
-
-
 def pinned(metric: Metric) -> str:
     """Return the lines of a registry that keep the mechanism of *metric* as it is."""
-    fixed = fixed_parameters(metric.domain)
+    fixed = metric.domain.parameters
     oracle = metric.mechanism if metric.policy is None else metric.policy.oracle
     own = ", ".join(
         f"{name} = {value}" for name, value in oracle.parameters.items() if name not in fixed
@@ -129,7 +104,7 @@ def _cost(candidate: Candidate, metric: Metric, payload_bytes: int) -> str:
     mechanism = candidate.mechanism
     if mechanism is None:
         return f"cannot serve: {candidate.refusal}"
-    error = f"{100 * _error(candidate, metric):.3g} {error_unit(metric)}"
+    error = f"{100 * _error(candidate, metric):.3g} {metric.domain.error_unit}"
     cost = f"error {error}, {counted(mechanism.payload_size, 'byte')}"
     if not mechanism.automatic:
         return f"{cost}; only by name"

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from client_sdk.domains import NumberDomain
+from client_sdk.domains import SHARE
 from client_sdk.mechanisms import MAX_REPORTS, Mechanism
 from client_sdk.metric import Metric
 
-from .analytics.rows import ALPHA, SHARE
+from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile
 
 USUAL_NEED: Final = 0.05  # half-width where none is declared: 5 points, or 5 % of the range
@@ -32,10 +32,7 @@ class Scale(NamedTuple):
 
 def scale_of(metric: Metric) -> Scale:
     """Return the unit in which the half-width of *metric* is wished: shares, but of numbers."""
-    domain = metric.domain
-    if not isinstance(domain, NumberDomain):
-        return Scale(SHARE, 1.0)
-    return Scale(domain.unit, float(domain.maximum - domain.minimum))
+    return Scale(metric.domain.unit, metric.domain.extent)
 
 
 def wished(metric: Metric) -> float:

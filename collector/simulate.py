@@ -14,7 +14,6 @@ from client_sdk.consent import Consent
 from client_sdk.metric import Metric
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry
-from client_sdk.structured_domains import PairDomain
 from client_sdk.transport import Transport
 
 from .analytics.answer import label_truth
@@ -88,6 +87,6 @@ def visits(
 def _counted(person: Person, metric: Metric) -> object:
     """Return the value of *person* in a form that can be counted."""
     value = person.values[metric.name]
-    if isinstance(metric.domain, PairDomain) and isinstance(value, Mapping):
-        return tuple(value[name] for name in metric.domain.names)
+    if metric.domain.parts and isinstance(value, Mapping):
+        return tuple(value[name] for name in metric.domain.parts)
     return value

@@ -33,7 +33,7 @@ WEEKS = 4
 def items() -> Iterator[Scenario]:
     """Yield the questions about shares of items."""
     held = first_pages()
-    labels = REGISTRY.metric("first_page").domain.labels  # type: ignore[union-attr]  # a category
+    labels = REGISTRY.metric("first_page").domain.labels
     truth = dict(zip(labels, (held / held.sum()).tolist(), strict=True))
     asked = {"metrics": ["first_page"], "date_range": ONE_DAY}
     who = f"{VISITORS:,} visitors of a news site, in the proportions of all 989,818"

@@ -70,7 +70,7 @@ def hours() -> Any:
 def first_pages() -> Any:
     """Return VISITORS by the first page of their visit, in the order of the metric's items."""
     counts = counted(DEMO / "first_page.csv", "first_page", count="visitors")
-    labels = REGISTRY.metric("first_page").domain.labels  # type: ignore[union-attr]  # a category
+    labels = REGISTRY.metric("first_page").domain.labels
     return scaled([counts[(label,)] for label in labels], VISITORS)
 
 

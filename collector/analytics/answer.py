@@ -6,10 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.metric import Metric
-from client_sdk.structured_domains import PairDomain
-from client_sdk.text_domain import TextDomain
 
 from ..estimate import Estimate, expected_half_width, mean, shares
 from .items.key_values import key_estimates, key_truth, mean_items
@@ -58,14 +55,13 @@ def _estimates(one: Slice, alpha: float) -> Mapping[str, Estimate | None]:
     """Return the number of every item that gets a row, and perhaps of others."""
     metric, tally, n = one.metric, one.tally, one.n
     domain, mechanism = metric.domain, metric.mechanism
-    if isinstance(domain, ItemDomain):
-        found = widened(one, shares(mechanism, one.tally, one.n, alpha))
-        return dict(zip(domain.labels, found, strict=True))
-    if isinstance(domain, KeyValueDomain):
+    if domain.grid:
+        quantiles = quantile_estimates(metric, tally, n, alpha)
+        return {**quantiles, MEAN: mean(mechanism, domain.grid, tally, n, alpha)}
+    if domain.numbers:
         return key_estimates(metric, tally, n, alpha)
-    assert isinstance(domain, NumberDomain)  # noqa: S101 - estimate refuses others
-    quantiles = quantile_estimates(metric, tally, n, alpha)
-    return {**quantiles, MEAN: mean(mechanism, domain, tally, n, alpha)}
+    found = widened(one, shares(mechanism, one.tally, one.n, alpha))
+    return dict(zip(domain.labels, found, strict=True))
 
 
 def shown_items(metric: Metric) -> tuple[str, ...]:
@@ -78,43 +74,32 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
 
     A pair is given as the tuple of its answers, since a mapping cannot be counted.
     """
-    total = sum(values.values())
-    if isinstance(metric.domain, KeyValueDomain):
-        return key_truth(metric.domain, metric.name, values)
-    if isinstance(metric.domain, TextDomain):
-        cut = Counter[str]()
-        for value, n in values.items():
-            cut[metric.domain.as_given(metric.domain.encode(value, metric.name))] += n
-        return {text: n / total for text, n in cut.items()}
-    if not isinstance(metric.domain, ItemDomain):
+    total, domain = sum(values.values()), metric.domain
+    if domain.grid:
         exact = sum(float(str(value)) * n for value, n in values.items()) / total
         return {**quantile_truth(metric, values), MEAN: exact}
-    held: Counter[int] = Counter()
+    if domain.numbers:
+        return key_truth(metric, values)
+    held = Counter[str]()
     for value, n in values.items():
-        if isinstance(metric.domain, PairDomain) and isinstance(value, tuple):
-            value = dict(zip(metric.domain.names, value, strict=True))
-        encoded = metric.domain.encode(value, metric.name)
-        for item in encoded if isinstance(encoded, frozenset) else (encoded,):
-            held[item] += n
-    return {item: held[metric.domain.labels.index(item)] / total for item in shown_items(metric)}
+        if domain.parts and isinstance(value, tuple):
+            value = dict(zip(domain.parts, value, strict=True))
+        given = domain.as_given(domain.encode(value, metric.name))
+        held.update(dict.fromkeys(given if isinstance(given, list) else [str(given)], n))
+    return {item: held[item] / total for item in domain.answer_items() or held}
 
 
 def expectation(metric: Metric, alpha: float) -> tuple[str, float]:
     """Return the unit of the answers, and the half-width to expect with the expected devices."""
-    mechanism, devices = metric.mechanism, metric.expected_devices
-    if not isinstance(metric.domain, NumberDomain):
-        return SHARE, expected_half_width(mechanism, devices, alpha, 1.0)
-    extent = float(metric.domain.maximum - metric.domain.minimum)
-    return metric.domain.unit, expected_half_width(mechanism, devices, alpha, extent)
+    domain = metric.domain
+    width = expected_half_width(metric.mechanism, metric.expected_devices, alpha, domain.extent)
+    return domain.unit, width
 
 
 def _units(metric: Metric) -> dict[str, str]:
     """Return the items that get a row, in order, each with the unit of its number."""
     domain = metric.domain
-    if isinstance(domain, KeyValueDomain):
-        means = dict.fromkeys(mean_items(domain), domain.numbers.unit)
-        return {**dict.fromkeys(domain.keys.labels, SHARE), **means}
-    if isinstance(domain, ItemDomain):
-        return dict.fromkeys(("true",) if domain.boolean else domain.labels, SHARE)
-    assert isinstance(domain, NumberDomain)  # noqa: S101 - estimate refuses others
-    return dict.fromkeys((*quantile_items(metric), MEAN), domain.unit)
+    if domain.grid:
+        return dict.fromkeys((*quantile_items(metric), MEAN), domain.unit)
+    means = dict.fromkeys(mean_items(domain), domain.numbers.unit) if domain.numbers else {}
+    return {**dict.fromkeys(domain.answer_items(), SHARE), **means}

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from client_sdk.domains import SHARE as SHARE
+
 if TYPE_CHECKING:
     from ..estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 ITEM: Final = "item"  # the dimension that names an item, a quantile, a bucket, a key
 TIME: Final = "time"  # the dimension of stretches of time
-SHARE: Final = "share"
 LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
 UPPER_END: Final = "at the upper end"
 RAW: Final = "raw"  # unbiased, as debiased

@@ -17,7 +17,6 @@ from dataclasses import replace
 from math import ceil
 from typing import Final, TypeAlias
 
-from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 
 from .need import shortage
@@ -140,6 +139,4 @@ def off_by(metric: Metric, few: int, n: int) -> str:
     of the range, the number of all differs from that of the others by f ranges at most.
     """
     percent = ceil(1000 * few / n) / 10
-    return (
-        f"{percent:g} {'% of the range' if isinstance(metric.domain, NumberDomain) else 'points'}"
-    )
+    return f"{percent:g} {metric.domain.hundredth}"

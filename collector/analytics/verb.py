@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from client_sdk.domains import Domain
 from client_sdk.metric import Metric
 
 from . import verbs
@@ -28,9 +29,14 @@ class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of a verb that has none."""
 
 
-def _never(options: Any) -> bool:
-    """Count nothing, whatever is asked."""
+def _never(_: Any) -> bool:
+    """Return False, whatever is asked."""
     return False
+
+
+def always(domain: Domain) -> bool:
+    """Return True: rows of the verb are averages over reports."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,8 @@ class Verb:
     most_metrics: int = 1
     needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
     estimates: bool = True  # rows are shares and means of slices, to be held against the need
-    combines: tuple[type, ...] = ()  # domains whose rows are averages over reports, of which the
-    # average over several definitions of a metric is one again
+    combines: Callable[[Any], bool] = _never  # of a domain: rows are averages over reports, of
+    # which the average over several definitions of a metric is one again
     counts: Callable[[Any], bool] = _never  # with these options it only counts reports, and so is
     # given the slices of all definitions at once
     joins: bool = False  # of a funnel and a retention, rows are of what one report says together

@@ -110,14 +110,12 @@ def _show_plan(metric: Metric, asked: Question, given: tuple[str, ...], as_json:
 
 
 def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
-    from client_sdk.domains import NumberDomain
-
     from ..analytics.release.buckets import best_buckets
     from ..plan_text import bucket_lines
 
-    if not isinstance(metric.domain, NumberDomain):
+    if metric.domain.grid is None:
         raise click.BadParameter("must be a metric of numbers for --buckets", param_hint="METRIC")
-    found = best_buckets(metric.domain, metric.epsilon, devices)
+    found = best_buckets(metric.domain.grid, metric.epsilon, devices)
     if as_json:
         click.echo(json.dumps([one._asdict() for one in found], indent=2))
         return

@@ -10,10 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from client_sdk.domains import NumberDomain
 from client_sdk.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.metric import Metric
-from client_sdk.text_domain import TextDomain
 
 from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names
@@ -218,4 +216,4 @@ def _require_moderate(made: Plan) -> None:
 
 def _items(metric: Metric) -> int:
     """Return how many rows a slice of *metric* gives, about."""
-    return 1 if isinstance(metric.domain, NumberDomain | TextDomain) else metric.domain.size
+    return len(metric.domain.labels) or 1

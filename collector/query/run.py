@@ -11,7 +11,6 @@ import msgspec
 
 from client_sdk.errors import InvalidTallyError
 from client_sdk.metric import Metric
-from client_sdk.structured_domains import FunnelDomain
 
 from ..analytics.answer import expectation
 from ..analytics.combining import combined
@@ -85,7 +84,7 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
     """
     if plan.verb.counts(plan.options):
         return list(read)
-    if len(read) > 1 or not isinstance(plan.readings[0].metric.domain, plan.verb.combines):
+    if len(read) > 1 or not plan.verb.combines(plan.readings[0].metric.domain):
         return [definitions[:1] for definitions in read]
     (reading,), (definitions,) = plan.readings, read
     meant = reading.metric.domain.canonical()
@@ -120,7 +119,7 @@ def _found(plan: Plan, asked: Asked, used: Sequence[list[list[Slice]]]) -> Findi
     """Ask the verb, of each definition if several are used, and hold numbers against the need."""
     metrics = [reading.metric for reading in plan.readings]
     with _blaming(*metrics):
-        if plan.verb.combines and len(used) == 1:
+        if len(used) == 1 and plan.verb.combines(metrics[0].domain):
             each = [plan.verb.answer(slices, asked) for slices in used[0]]
             found = combined(each, asked.alpha)
         else:
@@ -258,7 +257,7 @@ def _describe(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> dict
 def _is_of_furthest(plan: Plan, reading: Reading) -> bool:
     """Return whether steps mean something else here than in a funnel."""
     counted = plan.verb.joins or plan.verb.counts(plan.options)
-    return isinstance(reading.metric.domain, FunnelDomain) and not counted
+    return reading.metric.domain.largest is not None and not counted
 
 
 def _intervals(rows: Iterable[Row]) -> str:

@@ -7,7 +7,6 @@ from typing import Any, Final
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
-from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 
 from ..credentials import ASK, VIEW
@@ -20,7 +19,6 @@ from ..query.request import LEAST_ALPHA, MOST_ALPHA
 from . import bodies
 from .answers import Answer, Metrics
 from .auth import scope, visible
-from .domain_form import domain_form
 from .formats import FORMS, form_of
 from .headers import CACHE, REVALIDATE
 from .operations import (
@@ -175,8 +173,8 @@ def describe(metric: Metric) -> dict[str, object]:
         "title": metric.title,
         "question": metric.question,
         "type": metric.type,
-        **domain_form(metric.domain),
-        **({"shape": metric.shape} if isinstance(metric.domain, NumberDomain) else {}),
+        **metric.domain.as_json(),
+        **({"shape": metric.shape} if "shape" in metric.domain.table_keys else {}),
         "digest": metric.digest.hex(),
         "epsilon_per_report": float(metric.mechanism.spent),
         "delta_per_report": float(metric.mechanism.delta),

@@ -56,7 +56,7 @@ def test_an_import_without_a_name_loads_nothing_else() -> None:
     [
         (CATEGORY, set()),
         (KEY_VALUE, set()),
-        (PAIR, {"client_sdk.registry_structures", "client_sdk.structured_domains"}),
+        (PAIR, {"client_sdk.structured_domains"}),
     ],
 )
 def test_joint_values_are_paid_for_by_registries_that_have_them(

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from client_sdk.domains import ItemDomain, KeyValueDomain, fixed_parameters
+from client_sdk.domains import ItemDomain, KeyValueDomain
 from client_sdk.errors import InvalidValueError, RegistryError
 from client_sdk.mechanism_choice import AUTO, candidates, choose
 from client_sdk.mechanisms import KeyValueMechanism
@@ -199,8 +199,8 @@ def test_auto_takes_the_smaller_predicted_error_that_fits(
 
 def test_only_keys_with_numbers_fix_parameters() -> None:
     """Of other types every parameter of a mechanism may be named."""
-    assert fixed_parameters(metric().domain) == {"pad": 2, "top": 1}
-    assert fixed_parameters(ItemDomain(("a", "b"))) == {}
+    assert metric().domain.parameters == {"pad": 2, "top": 1}
+    assert ItemDomain(("a", "b")).parameters == {}
 
 
 @pytest.mark.parametrize(

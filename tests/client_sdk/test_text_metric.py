@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from client_sdk import state_bytes
+from client_sdk.domains import TextDomain
 from client_sdk.errors import InvalidValueError, RegistryError
 from client_sdk.mechanisms import TextMechanism
 from client_sdk.metric import Metric
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
-from client_sdk.text_domain import TextDomain
 from tests.support.device import make_client
 from tests.support.registries import STRING, file_with
 

@@ -14,7 +14,7 @@ PACKAGES: Final = ("client_sdk", "collector")
 # What the collector takes from the device: contracts, never the device's own machinery.
 SHARED: Final = {
     *("dataclass", "domains", "errors", "epoch", "limits", "mechanisms", "metric", "privacy"),
-    *("registry", "report", "structured_domains", "text_domain"),
+    *("registry", "report", "structured_domains"),
     *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
 }
 # They drive real clients, or attack mechanisms with the device's own randomness.

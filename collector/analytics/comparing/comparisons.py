@@ -12,7 +12,7 @@ from ...errors import QueryError
 from ...estimate import Estimate
 from ..rows import Row, row_of, with_item
 from .differences import NO_CHANGE, covers_zero, difference, flipped_by, p_value
-from .measure import Number, Population, numbers_of, unit_of
+from .measure import Number, Population, numbers_of
 from .multiplicity import each_of, holm
 from .pairs import Pair
 
@@ -82,7 +82,7 @@ def difference_row(one: Comparison, alpha: float) -> Row:
         one.difference,
         one.first.n + one.second.n,
         alpha,
-        unit_of(one.metric),
+        one.metric.domain.unit,
         simultaneous=True,
         is_open=is_open(one.pair),
         p_value=one.p_value,

@@ -24,17 +24,16 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain, listed
+from client_sdk.domains import listed
 from client_sdk.mechanisms import KeyValueMechanism, Reach
 from client_sdk.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import Estimate, key_shares, mean, shares
 from ..answer import MEAN
-from ..items.joined import is_joined, joined, joined_reach, labels_of, unsure
+from ..items.joined import is_joined, joined, joined_reach, unsure
 from ..poisoning.reach import mean_reach
 from ..repeats import widened
-from ..rows import SHARE
 from ..sizes import too_few
 from ..slices import Slice
 
@@ -63,14 +62,9 @@ class Scatter:
 
 def refusal(metric: Metric) -> str | None:
     """Return why *metric* has no numbers to follow or compare, or None."""
-    if isinstance(metric.domain, ItemDomain | KeyValueDomain | NumberDomain):
+    if metric.domain.labels or metric.domain.grid:
         return None
     return "has neither items nor numbers; declare a category, a boolean or a number"
-
-
-def unit_of(metric: Metric) -> str:
-    """Return the unit of the numbers of *metric*."""
-    return metric.domain.unit if isinstance(metric.domain, NumberDomain) else SHARE
 
 
 def items_of(metric: Metric, wanted: str | None, most: int) -> tuple[str, ...]:
@@ -83,8 +77,7 @@ def items_of(metric: Metric, wanted: str | None, most: int) -> tuple[str, ...]:
         if wanted not in labels:
             raise QueryError(f"options.item: must be one of: {listed(labels)}")
         return (wanted,)
-    boolean = isinstance(metric.domain, ItemDomain) and metric.domain.boolean
-    shown = labels[1:] if boolean else labels  # "false" is the rest
+    shown = metric.domain.answer_items() if labels == metric.domain.labels else labels
     if len(shown) > most:
         rule = f"must name one of the {len(shown)} items; at most {most} are taken together"
         raise QueryError(f"options.item: {rule}")
@@ -93,8 +86,8 @@ def items_of(metric: Metric, wanted: str | None, most: int) -> tuple[str, ...]:
 
 def reach_of(metric: Metric, item: str) -> Reach | None:
     """Return how far a fake report reaches on the number of *item*; None if it is not known."""
-    if isinstance(metric.domain, NumberDomain):
-        return mean_reach(metric.mechanism, metric.domain)
+    if metric.domain.grid:
+        return mean_reach(metric.mechanism, metric.domain.grid)
     if is_joined(metric.domain):
         return joined_reach(metric, item)
     return metric.mechanism.share_reach(_labels(metric).index(item), np)
@@ -131,8 +124,8 @@ def independent(one: Slice, alpha: float) -> Mapping[str, Estimate]:
     domain, mechanism = one.metric.domain, one.metric.mechanism
     if is_joined(domain):
         return {label: found.estimate for label, found in joined(one, alpha).items()}
-    if isinstance(domain, NumberDomain):
-        return {MEAN: mean(mechanism, domain, one.tally, one.n, alpha)}
+    if domain.grid:
+        return {MEAN: mean(mechanism, domain.grid, one.tally, one.n, alpha)}
     if isinstance(mechanism, KeyValueMechanism):
         found = key_shares(mechanism, one.tally, one.n, alpha)
     else:
@@ -182,11 +175,12 @@ def variance_if(one: Slice, scatter: Scatter, population: Population, *, in_time
 
 def _scatter(one: Slice, found: Estimate) -> Scatter:
     """Return how the reports behind the number *found* scatter, whose noise is independent."""
-    if not isinstance(one.metric.domain, NumberDomain):
+    grid = one.metric.domain.grid
+    if grid is None:
         return _of_share(one, found)
     noise = found.std_error**2 * one.n
     mechanism: Any = one.metric.mechanism
-    step = float(one.metric.domain.step) ** 2
+    step = float(grid.step) ** 2
     reports, positions = mechanism.scatter(one.tally, one.n, np)
     return Scatter(noise, positions * step, max(reports * step, noise))
 
@@ -204,9 +198,4 @@ def _of_share(one: Slice, found: Estimate, part: float = 1.0) -> Scatter:
 
 def _labels(metric: Metric) -> tuple[str, ...]:
     """Return what ``estimates_of`` has numbers of."""
-    domain = metric.domain
-    if is_joined(domain):
-        return labels_of(domain)
-    if isinstance(domain, KeyValueDomain):
-        return domain.keys.labels
-    return domain.labels if isinstance(domain, ItemDomain) else (MEAN,)
+    return metric.domain.compared or metric.domain.labels or (MEAN,)

@@ -34,12 +34,7 @@ class Joined(NamedTuple):
 
 def is_joined(domain: Domain) -> TypeGuard[FunnelDomain | RetentionDomain]:
     """Return whether items of *domain* are compared by what they say together."""
-    return isinstance(domain, FunnelDomain | RetentionDomain)
-
-
-def labels_of(domain: FunnelDomain | RetentionDomain) -> tuple[str, ...]:
-    """Return the steps that can be reached, or the periods that devices can come back in."""
-    return domain.steps if isinstance(domain, FunnelDomain) else domain.periods[1:]
+    return bool(domain.compared)
 
 
 def members_of(domain: FunnelDomain | RetentionDomain) -> Any:
@@ -53,7 +48,7 @@ def members_of(domain: FunnelDomain | RetentionDomain) -> Any:
 
 
 def joined(one: Slice, alpha: float) -> Mapping[str, Joined]:
-    """Return the number of each of ``labels_of`` of a slice with n > 0, as of independent reports.
+    """Return the number of each of ``compared`` of a slice with n > 0, as of independent reports.
 
     Where whether anybody was active in the first period is not sure with 1 - *alpha*, a part of
     these may be anything from 0 to 1, which its interval says.
@@ -65,12 +60,12 @@ def joined(one: Slice, alpha: float) -> Mapping[str, Joined]:
     members = members_of(domain)
     if isinstance(domain, FunnelDomain):
         found = [Joined(estimate, 1.0) for estimate in shares.groups(members, alpha)]
-        return dict(zip(labels_of(domain), found, strict=True))
+        return dict(zip(domain.compared, found, strict=True))
     first, *later = members
     part = float(shares.values[first].sum())
     ratios = (shares.ratio(period & first, first, alpha) or _anything() for period in later)
     return {
-        label: Joined(ratio, part) for label, ratio in zip(labels_of(domain), ratios, strict=True)
+        label: Joined(ratio, part) for label, ratio in zip(domain.compared, ratios, strict=True)
     }
 
 

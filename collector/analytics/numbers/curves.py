@@ -36,7 +36,7 @@ Part = tuple[Fraction | None, Fraction]  # from the first end to the second; Non
 
 def refusal(metric: Metric) -> str | None:
     """Return why the distribution of *metric* cannot be told, or None."""
-    if not isinstance(metric.domain, NumberDomain):
+    if metric.domain.grid is None:
         return "has no numbers of its own; ask for frequency, top_k or key_values"
     return None if isinstance(metric.mechanism, DistributionMechanism) else NO_DISTRIBUTION
 
@@ -63,8 +63,8 @@ class Curve:
 
         Raises: InvalidTallyError: the tally cannot have come from n reports.
         """
-        domain, mechanism = metric.domain, metric.mechanism
-        assert isinstance(domain, NumberDomain)  # noqa: S101 - see refusal
+        domain, mechanism = metric.domain.grid, metric.mechanism
+        assert domain is not None  # noqa: S101 - see refusal
         assert isinstance(mechanism, DistributionMechanism)  # noqa: S101 - see refusal
         seen = mechanism.require_counts(tally, n, np) / n
         return cls(mechanism, domain, linear_cdf(mechanism, n), seen, n, metric.shape)

@@ -100,18 +100,18 @@ def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, fl
     many of the devices are.
     """
     domain, mechanism = metric.domain, metric.mechanism
-    if not isinstance(domain, NumberDomain) or not isinstance(mechanism, DistributionMechanism):
+    if not domain.grid or not isinstance(mechanism, DistributionMechanism):
         return {}
     places = Counter[float]()
     for value, devices in values.items():
-        places[float(domain.encode(value, metric.name))] += devices
+        places[float(domain.grid.encode(value, metric.name))] += devices
     if metric.shape == SMOOTH:
         found = _smooth_truth(mechanism, places)
     else:
         order = sorted(places)
         up_to = np.cumsum([places[place] for place in order]) / places.total()
         found = np.array(order)[np.searchsorted(up_to + 1e-12, tuple(QUANTILES.values()))]
-    numbers = float(domain.minimum) + found * float(domain.step)
+    numbers = float(domain.grid.minimum) + found * float(domain.grid.step)
     return dict(zip(QUANTILES, numbers.tolist(), strict=True))
 
 
@@ -141,8 +141,8 @@ def _in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
 def with_notes(row: Row, metric: Metric) -> Row:
     """Return the row of a quantile with what it assumes, and whether it is an end of the range."""
     notes = [assumption(metric)]
-    domain = metric.domain
-    if row.ci_low == row.ci_high and isinstance(domain, NumberDomain):
+    domain = metric.domain.grid
+    if row.ci_low == row.ci_high and domain:
         ends = {float(domain.minimum): LOWER_END, float(domain.maximum): UPPER_END}
         notes.insert(0, ends.get(row.value or 0.0))
     return replace(row, note="; ".join(note for note in notes if note) or None)

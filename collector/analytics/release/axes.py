@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.domains import ItemDomain, NumberDomain
+from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import GridDomain, PairDomain
@@ -136,11 +136,11 @@ def axes_of(metric: Metric) -> tuple[Axis, ...]:
         ends = [[float(end) for end in domain.corners(item)] for item in range(domain.size)]
         west, south, east, north = np.array(ends).T
         return Degrees("longitude", west, east), Degrees("latitude", south, north)
-    if isinstance(domain, ItemDomain):
+    if domain.labels:
         return (Labels(metric.name, domain.labels),)
-    assert isinstance(domain, NumberDomain)  # noqa: S101 - the caller has asked
+    assert domain.grid is not None  # noqa: S101 - the caller has asked
     assert isinstance(mechanism, DistributionMechanism)  # noqa: S101 - alike
-    return (_bins(metric.name, domain, mechanism),)
+    return (_bins(metric.name, domain.grid, mechanism),)
 
 
 def _bins(name: str, domain: NumberDomain, mechanism: DistributionMechanism) -> Numbers:

@@ -10,7 +10,6 @@ from math import sqrt
 from typing import Any, Final
 
 from client_sdk import __version__
-from client_sdk.domains import ItemDomain
 from client_sdk.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 
@@ -151,7 +150,7 @@ def _others(parts: Sequence[Part], name: str) -> str:
 
 def _method(parts: Sequence[Part], drawn: bool) -> list[str]:
     metric = parts[0].slice.metric
-    several = isinstance(metric.domain, ItemDomain) and metric.domain.several
+    several = metric.domain.several
     bins = isinstance(metric.mechanism, DistributionMechanism)
     counted = _BINS if bins else _SETS if several else _COUNTS
     return [counted, *([_RECORDS] if drawn else [])]

@@ -20,7 +20,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
 
@@ -52,13 +51,13 @@ class Part:
 def refusal(metric: Metric, *, records: bool) -> str | None:
     """Return why there is no histogram of *metric*, or no *records* drawn from one; else None."""
     domain = metric.domain
-    if isinstance(domain, KeyValueDomain):
+    if domain.numbers and domain.labels:
         return "tells of every key apart; ask for key_values instead"
-    if isinstance(domain, NumberDomain):
+    if domain.grid:
         if isinstance(metric.mechanism, DistributionMechanism):
             return None
         return "tells a mean only; a histogram needs mechanism square_wave, or a category of ranges"
-    if not isinstance(domain, ItemDomain) or not domain.size:
+    if not domain.labels:
         return "has no closed list of values"
     if records and domain.several:
         return "is a set, of which reports do not tell what goes together; release the histogram"
@@ -86,7 +85,7 @@ def _part(one: Slice, alpha: float) -> Part:
         return Part(one, simplex_l1(histogram(mechanism, one.tally, one.n) * one.n, one.n), ())
     estimates = tuple(widened(one, shares(mechanism, one.tally, one.n, alpha)))
     counts = np.array([estimate.value for estimate in estimates]) * one.n
-    if isinstance(domain, ItemDomain) and domain.several:
+    if domain.several:
         return Part(one, np.rint(counts.clip(0, one.n)).astype(np.int64), estimates)
     return Part(one, simplex_l1(counts, one.n), estimates)
 

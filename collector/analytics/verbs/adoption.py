@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from ...errors import QueryError
 from ...estimate import Estimate
-from ..comparing.measure import askable, estimates_of, items_of, refusal, unit_of
+from ..comparing.measure import askable, estimates_of, items_of, refusal
 from ..comparing.series import others
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
@@ -94,7 +94,7 @@ def _counted(
 
 
 def _estimated(one: Slice, item: str, alpha: float) -> Row:
-    name, unit = with_item(one.dimensions, item), unit_of(one.metric)
+    name, unit = with_item(one.dimensions, item), one.metric.domain.unit
     if one.refusal is not None:
         return empty_row(name, one.n, alpha, unit, one.refusal, is_open=one.is_open)
     found = estimates_of(one, alpha)[item]

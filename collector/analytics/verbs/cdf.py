@@ -8,8 +8,6 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from client_sdk.domains import NumberDomain
-
 from ..items.tables import named, refused_rows, rows_of
 from ..numbers.curves import Curve, assumption, refusal
 from ..release.postprocess import OF_CURVES, processed
@@ -54,11 +52,9 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
 
 def points_of(one: Slice, options: Options) -> list[Fraction]:
     """Return the points that are asked for; without any, as many as STEPS between both ends."""
-    domain = one.metric.domain
-    assert isinstance(domain, NumberDomain)  # noqa: S101 - see refusal
     if options.points:
         return sorted({Fraction(repr(point)) for point in options.points})
-    return edges_of(domain, STEPS)
+    return edges_of(one.metric, STEPS)
 
 
 VERB = Verb(answer, refusal, Options, OF_CURVES, most_slices=400)

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from ...errors import QueryError
 from ..comparing.comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
-from ..comparing.measure import DRAWN, Population, askable, items_of, refusal, unit_of
+from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
 from ..comparing.pairs import Pair, pairs_of
 from ..rows import TIME, Findings, Row, empty_row, with_item
 from ..slices import Asked, Slice
@@ -82,7 +82,7 @@ def _refused(pair: Pair, item: str, alpha: float) -> Row:
         with_item(pair.dimensions, item),
         pair.first.n,
         alpha,
-        unit_of(pair.first.metric),
+        pair.first.metric.domain.unit,
         pair.refusal or "",
         is_open=is_open(pair),
     )

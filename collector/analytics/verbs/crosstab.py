@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from client_sdk.domains import ItemDomain
 from client_sdk.metric import Metric
 from client_sdk.structured_domains import PairDomain
 
@@ -134,7 +133,7 @@ def _key(one: Slice) -> tuple[tuple[str, str], ...]:
 
 def refusal(metric: Metric) -> str | None:
     """Answer pairs, and two metrics of items."""
-    if isinstance(metric.domain, ItemDomain) and not metric.domain.several:
+    if metric.domain.encodes is int:
         return None
     return f"has no single items to cross; {DECLARE}"
 

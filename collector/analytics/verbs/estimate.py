@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from client_sdk.domains import ItemDomain
+from client_sdk.domains import Domain
 from client_sdk.metric import Metric
-from client_sdk.text_domain import TextDomain
 
 from ..answer import answer_rows
 from ..rows import Findings
@@ -21,9 +20,14 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 def refusal(metric: Metric) -> str | None:
     """Answer every metric whose answers have a list: not strings."""
-    if isinstance(metric.domain, TextDomain):
-        return "has strings that nobody listed; ask for heavy_hitters"
-    return None
+    if metric.domain.labels or metric.domain.grid:
+        return None
+    return "has strings that nobody listed; ask for heavy_hitters"
 
 
-VERB = Verb(answer, refusal, combines=(ItemDomain,))
+def _combines(domain: Domain) -> bool:
+    """Return whether all rows are averages over reports: quantiles and means of keys are none."""
+    return not domain.numbers
+
+
+VERB = Verb(answer, refusal, combines=_combines)

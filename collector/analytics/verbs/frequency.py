@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
 
@@ -19,7 +18,7 @@ from ..release.postprocess import OF_PARTS, OF_SEVERAL, processed
 from ..repeats import widened
 from ..rows import Findings
 from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Verb, always
 
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
@@ -33,7 +32,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     rows, unallocated = [], []
     for one in slices:
         _require_parts(one.metric, asked.postprocess)
-        names = named(labels_of(one.metric))
+        names = named(one.metric.domain.labels)
         if one.refusal is not None:
             rows += refused_rows(one, names, asked.alpha)
             continue
@@ -61,14 +60,7 @@ def _require_parts(metric: Metric, postprocess: str) -> None:
 
 def is_whole(metric: Metric) -> bool:
     """Return whether the shares of the items are parts of one whole."""
-    return isinstance(metric.domain, ItemDomain) and not metric.domain.several
-
-
-def labels_of(metric: Metric) -> tuple[str, ...]:
-    """Return the items of *metric* in order."""
-    domain = metric.domain
-    assert isinstance(domain, ItemDomain | KeyValueDomain)  # noqa: S101 - see refusal
-    return domain.keys.labels if isinstance(domain, KeyValueDomain) else domain.labels
+    return metric.domain.encodes is int
 
 
 def shares_of(one: Slice, alpha: float) -> list[Estimate]:
@@ -81,12 +73,11 @@ def shares_of(one: Slice, alpha: float) -> list[Estimate]:
 
 def refusal(metric: Metric) -> str | None:
     """Answer metrics with declared items."""
-    domain = metric.domain
-    if isinstance(domain, NumberDomain):
+    if metric.domain.grid:
         return "has numbers, no items; ask for histogram, quantile or mean"
-    if isinstance(domain, ItemDomain | KeyValueDomain) and domain.size:
+    if metric.domain.labels:
         return None
     return "has no declared items; ask for heavy_hitters"
 
 
-VERB = Verb(answer, refusal, postprocess=OF_PARTS, combines=(ItemDomain, KeyValueDomain))
+VERB = Verb(answer, refusal, postprocess=OF_PARTS, combines=always)

@@ -9,7 +9,6 @@ from msgspec import Meta, Struct, field
 
 from client_sdk.mechanisms import TextMechanism
 from client_sdk.metric import Metric
-from client_sdk.text_domain import TextDomain
 
 from ...errors import QueryError
 from ...estimate import Estimate, normal_quantile
@@ -140,7 +139,7 @@ def _mechanism(metric: Metric) -> TextMechanism:
 
 def refusal(metric: Metric) -> str | None:
     """Answer metrics of strings."""
-    if isinstance(metric.domain, TextDomain) and isinstance(metric.mechanism, TextMechanism):
+    if isinstance(metric.mechanism, TextMechanism):
         return None
     return 'has a list of values, or numbers; declare type = "string", or ask for top_k'
 

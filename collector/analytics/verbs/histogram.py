@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from client_sdk.domains import NumberDomain
+from client_sdk.metric import Metric
 
 from ..items.tables import named, refused_rows, rows_of
 from ..numbers.curves import Curve, assumption, refusal
@@ -56,13 +56,13 @@ def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
 
 
 def _edges(one: Slice, asked: Asked) -> list[Fraction]:
-    domain = one.metric.domain
-    assert isinstance(domain, NumberDomain)  # noqa: S101 - see refusal
-    return edges_of(domain, asked.options.buckets)
+    return edges_of(one.metric, asked.options.buckets)
 
 
-def edges_of(domain: NumberDomain, parts: int) -> list[Fraction]:
+def edges_of(metric: Metric, parts: int) -> list[Fraction]:
     """Return the ends of *parts* equal parts of the range, or of as many as have a grid step."""
+    domain = metric.domain.grid
+    assert domain is not None  # noqa: S101 - see refusal
     count = min(parts, domain.size - 1)
     width = (domain.maximum - domain.minimum) / count
     return [domain.minimum + i * width for i in range(count + 1)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from client_sdk.domains import MEAN_OF, KeyValueDomain
+from client_sdk.domains import MEAN_OF
 from client_sdk.metric import Metric
 
 from ...errors import QueryError
@@ -32,9 +32,8 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     for one in slices:
         domain = one.metric.domain
-        assert isinstance(domain, KeyValueDomain)  # noqa: S101 - see refusal
         for place, key in enumerate(asked.options.keys):
-            if key not in domain.keys.labels:
+            if key not in domain.labels:
                 rule = f"must be one of the {domain.size} keys of {one.metric.name}"
                 raise QueryError(f"options.keys.{place}: {rule}")
     found = estimate.answer(slices, asked)
@@ -46,7 +45,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 def refusal(metric: Metric) -> str | None:
     """Answer metrics of keys with numbers."""
-    if isinstance(metric.domain, KeyValueDomain):
+    if metric.domain.numbers and metric.domain.labels:
         return None
     return 'has no keys; declare type = "key_value", or ask for frequency or mean'
 

@@ -8,13 +8,12 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
-from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 
 from ...errors import QueryError
 from ..comparing.comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_open
 from ..comparing.differences import POWER, covers_zero, lift, reports_needed, smallest_seen
-from ..comparing.measure import DRAWN, Population, askable, items_of, refusal, unit_of
+from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
 from ..comparing.pairs import Pair, pairs_of, require_value
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
@@ -93,7 +92,7 @@ def _rows(one: Comparison, alpha: float) -> Iterator[Row]:
 
 def _refused(pair: Pair, item: str, alpha: float) -> Iterator[Row]:
     metric, is_growing = pair.first.metric, is_open(pair)
-    measures = {DIFFERENCE: unit_of(metric)} | ({LIFT: RELATIVE} if _has_parts(metric) else {})
+    measures = {DIFFERENCE: metric.domain.unit} | ({LIFT: RELATIVE} if _has_parts(metric) else {})
     for measure, unit in measures.items():
         name = {**with_item(pair.dimensions, item), MEASURE: measure}
         reason = pair.refusal or ""
@@ -102,7 +101,7 @@ def _refused(pair: Pair, item: str, alpha: float) -> Iterator[Row]:
 
 def _has_parts(metric: Metric) -> bool:
     """Return whether a part of a number means anything: 20 degrees are not twice 10."""
-    return not isinstance(metric.domain, NumberDomain) or metric.domain.minimum >= 0
+    return metric.domain.grid is None or metric.domain.grid.minimum >= 0
 
 
 def _power(one: Comparison) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def _unseen(found: Sequence[Comparison]) -> list[Comparison]:
 
 def _sentence(one: Comparison) -> str:
     told, metric = _power(one), one.metric
-    scale, ending = (100, "points") if unit_of(metric) == SHARE else (1, unit_of(metric))
+    scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
     needed = told["reports_needed"]
     rest = f"; to show one as seen here takes about {needed:,} reports" if needed else ""
     what = ", ".join(told["dimensions"].values())

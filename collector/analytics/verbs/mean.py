@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from client_sdk.domains import KeyValueDomain, NumberDomain
 from client_sdk.metric import Metric
 
 from ... import estimate
@@ -13,7 +12,7 @@ from ...estimate import Estimate
 from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Verb, always
 
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
@@ -23,8 +22,8 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 def _rows(one: Slice, alpha: float) -> list[Row]:
     if one.refusal is not None:
-        return refused_rows(one, [{}], alpha, unit_of(one.metric))
-    return rows_of(one, [{}], [mean_of(one, alpha)], alpha, unit_of(one.metric))
+        return refused_rows(one, [{}], alpha, one.metric.domain.unit)
+    return rows_of(one, [{}], [mean_of(one, alpha)], alpha, one.metric.domain.unit)
 
 
 def mean_of(one: Slice, alpha: float) -> Estimate:
@@ -33,19 +32,13 @@ def mean_of(one: Slice, alpha: float) -> Estimate:
     return estimate.mean(one.metric.mechanism, domain, one.tally, one.n, alpha)
 
 
-def unit_of(metric: Metric) -> str:
-    """Return the unit of the numbers of *metric*."""
-    assert isinstance(metric.domain, NumberDomain)  # noqa: S101 - see refusal
-    return metric.domain.unit
-
-
 def refusal(metric: Metric) -> str | None:
     """Answer metrics of numbers."""
-    if isinstance(metric.domain, NumberDomain):
+    if metric.domain.grid:
         return None
-    if isinstance(metric.domain, KeyValueDomain):
+    if metric.domain.numbers:
         return "has numbers by key; ask for key_values"
     return "has items, no numbers; ask for frequency or top_k"
 
 
-VERB = Verb(answer, refusal, combines=(NumberDomain,))
+VERB = Verb(answer, refusal, combines=always)

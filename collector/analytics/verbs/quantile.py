@@ -16,7 +16,6 @@ from ..numbers.distribution import quantiles_at, with_notes
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
-from .mean import unit_of
 
 Level = Annotated[float, Meta(gt=0, lt=1)]
 
@@ -52,7 +51,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 def _rows(one: Slice, asked: Asked, alpha: float) -> list[Row]:
     levels: tuple[float, ...] = asked.options.levels
-    names, unit = named([name_of(level) for level in levels]), unit_of(one.metric)
+    names, unit = named([name_of(level) for level in levels]), one.metric.domain.unit
     simultaneous = asked.options.simultaneous
     if one.refusal is not None:
         return refused_rows(one, names, asked.alpha, unit, simultaneous=simultaneous)

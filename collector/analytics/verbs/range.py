@@ -10,9 +10,8 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from client_sdk.domains import ItemDomain, NumberDomain
+from client_sdk.domains import Domain
 from client_sdk.metric import Metric
-from client_sdk.structured_domains import GridDomain, PairDomain, RetentionDomain
 
 from ...errors import QueryError
 from ...estimate import Estimate
@@ -68,7 +67,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 def _estimates(
     one: Slice, places: Sequence[Any], alpha: float
 ) -> tuple[list[Estimate], str | None]:
-    if isinstance(one.metric.domain, NumberDomain):
+    if one.metric.domain.grid:
         curve = Curve.of(one.metric, one.tally, one.n)
         return curve.between(places, alpha, closed=True), curves.assumption(one.metric)
     members = np.zeros((len(places), one.metric.domain.size), dtype=bool)
@@ -81,13 +80,12 @@ def _estimates(
 def _place(index: int, low: End, high: End, metric: Metric) -> Any:
     """Return the first and the last item, or number; None: from the least number."""
     domain, field = metric.domain, f"options.ranges.{index}"
-    if isinstance(domain, NumberDomain):
+    if grid := domain.grid:
         first = None if low is None else _number(low, field)
-        last = domain.maximum if high is None else _number(high, field)
+        last = grid.maximum if high is None else _number(high, field)
         if first is not None and first > last:
             raise QueryError(f"{field}: must not begin above its end")
         return first, last
-    assert isinstance(domain, ItemDomain)  # noqa: S101 - see refusal
     ends = list(_items(domain, low, high, field))
     if ends[0] > ends[1]:
         raise QueryError(f"{field}: must not begin behind its end, in the declared order")
@@ -105,7 +103,7 @@ def _number(end: float | str, field: str) -> Fraction:
     return Fraction(repr(number))
 
 
-def _items(domain: ItemDomain, low: End, high: End, field: str) -> Iterator[int]:
+def _items(domain: Domain, low: End, high: End, field: str) -> Iterator[int]:
     for end, otherwise in ((low, 0), (high, domain.size - 1)):
         if end is not None and end not in domain.labels:
             raise QueryError(f"{field}: must have items of the metric for ends")
@@ -124,11 +122,11 @@ def _name(low: End, high: End) -> str:
 def refusal(metric: Metric) -> str | None:
     """Answer metrics of numbers whose distribution is told, and of items, one a device."""
     domain = metric.domain
-    if isinstance(domain, PairDomain | GridDomain | RetentionDomain):
+    if not domain.ordered:
         return "has items without an order; ask for crosstab, map or retention"
-    if isinstance(domain, ItemDomain):
-        return "has sets, whose shares do not add up; ask for frequency" if domain.several else None
-    return curves.refusal(metric)
+    if domain.several:
+        return "has sets, whose shares do not add up; ask for frequency"
+    return None if domain.encodes is int else curves.refusal(metric)
 
 
 VERB = Verb(answer, refusal, Options, most_slices=100)

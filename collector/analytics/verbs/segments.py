@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from ..comparing.measure import askable, estimates_of, items_of, refusal, unit_of
+from ..comparing.measure import askable, estimates_of, items_of, refusal
 from ..comparing.multiplicity import each_of
 from ..comparing.pooling import POOLED, pooled
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
@@ -53,7 +53,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 
 def _row(one: Slice, item: str, level: float, alpha: float) -> Row:
-    name, unit = with_item(one.dimensions, item), unit_of(one.metric)
+    name, unit = with_item(one.dimensions, item), one.metric.domain.unit
     if one.refusal is not None:
         return empty_row(name, one.n, alpha, unit, one.refusal, is_open=one.is_open)
     note = TOGETHER if OTHER in one.dimensions.values() else None

@@ -10,7 +10,7 @@ from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
-from .mean import mean_of, refusal, unit_of
+from .mean import mean_of, refusal
 
 OF_REPORTS: Final = "the sum over the devices that reported, not over all there are"
 OF_EPOCHS: Final = "the sum over the reports, of which a device may have sent one in each of {}"
@@ -25,11 +25,11 @@ def _rows(one: Slice, alpha: float) -> list[Row]:
     epochs = len(one.epochs)
     note = OF_REPORTS if epochs < 2 else OF_EPOCHS.format(f"{epochs} epochs")
     if one.refusal is not None:
-        return refused_rows(one, [{}], alpha, unit_of(one.metric))
+        return refused_rows(one, [{}], alpha, one.metric.domain.unit)
     found = mean_of(one, alpha)
     ends = (found.value, found.std_error, found.ci_low, found.ci_high)
     whole = Estimate(*(one.n * end for end in ends))
-    return rows_of(one, [{}], [whole], alpha, unit_of(one.metric), note=note)
+    return rows_of(one, [{}], [whole], alpha, one.metric.domain.unit, note=note)
 
 
 VERB = Verb(answer, refusal)

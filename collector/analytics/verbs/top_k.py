@@ -13,7 +13,7 @@ from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
-from .frequency import labels_of, refusal, shares_of
+from .frequency import refusal, shares_of
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,11 +32,11 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
-    comparisons = sum(len(labels_of(one.metric)) for one in slices if one.refusal is None)
+    comparisons = sum(len(one.metric.domain.labels) for one in slices if one.refusal is None)
     for one in slices:
         if one.refusal is not None:
             # Which items are first is not told, so the rows are the first as they are declared.
-            names = named(labels_of(one.metric)[: asked.options.k])
+            names = named(one.metric.domain.labels[: asked.options.k])
             rows += refused_rows(one, names, asked.alpha, simultaneous=True)
             continue
         found = shares_of(one, asked.alpha / comparisons)  # Bonferroni: under any dependence
@@ -50,7 +50,7 @@ def _picked(
     one: Slice, found: Sequence[Estimate], asked: Asked
 ) -> tuple[list[Row], dict[str, Any]]:
     """Return the rows of the first items, and what is known of all."""
-    labels, options = labels_of(one.metric), asked.options
+    labels, options = one.metric.domain.labels, asked.options
     low, high = (np.array([getattr(item, end) for item in found]) for end in ("ci_low", "ci_high"))
     sign = -1 if options.order == "most" else 1
     order = np.argsort([sign * item.value for item in found], kind="stable")[: options.k]

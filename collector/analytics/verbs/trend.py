@@ -16,7 +16,6 @@ from ..comparing.measure import (
     estimates_of,
     items_of,
     refusal,
-    unit_of,
     why_none,
 )
 from ..comparing.multiplicity import each_of, holm
@@ -75,7 +74,7 @@ def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:
 def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> Iterator[Row]:
     whole = merged(window, window[-1].dimensions)
     refused = why_none(whole)
-    unit = unit_of(whole.metric)
+    unit = whole.metric.domain.unit
     found = {} if refused else estimates_of(whole, alpha)
     for item in items:
         name, is_open = with_item(whole.dimensions, item), whole.is_open
@@ -124,7 +123,7 @@ def _change(
 
 
 def _sentence(change: dict[str, Any], one: Slice) -> str:
-    unit = unit_of(one.metric)
+    unit = one.metric.domain.unit
     scale, ending, apart = (100, " %", " points") if unit == SHARE else (1, f" {unit}", f" {unit}")
     before, after, low, high = (
         scale * change[name] for name in ("before", "after", "ci_low", "ci_high")

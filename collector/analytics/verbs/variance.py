@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import Any, Final
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
 
@@ -33,7 +32,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 
 def _rows(one: Slice, alpha: float) -> list[Row]:
-    unit = mean.unit_of(one.metric)
+    unit = one.metric.domain.unit
     if one.refusal is not None:
         return refused_rows(one, [{}], alpha, f"{unit}²")
     mechanism: Any = one.metric.mechanism
@@ -51,7 +50,7 @@ def _deviation(found: Estimate, unit: str) -> str:
 
 def refusal(metric: Metric) -> str | None:
     """Answer metrics whose reports tell of a distribution."""
-    if not isinstance(metric.domain, NumberDomain):
+    if metric.domain.grid is None:
         return mean.refusal(metric)
     return None if isinstance(metric.mechanism, DistributionMechanism) else MEAN_ONLY
 

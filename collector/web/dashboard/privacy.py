@@ -12,7 +12,6 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from client_sdk import __version__
-from client_sdk.domains import ItemDomain
 from client_sdk.limits import DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.metric import Metric
@@ -180,7 +179,7 @@ def _amounts(metric: Metric) -> dict[str, str | None]:
 def _chances(metric: Metric) -> tuple[str, str] | None:
     """Return both chances where a report speaks for items; elsewhere any value may give it."""
     mechanism = metric.mechanism
-    if not isinstance(mechanism, FrequencyOracle) or not isinstance(metric.domain, ItemDomain):
+    if not isinstance(mechanism, FrequencyOracle) or not metric.domain.labels:
         return None
     p, q = mechanism.channel.p, mechanism.channel.q
     return percent(p, up=True), percent(q, up=False)

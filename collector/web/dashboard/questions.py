@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from client_sdk.domains import ItemDomain, KeyValueDomain, NumberDomain
 from client_sdk.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
-from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
 
-from ...analytics.items.joined import is_joined, labels_of
 from ...analytics.rows import TIME, Row
-from ...analytics.verb import ESTIMATE, load
+from ...analytics.verb import ESTIMATE, load, summary
 from ...query import Query
 from .chosen import DATES, Chosen
 from .panels import Wish, greatest
@@ -23,6 +20,23 @@ _LINES: Final = 20  # items of which a trend is told without choosing one
 _ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
 _CONTROLS: Final = ("control", "off", "a", "old")
 _SPREADING: Final = frozenset({"version", "release", "build"})
+_TITLES: Final = {  # of panels; another verb is called as its summary says
+    "map": "Where devices are",
+    "crosstab": "Both answers together",
+    "funnel": "How far devices came",
+    "retention": "How many came back",
+    "key_values": "Who holds each key, and how much",
+    "histogram": "Distribution",
+    "mean": "Mean",
+    "top_k": f"The {_SHORT} most common",
+    ESTIMATE: "Share of devices",
+    "heavy_hitters": "The most common strings",
+}
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "histogram": {"buckets": 24},
+    "top_k": {"k": _SHORT},
+    "heavy_hitters": {"k": _SHORT},
+}
 
 
 def first_wish(metric: Metric, chosen: Chosen) -> Wish:
@@ -44,24 +58,18 @@ def further_wishes(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
 
 def item_needed(metric: Metric) -> bool:
     """Return whether numbers of segments are of one item that must be chosen."""
-    domain = metric.domain
-    return isinstance(domain, ItemDomain | KeyValueDomain) and not _is_boolean(metric)
+    return len(metric.domain.answer_items()) > 1
 
 
 def items_of(metric: Metric) -> tuple[str, ...]:
     """Return the items that can be chosen: steps to reach, periods to come back in, or values."""
-    domain = metric.domain
-    if is_joined(domain):
-        return labels_of(domain)
-    if isinstance(domain, KeyValueDomain):
-        return domain.keys.labels
-    return domain.labels if item_needed(metric) and isinstance(domain, ItemDomain) else ()
+    return metric.domain.compared or (metric.domain.labels if item_needed(metric) else ())
 
 
 def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
     """Return the item that is told of if none is chosen: the greatest, or the end of a funnel."""
     items = items_of(metric)
-    if is_joined(metric.domain):
+    if metric.domain.compared:
         return items[-1]
     found = greatest([row for row in rows if row.item in items])
     return found.item if found else ""
@@ -69,14 +77,13 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
 
 def named(metric: Metric, item: str) -> str:
     """Return what a number of *item* is of, in words."""
-    if isinstance(metric.domain, FunnelDomain):
-        return f"Reached {item}"
-    return f"Came back in {item}" if isinstance(metric.domain, RetentionDomain) else item
+    words = metric.domain.headline(item)
+    return f"{words[0].upper()}{words[1:]}" if metric.domain.compared else item
 
 
 def has_choice(metric: Metric) -> bool:
     """Return whether anything on the page of *metric* is told of one item."""
-    is_line = metric.every != ONCE and not is_joined(metric.domain)
+    is_line = metric.every != ONCE and not metric.domain.compared
     return item_needed(metric) and (is_line or bool(metric.segments))
 
 
@@ -89,28 +96,12 @@ def granularity(metric: Metric, chosen: Chosen) -> str:
 
 def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
     """Return verb, options and title of the metric's own question."""
-    match metric.domain:
-        case GridDomain():
-            return "map", {}, "Where devices are"
-        case PairDomain():
-            return "crosstab", {}, "Both answers together"
-        case FunnelDomain():
-            return "funnel", {}, "How far devices came"
-        case RetentionDomain():
-            return "retention", {}, "How many came back"
-        case KeyValueDomain():
-            return "key_values", {}, "Who holds each key, and how much"
-        case NumberDomain():
-            if isinstance(metric.mechanism, DistributionMechanism):
-                return "histogram", {"buckets": 24}, "Distribution"
-            return "mean", {}, "Mean"
-        case ItemDomain(labels=labels) if len(labels) > _SHORT:
-            return "top_k", {"k": _SHORT}, f"The {_SHORT} most common"
-        case ItemDomain(boolean=True):
-            return ESTIMATE, {}, "Share of devices"
-        case ItemDomain(labels=labels):  # sorted where it is shown, so intervals hold at once
-            return "top_k", {"k": max(len(labels), 1)}, "Share of devices"
-    return "heavy_hitters", {"k": _SHORT}, "The most common strings"
+    verb, size = metric.domain.verb, len(metric.domain.labels)
+    if isinstance(metric.mechanism, DistributionMechanism):
+        verb = "histogram"
+    if verb == "top_k" and size <= _SHORT:  # sorted where it is shown, so intervals hold at once
+        return verb, {"k": max(size, 1)}, "Share of devices"
+    return verb, _OPTIONS.get(verb, {}), _TITLES.get(verb) or summary(verb).rstrip(".")
 
 
 def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[Wish]:
@@ -128,7 +119,7 @@ def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
     stretch = granularity(metric, chosen)
     items = items_of(metric)
     wants_one = len(items) > _LINES or bool(chosen.item)
-    if not is_joined(metric.domain) and (not wants_one or item):
+    if not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{item} over time" if wants_one else "Over time"
         yield Wish("time", title, _query(metric, chosen, "trend", options, [stretch]))
@@ -154,9 +145,8 @@ def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[W
         query = _query(metric, chosen, "lift", {**options, **of_one}, [dimension])
         hint = "Who is in which arm is taken as chance, so that the difference is that of the arms."
         title = f"What {name} changes"
-        if is_joined(metric.domain):
-            words = named(metric, item)
-            title = f"{title}: {words[0].lower()}{words[1:]}"
+        if metric.domain.compared:
+            title = f"{title}: {metric.domain.headline(item)}"
         yield Wish(f"lift-{dimension}", title, query, hint)
     if dimension in _SPREADING and metric.every != ONCE:
         stretch = granularity(metric, chosen)
@@ -180,7 +170,3 @@ def _query(
         filters=chosen.filters(metric),
         options=options,
     )
-
-
-def _is_boolean(metric: Metric) -> bool:
-    return isinstance(metric.domain, ItemDomain) and metric.domain.boolean

@@ -9,17 +9,14 @@ from typing import Any
 from flask import url_for
 from markupsafe import Markup
 
-from client_sdk.domains import ItemDomain, NumberDomain
 from client_sdk.epoch import ONCE
 from client_sdk.errors import UnknownMetricError
 from client_sdk.metric import Metric
-from client_sdk.structured_domains import FunnelDomain, GridDomain, RetentionDomain
-from client_sdk.text_domain import TextDomain
 
 from ...analytics.answer import MEAN
 from ...analytics.comparing.multiplicity import holm
 from ...analytics.rows import ALPHA, ITEM, Row
-from ...analytics.verb import ESTIMATE
+from ...analytics.verb import ESTIMATE, load
 from ...analytics.verbs.funnel import MEASURE
 from ...charts import Face
 from ...charts.number import margin, numbers_of, reading, value_of
@@ -32,7 +29,6 @@ from .questions import granularity
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
-_LASTS = frozenset({FunnelDomain, RetentionDomain})
 
 
 @dataclass(frozen=True)
@@ -89,13 +85,11 @@ def _question(metric: Metric, chosen: Chosen) -> Query:
     """Return what is asked for the number: the greatest item needs intervals that hold at once."""
     verb, options = ESTIMATE, dict[str, Any]()
     domain = metric.domain
-    if isinstance(domain, FunnelDomain):
-        verb = "funnel"
-    elif isinstance(domain, RetentionDomain):
-        verb = "retention"
-    elif isinstance(domain, ItemDomain) and not domain.boolean:
+    if domain.compared:
+        verb = domain.verb
+    elif len(domain.answer_items()) > 1 and not domain.numbers:
         verb, options = "top_k", {"k": 1 + _OTHERS}
-    elif isinstance(domain, TextDomain):
+    elif not _is_listed(metric):
         verb = "actives"  # to look for common strings takes too long for a tile
     return Query(
         metrics=[metric.name],
@@ -106,10 +100,14 @@ def _question(metric: Metric, chosen: Chosen) -> Query:
     )
 
 
+def _is_listed(metric: Metric) -> bool:
+    return load(ESTIMATE).refusal(metric) is None
+
+
 def _headline(metric: Metric, reply: Reply) -> Row | None:
     rows = reply.rows
-    if isinstance(metric.domain, FunnelDomain | RetentionDomain):
-        measure = rows[0].dimensions[MEASURE] if isinstance(metric.domain, FunnelDomain) else None
+    if metric.domain.compared:
+        measure = rows[0].dimensions[MEASURE] if metric.domain.largest else None
         return next(
             (
                 row
@@ -118,7 +116,7 @@ def _headline(metric: Metric, reply: Reply) -> Row | None:
             ),
             None,
         )
-    if isinstance(metric.domain, NumberDomain):
+    if metric.domain.grid:
         return next((row for row in rows if row.item == MEAN), None)
     shares = [row for row in rows if row.unit == rows[0].unit]
     return greatest(shares) or (rows[0] if rows else None)
@@ -126,7 +124,7 @@ def _headline(metric: Metric, reply: Reply) -> Row | None:
 
 def _with_number(metric: Metric, url: str, found: Row | None, reply: Reply) -> Tile:
     n, is_open = reply.meta["n"], reply.meta["metrics"][0]["window_open"]
-    if isinstance(metric.domain, TextDomain):
+    if not _is_listed(metric):
         return Tile(metric, url, n=n, is_open=is_open, reason=_SEARCH)
     if found is None:
         return Tile(metric, url, n=n, is_open=is_open, reason="no answer")
@@ -136,7 +134,7 @@ def _with_number(metric: Metric, url: str, found: Row | None, reply: Reply) -> T
     return Tile(
         metric,
         url,
-        label=_label(metric, found),
+        label=metric.domain.headline(found.item, found.dimensions.get(MEASURE, "")),
         value=value_of(found),
         margin=margin(found),
         quality=found.quality,
@@ -146,25 +144,10 @@ def _with_number(metric: Metric, url: str, found: Row | None, reply: Reply) -> T
     )
 
 
-def _label(metric: Metric, row: Row) -> str:
-    domain = metric.domain
-    if isinstance(domain, NumberDomain):
-        return "mean"
-    if isinstance(domain, ItemDomain) and domain.boolean:
-        return "say yes"
-    if isinstance(domain, GridDomain):
-        return f"in the cell {row.item}"
-    if isinstance(domain, FunnelDomain):
-        return f"reached {row.item}"
-    if isinstance(domain, RetentionDomain):
-        return f"{row.dimensions[MEASURE]} came back in {row.item}"
-    return row.item
-
-
 def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
-    if isinstance(metric.domain, GridDomain | NumberDomain):
+    if metric.domain.verb == "map" or metric.domain.grid:
         return ()
-    if type(metric.domain) in _LASTS:
+    if metric.domain.compared:
         same = [row for row in rows if row.dimensions[MEASURE] == first.dimensions[MEASURE]]
         return tuple((row.item, reading(row)) for row in same if row is not first)[-_OTHERS:]
     rest = [row for row in rows if row is not first and row.unit == first.unit and row.value]
@@ -176,17 +159,15 @@ def _line(
     metric: Metric, chosen: Chosen, item: str, answers: Answers
 ) -> tuple[Markup, str, float | None]:
     """Return the line of the number, how it changed most, and the chance had nothing changed."""
-    domain = metric.domain
-    if type(domain) in _LASTS:
+    if metric.domain.compared:
         return NOTHING, "", None
-    is_one = isinstance(domain, NumberDomain)
     query = Query(
         metrics=[metric.name],
         verb="trend",
         date_range=chosen.date_range,
         dimensions=[granularity(metric, chosen)],
         filters=chosen.filters(metric),
-        options={} if is_one else {ITEM: item},
+        options={} if metric.domain.grid else {ITEM: item},
     )
     reply = answers.reply(query)
     face = Face(prefix=identifier(f"line-{metric.name}"), heading=False)

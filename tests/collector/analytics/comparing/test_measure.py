@@ -12,7 +12,6 @@ from collector.analytics.comparing.measure import (
     items_of,
     numbers_of,
     refusal,
-    unit_of,
 )
 from collector.analytics.comparing.series import scans_of
 from collector.analytics.slices import Slice, merged
@@ -43,7 +42,7 @@ def test_every_kind_has_its_items(
     assert refusal(metric) is None
     assert items_of(metric, None, 3) == items
     assert items_of(metric, items[-1], 1) == items[-1:]
-    assert unit_of(metric) == unit or unit is None
+    assert metric.domain.unit == unit or unit is None
     if fields is BOOLEAN:
         assert items_of(metric, "false", 1) == ("false",)
 
