@@ -39,10 +39,10 @@ def choose_policy(
     """
     of_value = epsilon if epsilon_permanent is None else epsilon_permanent
     if wanted == AUTO and not parameters:
-        found = policy_candidates(domain_size, epsilon, epsilon_permanent)
-        near = contenders(found)
+        ranked = policy_candidates(domain_size, epsilon, epsilon_permanent)
+        near = contenders(ranked)
         if not near:
-            raise next(each.refusal for each in found if each.refusal is not None)
+            raise next(each.refusal for each in ranked if each.refusal is not None)
         name, mechanism = near[0].name, near[0].mechanism
         oracle = mechanism.base if isinstance(mechanism, Mixture) else mechanism
     else:
@@ -58,18 +58,18 @@ def policy_candidates(
 ) -> list[Candidate]:
     """Return every mechanism of items as a report under the policy shows it, or its refusal."""
     of_value = epsilon if epsilon_permanent is None else epsilon_permanent
-    found = []
+    policies = []
     for each in candidates(True, of_value, domain_size, payload_bits):
         if each.mechanism is None:
-            found.append(each)
+            policies.append(each)
             continue
         try:
             policy = _around(each.name, each.mechanism, epsilon, epsilon_permanent)
         except InvalidParameterError as refusal:
-            found.append(Candidate(each.name, None, refusal))
+            policies.append(Candidate(each.name, None, refusal))
         else:
-            found.append(Candidate(each.name, policy.mechanism))
-    return sorted(found, key=lambda candidate: (candidate.error, candidate.costs))
+            policies.append(Candidate(each.name, policy.mechanism))
+    return sorted(policies, key=lambda candidate: (candidate.error, candidate.costs))
 
 
 def _around(

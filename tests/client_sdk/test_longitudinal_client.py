@@ -212,6 +212,18 @@ def test_after_a_denial_the_ledger_is_sound_and_append_only(tmp_path: Path) -> N
     store.close()
 
 
+def test_a_denial_takes_no_law_of_the_ledger_away_meanwhile(tmp_path: Path) -> None:
+    """A trigger that was dropped and made anew would have another row in the schema."""
+    payloads_of(tmp_path, PERMANENT, ["dark", "plain", "dark"])
+    laws = "SELECT rowid, name FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
+    before = rows(tmp_path, laws)
+
+    make_client(tmp_path, consent="denied").close()
+
+    assert len(before) > 5
+    assert rows(tmp_path, laws) == before
+
+
 def test_a_denial_leaves_the_charges_of_fresh_metrics_as_they_are(tmp_path: Path) -> None:
     """They tell nothing of any value, and moved together they would close the week."""
     payloads_of(tmp_path, {**PERMANENT, "longitudinal": '"fresh"'}, ["dark"] * 3)
