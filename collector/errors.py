@@ -22,17 +22,20 @@ CollectorError
 │   ├── BodyTooLargeError                 longer than the key allows, as sent or inflated
 │   ├── UnsupportedTypeError              a type or encoding that is not read
 │   └── QueryError                        a parameter cannot be used
+│       └── PrunedError                   all that a question is about was deleted
 ├── CredentialError (ValueError)          what a key or token is to allow could not be meant
 ├── UnauthorizedError (PermissionError)   no key or token, or one that is not known
 ├── ForbiddenError (PermissionError)      a known token, which does not open this
 ├── QuotaExhaustedError                   the key has sent all that it may send today
 ├── TooFastError                          the key sends faster than it may
 ├── OverloadedError                       the collector takes no more now; nothing was stored
+├── BusyError                             too many large questions at once
 ├── SlowBodyError                         the body did not arrive in time; nothing was stored
 ├── MalformedHeadError (ValueError)       the head of a request can be read in two ways
 ├── ArchiveError (ValueError)             an archive is not this store's, or not what was written
 ├── ChildError (RuntimeError)             a child process ended, or did not start in time
 ├── AnswerError (ValueError)              a collector refused to answer; says where and why
+├── MissingPackageError (ImportError)     a package that this needs is not installed
 └── UnreachableError (OSError)            no collector answered
 """
 
