@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -29,7 +29,6 @@ from .activity import (
     REJECTED,
     Totals,
 )
-from .process import usage
 from .snapshot import Snapshot
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -167,15 +166,10 @@ def _of_registry(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _of_process(process: str) -> Iterator[Metric]:
-    cpu, memory, started = usage()
-    text = "Processor time of the process that answers."
-    name = "hearsay_process_cpu_seconds"
-    yield _labelled(name, text, "process", {process: cpu}, CounterMetricFamily)
-    text = "Most memory the process that answers has used."
-    yield _labelled("hearsay_process_memory_peak_bytes", text, "process", {process: memory})
-    text = "When the process that answers was started."
-    name = "hearsay_process_start_timestamp_seconds"
-    yield _labelled(name, text, "process", {process: started})
+    """Yield the client library's own families; the label tells apart who answers a scrape."""
+    for family in ProcessCollector(registry=None).collect():
+        family.samples = [sample._replace(labels={"process": process}) for sample in family.samples]
+        yield family
 
 
 def _sum(counts: Iterator[Count]) -> Count:

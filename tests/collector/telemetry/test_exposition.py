@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -81,7 +82,7 @@ def names(snapshot: Snapshot) -> set[str]:
 
 
 def used_in(expression: str) -> set[str]:
-    return set(re.findall(r"\bhearsay_\w+", expression))
+    return set(re.findall(r"\b(?:hearsay|process)_\w+", expression))
 
 
 def test_the_counts_of_all_shards_are_added() -> None:
@@ -146,6 +147,16 @@ def test_what_a_server_tells_is_told_and_what_it_does_not_tell_is_left_out() -> 
     assert told["hearsay_store_clock_ahead_seconds{server=0}"] == -0.25
     assert "hearsay_store_clock_ahead_seconds{server=1}" not in told
     assert "hearsay_store_library_version{server=1}" not in told
+
+
+def test_the_process_that_answers_is_told_by_standard_names_under_its_own_label() -> None:
+    """Several processes answer in turn: without the label their counters would seem to reset."""
+    told = samples(SNAPSHOT)
+
+    of_process = {name for name in told if name.startswith("process_")}
+    assert {name.partition("{")[2] for name in of_process} == {"process=0a}"}
+    assert told["process_resident_memory_bytes{process=0a}"] > 0
+    assert told["process_start_time_seconds{process=0a}"] <= time.time()
 
 
 def test_what_waits_for_the_archive_is_told_where_it_may_be_asked() -> None:
@@ -233,6 +244,6 @@ def test_every_panel_of_the_dashboard_shows_metrics_that_exist(panel: dict[str, 
 def test_every_metric_is_in_the_docs_and_no_other() -> None:
     """The table of the page is the list of what there is."""
     exposed = {re.sub(r"_(bucket|count|sum)$", "", name) for name in names(SNAPSHOT)}
-    listed = set(re.findall(r"^\| `(hearsay_\w+)`", PAGE, re.MULTILINE))
+    listed = set(re.findall(r"^\| `((?:hearsay|process)_\w+)`", PAGE, re.MULTILINE))
 
     assert listed == exposed
