@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from client_sdk.epoch import day_of
 
@@ -25,6 +25,7 @@ from .errors import (
     UnsafeStoreError,
 )
 from .steady_clock import SteadyClock
+from .storage.protocols import Gauge
 from .storage.values import Health
 
 ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which an operator is told
@@ -37,19 +38,6 @@ FOLD_UNIT: Final = 32 * 1024  # steps of a fold that do: 0.2 ms of a worker, as 
 _UNKNOWN: Final = Health()
 
 _log = logging.getLogger("hearsay.pressure")
-
-
-class Gauge(Protocol):
-    """What a store says of how full and how safe it is.  Raises CollectorError."""
-
-    def ping(self) -> None:
-        """Return if an append would be taken now; raise what an append would raise."""
-
-    def backlog(self) -> int:
-        """Return the number of entries that wait to be folded."""
-
-    def health(self) -> Health:
-        """Return how the servers are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from .storage.connect import connect
 from .storage.credentials import open_credentials
 from .storage.suspicions import open_suspicions
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
-from .telemetry.observed import observe
 from .watching import Watch
 from .worker import Worker
 
@@ -138,15 +137,15 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
     storage = connect(config)
     storage.prepare()
     activity = Activity(WORKER, open_activity(config), time.time)
-    observed = observe(storage, activity.folded, time.monotonic)
     beat = heartbeat.beat if heartbeat else lambda: None
     worker = Worker(
-        observed,
+        storage,
         mechanisms,
         every,
         beat=beat,
         clock=SteadyClock(time.time, time.monotonic),
         tell_clock=lambda: activity.add(CLOCK_WAITS),
+        tell_fold=activity.folded,
     )
     sharing = SharingThread(activity)
     sharing.start()

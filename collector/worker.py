@@ -27,7 +27,7 @@ from .errors import (
 )
 from .lateness import class_of
 from .steady_clock import SteadyClock
-from .storage.protocols import ALONE_FROM, MAX_CLAIM, Storage
+from .storage.protocols import ALONE_FROM, MAX_CLAIM, Work
 from .storage.values import Cell, ClaimedEntry, Increments
 from .tally import Mechanisms, tally_entries
 
@@ -70,7 +70,7 @@ class Worker:
 
     def __init__(
         self,
-        storage: Storage,
+        storage: Work,
         mechanisms: Mechanisms,
         every: Mapping[bytes, str],
         *,
@@ -79,6 +79,7 @@ class Worker:
         beat: Callable[[], None] = lambda: None,
         clock: SteadyClock | None = None,
         tell_clock: Callable[[], None] = lambda: None,
+        tell_fold: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         """Fold into *storage*, which must be prepared.
 
@@ -86,12 +87,14 @@ class Worker:
               consumer: unique among live workers; random if left out.  beat: called in every
               round of ``run``, to show life.  clock: held against the store's, which is believed
               if there is none.  tell_clock: called when nothing is folded because of them.
+              tell_fold: called with the seconds of each fold, decoding and tallying included.
         """
         self._storage, self._mechanisms, self._every = storage, mechanisms, every
         self._consumer = consumer or secrets.token_hex(CONSUMER_SIZE)
         self._pace, self._beat = pace or Pace(), beat
         self._unknown: set[bytes] = set()  # digests already logged
-        self._clock, self._tell_clock = clock, tell_clock
+        self._clock, self._tell_clock, self._tell_fold = clock, tell_clock, tell_fold
+        self._fold_begun = 0.0  # moment on the monotonic clock: after a claim, or the last fold
         # Moments on the monotonic clock: of the next look for killed workers, and for old ids; of
         # each shard, of the next look at its clock, and until when what others left is not taken.
         self._sweep_at = self._ids_at = 0.0
@@ -145,6 +148,7 @@ class Worker:
         claimed = self._storage.claim(
             shard, self._consumer, pace.most_entries, min_idle_ms, pace.batch_bytes
         )
+        self._fold_begun = time.monotonic()
         try:
             return self._fold_each(shard, claimed)
         except ClockError:
@@ -208,7 +212,9 @@ class Worker:
                 missing = set(self._storage.fold(shard, ids, increments, ending))
             except ClassEndedError:
                 continue
+            begun, self._fold_begun = self._fold_begun, time.monotonic()
             if not missing:
+                self._tell_fold(self._fold_begun - begun)
                 break
             batch = [one for one in batch if one.claimed.id not in missing]
         return len(batch)

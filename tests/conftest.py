@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,8 +16,17 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from tests.support.cluster import Node, cluster, url_of
+from tests.support.memory_storage import MemoryStorage
 from tests.support.nginx import NONE as NO_NGINX
-from tests.support.servers import CLUSTER, REAL, fake_connection, own_keys, profile_of, real_server
+from tests.support.servers import (
+    CLUSTER,
+    MEMORY,
+    REAL,
+    fake_connection,
+    own_keys,
+    profile_of,
+    real_server,
+)
 
 NO_BROWSER: Final = "no browser: neither Chromium nor Chrome is on PATH"
 # What is skipped without a program: the reason, the loud word, tests of what, Debian's package.
@@ -116,9 +126,16 @@ def keys() -> Keys:
 
 
 @pytest.fixture
-def store(server: Connection, keys: Keys, server_kind: str) -> Iterator[RedisStorage]:
-    """A prepared, empty storage on each kind of server."""
-    storage = RedisStorage(server, keys, profile_of(server_kind))
+def store(
+    server_kind: str, keys: Keys, request: pytest.FixtureRequest
+) -> Iterator[RedisStorage | MemoryStorage]:
+    """A prepared, empty storage on each kind of server, and for EVERY_STORE the one in memory."""
+    if server_kind == MEMORY:
+        memory = MemoryStorage()
+        memory.clock = int(time.time())
+        yield memory
+        return
+    storage = RedisStorage(request.getfixturevalue("server"), keys, profile_of(server_kind))
     storage.prepare()
     yield storage
     storage.destroy()

@@ -29,7 +29,8 @@ from collector.segments import segment_text
 from collector.storage.connect import open_storage
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys, member_of
-from collector.storage.protocols import Storage
+from collector.storage.protocols import TallyStore
+from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.web import create_app
 
@@ -165,7 +166,7 @@ def _stored(metric: Metric, shape: _Shape, epoch: int) -> Iterator[Command]:
         yield "SADD", names.cells(shard, metric.digest, epoch), member_of(cell)
 
 
-def _cold(question: _Question, catalog: Catalog, storage: Storage) -> None:
+def _cold(question: _Question, catalog: Catalog, storage: TallyStore) -> None:
     body = json.dumps({**question.fields, "pagination": {"limit": 10_000}}).encode()
     _tell(
         question.what,
@@ -174,7 +175,7 @@ def _cold(question: _Question, catalog: Catalog, storage: Storage) -> None:
     )
 
 
-def _kept(path: Path, storage: Storage) -> None:
+def _kept(path: Path, storage: RedisStorage) -> None:
     """Ask the web application of a window that is closed, once and then again."""
     settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": TOKEN}
     client = create_app(Config.from_env(settings), storage, lambda: NOW).test_client()

@@ -1,4 +1,8 @@
-"""What the collector asks of its store: to queue and fold, to archive, to be looked into."""
+"""What the collector asks of its store, a protocol for each party that asks.
+
+``Intake`` takes uploads, ``Work`` folds them, ``TallyStore`` is read for answers, ``ArchiveQueue``
+feeds the archive and ``Inspection`` serves operators.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,6 @@ from .values import (
     SealedUpload,
     ShardTally,
     StreamEntry,
-    Tallies,
     TallySize,
 )
 
@@ -50,33 +53,30 @@ class TallyStore(Protocol):
         """Return of those of *metrics* that were pruned the epoch before which they are."""
 
 
-class Storage(TallyStore, Protocol):
-    """A durable queue of entries and exact integer tallies, spread over ``shards``.
+class Gauge(Protocol):
+    """What a store says of how full and how safe it is.  Raises CollectorError."""
 
-    Laws of all methods:
-    1. A method that returns has happened, as durably as the store's profile says.
-    2. A method that raises CollectorError may have happened, but not in part; repeating it is safe.
-    3. An upload id is queued once, however often it is appended: while its id is remembered it is
-       a repeat, and once ids of its day are forgotten it is refused, whatever any clock says.
-    4. An entry is folded or quarantined once; its deletion is the token that decides.
-    5. Whatever can refuse a change refuses it before the first write.
+    def ping(self) -> None:
+        """Return if an append would be taken now; raise what an append would raise."""
+
+    def backlog(self) -> int:
+        """Return the number of entries appended but neither folded nor quarantined."""
+
+    def health(self) -> Health:
+        """Return how the servers are: full, safe, in time."""
+
+
+class Intake(Gauge, Protocol):
+    """What takes uploads into the queue, and says what became of them.
+
+    Laws: that of ``Work``, and: an upload id is queued once, however often it is appended.  While
+    its id is remembered it is a repeat; once ids of its day are forgotten it is refused, whatever
+    any clock says.
 
     Raises, all methods: StorageUnavailableError: no answer, or not prepared.
         StorageFullError: the store takes no more writes.
-            ReplacedStoreError, all that append: the store is not the one of the first use.
+        ReplacedStoreError, all that append: the store is not the one of the first use.
     """
-
-    @property
-    def shards(self) -> int:
-        """Number of shards; fixed when the store is first prepared."""
-
-    def prepare(self, renew: bool = False) -> None:
-        """Make the store ready and check that it is safe to use.  Repeatable.
-
-        Args:   renew: whether a store of which a part is gone may be used again, as another one.
-        Raises: UnsafeStoreError: its settings could lose acknowledged uploads, it is too old,
-            it was prepared with another number of shards, or a part of it is gone.
-        """
 
     def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
         """Queue *entry* unless *upload_id* was seen; return whether this was the first sight.
@@ -90,6 +90,27 @@ class Storage(TallyStore, Protocol):
 
         An error of one is raised for all: those already appended are duplicates on repeat.
         """
+
+    def counters(self) -> list[Counters]:
+        """Return what became of the uploads of each shard, each at one moment."""
+
+
+class Work(Protocol):
+    """A durable queue of entries and exact integer tallies, spread over ``shards``.
+
+    Laws of all methods:
+    1. A method that returns has happened, as durably as the store's profile says.
+    2. A method that raises CollectorError may have happened, but not in part; repeating it is safe.
+    3. An entry is folded or quarantined once; its deletion is the token that decides.
+    4. Whatever can refuse a change refuses it before the first write.
+
+    Raises, all methods: StorageUnavailableError: no answer, or not prepared.
+        StorageFullError: the store takes no more writes.
+    """
+
+    @property
+    def shards(self) -> int:
+        """Number of shards; fixed when the store is first prepared."""
 
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
@@ -129,9 +150,6 @@ class Storage(TallyStore, Protocol):
                  ValueError: an id is given twice; nothing was changed.
         """
 
-    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
-        """Return all vectors at once: of metrics that are known to be narrow."""
-
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         """Set an entry aside for an operator; return False if it was no longer there."""
 
@@ -143,24 +161,6 @@ class Storage(TallyStore, Protocol):
 
         Args: idle_ms: milliseconds.
         """
-
-    def counters(self) -> list[Counters]:
-        """Return what became of the uploads of each shard, each at one moment."""
-
-    def backlog(self) -> int:
-        """Return the number of entries appended but neither folded nor quarantined."""
-
-    def health(self) -> Health:
-        """Return how the servers are: full, safe, in time."""
-
-    def quarantined(self) -> int:
-        """Return the number of entries set aside."""
-
-    def ping(self) -> None:
-        """Return if an append would be taken now; raise what an append would raise."""
-
-    def destroy(self) -> None:
-        """Delete everything under this store's prefix."""
 
 
 class ArchiveQueue(Protocol):

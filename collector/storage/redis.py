@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -21,7 +21,7 @@ from .preparation import GROUP, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .replies import parse_claimed, parse_info
 from .safety import faults
-from .values import Cell, ClaimedEntry, Counters, Health, Increments, Index, SealedUpload, Tallies
+from .values import Cell, ClaimedEntry, Counters, Health, Increments, Index, SealedUpload
 from .vectors import TallyReader
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
@@ -43,7 +43,7 @@ _log = logging.getLogger("hearsay.storage")
 
 
 class RedisStorage:
-    """The Storage protocol on one Redis or Valkey server, or on a cluster of them."""
+    """Intake, Work and TallyStore on one Redis or Valkey server, or on a cluster of them."""
 
     def __init__(
         self,
@@ -155,13 +155,6 @@ class RedisStorage:
         """Read the vectors, one MGET a shard and page."""
         return self._reader.vectors(index, width)
 
-    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
-        """Read all at once."""
-        found: Tallies = {}
-        for cell, vector in self.vectors(self.index(metric, epochs, latest), 1):
-            found.setdefault(cell, []).append(vector)
-        return found
-
     def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
         """Read the marks that stand before those of any shard."""
         if not metrics:
@@ -190,7 +183,8 @@ class RedisStorage:
 
     def backlog(self) -> int:
         """Sum the lengths of the streams."""
-        return self._total_length(self._keys.stream)
+        streams = map(self._keys.stream, range(self.shards))
+        return sum(map(int, self._call_many([("XLEN", stream) for stream in streams])))
 
     def health(self) -> Health:
         """Ask every server that holds keys, with one command each."""
@@ -206,10 +200,6 @@ class RedisStorage:
             memory_limit=sum(limits) if all(limits) else 0,
             contents=str(generation_of(self._connection, self._keys)),
         )
-
-    def quarantined(self) -> int:
-        """Sum the lengths of the quarantine streams."""
-        return self._total_length(self._keys.quarantine)
 
     def ping(self) -> None:
         """Ask every shard through a function that is refused whenever an append would be."""
@@ -255,10 +245,6 @@ class RedisStorage:
         streams = [self._keys.stream(shard) for shard in range(self.shards)]
         commands = [("FCALL", function, 1, stream, *arguments) for stream in streams]
         return [int(reply) for reply in self._call_many(commands)]
-
-    def _total_length(self, key: Callable[[int], str]) -> int:
-        lengths = self._call_many([("XLEN", key(shard)) for shard in range(self.shards)])
-        return sum(int(length) for length in lengths)
 
 
 def _memory(info: Mapping[str, str]) -> float | None:

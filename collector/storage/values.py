@@ -96,8 +96,6 @@ class Health:
 
 # Of each cell, (index, delta): index 0, first, counts reports, index i + 1 is cell i of the tally.
 Increments: TypeAlias = Mapping[Cell, Sequence[tuple[int, int]]]
-# Of each cell one packed vector a shard that holds any: big-endian int64, n first.
-Tallies: TypeAlias = dict[Cell, list[bytes]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from flask import Flask
 from werkzeug.wrappers import Response
@@ -20,7 +21,7 @@ from ..query.price import Gate
 from ..shares import Shares
 from ..storage.connect import connect, connect_reader
 from ..storage.credentials import CredentialStore, open_credentials
-from ..storage.protocols import Storage
+from ..storage.protocols import Intake, TallyStore
 from ..telemetry.activity import WEB, Activity
 from ..telemetry.snapshot import take
 from ..telemetry.sources import Sources
@@ -32,9 +33,13 @@ from .hot import HotRoute
 from .services import Services
 
 
+class Store(Intake, TallyStore, Protocol):
+    """A store for one application: it takes uploads, and is read for answers."""
+
+
 def create_app(
     config: Config | None = None,
-    storage: Storage | None = None,
+    storage: Store | None = None,
     clock: Callable[[], float] = time.time,
     credentials: CredentialStore | None = None,
     monotonic: Callable[[], float] = time.monotonic,

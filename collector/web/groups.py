@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeAlias
 
 from ..errors import CollectorError, RefusedByStoreError, StorageUnavailableError
-from ..storage.protocols import Storage
+from ..storage.protocols import Intake
 from ..storage.values import SealedUpload
 
 MAX_GROUP: Final = 256  # uploads a round trip
@@ -32,7 +32,7 @@ class Groups:
     """Carries uploads from an event loop to a store whose calls block.  Used by that loop only."""
 
     def __init__(
-        self, storage: Storage, loop: asyncio.AbstractEventLoop, largest: int = MAX_GROUP
+        self, storage: Intake, loop: asyncio.AbstractEventLoop, largest: int = MAX_GROUP
     ) -> None:
         """Append to *storage* from a thread of its own, at most *largest* uploads at once."""
         self._storage, self._loop, self._largest = storage, loop, largest
@@ -99,7 +99,7 @@ class Groups:
                 future.set_result(outcome)
 
 
-def store(storage: Storage, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:
+def store(storage: Intake, group: Sequence[SealedUpload]) -> Sequence[_Outcome]:
     """Append *group* and return what became of each.
 
     An error of one is raised for all.  If the store still answers, each is tried alone, so that

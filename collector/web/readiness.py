@@ -8,12 +8,12 @@ from typing import Final
 
 from ..errors import StorageUnavailableError
 from ..pressure import Pressure
-from ..storage.protocols import Storage
+from ..storage.protocols import Gauge
 
 PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 
 
-def backlog(pressure: Pressure, storage: Storage) -> int:
+def backlog(pressure: Pressure, storage: Gauge) -> int:
     """Return how many entries wait to be folded, if an upload would be taken now.
 
     Raises: CollectorError: why none would be.
@@ -26,7 +26,7 @@ def backlog(pressure: Pressure, storage: Storage) -> int:
 class Readiness:
     """Asks the store in one thread of its own, once for all who ask meanwhile."""
 
-    def __init__(self, pressure: Pressure, storage: Storage) -> None:
+    def __init__(self, pressure: Pressure, storage: Gauge) -> None:
         """Ask *storage*, unless *pressure* knows already that no upload is taken."""
         self._pressure, self._storage = pressure, storage
         self._thread = ThreadPoolExecutor(1, "ready")

@@ -15,7 +15,7 @@ from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache
 from ..shares import Shares
-from ..storage.protocols import Storage, TallyStore
+from ..storage.protocols import Intake, TallyStore
 from ..telemetry.activity import Activity
 from ..telemetry.snapshot import Snapshot
 from .hot import HotRoute
@@ -29,7 +29,7 @@ class Services:
 
     config: Config
     catalog: Catalog
-    storage: Storage  # takes uploads
+    storage: Intake
     tallies: TallyStore  # of the same store, to be read only
     keyring: Keyring
     clock: Callable[[], float]

@@ -83,7 +83,7 @@ def put(storage: MemoryStorage, metric: Metric, held: Any, seed: int, **segment:
     chance = np.random.default_rng(seed)
     tally = law_of(metric.mechanism).drawn(held, 1, chance)[0]
     cells = [(0, int(np.sum(held))), *((i + 1, int(k)) for i, k in enumerate(tally) if k)]
-    storage.fold(0, [], {Cell(metric.digest, JANUARY_5, segment_text(metric, segment)): cells})
+    storage.put({Cell(metric.digest, JANUARY_5, segment_text(metric, segment)): cells})
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from collector.storage.protocols import Inspection
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.worker import Worker
-from tests.support.stored import DAY, NOBODY_LEFT_IT, pack
+from tests.support.stored import DAY, NOBODY_LEFT_IT, pack, tallies
 from tests.support.uploads import registry
 
 Damage: TypeAlias = Callable[[RedisStorage, Connection, Keys], object]
@@ -197,7 +197,7 @@ def test_a_tally_deleted_by_hand_is_one_finding_until_its_loss_is_accepted(
     assert lost == [6, 0]
     assert findings(server, keys) == []
     assert [one.lost_reports for one in used.counters()] == [6, 0]
-    assert used.tallies(PAGE.digest, [BEYOND]).keys() == {page_cell()}
+    assert tallies(used, PAGE.digest, [BEYOND]).keys() == {page_cell()}
 
 
 def test_a_tally_that_is_gone_with_its_index_can_be_accepted_too(

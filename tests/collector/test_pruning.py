@@ -19,7 +19,7 @@ from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from tests.support.servers import needs_real, own_keys
 from tests.support.stored import DAY as SEALED
-from tests.support.stored import NOBODY_LEFT_IT
+from tests.support.stored import NOBODY_LEFT_IT, tallies
 from tests.support.uploads import WRITE_KEY, registry, registry_text
 
 pytestmark = [pytest.mark.real, needs_real]
@@ -75,7 +75,7 @@ def run(tmp_path: Path, real_store: EmbeddedStore, store: RedisStorage) -> Run:
 def epochs_of(store: RedisStorage, digest: bytes) -> list[int]:
     wanted = [*range(epoch(PAGE, 501), epoch(PAGE, -1)), 0, 77]
     wanted += [epoch(CRASHED, 500), epoch(CRASHED, 0)]
-    return sorted(cell.epoch for cell in store.tallies(digest, dict.fromkeys(wanted)))
+    return sorted(cell.epoch for cell in tallies(store, digest, dict.fromkeys(wanted)))
 
 
 def test_it_says_what_it_would_delete_and_deletes_nothing(run: Run, store: RedisStorage) -> None:

@@ -234,7 +234,7 @@ def test_a_tally_that_no_reports_can_give_is_not_released(tmp_path: Path) -> Non
     metric, storage = REGISTRY.metric("dark"), MemoryStorage()
     tally = [300] * metric.mechanism.tally_size
     cell = Cell(metric.digest, epoch_today(metric), "")
-    storage.fold(0, [], {cell: list(enumerate([200, *tally]))})
+    storage.put({cell: list(enumerate([200, *tally]))})
 
     with pytest.raises(DamagedTallyError, match="hearsay fsck"):
         released(Wanted("dark"), storage, tmp_path)

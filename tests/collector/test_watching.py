@@ -58,11 +58,8 @@ def fill(storage: Any, share: float, days: int = 8) -> None:
         for lateness in (0, 1):
             part = [(int(one) + lateness) // 2 for one in (N, *tally)]
             cell = Cell(METRIC.digest, TODAY - back, "", lateness)
-            shard, ids = 0, []
-            if isinstance(storage, RedisStorage):
-                shard, entry = queue_one(storage)
-                ids = [entry]
-            storage.fold(shard, ids, {cell: list(enumerate(part))})
+            shard, entry = queue_one(storage)
+            storage.fold(shard, [entry], {cell: list(enumerate(part))})
 
 
 def watch(storage: Any, kept: Any, clock: Callable[[], float] = lambda: NOON) -> Watch:

@@ -16,6 +16,7 @@ from collector.storage.values import Cell
 from collector.worker import MAX_DELIVERIES, Worker
 from tests.support.clock import FakeClock
 from tests.support.memory_storage import MemoryStorage
+from tests.support.stored import quarantined
 from tests.support.worker_desk import (
     DAY,
     EVERY,
@@ -57,7 +58,7 @@ def test_a_jump_of_the_stores_clock_files_nothing_under_a_wrong_class(days: floa
     for _ in range(2 * MAX_DELIVERIES):
         with pytest.raises(ClockError, match=r"store\.clock="):
             worker.step()
-    waiting = store.backlog(), store.quarantined()
+    waiting = store.backlog(), quarantined(store)
     store.clock = NOON
     worker.step()
 
@@ -142,7 +143,7 @@ def test_a_clock_that_jumps_between_claim_and_fold_leaves_the_entries_to_others(
 
     folded = sum(Worker(store, MECHANISMS, EVERY).step() for _ in range(2))
 
-    assert (folded, counts(store)[0], store.quarantined()) == (3, 3, 0)
+    assert (folded, counts(store)[0], quarantined(store)) == (3, 3, 0)
 
 
 def test_run_waits_for_the_clocks_and_says_how_often() -> None:

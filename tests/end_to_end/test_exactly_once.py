@@ -14,7 +14,8 @@ import pytest
 from client_sdk.registry import Registry
 from collector.config import STANDARD
 from collector.storage.connect import open_storage
-from collector.storage.protocols import Storage
+from collector.storage.protocols import TallyStore
+from collector.storage.redis import RedisStorage
 from tests.support.fleet import (
     RecordingTransport,
     Tallies,
@@ -42,11 +43,11 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def storage(site: Site) -> Storage:
+def storage(site: Site) -> RedisStorage:
     return open_storage(site.redis_url, "hearsay", SHARDS, STANDARD)
 
 
-def sent_and_stored(transport: RecordingTransport, storage: Storage) -> tuple[Tallies, Tallies]:
+def sent_and_stored(transport: RecordingTransport, storage: TallyStore) -> tuple[Tallies, Tallies]:
     """Return the tallies of what was sent, each upload once, and those in the store."""
     assert all(len(bodies) == 1 for bodies in transport.bodies.values())  # retries are identical
     bodies = [body for (body,) in transport.bodies.values()]
@@ -54,7 +55,7 @@ def sent_and_stored(transport: RecordingTransport, storage: Storage) -> tuple[Ta
 
 
 def test_folded_tallies_are_those_of_the_reports_sent(
-    site: Site, storage: Storage, tmp_path: Path
+    site: Site, storage: RedisStorage, tmp_path: Path
 ) -> None:
     transport = recording(site.url, WRITE_KEY)
 
@@ -68,7 +69,7 @@ def test_folded_tallies_are_those_of_the_reports_sent(
 
 
 def test_lost_requests_and_answers_lose_nothing_and_count_nothing_twice(
-    site: Site, storage: Storage, tmp_path: Path
+    site: Site, storage: RedisStorage, tmp_path: Path
 ) -> None:
     transport = recording(site.url, WRITE_KEY, lost_requests=0.1, lost_answers=0.25)
 
@@ -82,7 +83,7 @@ def test_lost_requests_and_answers_lose_nothing_and_count_nothing_twice(
 
 
 def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(
-    site: Site, storage: Storage, tmp_path: Path
+    site: Site, storage: RedisStorage, tmp_path: Path
 ) -> None:
     transport, now = recording(site.url, WRITE_KEY, lost_answers=0.2), time.time()
     send_reports(range(40), REGISTRY, transport, now, tmp_path)

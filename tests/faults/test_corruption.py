@@ -13,7 +13,7 @@ import pytest
 
 from collector.entry import decode, encode
 from collector.errors import CollectorError, CorruptEntryError
-from collector.storage.protocols import Storage
+from collector.storage.protocols import Intake
 from collector.web.bodies import inflate
 from tests.faults.conftest import Tell
 from tests.support.faults.corruption import Flipping, flipped
@@ -24,6 +24,7 @@ from tests.support.faults.reports import upload_of
 from tests.support.faults.site import fault_site
 from tests.support.loopback import running
 from tests.support.servers import needs_real
+from tests.support.stored import quarantined
 from tests.support.tls import CERTIFICATES, TRUSTED
 from tests.support.uploads import WRITE_KEY, bearer
 
@@ -118,7 +119,7 @@ def test_damaged_uploads_are_not_counted_and_their_neighbours_are(
                 assert post(site.ports[0], honest[good])[0] == 202
         append_damaged(site.storage, rotten, chance)
         found = site.compared(counted)
-        aside = site.storage.quarantined()
+        aside = quarantined(site.storage)
 
     tell(
         f"{sent} flips below TLS, {sent} bodies cut short, 10 entries rotten: {found}; "
@@ -154,7 +155,7 @@ def headers() -> dict[str, str]:
     return {**bearer(WRITE_KEY), "Content-Type": "application/json"}
 
 
-def append_damaged(storage: Storage, bodies: dict[bytes, bytes], chance: random.Random) -> None:
+def append_damaged(storage: Intake, bodies: dict[bytes, bytes], chance: random.Random) -> None:
     """Append entries whose bits flipped after the intake had looked at them."""
     sealed = [sealed_of(body) for body in bodies.values()]
     storage.append_many([one._replace(entry=flipped(one.entry, chance)) for one in sealed])

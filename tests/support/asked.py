@@ -22,7 +22,7 @@ PATH: Final = "/v1/query"
 def store(storage: MemoryStorage, metric: Metric, epoch: int, n: int, **segment: str) -> None:
     """Put *n* reports of the first item into the tally of an epoch and segment."""
     cell = Cell(metric.digest, epoch, segment_text(metric, segment))
-    storage.fold(0, [], {cell: [(0, n), (1, n)]})
+    storage.put({cell: [(0, n), (1, n)]})
 
 
 def post(

@@ -38,7 +38,7 @@ def editor_app() -> Flask:
     """Return a collector at noon of TODAY, to be asked with TOKEN."""
     storage = MemoryStorage()
     for cell, pairs in _filling():
-        storage.fold(0, [], {cell: pairs})
+        storage.put({cell: pairs})
     config = Config.from_env({"HEARSAY_REGISTRY": str(REGISTRY), "HEARSAY_READ_TOKEN": TOKEN})
     noon = (TODAY - date(1970, 1, 1)).days * DAY + DAY / 2
     return create_app(config, storage, lambda: noon, MemoryCredentials())

@@ -75,9 +75,7 @@ def fill(storage: MemoryStorage, every: str = "1d", epochs: int = EPOCHS) -> Reg
         increments = _increments(metric)
         for back in range(epochs):
             epoch = epoch_of(metric.every, NOON - back * DAY)
-            storage.fold(
-                0,
-                [],
+            storage.put(
                 {Cell(metric.digest, epoch, text): pairs for text, pairs in increments.items()},
             )
     return registry

@@ -18,9 +18,10 @@ from client_sdk.registry import Registry
 from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.transport import Answer, RequestsTransport, Transport
 from collector.segments import segment_text
-from collector.storage.protocols import Storage
+from collector.storage.protocols import TallyStore
 from collector.wire import JSON, decode
 from tests.support.clock import FakeClock
+from tests.support.stored import tallies
 
 # (metric, epoch, segment, index) to count, as stored: index 0 counts reports
 Tallies: TypeAlias = dict[tuple[str, int, str, int], int]
@@ -110,7 +111,7 @@ def tallies_of(bodies: Iterable[bytes], registry: Registry, content_type: str = 
 
 
 def stored_tallies(
-    storage: Storage, registry: Registry, bodies: Iterable[bytes], content_type: str = JSON
+    storage: TallyStore, registry: Registry, bodies: Iterable[bytes], content_type: str = JSON
 ) -> Tallies:
     """Return what *storage* holds of every metric in all epochs that occur in *bodies*."""
     epochs = {
@@ -121,7 +122,7 @@ def stored_tallies(
     cells: Counter[tuple[str, int, str, int]] = Counter()
     for metric in registry:
         wanted = sorted(epoch for digest, epoch in epochs if digest == metric.digest)
-        for cell, vectors in storage.tallies(metric.digest, wanted).items():
+        for cell, vectors in tallies(storage, metric.digest, wanted).items():
             for vector in vectors:
                 for index, count in enumerate(_unpacked(vector)):
                     cells[metric.name, cell.epoch, cell.segment, index] += count

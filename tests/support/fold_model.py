@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
-from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, ClaimedEntry
+from collector.storage.values import ClaimedEntry
 from collector.tally import merge
+from tests.support.stored import CELL, DAY, METRIC, Store, tallies
 
-METRIC = b"\x01\x02\x03\x04\x05\x06"
-CELL = Cell(METRIC, 0, "")
 WORKERS = ("one", "two", "three")
 ITEMS = 7  # cells of the tally; an entry names the one that it counts in
-DAY = 30_000  # in 2052, so that no server forgets its ids
+
+
+def rewinding(server: Connection, keys: Keys) -> Callable[[int], None]:
+    """Return what sets the group of a shard back to its beginning, as failovers have done."""
+    return lambda shard: server.call("XGROUP", "SETID", keys.stream(shard), "workers", "0")
 
 
 @dataclass
 class FoldModel:
     """Drives *storage* and remembers which uploads were acknowledged, and what they hold."""
 
-    storage: RedisStorage
-    server: Connection
-    keys: Keys
+    storage: Store
     chance: random.Random
+    rewind_group: Callable[[int], None]
     acknowledged: dict[bytes, int] = field(default_factory=dict)
     ids: list[bytes] = field(default_factory=list)
     held: dict[tuple[str, int], list[ClaimedEntry]] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class FoldModel:
 
     def found(self) -> list[int]:
         """Return n and the tally that the store holds."""
-        n, tally = merge(self.storage.tallies(METRIC, [0]).get(CELL, []), ITEMS)
+        n, tally = merge(tallies(self.storage, METRIC, [0]).get(CELL, []), ITEMS)
         return [n, *tally.tolist()]
 
     def upload(self) -> None:
@@ -93,9 +95,8 @@ class FoldModel:
             claimed = [one for one in claimed if one.id not in missing]
 
     def rewind(self) -> None:
-        """Set the group back to the beginning, as failovers have done."""
-        stream = self.keys.stream(self.chance.randrange(self.storage.shards))
-        self.server.call("XGROUP", "SETID", stream, "workers", "0")
+        """Set the group of a shard back to the beginning."""
+        self.rewind_group(self.chance.randrange(self.storage.shards))
 
     def _place(self) -> tuple[str, int]:
         return self.chance.choice(WORKERS), self.chance.randrange(self.storage.shards)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from collector.errors import ClassEndedError
-from collector.storage.protocols import MAX_CLAIM
+from client_sdk.epoch import DAY
+from collector.errors import ClassEndedError, ForgottenUploadError, TallyOverflowError
+from collector.storage.protocols import ALONE_FROM, MAX_CLAIM
+from collector.storage.redis import MAX_DELTA, SEEN_DAYS
 from collector.storage.suspicions import WatchRecord
 from collector.storage.values import (
     Cell,
@@ -18,14 +21,23 @@ from collector.storage.values import (
     Increments,
     Index,
     SealedUpload,
-    Tallies,
 )
 
 
-class MemoryStorage:
-    """One shard, one process.  ``failure``, if set, is raised by every method.
+@dataclass
+class _Delivery:
+    """To whom an entry was handed last, when by the store's clock, and how often."""
 
-    ``clock`` is its time, in Unix seconds: long ago, so that nothing is late unless a test says so.
+    consumer: str
+    at: int
+    times: int
+
+
+class MemoryStorage:
+    """The protocols Intake, Work and TallyStore: one shard, one process.
+
+    ``failure``, if set, is raised by every method.  ``clock`` is its time, in Unix seconds: long
+    ago, so that nothing is late unless a test says so; nothing becomes idle before a test moves it.
     """
 
     shards = 1
@@ -38,28 +50,26 @@ class MemoryStorage:
         self.memory_limit = 0
         self.contents = "memory.0"
         self.clock = 0
-        self.seen: set[tuple[int, bytes]] = set()
         self.entries: dict[str, bytes] = {}
-        self.reports: dict[str, int] = {}
         self.tallied: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self.aside: dict[str, str] = {}
         self.marks: dict[bytes, int] = {}  # of each metric, the epoch before which all is pruned
-        self.spared: list[str] = []
+        self._seen: set[tuple[int, bytes]] = set()
+        self._reports: dict[str, int] = {}  # of every entry there was
+        self._deliveries: dict[str, _Delivery] = {}  # of entries, the oldest first
+        self._consumers: dict[str, int] = {}  # when each has asked last
         self._counts: dict[str, Count] = defaultdict(Count)
         self._late = 0
-        self._appended = 0
-
-    def prepare(self, renew: bool = False) -> None:
-        self.ping()
 
     def append(self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int) -> bool:
         self.ping()
-        if (sealed_day, upload_id) in self.seen:
+        if (sealed_day + SEEN_DAYS) * DAY <= self.clock:
+            raise ForgottenUploadError("store: the id of the upload would be forgotten at once")
+        if (sealed_day, upload_id) in self._seen:
             return False
-        self.seen.add((sealed_day, upload_id))
-        self._appended += 1
-        name = f"1-{self._appended}"
-        self.entries[name], self.reports[name] = entry, reports
+        self._seen.add((sealed_day, upload_id))
+        name = f"1-{len(self._reports) + 1}"
+        self.entries[name], self._reports[name] = entry, reports
         self._count("accepted", 1, reports)
         return True
 
@@ -70,13 +80,28 @@ class MemoryStorage:
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
     ) -> list[ClaimedEntry]:
         self.ping()
-        return [ClaimedEntry(name, entry, 1) for name, entry in list(self.entries.items())[:count]]
+        self._consumers[consumer] = self.clock
+        claimed: list[ClaimedEntry] = []
+        left = [name for name in self._deliveries if self._idle_ms(name) >= min_idle_ms]
+        for name in (*left, *(name for name in self.entries if name not in self._deliveries)):
+            if len(claimed) == count or size <= 0:
+                break
+            before = self._deliveries.get(name)
+            if before and claimed and claimed[-1].deliveries >= ALONE_FROM:
+                continue
+            times = 1 + (self._deliveries.pop(name).times if before else 0)
+            self._deliveries[name] = _Delivery(consumer, self.clock, times)
+            claimed.append(ClaimedEntry(name, self.entries[name], times))
+            size -= len(self.entries[name])
+        return claimed
 
     def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
         self.ping()
-        self.spared += ids
+        for name in ids:
+            self._deliveries[name] = _Delivery(consumer, self.clock - DAY, 0)
 
     def forget_ids(self, shard: int, now: float) -> int:
+        """Forget none: a store without servers has memory for all."""
         self.ping()
         return 0
 
@@ -88,40 +113,42 @@ class MemoryStorage:
         self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
     ) -> tuple[str, ...]:
         self.ping()
-        missing = tuple(name for name in ids if name not in self.entries)
-        if missing:
-            return missing
+        if len(set(ids)) < len(ids):
+            raise ValueError("ids: must differ")
         if ending is not None and self.clock >= ending:
             raise ClassEndedError("store: a class of lateness has ended")
-        for name in ids:
-            del self.entries[name]
+        missing = tuple(name for name in ids if name not in self.entries)
+        if missing or not ids:
+            return missing
         for cell, pairs in increments.items():
-            for index, delta in pairs:
-                if delta:  # the last one may only tell how wide the tally is
-                    self.tallied[cell][index] += delta
-        reports = {cell: dict(pairs).get(0, 0) for cell, pairs in increments.items()}
-        self._count("folded", len(ids), sum(reports.values()))
-        self._late += sum(n for cell, n in reports.items() if cell.lateness)
+            if sum(abs(delta) for _, delta in pairs) >= MAX_DELTA:
+                raise TallyOverflowError("increments: must add less than 2^62 to a cell")
+            counters = self.tallied.get(cell, {})
+            if not all(-MAX_DELTA <= counters.get(index, 0) < MAX_DELTA for index, _ in pairs):
+                raise TallyOverflowError("store: a counter would leave its range")
+        for name in ids:
+            self._take(name)
+        self._add(len(ids), increments)
         return ()
 
+    def put(self, increments: Increments) -> None:
+        """Hold *increments*, as folds have left them, of uploads that nobody has to make."""
+        self._count("accepted", 0, self._add(0, increments))
+
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
-        found = self.tallies(metric, epochs, latest)
-        return Index(tuple(found), sum(map(len, found.values())), found)
-
-    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
-        for cell, vectors in index.places.items():
-            for vector in vectors:
-                yield cell, vector
-
-    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
         self.ping()
         wanted = set(epochs)
-        return {
-            cell: [_packed(counters)]
-            for cell, counters in self.tallied.items()
+        cells = [
+            cell
+            for cell in self.tallied
             if cell.metric == metric and cell.epoch in wanted
             if latest is None or cell.lateness <= latest
-        }
+        ]
+        return Index(cells, len(cells), cells)
+
+    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+        for cell in index.cells:
+            yield cell, _packed(self.tallied[cell])
 
     def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
         self.ping()
@@ -129,18 +156,25 @@ class MemoryStorage:
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         self.ping()
-        if self.entries.pop(entry_id, None) is None:
+        if entry_id not in self.entries:
             return False
+        self._take(entry_id)
         self.aside[entry_id] = reason
-        self._count("quarantined", 1, self.reports[entry_id])
+        self._count("quarantined", 1, self._reports[entry_id])
         return True
 
     def retire(self, consumer: str) -> None:
         self.ping()
+        if consumer not in self._holders():
+            self._consumers.pop(consumer, None)
 
     def sweep(self, idle_ms: int) -> int:
         self.ping()
-        return 0
+        idle = [name for name, at in self._consumers.items() if (self.clock - at) * 1000 >= idle_ms]
+        gone = set(idle) - self._holders()
+        for consumer in gone:
+            del self._consumers[consumer]
+        return len(gone)
 
     def counters(self) -> list[Counters]:
         self.ping()
@@ -164,15 +198,36 @@ class MemoryStorage:
         self.ping()
         return Health(self.memory_share, self.faults, self.times, self.memory_limit, self.contents)
 
-    def quarantined(self) -> int:
-        return len(self.aside)
-
     def ping(self) -> None:
         if self.failure:
             raise self.failure
 
     def destroy(self) -> None:
-        self.__init__()  # type: ignore[misc]  # forget everything, as a new store
+        vars(self).update(vars(MemoryStorage()))
+
+    def _add(self, uploads: int, increments: Increments) -> int:
+        """Add *increments* to the tallies; return how many reports they count."""
+        total = 0
+        for cell, pairs in increments.items():
+            for index, delta in pairs:
+                if delta:  # the last one may only tell how wide the tally is
+                    self.tallied[cell][index] += delta
+            reports = sum(delta for index, delta in pairs if index == 0)
+            total += reports
+            self._late += reports if cell.lateness else 0
+        self._count("folded", uploads, total)
+        return total
+
+    def _take(self, name: str) -> None:
+        """Delete an entry: the token that decides who has folded it or set it aside."""
+        del self.entries[name]
+        self._deliveries.pop(name, None)
+
+    def _idle_ms(self, name: str) -> int:
+        return max(self.clock - self._deliveries[name].at, 0) * 1000  # a clock may be set back
+
+    def _holders(self) -> set[str]:
+        return {delivery.consumer for delivery in self._deliveries.values()}
 
     def _count(self, state: str, uploads: int, reports: int) -> None:
         old = self._counts[state]

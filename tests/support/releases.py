@@ -72,7 +72,7 @@ def fold(
     metric = REGISTRY.metric(name)
     n, tally = tally_of(metric, values, str(segment))
     cell = Cell(metric.digest, epoch_today(metric), segment_text(metric, segment or {}))
-    storage.fold(0, [], {cell: list(enumerate([n, *tally.tolist()]))})
+    storage.put({cell: list(enumerate([n, *tally.tolist()]))})
 
 
 def stored(*names: str, devices: int = 400) -> MemoryStorage:

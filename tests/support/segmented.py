@@ -12,7 +12,8 @@ import numpy as np
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.segments import segment_text
-from collector.storage.values import Cell, Index, Tallies
+from collector.storage.values import Cell, Index
+from tests.support.stored import Tallies
 
 PLATFORMS: Final = ("android", "ios", "web")
 VERSIONS: Final = tuple(f"1.{i}" for i in range(20))

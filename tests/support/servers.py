@@ -19,11 +19,16 @@ from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage
 
 SHARDS = 2
+MEMORY = "memory"
 needs_real = pytest.mark.skipif(
     os.environ.get("HEARSAY_TESTS_NO_REAL") == "1", reason="HEARSAY_TESTS_NO_REAL=1"
 )
 REAL = pytest.param("real", marks=[pytest.mark.real, needs_real])
 CLUSTER = pytest.param("cluster", marks=[pytest.mark.real, needs_real])
+
+EVERY_STORE = pytest.mark.parametrize(
+    "server_kind", [MEMORY, "fake", REAL, CLUSTER], indirect=True
+)  # of a law that asks for no server: it binds the store in memory, too
 
 
 @contextmanager

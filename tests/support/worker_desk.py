@@ -9,12 +9,12 @@ from client_sdk.epoch import ONCE
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted, encode
 from collector.errors import RefusedByStoreError, TallyOverflowError
-from collector.storage.protocols import MAX_CLAIM
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, ClaimedEntry, Increments
+from collector.storage.values import Cell, Increments
 from collector.tally import merge
 from collector.worker import Pace
 from tests.support.memory_storage import MemoryStorage
+from tests.support.stored import tallies
 
 METRIC, NEWER = b"\x01" * 6, b"\x02" * 6
 CELL = Cell(METRIC, 3, "")
@@ -34,7 +34,7 @@ def put(store: RedisStorage | MemoryStorage, *entries: bytes) -> None:
 
 def counts(store: RedisStorage) -> list[int]:
     """Return n and the tally of CELL."""
-    n, tally = merge(store.tallies(METRIC, [3]).get(CELL, []), 5)
+    n, tally = merge(tallies(store, METRIC, [3]).get(CELL, []), 5)
     return [n, *tally.tolist()]
 
 
@@ -72,19 +72,11 @@ class Interfering(MemoryStorage):
 
 
 class Overflowing(MemoryStorage):
-    """A store in which one counter is full; counts deliveries as a real one does."""
+    """A store in which one counter is full."""
 
     def __init__(self, full: Cell) -> None:
         super().__init__()
         self.full = full
-        self.deliveries = 0
-
-    def claim(
-        self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
-    ) -> list[ClaimedEntry]:
-        self.deliveries += 1
-        claimed = super().claim(shard, consumer, count, min_idle_ms)
-        return [ClaimedEntry(one.id, one.entry, self.deliveries) for one in claimed]
 
     def fold(
         self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None

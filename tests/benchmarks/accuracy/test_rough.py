@@ -36,7 +36,7 @@ def answered(metric: Metric, tally: Any, verb: str, options: dict[str, Any]) -> 
     """Return the rows of a query about one stored tally."""
     storage, n = MemoryStorage(), int(tally.sum())
     cells = list(enumerate([n, *tally.tolist()]))
-    storage.fold(0, [], {Cell(metric.digest, TODAY - 2, ""): cells})
+    storage.put({Cell(metric.digest, TODAY - 2, ""): cells})
     registry = Registry("test", {}, {metric.name: metric})
     body = {"metrics": [metric.name], "verb": verb, "options": options}
     return tuple(

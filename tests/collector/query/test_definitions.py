@@ -34,7 +34,7 @@ def asked(now: dict[str, str], before: dict[str, str], verb: str, **fields: Any)
             counts = [3_000 // size + (i < 3_000 % size) for i in range(size)]
         if size == len(counts):
             pairs = list(enumerate([3_000, *counts]))
-            storage.fold(0, [], {Cell(metric.digest, TODAY - 2, ""): pairs})
+            storage.put({Cell(metric.digest, TODAY - 2, ""): pairs})
     body = json.dumps({"metrics": ["m"], "verb": verb, **fields}).encode()
     return run(plan(read(body), catalog, NOON), storage)
 
@@ -60,7 +60,7 @@ def test_reports_under_several_definitions_are_enough_together(
     storage = MemoryStorage()
     for registry, n in zip(registries, parts, strict=True):
         cell = Cell(registry.metric("m").digest, TODAY - 2, "")
-        storage.fold(0, [], {cell: list(enumerate([n, n // 2, n - n // 2]))})
+        storage.put({cell: list(enumerate([n, n // 2, n - n // 2]))})
     body = b'{"metrics": ["m"], "verb": "frequency"}'
 
     found = run(plan(read(body), Catalog(registries), NOON), storage)

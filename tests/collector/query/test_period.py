@@ -53,7 +53,7 @@ def test_compare_tells_a_window_from_the_period_before_it() -> None:
     storage = MemoryStorage()
     for epoch, tally in ((TODAY - 3, [1_500, 2_500, 2_000]), (TODAY - 1, [2_200, 1_900, 1_900])):
         cell = Cell(PAGE.digest, epoch, segment_text(PAGE, {}))
-        storage.fold(0, [], {cell: list(enumerate([sum(tally), *tally]))})
+        storage.put({cell: list(enumerate([sum(tally), *tally]))})
 
     found = run(asked("page", TODAY - 1, TODAY, verb="compare"), storage)
 

@@ -58,7 +58,7 @@ def stored(counts: dict[tuple[int, str], list[int]]) -> MemoryStorage:
     storage = MemoryStorage()
     for (epoch, segment), tally in counts.items():
         cell = Cell(PAGE.digest, epoch, segment)
-        storage.fold(0, [], {cell: list(enumerate([sum(tally), *tally]))})
+        storage.put({cell: list(enumerate([sum(tally), *tally]))})
     return storage
 
 
@@ -227,7 +227,7 @@ def late_store() -> MemoryStorage:
     storage = MemoryStorage()
     for lateness, n in enumerate((100, 10, 1, 1_000, 10_000)):
         cell = Cell(PAGE.digest, LAST, segment_text(PAGE, {}), lateness)
-        storage.fold(0, [], {cell: [(0, n), (1, n)]})
+        storage.put({cell: [(0, n), (1, n)]})
     return storage
 
 
@@ -268,7 +268,7 @@ def test_a_published_version_gives_the_same_integers_for_ever() -> None:
         now = (LAST + days) * DAY + 2 * 3_600
         lateness, _ = class_of(PAGE.every, LAST, now)
         cell = Cell(PAGE.digest, LAST, segment_text(PAGE, {}), lateness)
-        storage.fold(0, [], {cell: [(0, 1_000), (3, 1_000)]})
+        storage.put({cell: [(0, 1_000), (3, 1_000)]})
 
         assert run(ask(PAGE, window, now), storage) == before
 
@@ -292,7 +292,7 @@ def test_a_version_that_is_not_published_is_refused(version: str) -> None:
 def test_a_tally_that_no_reports_can_give_is_named_as_damaged(pairs: list[tuple[int, int]]) -> None:
     """Not as an error of whoever asked, nor as numbers."""
     storage = MemoryStorage()
-    storage.fold(0, [], {Cell(PAGE.digest, TODAY, ""): pairs})
+    storage.put({Cell(PAGE.digest, TODAY, ""): pairs})
 
     with pytest.raises(DamagedTallyError, match="metric=page: "):
         run(ask(PAGE, {}, NOON), storage)

@@ -39,7 +39,7 @@ def stored(counts: dict[tuple[int, str], int]) -> MemoryStorage:
         if not n:
             continue
         segment = segment_text(PAGE, {"platform": platform} if platform else {})
-        storage.fold(0, [], {Cell(PAGE.digest, epoch, segment): [(0, n), (1, n)]})
+        storage.put({Cell(PAGE.digest, epoch, segment): [(0, n), (1, n)]})
     return storage
 
 

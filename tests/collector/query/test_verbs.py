@@ -81,7 +81,7 @@ def storage() -> MemoryStorage:
             for platform, n in (("linux", 6_000), ("mac", 100)):
                 cell = Cell(metric.digest, day, segment_text(metric, {"platform": platform}))
                 vector = [n, *tally_of(name, n)]
-                found.fold(0, [], {cell: [(i, v) for i, v in enumerate(vector) if v]})
+                found.put({cell: [(i, v) for i, v in enumerate(vector) if v]})
     return found
 
 

@@ -36,6 +36,7 @@ from collector.storage.redis import RedisStorage
 from collector.storage.suspicions import RedisSuspicions, WatchRecord
 from collector.storage.values import Cell
 from tests.support.servers import needs_real, own_keys
+from tests.support.stored import quarantined, tallies
 
 pytestmark = [pytest.mark.real, needs_real]
 
@@ -231,10 +232,10 @@ def test_each_user_does_its_work_and_no_number_is_lost(users: Users) -> None:
     worker.retire("one")
     worker.sweep(0)
 
-    vectors = query.tallies(METRIC, [3])[CELL]
+    vectors = tallies(query, METRIC, [3])[CELL]
     assert sum(int.from_bytes(vector[:8], "big") for vector in vectors) == 18
     assert ingest.backlog() == 0
-    assert worker.quarantined() == 2
+    assert quarantined(worker) == 2
     assert ingest.counters() == worker.counters()
 
 
@@ -318,7 +319,7 @@ def test_old_tallies_are_pruned_by_a_user_that_can_do_nothing_else(users: Users)
             assert desk.prune(0, METRIC, 3, ["0:"]) == 1
 
     assert [one.reports for one in found] == []
-    assert query.tallies(METRIC, [3]) == {}
+    assert tallies(query, METRIC, [3]) == {}
     assert query.pruned([METRIC]) == {METRIC: 4}
     assert RedisInspection(users.connection(ARCHIVE), users.keys).marks() == {METRIC: 4}
     assert worker.counters()[0].pruned_reports == 4

@@ -13,13 +13,23 @@ from collector.storage.keys import Keys
 from collector.storage.preparation import GROUP, LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.fold_model import CELL, METRIC
-from tests.support.servers import REAL
-from tests.support.stored import DAY, pack, queue_one, total
+from tests.support.servers import EVERY_STORE, REAL
+from tests.support.stored import (
+    CELL,
+    DAY,
+    METRIC,
+    Store,
+    pack,
+    quarantined,
+    queue_one,
+    tallies,
+    total,
+)
 
 
+@EVERY_STORE
 def test_tallies_return_each_segment_and_epoch_of_the_metric_and_window(
-    store: RedisStorage,
+    store: Store,
 ) -> None:
     other = b"\x09" * 6
     segments = ["", "platform=mac", "land=Österreich", "odd={1}:x=* y"]
@@ -27,18 +37,32 @@ def test_tallies_return_each_segment_and_epoch_of_the_metric_and_window(
     shard, entry_id = queue_one(store)
     store.fold(shard, [entry_id], {cell: [(0, 1)] for cell in cells})
 
-    found = store.tallies(METRIC, [-1, 3])
+    found = tallies(store, METRIC, [-1, 3])
 
     assert found == {Cell(METRIC, e, s): [pack(1)] for e in (-1, 3) for s in segments}
 
 
-def test_tallies_hold_one_vector_of_each_shard(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_tallies_hold_one_vector_of_each_shard(store: Store) -> None:
     for i in range(40):
         shard, entry_id = queue_one(store)
         store.fold(shard, [entry_id], {CELL: [(0, 1), (i + 1, 1)]})
 
-    assert len(store.tallies(METRIC, [0])[CELL]) == store.shards
+    assert len(tallies(store, METRIC, [0])[CELL]) == store.shards
     assert total(store, 40) == (40, [1] * 40)
+
+
+@EVERY_STORE
+def test_what_is_set_aside_is_claimed_and_folded_no_more(store: Store) -> None:
+    shard, entry_id = queue_one(store)
+
+    moved = [store.quarantine(shard, entry_id, "why") for _ in range(2)]
+
+    assert moved == [True, False]
+    assert (store.backlog(), quarantined(store)) == (0, 1)
+    assert store.claim(shard, "second", 1, 0) == []
+    assert store.fold(shard, [entry_id], {CELL: [(0, 1)]}) == (entry_id,)
+    assert tallies(store, METRIC, [0]) == {}
 
 
 def test_quarantine_keeps_the_entry_and_takes_it_from_the_workers(
@@ -51,7 +75,7 @@ def test_quarantine_keeps_the_entry_and_takes_it_from_the_workers(
     [[_, fields]] = server.call("XRANGE", keys.quarantine(shard), "-", "+")
     assert moved == [True, False]
     assert fields == [b"reason", b"why", b"n", b"1", b"e", b"poison"]
-    assert (store.backlog(), store.quarantined()) == (0, 1)
+    assert (store.backlog(), quarantined(store)) == (0, 1)
     assert store.claim(shard, "second", 1, 0) == []
 
 
@@ -68,14 +92,15 @@ def test_retire_forgets_a_consumer_only_when_it_holds_nothing(
     assert server.call("XINFO", "CONSUMERS", keys.stream(shard), "workers") == []
 
 
-def test_every_entry_is_folded_quarantined_or_in_the_backlog(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_every_entry_is_folded_quarantined_or_in_the_backlog(store: Store) -> None:
     for _ in range(6):
         store.append(secrets.token_bytes(16), DAY, b"entry", 1)
     (first_shard, first), (second_shard, second) = queue_one(store), queue_one(store)
     store.fold(first_shard, [first], {CELL: [(0, 1)]})
     store.quarantine(second_shard, second, "why")
 
-    assert total(store)[0] + store.quarantined() + store.backlog() == 8
+    assert total(store)[0] + quarantined(store) + store.backlog() == 8
 
 
 def test_prepare_can_be_repeated_and_loses_nothing(store: RedisStorage) -> None:
@@ -97,7 +122,8 @@ def test_destroy_leaves_the_keys_of_others(
     assert server.call("GETDEL", f"{keys.prefix}-other:x") == b"theirs"
 
 
-def test_a_store_is_ready_if_an_append_would_be_taken(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_a_store_is_ready_if_an_append_would_be_taken(store: Store) -> None:
     store.ping()
 
     assert store.append(secrets.token_bytes(16), DAY, b"entry", 1)

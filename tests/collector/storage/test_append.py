@@ -11,17 +11,20 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
 from collector.storage.values import SealedUpload
-from tests.support.stored import DAY, claim_all
+from tests.support.servers import EVERY_STORE
+from tests.support.stored import DAY, Store, claim_all
 
 
-def test_append_queues_an_upload_once_however_often_it_is_sent(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_append_queues_an_upload_once_however_often_it_is_sent(store: Store) -> None:
     first = [store.append(b"a" * 16, DAY, b"entry", 1) for _ in range(3)]
 
     assert first == [True, False, False]
     assert [one.entry for one in claim_all(store)] == [b"entry"]
 
 
-def test_append_many_equals_appending_one_by_one(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_append_many_equals_appending_one_by_one(store: Store) -> None:
     ids = [secrets.token_bytes(16) for _ in range(5)]
 
     first = store.append_many([SealedUpload(i, DAY, i, 1) for i in (*ids, ids[0], ids[4])])
@@ -30,7 +33,8 @@ def test_append_many_equals_appending_one_by_one(store: RedisStorage) -> None:
     assert sorted(one.entry for one in claim_all(store)) == sorted(ids)
 
 
-def test_append_remembers_ids_by_day_of_sealing(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_append_remembers_ids_by_day_of_sealing(store: Store) -> None:
     store.append(b"a" * 16, DAY, b"entry", 1)
 
     assert store.append(b"a" * 16, DAY + 1, b"entry", 1)
@@ -53,7 +57,8 @@ def test_no_key_of_ids_expires_by_the_clock_of_the_store(
     assert times == {-1}
 
 
-def test_append_refuses_an_id_that_would_be_forgotten_at_once(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_append_refuses_an_id_that_would_be_forgotten_at_once(store: Store) -> None:
     """A clock is days off: accepted, the upload would be counted again by each repeat."""
     for _ in range(2):
         with pytest.raises(ForgottenUploadError):
@@ -63,7 +68,8 @@ def test_append_refuses_an_id_that_would_be_forgotten_at_once(store: RedisStorag
     assert [one.accepted.uploads for one in store.counters()] == [0] * store.shards
 
 
-def test_append_keeps_no_time_of_arrival(store: RedisStorage, server: Connection) -> None:
+@EVERY_STORE
+def test_append_keeps_no_time_of_arrival(store: Store) -> None:
     for _ in range(20):
         store.append(secrets.token_bytes(16), DAY, b"entry", 1)
 

@@ -21,9 +21,9 @@ from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.tally import reports_of
 from tests.support.cluster import Node, holder_of, move_slot, url_of
-from tests.support.fold_model import CELL, DAY, ITEMS, METRIC, FoldModel
+from tests.support.fold_model import ITEMS, FoldModel, rewinding
 from tests.support.servers import needs_real, own_keys
-from tests.support.stored import NOBODY_LEFT_IT, pack
+from tests.support.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, pack, tallies
 
 pytestmark = [pytest.mark.real, needs_real]
 
@@ -70,7 +70,7 @@ def test_ten_thousand_metrics_are_folded_without_a_step_over_two_slots(
     assert len(server.nodes()) == 3
     assert len(kept) == METRICS
     assert sum(reports_of(one.vector or b"") for one in kept) == METRICS
-    assert store.tallies(digests[-1], [0]) == {Cell(digests[-1], 0, "a=b"): [pack(1, 0, 0, 1)]}
+    assert tallies(store, digests[-1], [0]) == {Cell(digests[-1], 0, "a=b"): [pack(1, 0, 0, 1)]}
     assert [one.drift for one in store.counters()] == [0] * store.shards
 
 
@@ -91,7 +91,7 @@ def test_a_slot_that_moves_under_load_loses_nothing_and_counts_nothing_twice(
             source, target = ends if number % 2 == 0 else ends[::-1]
             moved += move_slot(cluster_nodes, slot, source, target)
 
-    model = FoldModel(store, server, keys, random.Random(4), load.acknowledged)
+    model = FoldModel(store, random.Random(4), rewinding(server, keys), load.acknowledged)
     model.live(steps=0)
     n, tally = model.found()[0], model.found()[1:]
     counts = Counter(load.acknowledged.values())
@@ -114,7 +114,7 @@ def test_a_connection_with_an_old_map_follows_a_slot_that_has_moved(
         [claimed] = store.claim(0, "one", 1, NOBODY_LEFT_IT)
 
         assert store.fold(0, [claimed.id], {CELL: [(0, 1)]}) == ()
-        assert store.tallies(METRIC, [0]) == {CELL: [pack(1)]}
+        assert tallies(store, METRIC, [0]) == {CELL: [pack(1)]}
         assert store.backlog() == 0
     finally:
         move_slot(cluster_nodes, slot, target, home)

@@ -10,25 +10,45 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell, Count, Counters, SealedUpload
-from tests.support.fold_model import CELL, METRIC
-from tests.support.stored import DAY, NOBODY_LEFT_IT
+from tests.support.servers import EVERY_STORE
+from tests.support.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, Store
 
 # Uploads of shard 0 and their reports.
 UPLOADS = [SealedUpload(bytes(15) + bytes([i]), DAY, b"%d" % i, 10**i) for i in range(5)]
 
 
-def state(store: RedisStorage) -> Counters:
+def state(store: Store) -> Counters:
     """Return the counts of shard 0; every upload of these tests goes there."""
     first, *others = store.counters()
     assert all(one.accepted == Count() for one in others)
     return first
 
 
-def queue(store: RedisStorage) -> list[str]:
+def queue(store: Store) -> list[str]:
     """Queue and claim UPLOADS; return their ids in the stream, in order."""
     store.append_many(UPLOADS)
     claimed = store.claim(0, "first", 9, NOBODY_LEFT_IT)
     return [one.id for one in sorted(claimed, key=lambda one: one.entry)]
+
+
+@EVERY_STORE
+def test_every_step_of_a_worker_keeps_the_law(store: Store) -> None:
+    """Append, repeat, fold, fold late, set aside: uploads and reports are conserved."""
+    first, second, third, *_ = queue(store)
+    store.append_many(UPLOADS[:2])
+    store.fold(0, [first], {CELL: [(0, 1), (1, 1)]})
+    store.fold(0, [second], {Cell(METRIC, 0, "", 2): [(0, 4), (1, 10), (0, 6)]})
+    store.quarantine(0, third, "why")
+
+    counted = state(store)
+
+    assert (counted.accepted, counted.folded, counted.quarantined, counted.pending) == (
+        Count(5, 11_111),
+        Count(2, 11),
+        Count(1, 100),
+        Count(2, 11_000),
+    )
+    assert (counted.late_reports, counted.stream, counted.aside, counted.drift) == (10, 2, 1, 0)
 
 
 def test_every_step_keeps_the_law(store: RedisStorage, server: Connection, keys: Keys) -> None:

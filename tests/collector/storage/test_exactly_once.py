@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.fold_model import CELL, FoldModel
-from tests.support.servers import REAL, AcknowledgingStorage, own_keys, profile_of
-from tests.support.stored import NOBODY_LEFT_IT, queue_one, total
+from collector.storage.values import Increments
+from tests.support.fold_model import FoldModel, rewinding
+from tests.support.memory_storage import MemoryStorage
+from tests.support.servers import (
+    EVERY_STORE,
+    MEMORY,
+    REAL,
+    AcknowledgingStorage,
+    own_keys,
+    profile_of,
+)
+from tests.support.stored import CELL, NOBODY_LEFT_IT, Store, queue_one, total
 
 
-def test_fold_replayed_counts_once(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_fold_replayed_counts_once(store: Store) -> None:
     shard, entry_id = queue_one(store)
 
     replies = [store.fold(shard, [entry_id], {CELL: [(0, 1)]}) for _ in range(3)]
@@ -23,7 +34,8 @@ def test_fold_replayed_counts_once(store: RedisStorage) -> None:
     assert total(store) == (1, [0])
 
 
-def test_fold_by_two_workers_of_the_same_claim_counts_once(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_fold_by_two_workers_of_the_same_claim_counts_once(store: Store) -> None:
     shard, entry_id = queue_one(store)
     [stolen] = store.claim(shard, "second", 1, 0)
 
@@ -64,7 +76,8 @@ def test_claim_after_a_rewound_group_hands_an_entry_over_once(
     assert [one.id for one in claimed] == [entry_id]
 
 
-def test_fold_refuses_an_entry_given_twice(store: RedisStorage) -> None:
+@EVERY_STORE
+def test_fold_refuses_an_entry_given_twice(store: Store) -> None:
     shard, entry_id = queue_one(store)
 
     with pytest.raises(ValueError, match="ids: must differ"):
@@ -82,7 +95,7 @@ def fold_rewind_fold(store: RedisStorage, server: Connection, keys: Keys) -> Non
 
 
 # Steps of a life; fakeredis takes a millisecond for each.
-LIVES = {"fake": 300, "real": 3_000, "cluster": 3_000}
+LIVES = {MEMORY: 3_000, "fake": 300, "real": 3_000, "cluster": 3_000}
 
 
 @pytest.fixture
@@ -91,11 +104,20 @@ def steps(server_kind: str) -> int:
     return LIVES[server_kind]
 
 
+@pytest.fixture
+def rewind(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> Callable[[int], None]:
+    """Return what rewinds the group of a shard; a store in memory has none."""
+    if server_kind == MEMORY:
+        return lambda shard: None
+    return rewinding(request.getfixturevalue("server"), keys)
+
+
+@EVERY_STORE
 def test_three_workers_fold_each_acknowledged_upload_once_in_any_life(
-    store: RedisStorage, server: Connection, keys: Keys, steps: int
+    store: Store, rewind: Callable[[int], None], steps: int
 ) -> None:
     """Deaths before the fold, replays and rewinds leave the tally of the acknowledged uploads."""
-    model = FoldModel(store, server, keys, random.Random(1))
+    model = FoldModel(store, random.Random(1), rewind)
 
     model.live(steps)
 
@@ -111,12 +133,31 @@ def test_a_life_with_a_fold_guarded_by_acknowledgement_is_caught(
     keys = own_keys()
     control = AcknowledgingStorage(server, keys, profile_of(server_kind))
     control.prepare()
-    model = FoldModel(control, server, keys, random.Random(1))
+    model = FoldModel(control, random.Random(1), rewinding(server, keys))
 
     model.live(steps)
 
     assert model.found()[0] > model.expected()[0]
     control.destroy()
+
+
+class Recounting(MemoryStorage):
+    """The control in memory: a fold that does not ask whether its entries are still there."""
+
+    def fold(
+        self, shard: int, ids: Sequence[str], increments: Increments, ending: int | None = None
+    ) -> tuple[str, ...]:
+        self.entries |= dict.fromkeys(ids, b"")
+        return super().fold(shard, ids, increments, ending)
+
+
+def test_a_life_with_a_fold_in_memory_that_asks_for_no_token_is_caught() -> None:
+    """The control: laws that hold of the store in memory can be broken by it."""
+    model = FoldModel(Recounting(), random.Random(1), lambda shard: None)
+
+    model.live(LIVES[MEMORY])
+
+    assert model.found()[0] > model.expected()[0]
 
 
 @pytest.mark.slow
@@ -125,7 +166,7 @@ def test_no_upload_of_a_hundred_thousand_steps_is_lost_or_counted_twice(
     store: RedisStorage, server: Connection, keys: Keys
 ) -> None:
     """The same law over 10^5 steps."""
-    model = FoldModel(store, server, keys, random.Random(2))
+    model = FoldModel(store, random.Random(2), rewinding(server, keys))
 
     model.live(100_000)
 

@@ -15,9 +15,8 @@ from collector.storage.credentials import RedisCredentials
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from tests.support.cluster import Node, running
-from tests.support.fold_model import CELL
 from tests.support.servers import needs_real
-from tests.support.stored import DAY, NOBODY_LEFT_IT
+from tests.support.stored import CELL, DAY, NOBODY_LEFT_IT
 
 pytestmark = [pytest.mark.real, needs_real]
 

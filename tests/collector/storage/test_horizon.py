@@ -11,18 +11,19 @@ from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from collector.catalog import Catalog
 from collector.errors import ExpiredUploadError, ForgottenUploadError, FutureUploadError
 from collector.intake import judge
-from collector.storage.redis import SEEN_DAYS, RedisStorage
+from collector.storage.redis import SEEN_DAYS
 from collector.wire import Upload
+from tests.support.servers import EVERY_STORE
+from tests.support.stored import Store
 from tests.support.uploads import registry
 
 CATALOG = Catalog([registry()])
 
 
+@EVERY_STORE
 @pytest.mark.parametrize("skew", range(-MAX_CLOCK_SKEW, MAX_CLOCK_SKEW + 1))
 @pytest.mark.parametrize("age", [-2, -1, 0, 1, 13, 14, 15, 16, 17, 30])
-def test_a_repeat_is_recognised_or_refused_on_every_day(
-    store: RedisStorage, age: int, skew: int
-) -> None:
+def test_a_repeat_is_recognised_or_refused_on_every_day(store: Store, age: int, skew: int) -> None:
     """Also by a web process whose clock is a day off that of the store.
 
     The store's clock is real, so it is the day of sealing that moves: before, at and after the day
@@ -47,8 +48,9 @@ def test_the_intake_ends_before_the_memory_does() -> None:
     assert last_taken < SEEN_DAYS
 
 
+@EVERY_STORE
 def test_an_upload_whose_id_is_forgotten_is_refused_by_the_store_itself(
-    store: RedisStorage,
+    store: Store,
 ) -> None:
     """Also where a web process with a wrong clock would take it; of a day later it is taken."""
     sealed = day_of(store.now(0)) - SEEN_DAYS

@@ -14,9 +14,8 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.fold_model import METRIC
 from tests.support.stored import DAY as SEALED
-from tests.support.stored import NOBODY_LEFT_IT, pack
+from tests.support.stored import METRIC, NOBODY_LEFT_IT, pack, tallies
 
 NO_METRICS: dict[bytes, Metric] = {}
 OLD, ALSO_OLD, NEW = (Cell(METRIC, 3, ""), Cell(METRIC, 3, "a=b", 2), Cell(METRIC, 5, ""))
@@ -55,7 +54,7 @@ def test_a_pruned_epoch_is_gone_and_its_reports_stay_in_the_counts(
     deleted, again = prune(desk), prune(desk)
 
     assert (deleted, again) == (2 * store.shards, 0)
-    assert store.tallies(METRIC, range(9)) == {NEW: [pack(4, 4)] * store.shards}
+    assert tallies(store, METRIC, range(9)) == {NEW: [pack(4, 4)] * store.shards}
     assert store.pruned([METRIC, bytes(6)]) == desk.marks() == {METRIC: 4}
     assert [(one.folded.reports, one.pruned_reports) for one in store.counters()] == [(13, 9)] * (
         store.shards
@@ -71,7 +70,7 @@ def test_a_report_that_comes_after_its_epoch_was_pruned_is_counted_and_brings_no
 
     fold(store, 0, {OLD: 3, NEW: 2})
 
-    assert store.tallies(METRIC, [3]) == {}
+    assert tallies(store, METRIC, [3]) == {}
     first, *_ = store.counters()
     assert (first.folded.reports, first.pruned_reports, first.held_reports) == (18, 12, 6)
     assert list(fsck(desk, NO_METRICS)) == []
@@ -89,7 +88,7 @@ def test_nothing_is_deleted_of_an_epoch_that_is_not_marked(
     assert desk.marks() == {METRIC: 4}
     with pytest.raises(ValueError, match="epoch: must be marked"):
         desk.prune(0, METRIC, 5, [member_of(NEW)])
-    assert store.tallies(METRIC, [5]) == {NEW: [pack(4, 4)] * store.shards}
+    assert tallies(store, METRIC, [5]) == {NEW: [pack(4, 4)] * store.shards}
 
 
 def test_counts_beyond_what_a_double_holds_are_pruned_to_the_last_report(
@@ -127,7 +126,7 @@ def test_what_is_pruned_is_not_restored_from_an_archive(
     steps = [queue.restore(0, cell, [(0, 2)], cell.segment + "x") for cell in (OLD, NEW)]
 
     assert steps == [None, True]
-    assert store.tallies(METRIC, range(9)) == {NEW: [pack(2)]}
+    assert tallies(store, METRIC, range(9)) == {NEW: [pack(2)]}
 
 
 def test_a_loss_is_accepted_only_as_it_was_found(

@@ -17,6 +17,7 @@ from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from tests.support.guarded_site import GuardedSite, guarded_store
 from tests.support.servers import needs_real
+from tests.support.stored import tallies
 
 pytestmark = [pytest.mark.real, needs_real]
 
@@ -45,7 +46,7 @@ def found_after_a_restart(folder: Path, default: str | None = None) -> tuple[int
 def found(folder: Path, default: str | None = None) -> tuple[int, int, int]:
     """Start a server in *folder*; return its backlog, what it has folded and what accepted."""
     with guarded_store(folder, default) as site:
-        vectors = storage_of(site, QUERY).tallies(METRIC, [3]).get(CELL, [])
+        vectors = tallies(storage_of(site, QUERY), METRIC, [3]).get(CELL, [])
         worker = storage_of(site, WORKER)
         folded = sum(int.from_bytes(vector[:8], "big") for vector in vectors)
         return worker.backlog(), folded, worker.counters()[0].accepted.uploads

@@ -17,9 +17,8 @@ from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.storage.vectors import PAGE
 from collector.tally import merge
-from tests.support.fold_model import METRIC
 from tests.support.servers import RecordingConnection
-from tests.support.stored import DAY, NOBODY_LEFT_IT
+from tests.support.stored import DAY, METRIC, NOBODY_LEFT_IT, tallies
 
 WIDE: Final = 100_836  # cells: strings of up to twelve characters
 CELL: Final = Cell(METRIC, 0, "")
@@ -38,7 +37,7 @@ def form(server: Connection, keys: Keys, cell: Cell = CELL) -> str:
 
 
 def held(store: RedisStorage, width: int = WIDE) -> dict[int, int]:
-    n, tally = merge(store.tallies(METRIC, [0]).get(CELL, []), width)
+    n, tally = merge(tallies(store, METRIC, [0]).get(CELL, []), width)
     return {i: v for i, v in enumerate([n, *tally.tolist()]) if v}
 
 

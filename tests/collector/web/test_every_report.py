@@ -57,7 +57,7 @@ def held(storage: MemoryStorage) -> dict[str, Any]:
             tallies = perturbed(metric, devices, generator)
             for segment, n, tally in zip(SEGMENTS, devices.sum(axis=1), tallies, strict=True):
                 cell = Cell(metric.digest, JANUARY_5 + day, segment_text(metric, segment))
-                storage.fold(0, [], {cell: list(enumerate([int(n), *tally.tolist()]))})
+                storage.put({cell: list(enumerate([int(n), *tally.tolist()]))})
     return found
 
 

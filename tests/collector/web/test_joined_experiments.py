@@ -64,7 +64,7 @@ def asker(make_app: MakeApp, storage: MemoryStorage) -> FlaskClient:
             cell = Cell(
                 metric.digest, epoch_of("7d", JANUARY_5 * DAY), segment_text(metric, {"arm": arm})
             )
-            storage.fold(0, [], {cell: list(enumerate([sum(said), *said]))})
+            storage.put({cell: list(enumerate([sum(said), *said]))})
     return make_app(TEXT).test_client()
 
 

@@ -14,7 +14,7 @@ from collector.credentials import ANALYST, READ, Credential, digest_of
 from collector.lateness import LAST_VERSION
 from collector.query import cache
 from collector.query.cache import Cache
-from collector.storage.values import Tallies
+from collector.storage.values import Index
 from collector.web.services import services_of
 from tests.collector.web.conftest import MakeApp
 from tests.support.asked import JANUARY, JANUARY_5, follow, post, store
@@ -33,9 +33,9 @@ class CountingStorage(MemoryStorage):
         super().__init__()
         self.readings = 0
 
-    def tallies(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Tallies:
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         self.readings += 1
-        return super().tallies(metric, epochs, latest)
+        return super().index(metric, epochs, latest)
 
 
 @pytest.fixture
@@ -266,10 +266,8 @@ def test_an_answer_that_is_pruned_while_it_is_read_is_no_answer(make_app: MakeAp
     """Half of it may have been there."""
 
     class Pruned(MemoryStorage):
-        def tallies(
-            self, metric: bytes, epochs: Iterable[int], latest: int | None = None
-        ) -> Tallies:
-            found = super().tallies(metric, epochs, latest)
+        def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+            found = super().index(metric, epochs, latest)
             self.marks[metric] = JANUARY_5 + 7
             return found
 

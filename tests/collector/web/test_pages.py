@@ -62,9 +62,9 @@ def test_a_damaged_tally_costs_only_the_answer_of_its_own_metric(
     """The page shows the others; the API names the damage, as a problem document."""
     page_metric, theme = REGISTRY.metric("page"), REGISTRY.metric("theme")
     today = Cell(page_metric.digest, TODAY, "")
-    storage.fold(0, [], {today: [(0, 12_000), (1, 6_000), (2, 4_000), (3, 2_000)]})
+    storage.put({today: [(0, 12_000), (1, 6_000), (2, 4_000), (3, 2_000)]})
     week = epoch_of(theme.every, NOON - 7 * DAY)
-    storage.fold(0, [], {Cell(theme.digest, week, ""): [(0, 5_000), (1, 5_001)]})
+    storage.put({Cell(theme.digest, week, ""): [(0, 5_000), (1, 5_001)]})
 
     page = client.get("/", headers=bearer(READ_TOKEN))
     answer = client.get("/v1/metrics/theme/estimate", headers=bearer(READ_TOKEN))

@@ -8,7 +8,7 @@ from typing import Final
 from collector.catalog import Catalog
 from collector.entry import encode
 from collector.intake import judge
-from collector.storage.protocols import Storage
+from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.wire import JSON, decode
 from collector.worker import Pace, Worker
@@ -27,14 +27,14 @@ def sealed_of(body: bytes) -> SealedUpload:
     return SealedUpload(upload.id, upload.sealed, encode(verdict.accepted), verdict.reports)
 
 
-def append(storage: Storage, bodies: Iterable[bytes]) -> int:
+def append(storage: RedisStorage, bodies: Iterable[bytes]) -> int:
     """Append *bodies*; return how many of them were seen for the first time."""
     sealed = [sealed_of(body) for body in bodies]
     groups = [sealed[first : first + _AT_ONCE] for first in range(0, len(sealed), _AT_ONCE)]
     return sum(sum(storage.append_many(group)) for group in groups)
 
 
-def worker(storage: Storage, min_idle_ms: int = 0) -> Worker:
+def worker(storage: RedisStorage, min_idle_ms: int = 0) -> Worker:
     """Return a worker that takes what others hold after *min_idle_ms*: at once, if 0."""
     mechanisms = {digest: metric.mechanism for digest, metric in REGISTRY.by_digest.items()}
     every = {digest: metric.every for digest, metric in REGISTRY.by_digest.items()}
@@ -42,7 +42,7 @@ def worker(storage: Storage, min_idle_ms: int = 0) -> Worker:
     return Worker(storage, mechanisms, every, pace=pace)
 
 
-def fold(storage: Storage) -> None:
+def fold(storage: RedisStorage) -> None:
     """Fold all that is there, whoever claimed it."""
     folder = worker(storage)
     while folder.step():

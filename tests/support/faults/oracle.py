@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from client_sdk.registry import Registry
 from collector.fsck import fsck
 from collector.storage.inspection import RedisInspection
-from collector.storage.protocols import Storage
+from collector.storage.protocols import TallyStore
 from tests.support.fleet import Tallies, stored_tallies, tallies_of
 
 from .reports import REGISTRY, UNIQUE
@@ -51,7 +51,7 @@ def compare(wanted: Tallies, found: Tallies, uploads: int, findings: Iterable[st
 
 
 def compared(
-    storage: Storage,
+    storage: TallyStore,
     inspection: RedisInspection,
     enqueued: Mapping[bytes, bytes],
     registry: Registry = REGISTRY,

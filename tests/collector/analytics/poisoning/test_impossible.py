@@ -36,7 +36,7 @@ def answer(mechanism: str, verb: str, best: bytes | None, middle: int = 40) -> R
     n = HONEST + FAKES * (best is not None)
     storage = MemoryStorage()
     pairs = [*enumerate([n, *tally.tolist()])]
-    storage.fold(0, [], {Cell(metric.digest, TODAY - 2, ""): pairs})
+    storage.put({Cell(metric.digest, TODAY - 2, ""): pairs})
     body = json.dumps({"metrics": ["m"], "verb": verb}).encode()
     return run(plan(read(body), Catalog([registry]), NOON), storage)
 
@@ -70,7 +70,7 @@ def test_a_variance_that_its_interval_misses_is_impossible_and_never_good() -> N
     registry, metric = metric_of("square_wave")
     storage = MemoryStorage()
     pairs = [*enumerate([10_000, *attacked.tolist()])]
-    storage.fold(0, [], {Cell(metric.digest, TODAY - 2, ""): pairs})
+    storage.put({Cell(metric.digest, TODAY - 2, ""): pairs})
     body = json.dumps({"metrics": ["m"], "verb": "variance"}).encode()
 
     reply = run(plan(read(body), Catalog([registry]), NOON), storage)

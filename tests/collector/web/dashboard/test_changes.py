@@ -34,7 +34,7 @@ def fill(storage: MemoryStorage, name: str, before: float, after: float) -> None
         share = after if day >= DAYS // 2 else before
         said = round(REPORTS * (q + (p - q) * share))
         cell = Cell(metric.digest, TODAY - DAYS + 1 + day, "")
-        storage.fold(0, [], {cell: [(0, REPORTS), (1, REPORTS - said), (2, said)]})
+        storage.put({cell: [(0, REPORTS), (1, REPORTS - said), (2, said)]})
 
 
 @pytest.mark.parametrize(("after", "is_told"), [(0.329, False), (0.36, True)])
