@@ -41,8 +41,8 @@ class ConsentSwitch:
     def __init__(self, consent: Consent, opt_outs: OptOuts | None = None) -> None:
         """Begin with *consent* and the *opt_outs* as they are now; without any, none counts."""
         self.consent = consent
-        self.denials = 0  # times consent was denied while there was something to erase
-        self.erased = 0  # denials already carried out
+        self.erasures_requested = 0  # denials that found something to erase
+        self.erasures_done = 0  # of these
         self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
         self._opted_out = self._opt_outs.said_by()
 
@@ -68,7 +68,7 @@ class ConsentSwitch:
     @property
     def erasure_due(self) -> bool:
         """Whether a denial is still to be carried out."""
-        return self.erased != self.denials
+        return self.erasures_done != self.erasures_requested
 
     @property
     def may_send(self) -> bool:

@@ -74,7 +74,7 @@ class Erasure:
             opted_out = self._switch.said_by is not Level.APPLICATION
             self._forget(Reason.OPTED_OUT if opted_out else Reason.CONSENT)
             if self._store.has_traces:
-                self._switch.denials += 1
+                self._switch.erasures_requested += 1
                 if not self._wake():
                     self.run()
         except Exception as error:  # noqa: BLE001 - as above
@@ -106,11 +106,11 @@ class Erasure:
 
     def _erase(self) -> None:
         with self._store.transaction() as tx:
-            denials = self._switch.denials
-            if denials == self._switch.erased:
+            requested = self._switch.erasures_requested
+            if requested == self._switch.erasures_done:
                 return  # another thread was faster, and what is here now came later
             windows = open_windows(tx)
             reports = erase(tx, self._store)
-        self._switch.erased = denials
+        self._switch.erasures_done = requested
         self._stats.add(Reason.WINDOW_DROPPED, windows)
         self._stats.add(Reason.REVOKED, reports)

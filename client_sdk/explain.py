@@ -32,11 +32,11 @@ def explain(metric: Metric, caps: Caps) -> str:
 def _price(metric: Metric, caps: Caps) -> str:
     if not reports(metric, caps):
         return "What it costs: nothing. A report would pass this application's caps: none is sent."
-    spending = most([metric], caps)
+    cost = most([metric], caps)
     return (
         f"What it costs: ε {epsilon(metric.most_nano)} a report (odds shift by at most"
-        f" {odds(metric.most_nano, metric.mechanism.delta)}), ε {epsilon(spending.week)} in any"
-        f" seven days, ε {epsilon(spending.year)} in any {YEAR} days and ε {epsilon(spending.life)}"
+        f" {odds(metric.most_nano, metric.mechanism.delta)}), ε {epsilon(cost.week)} in any"
+        f" seven days, ε {epsilon(cost.year)} in any {YEAR} days and ε {epsilon(cost.life)}"
         f" for life. The caps of this application, over all its"
         f" questions together, are ε {epsilon(caps.week)} in seven days and"
         f" ε {epsilon(caps.lifetime)} for life."

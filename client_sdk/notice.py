@@ -22,7 +22,7 @@ def notice(registry: Registry, caps: Caps) -> str:
     metrics = [metric for metric in registry if reports(metric, caps)]
     if not metrics:
         return f"{registry.app} asks nothing: no report is within its own privacy caps.\n"
-    spending = most(metrics, caps)
+    cost = most(metrics, caps)
     questions = "\n".join(
         f"- {metric.title} ({_EVERY[metric.every]}): {metric.question}" for metric in metrics
     )
@@ -36,14 +36,14 @@ Before an answer leaves this device, it is changed by chance. What is sent may b
 nobody can tell, {registry.app} and its makers included. Only over thousands of people does
 chance cancel out. {_about_segments(registry)}
 
-How much this gives away: a whole day of reports costs at most ε {epsilon(spending.day)}. In plain
+How much this gives away: a whole day of reports costs at most ε {epsilon(cost.day)}. In plain
 words: of two stories about you, a day's reports make neither look more than
-{shift(spending.day)} times as likely as before. Somebody who guesses which of the two is true
-would be right at most {guesses_in_words(spending.day)} times in 100, and 50 times without any
+{shift(cost.day)} times as likely as before. Somebody who guesses which of the two is true
+would be right at most {guesses_in_words(cost.day)} times in 100, and 50 times without any
 report.
-In any seven days it is at most ε {epsilon(spending.week)}, in any {YEAR} days at most
-ε {epsilon(spending.year)}, and for as long as you use {registry.app} at most
-ε {epsilon(spending.life)}; then it stops by itself.{_about_delta(metrics)}
+In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at most
+ε {epsilon(cost.year)}, and for as long as you use {registry.app} at most
+ε {epsilon(cost.life)}; then it stops by itself.{_about_delta(metrics)}
 
 You can say no, and change your mind at any time. A no deletes what waits to be sent.
 DO_NOT_TRACK=1 in the environment is always obeyed.

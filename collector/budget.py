@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from client_sdk.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
 from client_sdk.metric import Metric
-from client_sdk.privacy.budget import WEEK, YEAR, Spending, chance, cost_of, costs_together, epsilon
+from client_sdk.privacy.budget import WEEK, YEAR, Cost, chance, cost_of, costs_together, epsilon
 from client_sdk.registry import Registry
 
 from .tables import table_lines
@@ -34,5 +34,5 @@ def _cells(metric: Metric) -> tuple[str, ...]:
     return *names, epsilon(metric.most_nano), *_amounts(cost_of(metric))
 
 
-def _amounts(cost: Spending) -> tuple[str, ...]:
+def _amounts(cost: Cost) -> tuple[str, ...]:
     return epsilon(cost.week), epsilon(cost.year), epsilon(cost.life)

@@ -28,7 +28,7 @@ _SURE: Final = 100 * NANO  # nano-epsilon; a guess after so much is right
 
 
 @dataclass(frozen=True)
-class Spending:
+class Cost:
     """The most that is charged, in nano-epsilon."""
 
     day: int  # any date
@@ -47,19 +47,19 @@ def epochs_in(every: str, dates: int) -> int:
     return dates * DAY // LENGTHS[every]
 
 
-def cost_of(metric: Metric) -> Spending:
+def cost_of(metric: Metric) -> Cost:
     """Return the most that *metric* is charged, before any caps."""
     day, week, year = (
         _cost_of_reports(metric, epochs_in(metric.every, dates)) for dates in (1, WEEK, YEAR)
     )
-    return Spending(day, week, year, _cost_for_life(metric))
+    return Cost(day, week, year, _cost_for_life(metric))
 
 
-def costs_together(metrics: Iterable[Metric]) -> Spending:
+def costs_together(metrics: Iterable[Metric]) -> Cost:
     """Return the most that *metrics* are charged together, before any caps."""
     costs = [cost_of(metric) for metric in metrics]
     lives = [cost.life for cost in costs if cost.life is not None]
-    return Spending(
+    return Cost(
         sum(cost.day for cost in costs),
         sum(cost.week for cost in costs),
         sum(cost.year for cost in costs),
@@ -79,7 +79,7 @@ def reports(metric: Metric, caps: Caps) -> bool:
     return metric.most_nano <= least and metric.whole_delta <= caps.delta
 
 
-def most(metrics: Iterable[Metric], caps: Caps) -> Spending:
+def most(metrics: Iterable[Metric], caps: Caps) -> Cost:
     """Return what *metrics* together can cost at most within *caps*."""
     costs = [cost_of(metric) for metric in metrics if reports(metric, caps)]
     weeks = epochs_in("7d", YEAR)  # that hold a year, each within the caps of a week
@@ -87,7 +87,7 @@ def most(metrics: Iterable[Metric], caps: Caps) -> Spending:
     week = min(caps.week, caps.lifetime, sum(min(cost.week, caps.metric_week) for cost in costs))
     day = min(week, sum(min(cost.day, caps.metric_week) for cost in costs))
     lives = [caps.lifetime if cost.life is None else cost.life for cost in costs]
-    return Spending(
+    return Cost(
         day, week, min(year, weeks * caps.week, caps.lifetime), min(caps.lifetime, sum(lives))
     )
 

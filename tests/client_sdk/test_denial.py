@@ -95,7 +95,7 @@ def test_a_pass_that_is_under_way_sends_nothing_that_was_denied(tmp_path: Path) 
     """Law: a denial stops a pass between two uploads, even if consent is given anew at once."""
 
     def deny_and_grant() -> None:
-        client._engine.switch.denials += 1
+        client._engine.switch.erasures_requested += 1
 
     transport = HookedTransport(deny_and_grant)
     client = make_client(tmp_path, transport=transport, segment={"platform": "mac"})

@@ -27,7 +27,7 @@ KINDS: Final = ("hybrid", "piecewise", "duchi", "one_bit_mean", "square_wave")
 LIFT: Final = {"dimension": "arm", "control": "old"}
 
 
-def spending(mechanism: str, epsilon: str) -> Metric:
+def number_metric(mechanism: str, epsilon: str) -> Metric:
     """Return a metric of money from 0 to 40."""
     changes = {"mechanism": f'"{mechanism}"', "epsilon": f'"{epsilon}"', "max": "40", "step": "1"}
     return metric_of(NUMBER, **changes)
@@ -63,7 +63,7 @@ def experiments(metric: Metric, seed: int) -> list[Row]:
 @pytest.mark.parametrize("mechanism", KINDS)
 def test_a_difference_of_means_holds_as_often_as_it_says(mechanism: str, epsilon: str) -> None:
     """No more often either: intervals from the range and the mean alone would always hold."""
-    metric = spending(mechanism, epsilon)
+    metric = number_metric(mechanism, epsilon)
     rows = experiments(metric, 20261122)
 
     held = sum(covers(row) for row in rows)
@@ -94,7 +94,7 @@ def test_reports_differ_by_noise_and_values_and_never_less_than_by_noise(name: s
     """Against reports that were randomized one by one, to six standard errors of a variance."""
     mechanism: Any = load(name)("2", 41)
     chance = np.random.default_rng(20261122)
-    metric = spending(name, "2")
+    metric = number_metric(name, "2")
     values = chance.choice(41, 20_000, p=long_tail(metric))
     payloads = b"".join(randomized(mechanism, values.tolist()))
 
