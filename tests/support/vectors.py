@@ -17,6 +17,7 @@ only a mechanism that loops without bound has none.
 from __future__ import annotations
 
 import json
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -24,6 +25,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from client_sdk import mechanisms
 from client_sdk.mechanisms import (
     FrequencyOracle,
     ItemMechanism,
@@ -46,9 +48,16 @@ EPSILONS: Final = ("0.01", "0.1", "0.5", "1", "2", "4", "8", "16")  # nats
 DOMAIN_SIZES: Final = (2, 3, 4, 7, 16, 64)  # items or grid points
 
 
+def path_of(name: str) -> Path:
+    """Return the vector file of mechanism *name*; of one that is not shipped it lies beside it."""
+    source = Path(str(sys.modules[load(name).__module__].__file__))
+    shipped = source.parent == Path(mechanisms.__file__).parent
+    return FOLDER / f"{name}.json" if shipped else source.with_suffix(".json")
+
+
 def read(name: str) -> dict[str, Any]:
     """Return the vector file of mechanism *name*."""
-    vectors: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    vectors: dict[str, Any] = json.loads(path_of(name).read_text("utf-8"))
     return vectors
 
 
