@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from . import registry_fields as fields
 from .dataclass import dataclass
@@ -37,7 +37,7 @@ class ItemDomain(Domain):
 
     labels: tuple[str, ...]
 
-    types = ("category",)
+    types: ClassVar[tuple[str, ...]] = ("category",)
     table_keys = frozenset({"values"})
 
     @classmethod
@@ -97,10 +97,10 @@ class ItemDomain(Domain):
 class BooleanDomain(ItemDomain):
     """False and true, in this order."""
 
-    types = ("boolean",)
+    types: ClassVar[tuple[str, ...]] = ("boolean",)
     table_keys = frozenset()
     boolean = True
-    aggregates = ("last", "any")
+    aggregates: ClassVar[tuple[str, ...]] = ("last", "any")
     verb = "estimate"
     python_type = "bool"
     told_of = "say yes"
@@ -129,10 +129,10 @@ class BooleanDomain(ItemDomain):
 class SetDomain(ItemDomain):
     """A value is a set of any number of the items."""
 
-    types = ("set",)
+    types: ClassVar[tuple[str, ...]] = ("set",)
     encodes = frozenset
     several = True
-    aggregates = ("last",)
+    aggregates: ClassVar[tuple[str, ...]] = ("last",)
     python_type = "Items[{label}]"
 
     def encode(self, value: object, metric: str) -> frozenset[int]:
@@ -178,10 +178,10 @@ class NumberDomain(Domain):
     step: Fraction
     unit: str
 
-    types = ("number", "count", "duration")
+    types: ClassVar[tuple[str, ...]] = ("number", "count", "duration")
     table_keys = frozenset({"min", "max", "step", "unit", "shape"})
     encodes = Fraction
-    aggregates = ("sum", "max", "last")
+    aggregates: ClassVar[tuple[str, ...]] = ("sum", "max", "last")
     verb = "mean"
     answer_of = ""
     hundredth = "% of the range"
@@ -319,10 +319,10 @@ class KeyValueDomain(Domain):
     numbers: NumberDomain
     most: int
 
-    types = ("key_value",)
+    types: ClassVar[tuple[str, ...]] = ("key_value",)
     table_keys = frozenset({"values", "min", "max", "unit", "most"})
     encodes = Mapping
-    aggregates = ("last",)
+    aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "key_values"
     answer_of = "key"
     python_type = "Mapping[{label}, float]"
@@ -423,10 +423,10 @@ class TextDomain(Domain):
 
     length: int
 
-    types = ("string",)
+    types: ClassVar[tuple[str, ...]] = ("string",)
     table_keys = frozenset({"length"})
     encodes = bytes
-    aggregates = ("last",)
+    aggregates: ClassVar[tuple[str, ...]] = ("last",)
     verb = "heavy_hitters"
     answer_of = "string that is as long as can be"
     error_of = "of the share of a string that is named, as long as can be"

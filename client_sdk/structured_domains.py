@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import cos, prod, radians
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from . import registry_fields as fields
 from .dataclass import dataclass
@@ -41,7 +41,7 @@ class GridDomain(ItemDomain):
     longitude: NumberDomain
     latitude: NumberDomain
 
-    types = ("location",)
+    types: ClassVar[tuple[str, ...]] = ("location",)
     table_keys = frozenset({"min", "max", "cells"})
     ordered = False
     verb = "map"
@@ -161,7 +161,7 @@ class PairDomain(ItemDomain):
     first: ItemDomain
     second: ItemDomain
 
-    types = ("pair",)
+    types: ClassVar[tuple[str, ...]] = ("pair",)
     table_keys = frozenset({"parts"})
     ordered = False
     verb = "crosstab"
@@ -252,9 +252,9 @@ class FunnelDomain(ItemDomain):
 
     steps: tuple[str, ...]
 
-    types = ("funnel",)
+    types: ClassVar[tuple[str, ...]] = ("funnel",)
     largest = "the furthest"
-    aggregates = ("last", "most_common", "max")
+    aggregates: ClassVar[tuple[str, ...]] = ("last", "most_common", "max")
     verb = "funnel"
     python_type = "{label} | None"
     told_of = "reached {item}"
@@ -313,7 +313,7 @@ class RetentionDomain(ItemDomain):
 
     periods: tuple[str, ...]
 
-    types = ("retention",)
+    types: ClassVar[tuple[str, ...]] = ("retention",)
     table_keys = frozenset({"periods"})
     ordered = False
     verb = "retention"
