@@ -17,6 +17,16 @@ SHARED: Final = {
     *("registry", "report", "structured_domains"),
     *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
 }
+# Whose mathematics is of one type of values; all others ask the domain, whatever its class.
+ESTIMATORS: Final = (
+    "collector.estimate",
+    "collector.analytics.numbers",
+    "collector.analytics.items.joined",
+    *(f"collector.analytics.verbs.{name}" for name in ("crosstab", "funnel", "map", "retention")),
+    *("collector.analytics.release.axes", "collector.analytics.release.buckets"),
+    *("collector.analytics.poisoning.reach", "collector.analytics.poisoning.influence_rows"),
+)
+DOMAIN_MODULES: Final = ("client_sdk.domains", "client_sdk.structured_domains")
 # They drive real clients, or attack mechanisms with the device's own randomness.
 DEVICE_USERS: Final = (
     "collector.simulate",
@@ -123,6 +133,8 @@ def _broken(module: str, found: Import) -> Iterator[str]:
         part = [*found.target.split("."), ""][1]
         if part not in {*SHARED, "__version__"}:
             yield f"the collector takes only {', '.join(sorted(SHARED))} from client_sdk"
+        if _names_a_domain(found.target) and not any(_below(module, home) for home in ESTIMATORS):
+            yield "a class of values is named by estimators only; ask the domain"
 
 
 def _names_a_mechanism(parts: list[str]) -> bool:
@@ -130,6 +142,13 @@ def _names_a_mechanism(parts: list[str]) -> bool:
     if parts[:2] != ["client_sdk", "mechanisms"] or len(parts) == 2:
         return False
     return len(parts) > 3 or parts[2].startswith("_") or parts[2] in mechanism_names()
+
+
+def _names_a_domain(target: str) -> bool:
+    """Return whether an import gives a class of values, or the module that has them all."""
+    module, _, name = target.rpartition(".")
+    named = module in DOMAIN_MODULES and name.endswith("Domain") and name != "Domain"
+    return named or target in DOMAIN_MODULES
 
 
 def _below(module: str, root: str) -> bool:

@@ -8,7 +8,7 @@ were active in the first period were active in a later one.  Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Joined(NamedTuple):
     part: float
 
 
-def is_joined(domain: Domain) -> TypeGuard[FunnelDomain | RetentionDomain]:
+def is_joined(domain: Domain) -> bool:
     """Return whether items of *domain* are compared by what they say together."""
     return bool(domain.compared)
 

@@ -51,8 +51,8 @@ def quantiles_at(
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    domain, mechanism = metric.domain, metric.mechanism
-    assert isinstance(domain, NumberDomain)  # noqa: S101 - as the mechanism is
+    domain, mechanism = metric.domain.grid, metric.mechanism
+    assert domain is not None  # noqa: S101 - as the mechanism is
     assert isinstance(mechanism, DistributionMechanism)  # noqa: S101 - the caller asked
     smooth = quantiles(mechanism, tally, n, levels, alpha)
     if metric.shape == SMOOTH:

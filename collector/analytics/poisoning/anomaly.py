@@ -31,7 +31,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
 from client_sdk.metric import Metric
 
 from .anomaly_checks import SINGLE, Score
@@ -113,9 +112,9 @@ def _anomaly(check: str, what: str, score: Score, found: float) -> Anomaly:
 
 def _named(metric: Metric, place: int) -> str:
     """Return what the estimate at *place* is of."""
-    labels = getattr(getattr(metric.domain, "keys", metric.domain), "labels", ())
+    labels = metric.domain.labels
     if place < len(labels):
         return repr(labels[place])
-    if isinstance(metric.domain, NumberDomain):
+    if metric.domain.grid:
         return "the mean"
     return f"the sum of {labels[place - len(labels)]!r}" if labels else "a cell of strings"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.domains import MEAN_OF, ItemDomain, KeyValueDomain, NumberDomain
+from client_sdk.domains import MEAN_OF, NumberDomain
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
 from client_sdk.metric import Metric
 
@@ -26,10 +26,8 @@ def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tu
     Args: tally: of the one slice that all rows are of, for the quantiles of a distribution;
           without it, and where no bound is known, a row has none.
     """
-    if isinstance(metric.domain, NumberDomain):
-        found = dict(_of_numbers(rows, metric, metric.domain, tally))
-    else:
-        found = dict(_of_items(rows, metric))
+    grid = metric.domain.grid
+    found = dict(_of_numbers(rows, metric, grid, tally) if grid else _of_items(rows, metric))
     return tuple(_with(row, found.get(i)) for i, row in enumerate(rows))
 
 
@@ -62,11 +60,9 @@ def _of_numbers(
 def _of_items(rows: Sequence[Row], metric: Metric) -> Iterator[tuple[int, float]]:
     """Yield the place and the influence of shares, and of the means of keys."""
     domain, mechanism = metric.domain, metric.mechanism
-    with_keys = isinstance(domain, KeyValueDomain)
-    held = {_place(row): row.value for row in rows if row.unit == SHARE} if with_keys else {}
-    items = domain.keys if isinstance(domain, KeyValueDomain) else domain
-    labels = items.labels if isinstance(items, ItemDomain) else ()
-    places = {label: place for place, label in enumerate(labels)}
+    numbers = domain.numbers
+    held = {_place(row): row.value for row in rows if row.unit == SHARE} if numbers else {}
+    places = {label: place for place, label in enumerate(domain.labels)}
     reach_of = cache(partial(mechanism.share_reach, np=np))
     for i, row in enumerate(rows):
         if row.value is None:
@@ -74,9 +70,9 @@ def _of_items(rows: Sequence[Row], metric: Metric) -> Iterator[tuple[int, float]
         if row.unit == SHARE and row.item in places:
             if reach := reach_of(places[row.item]):
                 yield i, moved(reach, row.value)
-        elif isinstance(domain, KeyValueDomain) and isinstance(mechanism, KeyValueMechanism):
+        elif numbers and isinstance(mechanism, KeyValueMechanism):
             share = held.get(_place(row, row.item.removeprefix(MEAN_OF))) or 0.0
-            yield i, _of_key_mean(row.value, mechanism, domain.numbers, share)
+            yield i, _of_key_mean(row.value, mechanism, numbers, share)
 
 
 def _place(row: Row, item: str | None = None) -> frozenset[tuple[str, str]]:

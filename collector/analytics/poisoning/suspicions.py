@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from client_sdk.domains import ItemDomain, NumberDomain
 from client_sdk.metric import Metric
 
 from ...estimate import is_pure, mean
@@ -58,7 +57,7 @@ def impossible(one: Slice) -> Iterator[str]:
     The error is that of a share of 0 or of 1, whose devices all lie alike.
     """
     domain, mechanism = one.metric.domain, one.metric.mechanism
-    if not isinstance(domain, ItemDomain) or not is_pure(mechanism):
+    if not domain.labels or not is_pure(mechanism):
         return
     values, variances, _ = estimated(mechanism, one.tally, one.n)
     errors = np.sqrt(variances)
@@ -73,8 +72,8 @@ def impossible(one: Slice) -> Iterator[str]:
 
 def impossible_mean(one: Slice) -> Iterator[str]:
     """Yield a sentence if the mean of a slice lies outside of the range, as noise goes."""
-    domain, mechanism = one.metric.domain, one.metric.mechanism
-    if not isinstance(domain, NumberDomain) or one.n < 1:
+    domain, mechanism = one.metric.domain.grid, one.metric.mechanism
+    if domain is None or one.n < 1:
         return
     found = mean(mechanism, domain, one.tally, one.n, 1 / 2)
     low, high = float(domain.minimum), float(domain.maximum)
