@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+from tests.docs.pages import PAGES, ROOT
+
 LINK: Final = re.compile(r"!?\[[^\]]*\]\((?!https?:)([^)\s]*)\)")
 NAMED: Final = re.compile(r'(?<!b")\bdocs/[\w/-]+\.md(?:#[\w-]+)?')  # bytes seed a benchmark
 CODE: Final = re.compile(r"```.*?```", re.DOTALL)
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """Return the anchors of *page*, as GitHub makes them of headings."""
     text = CODE.sub("", page.read_text("utf-8"))

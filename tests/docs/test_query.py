@@ -5,29 +5,24 @@ from __future__ import annotations
 import ast
 import json
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from click.testing import CliRunner
 from flask.testing import FlaskClient
 
-from collector.cli import main
 from collector.query import Query, read
 from collector.query.window import GRANULARITIES, RANGES
 from collector.web.formats import FORMS
+from tests.docs.pages import only, text_of
 from tests.support.editor_site import DEVICES, TOKEN, editor_app
 from tests.support.served import served
 from tests.support.verb_table import verb_table
 
-ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = (ROOT / "docs" / "ask" / "query.md").read_text(encoding="utf-8")
-NOTEBOOK: Final = json.loads((ROOT / "examples" / "answers.ipynb").read_text(encoding="utf-8"))
-BOARD: Final = json.loads((ROOT / "examples/grafana/answers.json").read_text(encoding="utf-8"))
-BLOCKS: Final = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
+PAGE: Final = text_of("docs/ask/query.md")
+NOTEBOOK: Final = json.loads(text_of("examples/answers.ipynb"))
+BOARD: Final = json.loads(text_of("examples/grafana/answers.json"))
 CELLS: Final = [
     ("".join(cell["source"]), cell["id"])
     for cell in NOTEBOOK["cells"]
@@ -49,20 +44,10 @@ def environment(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARSAY_READ_TOKEN", TOKEN)
 
 
-@pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize(("command", "shown"), BLOCKS, ids=[command for command, _ in BLOCKS])
-def test_a_command_of_the_page_prints_what_the_page_shows(command: str, shown: str) -> None:
-    done = CliRunner().invoke(main, shlex.split(command.removeprefix("hearsay ")))
-
-    assert done.exit_code == 0, done.output
-    assert done.output == shown
-
-
 def test_curl_and_python_of_the_page_give_the_same_rows(
     url: str, environment: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    (command,) = re.findall(r"```sh\n(curl.*?)```", PAGE, re.DOTALL)
+    program, command = (only("docs/ask/query.md", name) for name in ("python", "sh"))
     names: dict[str, Any] = {}
 
     exec(program.replace(HERE, url), names)  # noqa: S102  # the page's own lines
@@ -88,7 +73,7 @@ def test_every_field_verb_range_and_form_is_on_the_page() -> None:
 
 
 def test_the_problem_on_the_page_is_what_a_collector_says(url: str, environment: None) -> None:
-    (shown,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    shown = only("docs/ask/query.md", "json")
     question = {"metrics": ["theme"], "filters": [["is", "platform", ["amiga"]]]}
     client = editor_app().test_client()
 
@@ -200,10 +185,3 @@ def test_the_link_on_the_page_is_a_question() -> None:
     (question,) = re.findall(r"/v1/query\?format=rows&q=(\{.*\})", PAGE)
 
     assert read(question.encode()).dimensions == ["time:week"]
-
-
-def test_every_link_of_the_page_leads_to_a_file() -> None:
-    links = re.findall(r"\]\((?!http)([^)#]+)", PAGE)
-
-    assert links
-    assert [link for link in links if not (ROOT / "docs" / "ask" / link).exists()] == []

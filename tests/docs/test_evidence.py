@@ -1,13 +1,17 @@
-"""The audit on docs/evidence/tables/audit.md is one that ``hearsay audit`` could print today."""
+"""The audit of docs/evidence is one that could be printed today; SECURITY.md has true figures."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
 
 from client_sdk.mechanisms import (
     FrequencyOracle,
     KeyValueMechanism,
+    MeanMechanism,
     SetMechanism,
     TextMechanism,
     load,
@@ -15,9 +19,11 @@ from client_sdk.mechanisms import (
 )
 from collector.audit import DRAWS, HOLDS, LOOSE_VERDICT, PAIRS, Audit, Trial, table
 from collector.auditing import closing
+from tests.docs.pages import flowing, text_of
 
-PAGE = (Path(__file__).parents[2] / "docs/evidence/tables/audit.md").read_text("utf-8")
-(SHOWN,) = re.findall(r"```\n(mechanism  .*?)\n```", PAGE, re.DOTALL)
+AUDIT = text_of("docs/evidence/tables/audit.md")
+(SHOWN,) = re.findall(r"```\n(mechanism  .*?)\n```", AUDIT, re.DOTALL)
+TOP = 100  # steps of the range; the figures do not depend on it
 
 
 def audits() -> list[Audit]:
@@ -63,3 +69,28 @@ def test_the_audit_of_the_page_shows_the_pairs_that_it_drew() -> None:
         values = [value for trial in audit.trials for value in trial.pair.split(":")[0].split(">")]
         assert len(audit.trials) == (PAIRS if counted else 1)
         assert len(set(values)) == len(values)
+
+
+def heaviest(name: str) -> float:
+    """Return by how many full ranges one report of *name* at ε = 1 can raise the sum."""
+    mechanism = cast("MeanMechanism", load(name)("1", TOP + 1))
+    count: int = mechanism.payload_count  # type: ignore[attr-defined]  # these are one number
+    payloads = (number.to_bytes(mechanism.payload_size, "big") for number in range(count))
+    sums = (mechanism.debias(mechanism.tally(one, np), 1, np).totals for one in payloads)
+    return max(float(np.ravel(total)[0]) for total in sums) / TOP
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("discrete_laplace", r"about (41) full ranges"),
+        ("discrete_gaussian", r"about (41) full ranges"),
+        ("hybrid", r"of `hybrid` by (2\.5)"),
+    ],
+)
+def test_the_weight_of_a_forged_number_is_what_the_page_says(name: str, said: str) -> None:
+    """A reader who compares mechanisms by it must not be misled."""
+    found = re.search(said, flowing("SECURITY.md"))
+
+    assert found is not None
+    assert heaviest(name) == pytest.approx(float(found[1]), rel=0.02)

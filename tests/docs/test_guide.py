@@ -1,9 +1,10 @@
-"""docs/guide/embed.md: its code runs in the order of the page, in an empty folder."""
+"""docs/guide: the code of embed.md runs in its order, in an empty folder; so does gateway.md's."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,12 +12,22 @@ from pathlib import Path
 
 import pytest
 
+from client_sdk.epoch import HOUR
+from client_sdk.gateway import GROUP
+from client_sdk.limits import (
+    MAX_GATEWAY_BODY,
+    MAX_GATEWAY_PENDING,
+    MAX_GATEWAY_REPORTS,
+    MAX_GATEWAY_SIZE,
+    MAX_REPORT_AGE,
+)
+from client_sdk.schedule import UPLOAD_EVERY
+from tests.docs.pages import ROOT, blocks, flowing, only
 from tests.support.site import Site, running_site
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGE = (DOCS / "guide" / "embed.md").read_text(encoding="utf-8")
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
-BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+BLOCKS = blocks("docs/guide/embed.md")
+GATEWAY = "docs/guide/gateway.md"
 ASK = "\nprint(create_app().test_client().get('/').text)"
 RUN = {"toml", "console", "python"}  # sh blocks install, and start servers
 ENVIRONMENT = {
@@ -82,9 +93,32 @@ def test_no_block_of_the_page_is_of_an_unknown_kind() -> None:
     assert {language for language, _ in BLOCKS} == RUN | {"sh"}
 
 
-def test_every_link_of_the_page_leads_to_a_file() -> None:
-    """Examples and other pages are where it says."""
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", PAGE)
+def test_the_snippet_of_the_gateway_sends_nothing_before_it_is_time(
+    tmp_path: Path,
+) -> None:
+    """Law: as it stands on the page, beside a registry called metrics.toml."""
+    snippet = only(GATEWAY, "python")
+    shutil.copy(ROOT / "examples" / "gateway_metrics.toml", tmp_path / "metrics.toml")
+    undecided = {n: t for n, t in os.environ.items() if n != "DO_NOT_TRACK"}
 
-    assert links
-    assert [link for link in links if not (DOCS / "guide" / link).exists()] == []
+    done = subprocess.run(
+        [sys.executable, "-c", f"{snippet}print(gateway.stats())"],
+        env={**undecided, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert "'recorded': 3" in done.stdout
+    assert "'network': 0" in done.stdout
+
+
+def test_the_limits_on_the_page_of_the_gateway_are_those_of_the_code() -> None:
+    """Law: whoever changes a limit finds it here."""
+    for said in (
+        f"{GROUP:,} reports in one transaction",
+        "every two to six hours",
+        f"up to {MAX_GATEWAY_BODY >> 20} MiB and {MAX_GATEWAY_REPORTS:,} reports",
+        f"{MAX_GATEWAY_PENDING:,}, or {MAX_GATEWAY_SIZE >> 20} MiB of payloads",
+        f"| {MAX_REPORT_AGE} days; older",
+    ):
+        assert said in flowing(GATEWAY)
+    assert (UPLOAD_EVERY / 2, UPLOAD_EVERY * 1.5) == (2 * HOUR, 6 * HOUR)
