@@ -66,13 +66,15 @@ class Domain(ABC):
         labels, unit, numbers = (), SHARE, None
 
     def __init_subclass__(cls) -> None:
-        """Make the names of the type known."""
-        _KINDS.update(dict.fromkeys(cls.__dict__.get("types", ()), cls))
+        """Make the names of the type known.  Raises TypeError: one is that of another type."""
+        for name in cls.__dict__.get("types", ()):
+            if _KINDS.setdefault(name, cls) is not cls:
+                raise TypeError(f"types={name}: must not be the name of another type")
 
     @classmethod
+    @abstractmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
         """Return the domain that a metric's table declares, or None after adding a problem."""
-        return cls()
 
     @property
     @abstractmethod
@@ -99,9 +101,9 @@ class Domain(ABC):
     def form(self) -> str:
         """What an answer is, in words that follow "The answer is"."""
 
+    @abstractmethod
     def in_words(self, encoded: Encoded) -> str:
         """Return the value that *encoded* stands for as it is told to people."""
-        return str(self.as_given(encoded))
 
     def told(self, item: int) -> str:
         """Return *item*, one of ``labels``, as it is told to people."""

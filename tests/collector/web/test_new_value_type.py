@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from flask.testing import FlaskClient
 
 from client_sdk.client import DEFAULT_CAPS
+from client_sdk.domains import BooleanDomain
 from client_sdk.epoch import DAY
 from client_sdk.errors import RegistryError
 from client_sdk.explain import explain
@@ -99,6 +100,14 @@ def site(storage: MemoryStorage, tmp_path_factory: pytest.TempPathFactory) -> Fl
 def test_the_types_are_known_by_being_declared() -> None:
     assert kinds()["weekday"] is WeekdayDomain
     assert kinds()["rating"] is RatingDomain
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    """Else the same registry would mean something else, and say so nowhere."""
+    with pytest.raises(TypeError, match="types=boolean: must not be the name of another type"):
+        type("Truth", (WeekdayDomain,), {"types": ("boolean",)})
+
+    assert kinds()["boolean"] is BooleanDomain
 
 
 def test_a_broken_table_of_a_new_type_is_told_by_its_own_rule() -> None:
