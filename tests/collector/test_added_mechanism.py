@@ -125,7 +125,7 @@ def storage(registry: Registry) -> MemoryStorage:
                     b"".join(metric.mechanism.randomize(item, chance) for item in held), np
                 )
                 cell = Cell(metric.digest, day, segment_text(metric, {"platform": platform}))
-                store.fold(0, [], {cell: [(0, N), *enumerate(tally.tolist(), 1)]})
+                store.put({cell: [(0, N), *enumerate(tally.tolist(), 1)]})
     return store
 
 
@@ -188,7 +188,7 @@ def test_a_value_is_recorded_uploaded_and_folded(
     kinds = {digest: known.mechanism for digest, known in catalog.items()}
     worker = Worker(store, kinds, {digest: known.every for digest, known in catalog.items()})
     assert worker.step() == 1
-    assert list(store.tallies(metric.digest, [TODAY - 1]))
+    assert [cell.metric for cell in store.tallied] == [metric.digest]
 
 
 @pytest.mark.parametrize(("verb", "metric", "more"), QUESTIONS, ids=lambda part: str(part)[:12])
