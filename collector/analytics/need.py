@@ -49,8 +49,16 @@ def _refused(row: Row, metric: Metric, need: float) -> Row:
     planned = still_needed(metric, row.n)
     missing = None if planned is None else max(planned, ceil(row.n * (found / need) ** 2) - row.n)
     reason = f"not precise enough: {in_words(metric, part)}; {_missing(metric, row.n, missing)}"
-    kept = {"simultaneous": row.simultaneous, "is_open": row.is_open, "note": row.note}
-    return empty_row(row.dimensions, row.n, row.alpha, row.unit, reason, **kept)
+    return empty_row(
+        dimensions=row.dimensions,
+        n=row.n,
+        alpha=row.alpha,
+        unit=row.unit,
+        reason=reason,
+        simultaneous=row.simultaneous,
+        is_open=row.is_open,
+        note=row.note,
+    )
 
 
 def _missing(metric: Metric, n: int, more: int | None = None) -> str:

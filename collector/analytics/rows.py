@@ -11,8 +11,12 @@ from client_sdk.domains import SHARE as SHARE
 if TYPE_CHECKING:
     from ..estimate import Estimate  # which loads numpy, and rows are drawn without it
 
+AGAINST: Final = "against"  # the dimension of what a number is compared with
+ALL: Final = "(all)"  # the value of a dimension that was summed over
 ITEM: Final = "item"  # the dimension that names an item, a quantile, a bucket, a key
+MEASURE: Final = "measure"  # the dimension of what a row tells of an item, if several things
 TIME: Final = "time"  # the dimension of stretches of time
+RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is compared with
 LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
 UPPER_END: Final = "at the upper end"
 RAW: Final = "raw"  # unbiased, as debiased
@@ -100,40 +104,21 @@ def row_of(
 
 
 def empty_row(
-    dimensions: Mapping[str, str], n: int, alpha: float, unit: str, reason: str, **more: Any
-) -> Row:
-    """Return a row that says why it has no number."""
-    return Row(
-        dimensions=dimensions,
-        value=None,
-        ci_low=None,
-        ci_high=None,
-        std_error=None,
-        n=n,
-        alpha=alpha,
-        quality=INSUFFICIENT,
-        unit=unit,
-        reason=reason,
-        **more,
-    )
-
-
-def bounds_row(
     dimensions: Mapping[str, str],
-    ends: tuple[float, float],
     n: int,
     alpha: float,
     unit: str,
     reason: str,
+    *,
+    ends: tuple[float, float] | tuple[None, None] = (None, None),
     **more: Any,
 ) -> Row:
-    """Return the row of a number of which nothing but bounds is known, for this *reason*."""
-    low, high = ends
+    """Return a row that says why it has no number, with *ends* if these bounds are known."""
     return Row(
         dimensions=dimensions,
         value=None,
-        ci_low=low,
-        ci_high=high,
+        ci_low=ends[0],
+        ci_high=ends[1],
         std_error=None,
         n=n,
         alpha=alpha,

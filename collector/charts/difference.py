@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..analytics.rows import SHARE, Row, chance
+from ..analytics.rows import MEASURE, RELATIVE, SHARE, Row, chance
 from .axes import FOOT, bottom_axis
 from .columns import Columns
 from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text
-from .labels import MEASURE, label_of, named, unit_words
+from .labels import label_of, named, unit_words
 from .letters import width_of
 from .marks import dot, lying_whisker, mark, stroke
-from .number import POINTS, RELATIVE, extent, numbers_of, reading
+from .number import POINTS, extent, numbers_of, reading
 from .remarks import remarks
 from .scale import Linear
 from .style import SMALL

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from ..analytics.rows import SHARE, Row
+from ..analytics.rows import ALL, SHARE, Row
 from .columns import label_width
 from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text
-from .labels import ALL, constant, unit_words, varying
+from .labels import constant, unit_words, varying
 from .letters import one_line, shortened, width_of
 from .marks import mark, rectangle
 from .number import Numbers, number, numbers_of, range_of, reading

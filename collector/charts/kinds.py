@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ..analytics.rows import ITEM, SHARE, TIME, Row, units_of
+from ..analytics.rows import ITEM, MEASURE, SHARE, TIME, Row, units_of
 from .bars import bars_picture
 from .buckets import cell_of
 from .cdf import cdf_picture
@@ -16,7 +16,7 @@ from .frame import DEFAULT, SEPARATOR, Face, Note, Picture, finish, stacked
 from .grid import Box, grid_picture
 from .heat import heat_picture
 from .histogram import histogram_picture
-from .labels import MEASURE, label_of, varying
+from .labels import label_of, varying
 from .line import line_picture
 from .palette import SERIES
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..analytics.rows import ITEM, SHARE, Row
-from .number import POINTS, RELATIVE
+from ..analytics.rows import AGAINST, ITEM, MEASURE, RELATIVE, SHARE, Row
+from .number import POINTS
 
-MEASURE: Final = "measure"  # the dimension of verbs that tell several things of one item
-AGAINST: Final = "against"  # the dimension of what a number is compared with
-ALL: Final = "(all)"  # the value of a dimension that was summed over
 _WORDS: Final = {
     SHARE: "share of devices",
     POINTS: "percentage points",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..analytics.rows import SHARE, TIME, Row
+from ..analytics.rows import ALL, SHARE, TIME, Row
 from .axes import FOOT, labels_below, left_axis, left_width
 from .columns import label_width
 from .frame import (
@@ -20,7 +20,7 @@ from .frame import (
     subtitle_of,
     text,
 )
-from .labels import ALL, label_of, named, unit_words
+from .labels import label_of, named, unit_words
 from .marks import (
     around,
     bare_dot,

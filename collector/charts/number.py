@@ -7,12 +7,11 @@ from decimal import Decimal
 from math import ceil, floor, isfinite, log10
 from typing import Final, NamedTuple
 
-from ..analytics.rows import LOWER_END, SHARE, UPPER_END, Row
+from ..analytics.rows import LOWER_END, RELATIVE, SHARE, UPPER_END, Row
 from .letters import ELLIPSIS, one_line
 from .scale import span
 
 POINTS: Final = "points"  # the unit of a difference of shares, in percentage points
-RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is compared with
 MINUS: Final = "\u2212"
 _SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ from each other
 _KNOWN: Final = 9  # digits after the first at most, however small the interval is

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..analytics.rows import TIME, Row
+from ..analytics.rows import ALL, TIME, Row
 from .frame import DEFAULT, Face
-from .labels import ALL
 from .letters import one_line
 from .marks import dot, line_path
 from .number import extent, numbers_of, reading

@@ -13,12 +13,11 @@ from client_sdk.domains import listed
 
 from ...errors import QueryError
 from ..items.joined import unsure
-from ..rows import TIME
+from ..rows import AGAINST, TIME
 from ..sizes import too_few
 from ..slices import Slice, merged
 from .series import others, series_of
 
-AGAINST: Final = "against"  # the dimension of what a number is compared with
 PREVIOUS, FIRST = "previous", "first"  # stretches of time
 REST: Final = "(rest)"  # all other values together
 _ALONE: Final = "nothing else beside it has enough reports"

@@ -14,11 +14,10 @@ from typing import Final
 
 from ...estimate import Estimate, shares
 from ..repeats import widened
-from ..rows import SHARE, Row, bounds_row
+from ..rows import ALL, SHARE, Row, empty_row
 from ..slices import Slice
 from .tables import refused_rows, rows_of
 
-ALL: Final = "(all)"  # the value of a dimension that was summed over
 APART: Final = "the two were collected apart, so no more than bounds of both together is known"
 
 
@@ -45,7 +44,7 @@ def bounded(one: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Row
     ends = [_between(a, b) for a in inside[0] for b in inside[1]]
     return [
         *(
-            bounds_row({**one.dimensions, **name}, end, n, alpha, SHARE, APART, **more)
+            empty_row({**one.dimensions, **name}, n, alpha, SHARE, APART, ends=end, **more)
             for name, end in zip(cells, ends, strict=True)
         ),
         *rows_of(one, rows, beside[0], alpha, simultaneous=tables > 0),

@@ -7,7 +7,7 @@ were active in the first period were active in a later one.  Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,8 +18,10 @@ from client_sdk.metric import Metric
 from client_sdk.structured_domains import FunnelDomain, RetentionDomain
 
 from ...estimate import Estimate, normal_quantile
+from ..rows import ITEM, MEASURE, Findings, Row
 from ..slices import Slice
 from .sums import Shares
+from .tables import refused_rows, rows_of
 
 UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
 _SURE: Final = 0.05  # 1 - level at which a group must be above 0 for a part of it to be compared
@@ -85,6 +87,47 @@ def joined_reach(metric: Metric, label: str) -> Reach | None:
     if not isinstance(metric.domain, FunnelDomain):
         return None
     return metric.mechanism.group_reach(metric.domain.size - metric.domain.labels.index(label))
+
+
+def answer_joined(
+    slices: Sequence[Slice],
+    alpha: float,
+    *,
+    measures: tuple[str, str],
+    labels: Callable[[Slice], Sequence[str]],
+    ratios: Callable[[Any], Iterable[tuple[Any, Any]]],
+) -> Findings:
+    """Answer with a share of each of *labels* and, of all but the first, its part of another group.
+
+    All intervals hold at once; those of parts are Fieller's.
+
+    Args: measures: what a share is of, and what a part is of.
+          ratios: returns part and whole for each label but the first, of what ``members_of`` does.
+    """
+    rows: list[Row] = []
+    level = alpha / max(sum(2 * len(labels(one)) - 1 for one in slices), 1)
+    for one in slices:
+        shares = [{ITEM: label, MEASURE: measures[0]} for label in labels(one)]
+        parts = [{ITEM: label, MEASURE: measures[1]} for label in labels(one)[1:]]
+        if one.refusal is not None:
+            rows += refused_rows(one, [*shares, *parts], alpha, simultaneous=True)
+            continue
+        counts, members = Shares.of_slice(one), members_of(_domain_of(one))
+        estimates = counts.groups(members, level)
+        rows += rows_of(one, shares, estimates, alpha, simultaneous=True, note=counts.note)
+        for name, (part, whole) in zip(parts, ratios(members), strict=True):
+            ratio = counts.ratio(part, whole, level)
+            if ratio is None:
+                rows += refused_rows(one, [name], alpha, reason=UNSURE, simultaneous=True)
+            else:
+                rows += rows_of(one, [name], [ratio], alpha, simultaneous=True, note=counts.note)
+    return Findings(tuple(rows))
+
+
+def _domain_of(one: Slice) -> FunnelDomain | RetentionDomain:
+    domain = one.metric.domain
+    assert isinstance(domain, FunnelDomain | RetentionDomain)  # noqa: S101 - see the verbs' refusals
+    return domain
 
 
 def _anything() -> Estimate:

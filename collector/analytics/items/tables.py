@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...estimate import Estimate
 from ..rows import ITEM, RAW, SHARE, Row, empty_row, row_of
@@ -51,7 +52,7 @@ def refused_rows(
 ) -> list[Row]:
     """Return rows without numbers, with the reason of the slice or another *reason*."""
     why = reason or one.refusal or ""
-    kind = {"is_open": one.is_open, "simultaneous": simultaneous}
+    kind: dict[str, Any] = {"is_open": one.is_open, "simultaneous": simultaneous}
     return [
         empty_row({**one.dimensions, **name}, one.n, alpha, unit, why, **kind) for name in names
     ]

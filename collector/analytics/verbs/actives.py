@@ -9,13 +9,12 @@ from client_sdk.metric import Metric
 
 from ...estimate import Estimate
 from ..comparing.series import others
-from ..rows import TIME, Findings, Row, bounds_row, row_of
+from ..rows import ALL, TIME, Findings, Row, empty_row, row_of
 from ..slices import Asked, Slice
 from ..verb import Verb
 from .adoption import alike
 
 DEVICES: Final = "devices"
-ALL: Final = "(all)"  # stretches of time together
 EXACT: Final = "exact: counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 WEEKLY: Final = (
@@ -80,7 +79,7 @@ def _row(
         return row_of(dimensions, exact, most, alpha, DEVICES, note=f"{EXACT}; {part}", **more)
     ends = float(least), float(most)
     note = f"at least {part}"
-    return bounds_row(dimensions, ends, most, alpha, DEVICES, BOUNDS, note=note, **more)
+    return empty_row(dimensions, most, alpha, DEVICES, BOUNDS, ends=ends, note=note, **more)
 
 
 def refusal(metric: Metric) -> str | None:

@@ -13,12 +13,12 @@ from client_sdk.structured_domains import PairDomain
 
 from ...errors import QueryError
 from ...estimate import shares
-from ..items.apart import ALL, APART, bounded
+from ..items.apart import APART, bounded
 from ..items.association import association, margins
 from ..items.sums import Shares
 from ..items.tables import refused_rows, rows_of
 from ..repeats import widened
-from ..rows import Findings, Row
+from ..rows import ALL, Findings, Row
 from ..slices import Asked, Slice
 from ..verb import Verb
 

@@ -15,13 +15,11 @@ from ..comparing.comparisons import MOST_ITEMS, Comparison, compared, difference
 from ..comparing.differences import POWER, covers_zero, lift, reports_needed, smallest_seen
 from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
 from ..comparing.pairs import Pair, pairs_of, require_value
-from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
+from ..rows import MEASURE, RELATIVE, SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..slices import Asked, Slice
 from ..verb import Verb
 
-MEASURE: Final = "measure"  # the dimension of what a row tells: one of the two below
 DIFFERENCE, LIFT = "difference", "lift"
-RELATIVE: Final = "relative"  # the unit of a lift: a part of the control's number
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
 MOST_TOLD: Final = 4  # comparisons, if there are more, none is told in words
 _NO_BASE: Final = "the control's number may be 0, so that no part of it can be told"

@@ -13,8 +13,7 @@ from flask.typing import ResponseReturnValue
 from client_sdk.epoch import ONCE
 from client_sdk.metric import Metric
 
-from ...analytics.comparing.pairs import AGAINST
-from ...analytics.rows import TIME
+from ...analytics.rows import AGAINST, TIME
 from ...analytics.verb import load
 from ...charts import csv_of
 from ...credentials import ASK

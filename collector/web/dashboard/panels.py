@@ -12,10 +12,8 @@ from markupsafe import Markup
 
 from client_sdk.errors import UnknownMetricError
 
-from ...analytics.comparing.pairs import AGAINST
-from ...analytics.rows import ITEM, LOWER_END, TIME, UPPER_END, Row
-from ...analytics.verbs.actives import ALL, DEVICES
-from ...analytics.verbs.funnel import MEASURE
+from ...analytics.rows import AGAINST, ALL, ITEM, LOWER_END, MEASURE, TIME, UPPER_END, Row
+from ...analytics.verbs.actives import DEVICES
 from ...catalog import Catalog
 from ...charts import Face, chart_of, table_of
 from ...charts.labels import varying

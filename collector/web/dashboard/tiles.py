@@ -15,9 +15,8 @@ from client_sdk.metric import Metric
 
 from ...analytics.answer import MEAN
 from ...analytics.comparing.multiplicity import holm
-from ...analytics.rows import ALPHA, ITEM, Row
+from ...analytics.rows import ALPHA, ITEM, MEASURE, Row
 from ...analytics.verb import ESTIMATE, load
-from ...analytics.verbs.funnel import MEASURE
 from ...charts import Face
 from ...charts.number import margin, numbers_of, reading, value_of
 from ...charts.spark import spark

@@ -11,13 +11,10 @@ import pytest
 
 from client_sdk.dataclass import replace
 from client_sdk.metric import Metric
-from collector.analytics.comparing.pairs import AGAINST
-from collector.analytics.items import apart
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Asked
 from collector.analytics.verb import load
-from collector.analytics.verbs import funnel, lift
-from collector.charts import Face, chart_of, csv_of, labels, number, table_of
+from collector.charts import Face, chart_of, csv_of, table_of
 from tests.support.asking import ask
 from tests.support.boolean_slices import drawn, exact
 from tests.support.drawing import boxes, parsed, tag, view
@@ -134,13 +131,6 @@ def test_a_map_has_the_box_of_the_facts() -> None:
 
     assert (root.findtext("{*}desc") or "").startswith("Map of a grid")
     assert any("°" in (e.text or "") for e in root.iter())
-
-
-def test_names_that_verbs_give_are_those_that_charts_know() -> None:
-    assert labels.AGAINST == AGAINST
-    assert labels.ALL == apart.ALL
-    assert labels.MEASURE == lift.MEASURE == funnel.MEASURE
-    assert number.RELATIVE == lift.RELATIVE
 
 
 def test_a_table_of_two_metrics_shows_bounds_and_margins() -> None:

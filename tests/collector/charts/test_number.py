@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.analytics.rows import SHARE, Row, chance
+from collector.analytics.rows import RELATIVE, SHARE, Row, chance
 from collector.charts.number import (
     MINUS,
     POINTS,
-    RELATIVE,
     ends_of,
     margin,
     number,

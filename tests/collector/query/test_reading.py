@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from collector.analytics.rows import ALL
 from collector.analytics.slices import NOT_SAID, OTHER
-from collector.analytics.verbs.actives import ALL
 from collector.catalog import Catalog
 from collector.query import Reply, plan, read, run
 from collector.query.reading import slices_of

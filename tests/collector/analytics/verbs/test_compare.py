@@ -10,7 +10,8 @@ import pytest
 from collector.analytics.comparing.comparisons import compared
 from collector.analytics.comparing.differences import NO_CHANGE
 from collector.analytics.comparing.measure import numbers_of
-from collector.analytics.comparing.pairs import AGAINST, REST, pairs_of
+from collector.analytics.comparing.pairs import REST, pairs_of
+from collector.analytics.rows import AGAINST
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError

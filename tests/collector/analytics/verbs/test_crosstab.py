@@ -12,9 +12,10 @@ import pytest
 from client_sdk.dataclass import replace
 from client_sdk.mechanisms import Mechanism
 from client_sdk.metric import Metric
-from collector.analytics.items.apart import ALL, APART
+from collector.analytics.items.apart import APART
 from collector.analytics.items.association import Association, association, margins
 from collector.analytics.items.sums import Shares
+from collector.analytics.rows import ALL
 from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
