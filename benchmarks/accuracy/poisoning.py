@@ -4,8 +4,8 @@ Gains are of real payloads: honest ones by the mechanisms' own code and the syst
 made up by three attackers, all tallied and debiased as a collector does.  Alarms are counted over
 epochs whose honest tallies are drawn by their law.
 
-Run: ``python -m benchmarks poisoning``; about two minutes.
-``docs/operate/poisoning.md`` holds its output.
+Run: ``python -m benchmarks poisoning``; about two minutes.  Its output is on
+docs/operate/poisoning.md and docs/evidence/tables/poisoning.md.
 """
 
 from __future__ import annotations
