@@ -14,7 +14,6 @@ FORK_WAIT: Final = 1.0  # seconds that a fork waits for a database transaction; 
 T = TypeVar("T")
 
 Process: TypeAlias = tuple[int, int]
-Mutex: TypeAlias = "threading.Lock | threading.RLock"
 
 
 class _Forks:
@@ -108,11 +107,9 @@ class ProcessLock:
     not exist in the child and would never release it.
     """
 
-    _make: Callable[[], Mutex] = staticmethod(threading.Lock)
-
     def __init__(self) -> None:
         """Begin free."""
-        self._locks = {this_process(): self._make()}
+        self._locks = {this_process(): threading.Lock()}
 
     def acquire(self, timeout: float) -> bool:
         """Wait up to *timeout* seconds; return whether the lock is now held."""
@@ -128,20 +125,11 @@ class ProcessLock:
     def __exit__(self, *exception: object) -> None:
         self.release()
 
-    def _mine(self) -> Mutex:
+    def _mine(self) -> threading.Lock:
         process = this_process()
         lock = self._locks.get(process)
         # setdefault is atomic: two threads of a new child end up with the same lock
-        return lock or self._locks.setdefault(process, self._make())
-
-
-class ReentrantLock(ProcessLock):
-    """A ProcessLock that the thread which holds it may take again.
-
-    For what a signal handler or a finalizer may call while its own thread is inside.
-    """
-
-    _make = staticmethod(threading.RLock)
+        return lock or self._locks.setdefault(process, threading.Lock())
 
 
 class QuietLock(ProcessLock):

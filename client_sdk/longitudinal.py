@@ -74,13 +74,6 @@ class Longitudinal(ABC):
             return reports * self.spent_report
         return self.spent_value
 
-    def spent_for_life(self) -> Fraction | None:
-        """Return the most that is ever charged, in nats: once for every value there is.
-
-        All reports cost no more among histories that repeat alike; among others nothing bounds it.
-        """
-        return None if self.spent_value is None else self.spent_value * self.oracle.domain_size
-
     def nano_after(self, reports: int) -> int:
         """Return what one more report of a value costs that had *reports*, in nano-nats."""
         return _nano(self.spent_after(reports + 1)) - _nano(self.spent_after(reports))

@@ -94,10 +94,6 @@ class Uploader:
                     self._rest_until = self._schedule.rest(tx, now)
         return max(self._schedule.wait(now), self._rest(now))
 
-    def due(self, now: float) -> bool:
-        """Return whether ``run`` would make a pass at Unix time *now*.  Raises as ``wait``."""
-        return self.wait(now) <= 0
-
     def run(self, timeout: float, *, last: bool = False) -> None:
         """Make one pass if it is due by the schedule that all processes share.
 
