@@ -26,7 +26,7 @@ from ..operations import Operation, documented, in_query
 from .chosen import DATES, WORDS, chosen, require_known
 from .layout import CONTENT_TYPE, shown
 from .metric import CSV, csv_file
-from .panels import Answers, Panel, Wish, dressed
+from .panels import Answers, Panel, PanelRequest, dressed
 from .snippets import as_json
 from .words import RANGE_PARAMETERS
 
@@ -58,7 +58,7 @@ def ask_page() -> ResponseReturnValue:
         require_known(request.args, _PARAMETERS, SEGMENT, OPTION, many=("metric", "by"))
         query = question_of(request.args, answers.catalog)
         if request.args.get("q") or request.args.get("verb"):
-            wish = Wish("answer", title_of(query, answers.catalog), query, wide=True)
+            wish = PanelRequest("answer", title_of(query, answers.catalog), query, wide=True)
             csv = url_for("ask.ask_csv", q=as_json(query))
             panel = dressed(wish, answers.reply(query), csv)
     except (QueryError, UnknownMetricError) as error:

@@ -26,7 +26,7 @@ from ..operations import Operation, documented, in_query
 from .chosen import WORDS, Chosen, chosen, require_known
 from .layout import CONTENT_TYPE, shown
 from .metric import CSV, csv_file
-from .panels import Answers, Panel, Wish
+from .panels import Answers, Panel, PanelRequest
 from .questions import item_needed, items_of, usual_item
 from .words import RANGE_PARAMETERS
 
@@ -136,7 +136,9 @@ def _item(metric: Metric, picked: Chosen, answers: Answers) -> str:
     return found or items[0]
 
 
-def _wishes(metric: Metric, picked: Chosen, by: str, against: str, item: str) -> Iterator[Wish]:
+def _wishes(
+    metric: Metric, picked: Chosen, by: str, against: str, item: str
+) -> Iterator[PanelRequest]:
     of_one = {"item": item} if item else {}
     dimension = f"{TIME}:{PERIOD}" if by == BEFORE else by
     if not dimension:
@@ -148,12 +150,12 @@ def _wishes(metric: Metric, picked: Chosen, by: str, against: str, item: str) ->
         options["against"] = against
     query = _query(metric, picked, "compare", dimension, options)
     hint = "Intervals hold all at once. One that covers 0 shows no detectable change."
-    yield Wish(DIFFERENCE, "Difference", query, hint)
+    yield PanelRequest(DIFFERENCE, "Difference", query, hint)
     if by == BEFORE:
         levels = _query(metric, picked, "trend", dimension, of_one)
     else:
         levels = _query(metric, picked, "segments", dimension, of_one)
-    yield Wish("levels", "What is compared", levels)
+    yield PanelRequest("levels", "What is compared", levels)
 
 
 def _tells(panels: list[Panel]) -> bool:
@@ -186,7 +188,7 @@ def _query(
     )
 
 
-def _address(wish: Wish) -> str:
+def _address(wish: PanelRequest) -> str:
     """Return the address of the file of a panel: that of the page, with the item it chose."""
     known = {parameter["name"] for parameter in _PARAMETERS}
     kept = {

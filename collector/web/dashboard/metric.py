@@ -20,7 +20,7 @@ from ..auth import scope
 from ..operations import Operation, documented, in_path, in_query
 from .chosen import WORDS, Chosen, chosen, require_known
 from .layout import CONTENT_TYPE, shown
-from .panels import Answers, Panel, Wish, in_columns
+from .panels import Answers, Panel, PanelRequest, in_columns
 from .questions import first_wish, further_wishes, has_choice, item_needed, items_of, usual_item
 from .words import RANGE_PARAMETERS
 
@@ -100,12 +100,12 @@ def csv_file(text: str, name: str) -> Response:
     return response
 
 
-def _wishes(metric: Metric, picked: Chosen) -> Iterator[Wish]:
+def _wishes(metric: Metric, picked: Chosen) -> Iterator[PanelRequest]:
     yield first_wish(metric, picked)
     yield from further_wishes(metric, picked, picked.item)
 
 
-def _csv(metric: Metric, wish: Wish, picked: Chosen) -> str:
+def _csv(metric: Metric, wish: PanelRequest, picked: Chosen) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
     address = Chosen(**{**vars(picked), "item": item}).address()

@@ -41,7 +41,7 @@ _log = logging.getLogger("hearsay.web")
 
 
 @dataclass(frozen=True)
-class Wish:
+class PanelRequest:
     """A question, and how its panel is named."""
 
     id: str  # of letters, digits and hyphens: it is part of ids and addresses
@@ -55,7 +55,7 @@ class Wish:
 class Panel:
     """A wish with what it was answered: a chart, or the fault that there is none."""
 
-    wish: Wish
+    wish: PanelRequest
     reply: Reply | None
     fault: str = ""
     charts: tuple[tuple[str, Markup], ...] = ()  # each with its heading, "" if there is one
@@ -99,7 +99,7 @@ class Answers:
         """Return what is read for *query*."""
         return plan(query, self._catalog, self._now)
 
-    def panel(self, wish: Wish, csv: str = "") -> Panel:
+    def panel(self, wish: PanelRequest, csv: str = "") -> Panel:
         """Return *wish* with its answer; a fault of it costs the page no more than this panel."""
         try:
             reply = self.reply(wish.query)
@@ -147,7 +147,7 @@ def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
     return columns
 
 
-def dressed(wish: Wish, reply: Reply, csv: str = "") -> Panel:
+def dressed(wish: PanelRequest, reply: Reply, csv: str = "") -> Panel:
     """Return the panel of a *reply*."""
     query, origin = wish.query, cookie.origin()
     rows, note = _without_common_note(reply.rows)
@@ -182,7 +182,7 @@ def _warnings(reply: Reply) -> list[str]:
     return [text for text in reply.meta["warnings"] if "window is still running" not in text]
 
 
-def _charts(wish: Wish, rows: Iterable[Row]) -> Iterator[tuple[str, Markup]]:
+def _charts(wish: PanelRequest, rows: Iterable[Row]) -> Iterator[tuple[str, Markup]]:
     """Yield a chart, or one a measure where shares of different groups stand in one answer."""
     drawn: dict[str, list[Row]] = {}
     for row in rows:

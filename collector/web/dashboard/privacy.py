@@ -39,7 +39,7 @@ blueprint = Blueprint("privacy", __name__)
 
 
 @dataclass(frozen=True)
-class Told:
+class MetricPrivacy:
     """What a question costs a person, as texts."""
 
     metric: Metric
@@ -111,10 +111,10 @@ def _together(metrics: list[Metric]) -> tuple[str, str]:
     return epsilon(costs.week), epsilon(costs.year)
 
 
-def told_of(metric: Metric) -> Told:
+def told_of(metric: Metric) -> MetricPrivacy:
     """Return what *metric* costs, in words."""
     cost, delta = cost_of(metric), metric.mechanism.delta
-    return Told(
+    return MetricPrivacy(
         metric=metric,
         often=how_often(metric.every),
         window=PERIODS[metric.every],

@@ -13,7 +13,7 @@ from ...analytics.rows import TIME, Row
 from ...analytics.verb import ESTIMATE, load, summary
 from ...query import Query
 from .chosen import DATES, Chosen
-from .panels import Wish, greatest
+from .panels import PanelRequest, greatest
 
 _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
@@ -39,13 +39,13 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def first_wish(metric: Metric, chosen: Chosen) -> Wish:
+def first_wish(metric: Metric, chosen: Chosen) -> PanelRequest:
     """Return the metric's own question, in the form that its type deserves."""
     verb, options, title = _own(metric)
-    return Wish("answer", title, _query(metric, chosen, verb, options))
+    return PanelRequest("answer", title, _query(metric, chosen, verb, options))
 
 
-def further_wishes(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
+def further_wishes(metric: Metric, chosen: Chosen, item: str) -> Iterator[PanelRequest]:
     """Yield what else can be asked.
 
     Args: item: of which segments and lines are told where one must be chosen; "" for none.
@@ -104,16 +104,16 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
     return verb, _OPTIONS.get(verb, {}), _TITLES.get(verb) or summary(verb).rstrip(".")
 
 
-def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[Wish]:
+def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[PanelRequest]:
     if isinstance(metric.mechanism, DistributionMechanism):
         query = _query(metric, chosen, "cdf", {})
-        yield Wish("up-to", "Up to which number", query)
+        yield PanelRequest("up-to", "Up to which number", query)
         levels = {"levels": [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]}
         query = _query(metric, chosen, "quantile", levels)
-        yield Wish("quantiles", "Quantiles", query, "p50 is the median: half are below.")
+        yield PanelRequest("quantiles", "Quantiles", query, "p50 is the median: half are below.")
 
 
-def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
+def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[PanelRequest]:
     if metric.every == ONCE:
         return
     stretch = granularity(metric, chosen)
@@ -122,15 +122,15 @@ def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[Wish]:
     if not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{item} over time" if wants_one else "Over time"
-        yield Wish("time", title, _query(metric, chosen, "trend", options, [stretch]))
+        yield PanelRequest("time", title, _query(metric, chosen, "trend", options, [stretch]))
     # Of longer stretches than an epoch no more than bounds is known.
     in_days = metric.every == "1d" and chosen.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
     query = _query(metric, chosen, "actives", {}, [counted])
-    yield Wish("devices", "Devices that reported", query)
+    yield PanelRequest("devices", "Devices that reported", query)
 
 
-def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[Wish]:
+def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[PanelRequest]:
     name = dimension.replace("_", " ")
     if item_needed(metric) and not item:
         return
@@ -138,7 +138,7 @@ def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[W
     what = f"{named(metric, item)} by {name}" if of_one else f"By {name}"
     hint = "Intervals hold all at once, so segments may be compared."
     query = _query(metric, chosen, "segments", of_one, [dimension])
-    yield Wish(f"by-{dimension}", what, query, hint)
+    yield PanelRequest(f"by-{dimension}", what, query, hint)
     if dimension in _ARMS:
         control = next((c for c in _CONTROLS if c in metric.segments[dimension]), None)
         options = {"dimension": dimension, "control": control or metric.segments[dimension][0]}
@@ -147,12 +147,12 @@ def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[W
         title = f"What {name} changes"
         if metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
-        yield Wish(f"lift-{dimension}", title, query, hint)
+        yield PanelRequest(f"lift-{dimension}", title, query, hint)
     if dimension in _SPREADING and metric.every != ONCE:
         stretch = granularity(metric, chosen)
         query = _query(metric, chosen, "adoption", {}, [stretch, dimension])
         hint = "Counted in the clear, without noise: shares of reports."
-        yield Wish(f"spread-{dimension}", f"How each {name} spreads", query, hint)
+        yield PanelRequest(f"spread-{dimension}", f"How each {name} spreads", query, hint)
 
 
 def _query(
