@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +98,43 @@ def test_the_covered_rows_are_counted(document: dict[str, Any]) -> None:
     assert document["covered"] == {"yes": len(inside), "of": len(rows)}
 
 
-@linux
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_a_demo_asked_to_stop_leaves_nothing_behind(asked: signal.Signals, tmp_path: Path) -> None:
-    with demo(tmp_path) as process:
-        below = wait_for_the_page(process)
-        process.send_signal(asked)
-        process.communicate(timeout=60)
+@dataclass(frozen=True)
+class Stopped:
+    """A demo that served its result, was looked at, and was asked to stop."""
 
-    assert len(below) >= 3  # store, collector and worker
-    assert process.returncode == 0
-    assert survivors(below) == set()
-    assert list(tmp_path.iterdir()) == []
+    statuses: tuple[int, int, int]  # API with the read token, page without a token, page with one
+    below: set[int]
+    returncode: int
+    left: list[Path]
+
+
+@pytest.fixture(scope="module", params=[signal.SIGINT, signal.SIGTERM])
+def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    folder = tmp_path_factory.mktemp("stopped")
+    with demo(folder) as process:
+        lines: list[str] = []
+        below = wait_for_the_page(process, lines)
+        (token,) = [line.split()[2] for line in lines if line.startswith("read token:")]
+        address, _, start_token = lines[-1].split()[2].partition("/login#token=")
+        answer = requests.get(f"{address}/v1/metrics", headers=bearer(token), timeout=10)
+        closed = requests.get(f"{address}/operations", timeout=10)
+        page = requests.get(f"{address}/operations", headers=bearer(start_token), timeout=10)
+        process.send_signal(request.param)
+        process.communicate(timeout=60)
+    statuses = answer.status_code, closed.status_code, page.status_code
+    return Stopped(statuses, below, process.returncode, list(folder.iterdir()))
+
+
+@linux
+def test_a_demo_asked_to_stop_leaves_nothing_behind(stopped: Stopped) -> None:
+    assert len(stopped.below) >= 3  # store, collector and worker
+    assert stopped.returncode == 0
+    assert survivors(stopped.below) == set()
+    assert stopped.left == []
+
+
+def test_a_demo_tells_the_token_that_the_queries_of_its_pages_need(stopped: Stopped) -> None:
+    assert stopped.statuses == (200, 401, 200)
 
 
 @linux
@@ -119,20 +145,6 @@ def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
 
         assert len(below) >= 3
         assert survivors(below) == set()
-
-
-def test_a_demo_tells_the_token_that_the_queries_of_its_pages_need(tmp_path: Path) -> None:
-    with demo(tmp_path) as process:
-        lines: list[str] = []
-        wait_for_the_page(process, lines)
-        (token,) = [line.split()[2] for line in lines if line.startswith("read token:")]
-        address, _, start_token = lines[-1].split()[2].partition("/login#token=")
-
-        answer = requests.get(f"{address}/v1/metrics", headers=bearer(token), timeout=10)
-        closed = requests.get(f"{address}/operations", timeout=10)
-        page = requests.get(f"{address}/operations", headers=bearer(start_token), timeout=10)
-
-    assert (answer.status_code, closed.status_code, page.status_code) == (200, 401, 200)
 
 
 def wait_for_the_page(process: subprocess.Popen[str], lines: list[str] | None = None) -> set[int]:

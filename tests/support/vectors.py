@@ -113,12 +113,18 @@ class Small(NamedTuple):
         return [Fraction(0), Fraction(1, 3), Fraction(size - 1, 2), Fraction(size - 1)]
 
 
+@cache
+def made(name: str, epsilon: str, size: int, **own: int) -> Mechanism[Any]:
+    """Return the mechanism of these parameters; it never changes, so many tests share it."""
+    return load(name)(epsilon, size, **own)
+
+
 def smalls(family: type[Any] = Mechanism) -> list[Small]:
     """Return every mechanism of *family* with parameters that its file enumerates."""
     return [
         Small(
             name,
-            load(name)(epsilon, size, **own),
+            made(name, epsilon, size, **own),
             Fraction(Decimal(plan["least_mass"])),
             plan.get("one_pass", False),
         )
@@ -143,7 +149,7 @@ def small_parameters(name: str) -> dict[str, int]:
 def grid() -> list[Small]:
     """Return every mechanism at every epsilon and at domain sizes from 2 to 64."""
     return [
-        Small(name, load(name)(epsilon, size), Fraction(0))
+        Small(name, made(name, epsilon, size), Fraction(0))
         for name in names()
         for epsilon, size in product(EPSILONS, DOMAIN_SIZES)
     ]
