@@ -15,10 +15,10 @@ from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.cluster import Node, cluster, url_of
-from tests.support.memory_storage import MemoryStorage
-from tests.support.nginx import NONE as NO_NGINX
-from tests.support.servers import (
+from tests.support.sites.nginx import NONE as NO_NGINX
+from tests.support.store.cluster import Node, cluster, url_of
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.servers import (
     CLUSTER,
     MEMORY,
     REAL,

@@ -166,8 +166,8 @@ def test_contributing_says_that_a_mechanism_is_two_files_and_how_the_second_is_m
     assert "two files" in text
     assert "client_sdk/mechanisms/<name>.py" in text
     assert "tests/vectors/<name>.json" in text
-    assert "python -m tests.support.make_vectors <name>" in text
-    assert (ROOT / "tests" / "support" / "make_vectors.py").is_file()
+    assert "python -m tests.support.enumeration.make_vectors <name>" in text
+    assert (ROOT / "tests" / "support" / "enumeration" / "make_vectors.py").is_file()
 
 
 def test_every_make_target_that_a_page_names_exists_and_is_in_the_help() -> None:

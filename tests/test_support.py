@@ -10,9 +10,9 @@ from fractions import Fraction
 import pytest
 
 from client_sdk.randomness import Randomness
-from tests.support.enumeration import Path, distribution, exp_below
-from tests.support.formula import digits, evaluate
-from tests.support.seeded import SeededRandomness, ShakeStream
+from tests.support.enumeration.enumeration import Path, distribution, exp_below
+from tests.support.enumeration.formula import digits, evaluate
+from tests.support.enumeration.seeded import SeededRandomness, ShakeStream
 
 THIRD = Fraction(1, 3)
 

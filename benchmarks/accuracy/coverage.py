@@ -23,7 +23,7 @@ from client_sdk.mechanisms._symbols import SymbolReports
 from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from collector.estimate import is_pure, mean, score_limits
-from tests.support.enumeration import distribution
+from tests.support.enumeration.enumeration import distribution
 
 Oracle: TypeAlias = FrequencyOracle | SetMechanism
 Population: TypeAlias = Mapping[int, int]  # devices by the grid point that they hold

@@ -29,7 +29,7 @@ from collector.analytics.poisoning.anomaly_checks import SINGLE
 from collector.analytics.poisoning.change import change, estimated
 from collector.analytics.poisoning.influence import moved
 from collector.analytics.poisoning.reach import mean_reach
-from tests.support.registries import CATEGORY, file_with
+from tests.support.device.registries import CATEGORY, file_with
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 SIZES: Final = (4, 16, 64, 1_024)

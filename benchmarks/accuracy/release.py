@@ -28,8 +28,8 @@ from collector.analytics.release.postprocess import OF_PARTS, apply
 from collector.analytics.release.simplex import simplex_l2
 from collector.distribution import histogram
 from collector.estimate import normal_quantile, shares
-from tests.support.analyses import slope, two_means
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.analyses import slope, two_means
+from tests.support.enumeration.seeded import SeededRandomness
 
 FIRST, YEARS, WIDTH = 17, 75, 5  # ages 17 to 91, in ranges of five years
 EPSILON: Final = "1"

@@ -18,7 +18,7 @@ import numpy as np
 from collector.analytics.rows import Row
 from collector.catalog import Catalog
 from collector.query import Plan, plan, read, run
-from tests.support.segmented import (
+from tests.support.store.segmented import (
     DIMENSIONS,
     OTHER,
     REGISTRY,

@@ -14,8 +14,8 @@ from client_sdk.metric import ANY, GRID, Metric
 from client_sdk.registry import Registry
 from collector.analytics.rows import GOOD
 from collector.analytics.slices import Slice
-from tests.support.asking import ask
-from tests.support.registries import NUMBER, file_with
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import NUMBER, file_with
 
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
 SEED: Final = 20261122

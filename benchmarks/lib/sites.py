@@ -20,7 +20,7 @@ from client_sdk.registry import Registry
 from client_sdk.report import Column, seal_binary, seal_padded
 from collector.children import free_port
 from collector.embedded import PATH, WHEEL, launch
-from tests.support.processes import descendants
+from tests.support.store.processes import descendants
 
 WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (
     f"{n}-secret-of-a-benchmark" for n in ("write", "gate", "read")

@@ -21,7 +21,7 @@ from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.pgr import PGR
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.metric import Metric
-from tests.support.enumeration import distribution
+from tests.support.enumeration.enumeration import distribution
 
 _CELLS: Final = 1 << 22  # of one draw: 32 MiB
 _MOST_SUBSETS: Final = 1 << 14

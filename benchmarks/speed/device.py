@@ -150,7 +150,7 @@ def charge_times(charges: int) -> tuple[float, int]:
     from client_sdk.caps import Caps
     from client_sdk.ledger import Charge, Ledger
     from client_sdk.store import Store
-    from tests.support.ledgers import LAST_DAY, fill_ledger
+    from tests.support.device.ledgers import LAST_DAY, fill_ledger
 
     digests = [b"metric", b"second"]
     with tempfile.TemporaryDirectory() as folder:

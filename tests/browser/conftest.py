@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.conftest import NO_BROWSER
-from tests.support.browsing import Watch, browser_path, running_browser, watched
-from tests.support.shown_site import READ_TOKEN, ShownSite, shown_site
+from tests.support.sites.browsing import Watch, browser_path, running_browser, watched
+from tests.support.sites.shown_site import READ_TOKEN, ShownSite, shown_site
 
 Open = Callable[..., tuple[Page, Watch]]
 

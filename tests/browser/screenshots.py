@@ -19,9 +19,9 @@ from client_sdk.transport import RequestsTransport
 from collector.demo_live import bring_past_days
 from collector.demo_people import population
 from collector.simulate import DEMO_REGISTRY, drive
-from tests.support.browsing import browser_path, running_browser, watched
-from tests.support.shown_site import READ_TOKEN, WRITE_KEY, cookie_of
-from tests.support.site import Site, running_site
+from tests.support.sites.browsing import browser_path, running_browser, watched
+from tests.support.sites.shown_site import READ_TOKEN, WRITE_KEY, cookie_of
+from tests.support.sites.site import Site, running_site
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "images"
 PAGES: Final = {

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Open
-from tests.support.shown_site import DEMO, ShownSite
+from tests.support.sites.shown_site import DEMO, ShownSite
 
 
 def query_of(page: Page) -> dict[str, list[str]]:

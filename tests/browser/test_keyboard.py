@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Open
-from tests.support.browsing import watched
-from tests.support.shown_site import ShownSite
+from tests.support.sites.browsing import watched
+from tests.support.sites.shown_site import ShownSite
 
 _MOST: Final = 120  # presses of the key until anything of a page is reached
 # What has the focus, whether that is to be seen, and whether it is on the screen.

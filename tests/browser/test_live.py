@@ -7,8 +7,8 @@ import re
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Open
-from tests.support.browsing import watched
-from tests.support.shown_site import ShownSite
+from tests.support.sites.browsing import watched
+from tests.support.sites.shown_site import ShownSite
 
 LATER = 20_000  # milliseconds; longer than any page waits
 

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, expect
 
-from tests.support.browsing import watched
-from tests.support.nginx import bare_nginx, needs_nginx
-from tests.support.shown_site import READ_TOKEN, ShownSite
+from tests.support.sites.browsing import watched
+from tests.support.sites.nginx import bare_nginx, needs_nginx
+from tests.support.sites.shown_site import READ_TOKEN, ShownSite
 
 
 def test_the_link_of_a_start_fills_in_the_form_and_leaves_no_trace(

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import ViewportSize
 
 from tests.browser.conftest import Open
-from tests.support.browsing import NARROW, WIDE
-from tests.support.checks import faults_of
-from tests.support.shown_site import DEMO, HOSTILE, ShownSite
+from tests.support.sites.browsing import NARROW, WIDE
+from tests.support.sites.checks import faults_of
+from tests.support.sites.shown_site import DEMO, HOSTILE, ShownSite
 
 OPERATIONS: Final = "/operations"
 ASKED: Final = (

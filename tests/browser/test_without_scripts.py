@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, expect
 
-from tests.support.browsing import watched
-from tests.support.shown_site import ShownSite
+from tests.support.sites.browsing import watched
+from tests.support.sites.shown_site import ShownSite
 
 
 def test_a_visit_without_scripts_from_log_in_to_log_out(browser: Browser, site: ShownSite) -> None:

@@ -18,7 +18,7 @@ from client_sdk.inbox import Slot
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from client_sdk.state_bytes import dump, load, size_of
-from tests.support.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
+from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
 
 MANY = "[" + ", ".join(f'"item {i}"' for i in range(200)) + "]"
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

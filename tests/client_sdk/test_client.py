@@ -14,8 +14,8 @@ from client_sdk.consent import Consent
 from client_sdk.errors import InvalidParameterError, RegistryError
 from client_sdk.report import from_base64url
 from client_sdk.stats import Reason
-from tests.support.clock import FakeClock
-from tests.support.device import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
     CANARY,
     ENDPOINT,
     KEY,
@@ -27,8 +27,8 @@ from tests.support.device import (
     metric_text,
     rows,
 )
-from tests.support.device_transport import ScriptedTransport, reports_in
-from tests.support.enumeration import Untouchable
+from tests.support.device.device_transport import ScriptedTransport, reports_in
+from tests.support.enumeration.enumeration import Untouchable
 
 
 def test_a_recorded_value_is_charged_uploaded_and_acknowledged() -> None:

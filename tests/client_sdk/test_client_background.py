@@ -19,8 +19,8 @@ from client_sdk.inbox import MAX_SLOTS
 from client_sdk.randomness import ByteRandomness, system_randomness
 from client_sdk.recorder import ReportView
 from client_sdk.schema import FILE_NAME
-from tests.support.clock import FakeClock
-from tests.support.device import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
     CANARY,
     ENDPOINT,
     KEY,
@@ -30,8 +30,8 @@ from tests.support.device import (
     metric_text,
     rows,
 )
-from tests.support.device_transport import HookedTransport, ScriptedTransport
-from tests.support.enumeration import Untouchable
+from tests.support.device.device_transport import HookedTransport, ScriptedTransport
+from tests.support.enumeration.enumeration import Untouchable
 
 PATIENCE = 20.0  # seconds; a machine this busy runs no tests
 REPORTS = "SELECT count(*) FROM reports"
@@ -85,7 +85,7 @@ def test_recording_does_not_wait_for_a_locked_database(tmp_path: Path) -> None:
 
 _NO_IO = """
 import sys, threading
-from tests.support.device import make_client, many_metrics
+from tests.support.device.device import make_client, many_metrics
 from pathlib import Path
 client = make_client(Path(sys.argv[1]), mode="background", registry=many_metrics(20))
 client.record("m0", True)  # starts the thread

@@ -11,14 +11,14 @@ import pytest
 from client_sdk.caps import Caps
 from client_sdk.epoch import DAY
 from client_sdk.registry import Registry
-from tests.support.clock import FakeClock
-from tests.support.device import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
     changed,
     make_client,
     many_metrics,
     rows,
 )
-from tests.support.enumeration import Untouchable
+from tests.support.enumeration.enumeration import Untouchable
 
 
 @pytest.mark.parametrize(

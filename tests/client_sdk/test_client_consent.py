@@ -17,10 +17,10 @@ from client_sdk.outbox import Outbox
 from client_sdk.recorder import Recorder
 from client_sdk.stats import Reason
 from client_sdk.store import Store
-from tests.support.clock import NOON
-from tests.support.device import REGISTRY, alter, bytes_on_disk, changed, make_client, rows
-from tests.support.device_transport import HookedTransport, ScriptedTransport
-from tests.support.enumeration import Untouchable
+from tests.support.device.clock import NOON
+from tests.support.device.device import REGISTRY, alter, bytes_on_disk, changed, make_client, rows
+from tests.support.device.device_transport import HookedTransport, ScriptedTransport
+from tests.support.enumeration.enumeration import Untouchable
 
 if TYPE_CHECKING:
     from client_sdk.schema import Transaction

@@ -14,9 +14,9 @@ from client_sdk.errors import TransportError
 from client_sdk.randomness import ByteRandomness
 from client_sdk.schema import FILE_NAME
 from client_sdk.transport import Answer, Transport
-from tests.support.clock import FakeClock
-from tests.support.device import alter, changed, make_client, many_metrics, rows
-from tests.support.device_transport import NoEntropy, ScriptedTransport
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import alter, changed, make_client, many_metrics, rows
+from tests.support.device.device_transport import NoEntropy, ScriptedTransport
 
 CHARGES_AND_REPORTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
 FAILING_OUTBOX = (

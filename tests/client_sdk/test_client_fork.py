@@ -18,8 +18,8 @@ import pytest
 from client_sdk.client import Client
 from client_sdk.connections import Connections
 from client_sdk.locks import QuietLock, this_process
-from tests.support.clock import FakeClock
-from tests.support.device import make_client, many_metrics, rows
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import make_client, many_metrics, rows
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -50,8 +50,8 @@ def in_child(action: Callable[[], bytes]) -> bytes:
 _DRAW = """
 import os, sqlite3, sys  # loaded once, not by each child
 from client_sdk.randomness import ByteRandomness
-from tests.support.clock import FakeClock
-from tests.support.device import make_client, metric_text, registry_of
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import make_client, metric_text, registry_of
 kind, children, folder, clock = sys.argv[1], int(sys.argv[2]), sys.argv[3], FakeClock()
 buffer = iter([os.urandom(16) for _ in range(999)])
 planted = ByteRandomness(lambda count: next(buffer)[:count].ljust(count, b"."))

@@ -8,8 +8,8 @@ from pathlib import Path
 from client_sdk import outbox
 from client_sdk.schema import FILE_NAME
 from client_sdk.store import Store
-from tests.support.device import bytes_on_disk, changed, crashing, make_client, rows
-from tests.support.device_transport import HookedTransport, ScriptedTransport
+from tests.support.device.device import bytes_on_disk, changed, crashing, make_client, rows
+from tests.support.device.device_transport import HookedTransport, ScriptedTransport
 
 LOG = f"{FILE_NAME}-wal"
 WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"

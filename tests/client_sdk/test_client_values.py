@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.clock import FakeClock
-from tests.support.device import changed, make_client
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import changed, make_client
 
 CHARGES_AND_REPORTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
 FAILING_OUTBOX = (

@@ -26,8 +26,8 @@ from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME
 from client_sdk.show import MAX_SHOWN
 from client_sdk.testing import MemoryTransport
-from tests.support.device import CANARY, alter
-from tests.support.registries import HEAD, NUMBER, table
+from tests.support.device.device import CANARY, alter
+from tests.support.device.registries import HEAD, NUMBER, table
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = ROOT / "tests" / "typing" / "notes.toml"

@@ -19,9 +19,16 @@ from client_sdk.inbox import __file__ as inbox_file
 from client_sdk.stats import Reason, Stats
 from client_sdk.testing import NOON
 from client_sdk.window_mask import Key
-from tests.support.clock import FakeClock
-from tests.support.device import changed, make_client, many_metrics, metric_text, registry_of, rows
-from tests.support.windows import boolean, items, number
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
+    changed,
+    make_client,
+    many_metrics,
+    metric_text,
+    registry_of,
+    rows,
+)
+from tests.support.device.windows import boolean, items, number
 
 MILLION: Final = 1_000_000
 RUNS: Final = metric_text(

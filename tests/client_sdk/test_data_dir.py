@@ -15,8 +15,8 @@ from client_sdk.data_dir import absolute
 from client_sdk.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
 from client_sdk.opt_out import USER_FILE, OptOuts, set_user_opt_out
-from tests.support.device import ENDPOINT, KEY, REGISTRY, make_client
-from tests.support.device_transport import ScriptedTransport
+from tests.support.device.device import ENDPOINT, KEY, REGISTRY, make_client
+from tests.support.device.device_transport import ScriptedTransport
 
 HERE = "data/telemetry"
 

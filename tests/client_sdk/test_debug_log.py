@@ -17,9 +17,9 @@ from client_sdk.errors import (
 )
 from client_sdk.stats import Reason, Stats
 from client_sdk.transport import Answer
-from tests.support.clock import FakeClock
-from tests.support.device import CANARY, changed, make_client
-from tests.support.device_transport import ScriptedTransport
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import CANARY, changed, make_client
+from tests.support.device.device_transport import ScriptedTransport
 
 
 class Telling:

@@ -12,10 +12,10 @@ import pytest
 from client_sdk.ballast import RESERVE_SIZE
 from client_sdk.client import Client
 from client_sdk.schema import RESERVE_FILE
-from tests.support.clock import FakeClock
-from tests.support.device import changed, make_client, metric_text, registry_of, rows
-from tests.support.device_transport import ScriptedTransport
-from tests.support.small_disk import fill, remount, small_disk
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import changed, make_client, metric_text, registry_of, rows
+from tests.support.device.device_transport import ScriptedTransport
+from tests.support.device.small_disk import fill, remount, small_disk
 
 METRICS = 400
 KIND = 'type = "boolean"\nmechanism = "grr"'  # the choice of 400 mechanisms would take a while
@@ -152,7 +152,7 @@ def test_a_read_only_disk_is_counted_and_harms_nothing(disk: Path) -> None:
 CHILD = """
 import resource, sys
 from pathlib import Path
-from tests.support.device import changed, make_client, metric_text, registry_of
+from tests.support.device.device import changed, make_client, metric_text, registry_of
 
 registry = registry_of(*map(metric_text, ("m0", "m1", "m2")))
 client = make_client(Path(sys.argv[1]), registry=registry, mode="manual")

@@ -19,8 +19,8 @@ from client_sdk.secret import NAMES_FILE, SECRET_FILE
 from client_sdk.set_aside import DAMAGED_SUFFIX
 from client_sdk.witness import GENERATION_FILE
 from tests.client_sdk.test_gateway import make_gateway
-from tests.support.clock import FakeClock
-from tests.support.device import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
     bytes_on_disk,
     changed,
     crashing,
@@ -29,7 +29,7 @@ from tests.support.device import (
     registry_of,
     rows,
 )
-from tests.support.device_transport import ScriptedTransport
+from tests.support.device.device_transport import ScriptedTransport
 
 NANO = 10**9
 WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"

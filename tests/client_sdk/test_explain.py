@@ -13,9 +13,9 @@ from client_sdk.explain import explain
 from client_sdk.notice import notice
 from client_sdk.privacy.budget import NANO, epsilon, most, reports
 from client_sdk.registry import Registry
-from tests.support.clock import FakeClock
-from tests.support.device import changed, make_client, metric_text, registry_of
-from tests.support.registries import LOCATION, TWO_LAYER, file_with
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import changed, make_client, metric_text, registry_of
+from tests.support.device.registries import LOCATION, TWO_LAYER, file_with
 
 WIDE = Caps(report="100", metric_week="9999", week="9999", lifetime="9999")
 

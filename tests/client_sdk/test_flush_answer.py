@@ -9,9 +9,9 @@ import pytest
 
 from client_sdk import Delivery
 from client_sdk.schedule import FIRST_BACKOFF
-from tests.support.clock import FakeClock
-from tests.support.device import alter, make_client
-from tests.support.device_transport import ScriptedTransport
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import alter, make_client
+from tests.support.device.device_transport import ScriptedTransport
 
 
 @pytest.mark.parametrize("mode", ["manual", "background"])

@@ -22,10 +22,17 @@ from client_sdk.secret import NAMES_FILE
 from client_sdk.store import Store
 from client_sdk.transport import Transport
 from collector.wire import MSGPACK, Upload, decode
-from tests.support.clock import FakeClock
-from tests.support.device import CANARY, REGISTRY, bytes_on_disk, metric_text, registry_of, rows
-from tests.support.device_transport import ScriptedTransport
-from tests.support.seeded import SeededRandomness
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
+    CANARY,
+    REGISTRY,
+    bytes_on_disk,
+    metric_text,
+    registry_of,
+    rows,
+)
+from tests.support.device.device_transport import ScriptedTransport
+from tests.support.enumeration.seeded import SeededRandomness
 
 NAME = "canary-3b5e-the-name-of-a-machine"
 LIST = 'type = "category"\nvalues = ["a", "b", "c", "d"]'

@@ -11,8 +11,8 @@ import pytest
 
 from client_sdk.history import MAX_HISTORY, ReportedValue
 from client_sdk.recorder import ReportView
-from tests.support.clock import FakeClock
-from tests.support.device import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
     CANARY,
     alter,
     bytes_on_disk,
@@ -22,7 +22,7 @@ from tests.support.device import (
     registry_of,
     rows,
 )
-from tests.support.device_transport import ScriptedTransport, reports_in
+from tests.support.device.device_transport import ScriptedTransport, reports_in
 
 FAILING_OUTBOX = (
     "CREATE TRIGGER full BEFORE INSERT ON reports BEGIN SELECT RAISE(ABORT, 'disk full'); END"

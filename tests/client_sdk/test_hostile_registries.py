@@ -12,9 +12,9 @@ from client_sdk.caps import Caps
 from client_sdk.client import Client
 from client_sdk.errors import RegistryError
 from client_sdk.registry import Registry
-from tests.support.clock import FakeClock
-from tests.support.device import changed, make_client, rows
-from tests.support.registries import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import changed, make_client, rows
+from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
     FUNNEL,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.device import ENDPOINT, KEY, metric_text
-from tests.support.registries import CATEGORY, KEY_VALUE, PAIR, file_with
+from tests.support.device.device import ENDPOINT, KEY, metric_text
+from tests.support.device.registries import CATEGORY, KEY_VALUE, PAIR, file_with
 
 NEVER_ON_A_DEVICE = {"flask", "msgspec", "numpy", "redis"}
 ONLY_WHEN_NEEDED = {"requests", "sqlite3", "ssl", "urllib3"}

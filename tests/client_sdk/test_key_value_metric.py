@@ -16,9 +16,9 @@ from client_sdk.mechanism_choice import AUTO, candidates, choose
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from tests.support.device import make_client
-from tests.support.enumeration import Untouchable
-from tests.support.registries import KEY_VALUE, file_with
+from tests.support.device.device import make_client
+from tests.support.device.registries import KEY_VALUE, file_with
+from tests.support.enumeration.enumeration import Untouchable
 
 CANARY = "canary-7391"
 

@@ -12,8 +12,8 @@ import pytest
 
 from client_sdk.ledger import WEEK
 from client_sdk.report import from_base64url
-from tests.support.device import rows
-from tests.support.killing import CAPS
+from tests.support.device.device import rows
+from tests.support.device.killing import CAPS
 
 
 def reports_of(body: bytes) -> set[tuple[bytes, int, bytes]]:
@@ -33,7 +33,7 @@ def test_a_kill_at_any_moment_loses_doubles_and_overspends_nothing(
     folder, log = tmp_path / "device", tmp_path / "log"
 
     subprocess.run(
-        [sys.executable, "-m", "tests.support.killing", folder, log, str(kills)],
+        [sys.executable, "-m", "tests.support.device.killing", folder, log, str(kills)],
         check=True,
         timeout=60 + kills,
     )

@@ -22,11 +22,11 @@ from client_sdk.recorder import ReportView
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
-from tests.support.clock import FakeClock
-from tests.support.device import make_client
-from tests.support.ledger_model import LedgerModel
-from tests.support.registries import BOOLEAN, CATEGORY, HEAD, TWO_LAYER, table
-from tests.support.seeded import SeededRandomness
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import make_client
+from tests.support.device.ledger_model import LedgerModel
+from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, TWO_LAYER, table
+from tests.support.enumeration.seeded import SeededRandomness
 
 VALUES = '["a", "b", "c"]'
 REGISTRY = Registry.from_text(

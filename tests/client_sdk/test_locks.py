@@ -9,7 +9,7 @@ import pytest
 
 from client_sdk.locks import FORK_WAIT, QuietLock
 from client_sdk.stats import Reason, Stats
-from tests.support.device import changed, make_client
+from tests.support.device.device import changed, make_client
 
 
 def test_a_handler_may_count_while_its_own_thread_counts() -> None:

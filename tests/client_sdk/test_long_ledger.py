@@ -8,9 +8,9 @@ from typing import Final
 from client_sdk.caps import Caps
 from client_sdk.schema import FILE_NAME
 from client_sdk.store import Store
-from tests.support.clock import FakeClock
-from tests.support.device import changed, make_client, metric_text, registry_of
-from tests.support.ledgers import fill_ledger
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import changed, make_client, metric_text, registry_of
+from tests.support.device.ledgers import fill_ledger
 
 YEARS: Final = 20
 METRICS: Final = [metric_text(f"m{i}", every="1h", epsilon="0.001") for i in range(2)]

@@ -17,8 +17,8 @@ from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.mechanisms.sue import SUE
 from client_sdk.randomness import Randomness
-from tests.support.enumeration import distribution, exp_below
-from tests.support.replay import Replay
+from tests.support.enumeration.enumeration import distribution, exp_below
+from tests.support.enumeration.replay import Replay
 
 UNSPENT = Fraction(1, 1 << 40)  # nats
 

@@ -22,11 +22,18 @@ from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME
 from client_sdk.secret import SECRET_FILE
 from client_sdk.store import Store
-from tests.support.clock import FakeClock
-from tests.support.device import CANARY, bytes_on_disk, changed, collecting, make_client, rows
-from tests.support.device_transport import NoEntropy
-from tests.support.registries import CATEGORY, TWO_LAYER, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
+    CANARY,
+    bytes_on_disk,
+    changed,
+    collecting,
+    make_client,
+    rows,
+)
+from tests.support.device.device_transport import NoEntropy
+from tests.support.device.registries import CATEGORY, TWO_LAYER, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 VALUES = f'["plain", "dark", "{CANARY}"]'
 PERMANENT = {**CATEGORY, "values": VALUES, "longitudinal": '"permanent"', "every": '"1d"'}

@@ -17,8 +17,8 @@ from client_sdk.mechanisms.hadamard import Hadamard
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.permanent import SECRET_SIZE, encode_item, permanent_randomness
 from client_sdk.randomness import ByteRandomness
-from tests.support.enumeration import Untouchable
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.enumeration import Untouchable
+from tests.support.enumeration.seeded import SeededRandomness
 
 SECRET = bytes(range(SECRET_SIZE))
 DIGEST = b"metric"

@@ -20,7 +20,7 @@ from client_sdk.domains import (
 from client_sdk.errors import InvalidValueError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from tests.support.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
+from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
 
 GRID = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "degrees")
 PLANS = ItemDomain(("free", "pro", "1"))

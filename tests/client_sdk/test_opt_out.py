@@ -12,10 +12,10 @@ import pytest
 
 from client_sdk.consent import Consent, ConsentLike
 from client_sdk.opt_out import USER_FILE, Level, OptOuts, policy_path, set_user_opt_out
-from tests.support.clock import FakeClock
-from tests.support.device import ENDPOINT, KEY, changed, make_client, metric_text, rows
-from tests.support.device_transport import ScriptedTransport
-from tests.support.enumeration import Untouchable
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import ENDPOINT, KEY, changed, make_client, metric_text, rows
+from tests.support.device.device_transport import ScriptedTransport
+from tests.support.enumeration.enumeration import Untouchable
 
 NOES = ("0", "off", "False", "no", "n", "f", "00", "none", "never", "disabled", "0.0", "2", "-")
 WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"

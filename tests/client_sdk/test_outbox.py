@@ -26,9 +26,9 @@ from client_sdk.randomness import Randomness
 from client_sdk.report import Report, from_base64url
 from client_sdk.sealing import MAX_SEALED, SealedUpload, Sealer
 from client_sdk.store import Store
-from tests.support.device_desk import Desk
-from tests.support.device_transport import NoEntropy, ScriptedTransport, reports_in
-from tests.support.seeded import SeededRandomness
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import NoEntropy, ScriptedTransport, reports_in
+from tests.support.enumeration.seeded import SeededRandomness
 
 DAY = 20_000
 LOST = TransportError("lost")

@@ -10,7 +10,7 @@ from client_sdk.metric import Metric
 from client_sdk.plain_words import what_was_sent, why_deniable
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
-from tests.support.registries import (
+from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
     LOCATION,

@@ -13,7 +13,7 @@ from client_sdk.secret import NAMES_FILE, SECRET_FILE
 from client_sdk.set_aside import DAMAGED_SUFFIX
 from client_sdk.witness import GENERATION_FILE
 from tests.client_sdk.test_gateway import make_gateway
-from tests.support.device import changed, make_client, metric_text, registry_of
+from tests.support.device.device import changed, make_client, metric_text, registry_of
 
 OTHERS = b"a file of somebody else"
 REGISTRY = registry_of(metric_text("m").replace('"fresh"', '"permanent"'))

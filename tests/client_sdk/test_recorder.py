@@ -17,8 +17,8 @@ from client_sdk.randomness import Randomness
 from client_sdk.recorder import OnReport, Recorder, ReportView
 from client_sdk.stats import Reason
 from client_sdk.store import Store
-from tests.support.clock import NOON, FakeClock
-from tests.support.device import (
+from tests.support.device.clock import NOON, FakeClock
+from tests.support.device.device import (
     CANARY,
     REGISTRY,
     alter,
@@ -29,8 +29,8 @@ from tests.support.device import (
     registry_of,
     rows,
 )
-from tests.support.device_transport import NoEntropy
-from tests.support.seeded import SeededRandomness
+from tests.support.device.device_transport import NoEntropy
+from tests.support.enumeration.seeded import SeededRandomness
 
 COUNTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
 

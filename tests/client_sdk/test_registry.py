@@ -13,8 +13,8 @@ from client_sdk.errors import RegistryError, UnknownMetricError
 from client_sdk.mechanisms import names
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from tests.support.device import make_client
-from tests.support.registries import (
+from tests.support.device.device import make_client
+from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
     HEAD,

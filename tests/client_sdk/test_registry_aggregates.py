@@ -7,7 +7,7 @@ import pytest
 from client_sdk.errors import RegistryError
 from client_sdk.metric import AGGREGATES, Metric
 from client_sdk.registry import Registry
-from tests.support.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
+from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
 
 FITTING = {
     "boolean": (BOOLEAN, {"last", "any"}),

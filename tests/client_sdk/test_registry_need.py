@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.errors import RegistryError
 from client_sdk.registry import Registry
-from tests.support.registries import CATEGORY, KEY_VALUE, NUMBER, file_with
+from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, file_with
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from client_sdk.structured_domains import (
     PairDomain,
     RetentionDomain,
 )
-from tests.support.clock import FakeClock
-from tests.support.device import make_client
-from tests.support.registries import FUNNEL, LOCATION, PAIR, RETENTION, file_with
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import make_client
+from tests.support.device.registries import FUNNEL, LOCATION, PAIR, RETENTION, file_with
 
 KINDS = {
     "location": (LOCATION, GridDomain, 8, (8.5, 47.3)),

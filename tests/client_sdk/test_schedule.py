@@ -11,9 +11,9 @@ from client_sdk.errors import TransportError
 from client_sdk.schedule import FIRST_REST, MAX_RETRY_AFTER, UPLOAD_EVERY
 from client_sdk.store import Store
 from client_sdk.transport import Answer
-from tests.support.device_desk import Desk
-from tests.support.device_transport import ScriptedTransport
-from tests.support.seeded import SeededRandomness
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import ScriptedTransport
+from tests.support.enumeration.seeded import SeededRandomness
 
 LOST = TransportError("lost")
 MANY = 300  # passes; of the quarter hours of a fair plan none is then missed, but once in 10^7

@@ -12,8 +12,8 @@ from client_sdk.report import Report, from_base64url
 from client_sdk.sent import AcknowledgedReport, acknowledged_reports
 from client_sdk.transport import Answer
 from client_sdk.wiping import erase
-from tests.support.device_desk import Desk
-from tests.support.device_transport import ScriptedTransport
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import ScriptedTransport
 
 
 def recalled(desk: Desk) -> list[AcknowledgedReport]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from client_sdk.client import Client
 from client_sdk.epoch import HOUR
 from client_sdk.transport import RequestsTransport
-from tests.support.clock import FakeClock
-from tests.support.device import KEY, make_client, many_metrics, rows
-from tests.support.slow_collector import SlowCollector, slow_collector
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import KEY, make_client, many_metrics, rows
+from tests.support.device.slow_collector import SlowCollector, slow_collector
 
 MINUTE = 60  # seconds
 RUNS, APART = 20, 5 * HOUR  # seconds; four days of five metrics that are asked daily
@@ -46,7 +46,7 @@ def waiting(folder: Path) -> int:
 _PROGRAM = f"""
 import sys, time
 from client_sdk import Client
-from tests.support.device import many_metrics
+from tests.support.device.device import many_metrics
 url, folder, later, timeout = *sys.argv[1:3], float(sys.argv[3]), float(sys.argv[4])
 client = Client(
     *(url, "k", many_metrics({METRICS})),

@@ -13,7 +13,7 @@ from client_sdk.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.secret import SECRET_FILE
 from client_sdk.store import Store
 from client_sdk.witness import GENERATION_FILE
-from tests.support.device import alter, rows
+from tests.support.device.device import alter, rows
 
 INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"
 COUNT = "SELECT count(*) FROM charges"

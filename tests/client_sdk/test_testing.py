@@ -16,7 +16,7 @@ import client_sdk
 from client_sdk.consent import Consent
 from client_sdk.pytest_fixture import clients_of_a_test
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
-from tests.support.device import CANARY, REGISTRY
+from tests.support.device.device import CANARY, REGISTRY
 from tests.typing.notes_metrics import Metrics
 
 PACKAGE = Path(client_sdk.__file__).parent

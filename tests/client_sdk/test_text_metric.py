@@ -11,8 +11,8 @@ from client_sdk.mechanisms import TextMechanism
 from client_sdk.metric import Metric
 from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
-from tests.support.device import make_client
-from tests.support.registries import STRING, file_with
+from tests.support.device.device import make_client
+from tests.support.device.registries import STRING, file_with
 
 CANARY = "canary-7391"
 

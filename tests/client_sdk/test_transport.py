@@ -16,7 +16,7 @@ from client_sdk.limits import MAX_ANSWER
 from client_sdk.locks import this_process
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport
-from tests.support.device import CANARY, KEY, REGISTRY, changed, make_client
+from tests.support.device.device import CANARY, KEY, REGISTRY, changed, make_client
 
 BODY = b'{"v":1}'
 

@@ -17,8 +17,8 @@ from client_sdk.connections import Connections
 from client_sdk.errors import TransportError
 from client_sdk.exchange import Exchange
 from client_sdk.transport import Answer, RequestsTransport
-from tests.support.device import KEY, REGISTRY, changed
-from tests.support.loopback import LoopbackServer, running
+from tests.support.device.device import KEY, REGISTRY, changed
+from tests.support.device.loopback import LoopbackServer, running
 
 STATUS = b"HTTP/1.1 202 Accepted\r\n"
 HEAD = STATUS + b"Content-Length: 1000\r\n\r\n"

@@ -6,8 +6,8 @@ import pytest
 
 from client_sdk.errors import InvalidParameterError
 from client_sdk.transport import RequestsTransport
-from tests.support.device import KEY
-from tests.support.slow_collector import slow_collector
+from tests.support.device.device import KEY
+from tests.support.device.slow_collector import slow_collector
 
 UPLOAD = b"{}"
 

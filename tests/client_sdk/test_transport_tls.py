@@ -11,9 +11,9 @@ import requests
 
 from client_sdk.errors import TransportError
 from client_sdk.transport import RequestsTransport
-from tests.support.device import KEY
-from tests.support.loopback import running
-from tests.support.tls import TRUSTED, Proxy, TlsCollector
+from tests.support.device.device import KEY
+from tests.support.device.loopback import running
+from tests.support.device.tls import TRUSTED, Proxy, TlsCollector
 
 BODY = b'{"v":1}'
 

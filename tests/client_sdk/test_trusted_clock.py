@@ -15,7 +15,7 @@ from client_sdk.ledger import Charge, Ledger
 from client_sdk.meta import set_property
 from client_sdk.store import Store
 from client_sdk.trusted_clock import SAVE_EVERY, SystemUptime, Uptime
-from tests.support.clock import NOON
+from tests.support.device.clock import NOON
 
 TEN_YEARS = 3_650 * DAY
 

@@ -20,18 +20,18 @@ from client_sdk.errors import TransportError
 from client_sdk.schedule import FIRST_REST, MOST_LOTS, UPLOAD_EVERY
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport, Transport
-from tests.support.clock import FakeClock
-from tests.support.device import KEY, make_client, metric_text, registry_of
-from tests.support.device_desk import Desk
-from tests.support.device_transport import ScriptedTransport
-from tests.support.linking_collector import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import KEY, make_client, metric_text, registry_of
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import ScriptedTransport
+from tests.support.device.linking_collector import (
     Connection,
     KeptConnection,
     LinkingCollector,
     best_guess,
 )
-from tests.support.seeded import SeededRandomness
-from tests.support.slow_collector import slow_collector
+from tests.support.device.slow_collector import slow_collector
+from tests.support.enumeration.seeded import SeededRandomness
 
 DEVICES, DAYS, FLUSHES = 20, 60, 6  # flushes a day
 TOGETHER: Bounds = replace(DEVICE, apart=False)  # a pass sends all that waits, as a gateway's does

@@ -16,8 +16,8 @@ from client_sdk.errors import TransportError
 from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
-from tests.support.device_desk import Desk
-from tests.support.device_transport import HookedTransport, LossyCollector, ScriptedTransport
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import HookedTransport, LossyCollector, ScriptedTransport
 
 LOST = TransportError("lost")
 

@@ -7,8 +7,8 @@ import pytest
 from client_sdk.answers import read_acknowledgement
 from client_sdk.limits import MAX_ANSWER
 from client_sdk.transport import Answer
-from tests.support.device_desk import Desk
-from tests.support.device_transport import ScriptedTransport
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import ScriptedTransport
 
 
 def test_reports_that_the_collector_rejected_are_not_counted_as_uploaded() -> None:

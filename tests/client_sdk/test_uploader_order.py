@@ -12,9 +12,9 @@ from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.sealing import MAX_SEALED
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
-from tests.support.device_desk import Desk
-from tests.support.device_transport import HookedTransport, ScriptedTransport
-from tests.support.seeded import SeededRandomness
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import HookedTransport, ScriptedTransport
+from tests.support.enumeration.seeded import SeededRandomness
 
 
 class FailingAt:

@@ -19,11 +19,11 @@ from client_sdk.schedule import FIRST_SPREAD, MAX_BACKOFF
 from client_sdk.store import Store
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport
-from tests.support.clock import FakeClock
-from tests.support.device import KEY, make_client, rows
-from tests.support.device_desk import Desk
-from tests.support.device_transport import LossyCollector, ScriptedTransport, reports_in
-from tests.support.seeded import SeededRandomness
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import KEY, make_client, rows
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import LossyCollector, ScriptedTransport, reports_in
+from tests.support.enumeration.seeded import SeededRandomness
 
 PROXY = Answer(413, None, b"<html>413 Request Entity Too Large</html>", "text/html")
 OURS = answer_of(413)

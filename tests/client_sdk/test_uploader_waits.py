@@ -8,9 +8,9 @@ from client_sdk.epoch import DAY
 from client_sdk.errors import TransportError
 from client_sdk.schedule import FIRST_BACKOFF, FIRST_SPREAD, MAX_BACKOFF, MAX_RETRY_AFTER
 from client_sdk.transport import Answer
-from tests.support.device_desk import Desk
-from tests.support.device_transport import ScriptedTransport
-from tests.support.seeded import SeededRandomness
+from tests.support.device.device_desk import Desk
+from tests.support.device.device_transport import ScriptedTransport
+from tests.support.enumeration.seeded import SeededRandomness
 
 LOST = TransportError("lost")
 

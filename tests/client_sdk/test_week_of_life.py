@@ -12,7 +12,7 @@ from client_sdk.caps import Caps
 from client_sdk.epoch import DAY
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
-from tests.support.device import dearest_span, metric_text, registry_of
+from tests.support.device.device import dearest_span, metric_text, registry_of
 
 NANO: Final = 10**9
 MONDAY: Final = 20_003 * DAY + DAY // 2  # Unix time

@@ -8,8 +8,8 @@ import pytest
 
 from client_sdk.errors import EntropyError
 from client_sdk.window_mask import NONCE_SIZE, TAG_SIZE, Key, mask, unmask
-from tests.support.device_transport import NoEntropy
-from tests.support.seeded import SeededRandomness
+from tests.support.device.device_transport import NoEntropy
+from tests.support.enumeration.seeded import SeededRandomness
 
 SECRET, OTHER = bytes(range(32)), bytes(32)
 PLACE = Key(b"", b"digest", 7).place

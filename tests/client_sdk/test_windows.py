@@ -14,15 +14,15 @@ from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.testing import MemoryClient
-from tests.support.clock import NOON, FakeClock
-from tests.support.device import (
+from tests.support.device.clock import NOON, FakeClock
+from tests.support.device.device import (
     changed,
     make_client,
     registry_of,
     rows,
 )
-from tests.support.device_transport import NoEntropy, ScriptedTransport
-from tests.support.windows import REGISTRY, SCHEDULED, boolean, items, number, open_windows
+from tests.support.device.device_transport import NoEntropy, ScriptedTransport
+from tests.support.device.windows import REGISTRY, SCHEDULED, boolean, items, number, open_windows
 
 TOLD = "SELECT digest, epoch FROM reports UNION ALL SELECT digest, epoch FROM sent"
 

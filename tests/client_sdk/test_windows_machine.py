@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from client_sdk.client import Client
 from client_sdk.epoch import DAY, HOUR
 from client_sdk.limits import MAX_REPORT_AGE
-from tests.support.clock import FakeClock
-from tests.support.device import make_client, registry_of
-from tests.support.windows import boolean, items, number
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import make_client, registry_of
+from tests.support.device.windows import boolean, items, number
 
 LENGTHS = {"edits": DAY, "crashes": DAY, "peak": HOUR, "tool": 7 * DAY, "used": HOUR}
 OTHERWISE = {"crashes": "0 files", "used": "false"}

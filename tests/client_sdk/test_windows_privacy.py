@@ -13,8 +13,8 @@ from client_sdk.state_bytes import dump
 from client_sdk.store import Store
 from client_sdk.window_mask import Key
 from client_sdk.windows import Today, Windows
-from tests.support.clock import FakeClock
-from tests.support.device import (
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import (
     alter,
     bytes_on_disk,
     changed,
@@ -22,9 +22,9 @@ from tests.support.device import (
     registry_of,
     rows,
 )
-from tests.support.device_transport import ScriptedTransport
-from tests.support.seeded import SeededRandomness
-from tests.support.windows import REGISTRY, SCHEDULED, boolean, open_windows
+from tests.support.device.device_transport import ScriptedTransport
+from tests.support.device.windows import REGISTRY, SCHEDULED, boolean, open_windows
+from tests.support.enumeration.seeded import SeededRandomness
 
 
 def told(client: Client) -> list[tuple[str, int, str]]:

@@ -36,12 +36,8 @@ from collector.web import create_app
 from collector.worker import Worker
 from tests.client_sdk.mechanisms import test_vectors as conformance
 from tests.support import mechanism as folder
-from tests.support.enumeration import distribution
-from tests.support.make_vectors import regenerate
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post as upload
-from tests.support.registries import (
+from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY, WRITE_KEY, bearer
+from tests.support.device.registries import (
     CATEGORY,
     FUNNEL,
     HEAD,
@@ -51,9 +47,13 @@ from tests.support.registries import (
     TWO_LAYER,
     table,
 )
-from tests.support.seeded import SeededRandomness
-from tests.support.uploads import NOON, READ_TOKEN, TODAY, WRITE_KEY, bearer
-from tests.support.vectors import path_of, read
+from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.make_vectors import regenerate
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.vectors import path_of, read
+from tests.support.sites.posting import post as upload
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 NAME: Final = "erasure_response"
 OPERATOR_TOKEN: Final = "hsr_token-of-an-operator"

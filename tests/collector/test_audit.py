@@ -28,8 +28,8 @@ from collector.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, lower_bound
 from collector.audit_cases import cases_of
 from collector.auditing import run
 from collector.cli import main
-from tests.support.enumeration import Untouchable
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.enumeration import Untouchable
+from tests.support.enumeration.seeded import SeededRandomness
 
 DRAWS = 4_000  # a side; honest mechanisms only, so no power is needed
 

@@ -18,7 +18,7 @@ from client_sdk.randomness import Randomness, system_randomness
 from collector.audit import ALPHA, FAILS, HOLDS, NOTHING, Audit, Trial, audit, lower_bound
 from collector.audit_cases import cases_of
 from collector.binomial import lower_limit, upper_limit
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness
 
 DRAWS = 8_000  # a side, for four pairs
 RUNS = 8  # seeded; each looks at 8 of 16 items

@@ -13,8 +13,8 @@ from collector.cli import main
 from collector.embedded import EmbeddedStore
 from collector.storage.connection import Connection
 from tests.collector.test_cli import ENVIRONMENT
-from tests.support.servers import needs_real, real_server
-from tests.support.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.store.servers import needs_real, real_server
 
 CANARY = "canary-secret-0123456789"
 ELSEWHERE = "redis://10.0.0.7:6379/0"

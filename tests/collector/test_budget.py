@@ -14,7 +14,7 @@ from client_sdk.registry import Registry
 from collector.budget import budget_lines
 from collector.lint import warnings
 from collector.simulate import DEMO_REGISTRY
-from tests.support.registries import CATEGORY, NUMBER, file_with
+from tests.support.device.registries import CATEGORY, NUMBER, file_with
 
 ROOT: Final = Path(__file__).parents[2]
 SHIPPED: Final = [*sorted(ROOT.glob("examples/*.toml")), Path(str(DEMO_REGISTRY))]

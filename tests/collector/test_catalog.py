@@ -10,7 +10,7 @@ from client_sdk.errors import UnknownMetricError
 from client_sdk.registry import Registry
 from collector.catalog import Catalog
 from collector.errors import ConfigError
-from tests.support.uploads import registry, registry_text
+from tests.support.crowds.uploads import registry, registry_text
 
 CURRENT, OLD = registry(epsilon="1.0"), registry(epsilon="2.0")
 

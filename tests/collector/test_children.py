@@ -14,7 +14,7 @@ from collector.embedded import EmbeddedStore
 from collector.errors import ChildError
 from collector.simulate import DEMO_REGISTRY
 from collector.storage.keys import Keys
-from tests.support.servers import needs_real
+from tests.support.store.servers import needs_real
 
 BARE = {name: value for name, value in os.environ.items() if not name.startswith("HEARSAY_")}
 

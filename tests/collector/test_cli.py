@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from client_sdk import __version__
 from collector.cli import main
 from collector.heartbeat import STALE_AFTER
-from tests.support.uploads import registry, registry_text
+from tests.support.crowds.uploads import registry, registry_text
 
 ENVIRONMENT = {
     name: None for name in os.environ if name.startswith("HEARSAY_") or name == "REDIS_URL"

@@ -19,11 +19,11 @@ from collector.config import Config
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from collector.web import create_app
-from tests.support.asked import JANUARY, JANUARY_5
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.served import served
-from tests.support.uploads import NOON, READ_TOKEN
+from tests.support.crowds.asked import JANUARY, JANUARY_5
+from tests.support.crowds.uploads import NOON, READ_TOKEN
+from tests.support.sites.served import served
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 TEXT: Final = """
 schema = 1

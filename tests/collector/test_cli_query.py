@@ -19,11 +19,11 @@ from click.testing import CliRunner, Result
 from collector.cli import main
 from collector.config import Config
 from collector.web import create_app
-from tests.support.asked import JANUARY, JANUARY_5, store
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.served import served
-from tests.support.uploads import NOON, READ_TOKEN, registry, registry_text
+from tests.support.crowds.asked import JANUARY, JANUARY_5, store
+from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text
+from tests.support.sites.served import served
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 PAGE: Final = registry().metric("page")
 WINDOW: Final = ("--from", JANUARY[0], "--to", JANUARY[1])

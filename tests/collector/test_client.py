@@ -19,11 +19,11 @@ from collector.client import Client, Result
 from collector.config import Config
 from collector.errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
 from collector.web import create_app
-from tests.support.asked import JANUARY, JANUARY_5, store
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, READ_TOKEN, registry, registry_text
-from tests.support.wsgi_session import failing_session, session_of
+from tests.support.crowds.asked import JANUARY, JANUARY_5, store
+from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text
+from tests.support.sites.wsgi_session import failing_session, session_of
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 URL: Final = "https://telemetry.example.org"
 PAGE: Final = registry().metric("page")

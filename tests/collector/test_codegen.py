@@ -20,7 +20,7 @@ from client_sdk.registry import Registry
 from collector.cli import main
 from collector.codegen import LAID_OUT_NAME, module_of
 from collector.handle_types import literal
-from tests.support.registries import (
+from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
     FUNNEL,

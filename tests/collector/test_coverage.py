@@ -22,7 +22,7 @@ from benchmarks.accuracy.coverage import (
 )
 from client_sdk.mechanisms import FrequencyOracle, load
 from collector.estimate import linear_limits, normal_quantile, score_limits
-from tests.support.boolean_slices import is_at_most
+from tests.support.crowds.boolean_slices import is_at_most
 
 
 def label(oracle: Oracle) -> str:

@@ -17,7 +17,7 @@ from collector.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
 from collector.errors import StorageUnavailableError
 from collector.storage.connect import open_storage
 from collector.tether import die_with_parent
-from tests.support.servers import needs_real
+from tests.support.store.servers import needs_real
 
 real = [pytest.mark.real, needs_real]
 PATIENCE = 30.0  # seconds

@@ -14,8 +14,8 @@ from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, load
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from collector.estimate import Estimate, expected_half_width, mean, normal_quantile, shares
-from tests.support.coverage import fits_rate
-from tests.support.uploads import registry
+from tests.support.crowds.uploads import registry
+from tests.support.enumeration.coverage import fits_rate
 
 TRIALS = 20_000  # a coverage 1 point off is seen
 ALPHA = 0.05

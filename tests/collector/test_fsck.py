@@ -18,8 +18,8 @@ from collector.storage.protocols import Inspection
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.worker import Worker
-from tests.support.stored import DAY, NOBODY_LEFT_IT, pack, tallies
-from tests.support.uploads import registry
+from tests.support.crowds.uploads import registry
+from tests.support.store.stored import DAY, NOBODY_LEFT_IT, pack, tallies
 
 Damage: TypeAlias = Callable[[RedisStorage, Connection, Keys], object]
 

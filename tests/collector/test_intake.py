@@ -16,7 +16,7 @@ from collector.intake import Rejection, Verdict, judge
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from collector.wire import Upload
-from tests.support.uploads import TODAY, UPLOAD_ID, registry
+from tests.support.crowds.uploads import TODAY, UPLOAD_ID, registry
 
 REGISTRY = registry()
 CATALOG = Catalog([REGISTRY])

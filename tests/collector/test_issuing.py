@@ -32,9 +32,9 @@ from collector.storage.credentials import RedisCredentials
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from tests.collector.test_cli import ENVIRONMENT
-from tests.support.credential_cases import OURS, THEIRS, registry_text
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.servers import fake_connection, needs_real, own_keys
+from tests.support.store.credential_cases import OURS, THEIRS, registry_text
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.servers import fake_connection, needs_real, own_keys
 
 TODAY = 20_000
 ONE_APP = Catalog([Registry.from_text(registry_text(OURS))])

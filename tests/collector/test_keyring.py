@@ -18,8 +18,8 @@ from collector.errors import (
     UnauthorizedError,
 )
 from collector.keyring import TRUST_S, Keyring
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.uploads import NOON, TODAY, registry
+from tests.support.crowds.uploads import NOON, TODAY, registry
+from tests.support.store.memory_credentials import MemoryCredentials
 
 TOKEN, KEY, OWN = "hsr_token-for-tests", "hsw_key-for-tests", "own-key-of-the-environment"
 READER = Credential(READ, "test", role=ANALYST, expires=TODAY + 1)

@@ -10,8 +10,8 @@ from client_sdk import mechanisms
 from client_sdk.errors import RegistryError
 from client_sdk.registry import Registry
 from collector.lint import problems, warnings
-from tests.support.registries import CATEGORY, HEAD, NUMBER, file_with, table
-from tests.support.uploads import registry
+from tests.support.crowds.uploads import registry
+from tests.support.device.registries import CATEGORY, HEAD, NUMBER, file_with, table
 
 TODAY = date(2026, 3, 4)
 

@@ -18,7 +18,7 @@ from collector.plan_text import data_of, lines_of
 from collector.planner import DEVICES, Line, Question, curves, least_epsilon, mechanism_at, plan
 from collector.precision import half_width, reports_for, still_needed
 from collector.query.request import LEAST_ALPHA, MOST_ALPHA
-from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
+from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
 
 ONE = Fraction(1)
 

@@ -6,8 +6,8 @@ from client_sdk.mechanism_choice import AUTO, choose, fitting_names
 from client_sdk.registry import Registry
 from collector.estimate import expected_half_width
 from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus, privacy
-from tests.support.registries import CATEGORY, NUMBER, file_with
-from tests.support.uploads import registry
+from tests.support.crowds.uploads import registry
+from tests.support.device.registries import CATEGORY, NUMBER, file_with
 
 REGISTRY = registry()
 

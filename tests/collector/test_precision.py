@@ -24,7 +24,7 @@ from collector.precision import (
     still_needed,
     wished,
 )
-from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, file_with
+from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, file_with
 
 Z: Final = NormalDist().inv_cdf(0.975)
 COIN: Final = GRR("1", 2)

@@ -16,8 +16,8 @@ from collector.errors import (
 )
 from collector.lateness import MARGIN
 from collector.pressure import ALARM_MEMORY, BURST_S, COST_UNIT, SHED_MEMORY, Pressure, Watch
-from tests.support.clock import FakeClock
-from tests.support.memory_storage import MemoryStorage
+from tests.support.device.clock import FakeClock
+from tests.support.store.memory_storage import MemoryStorage
 
 RATE = 10
 NOW = 1_700_000_000.0

@@ -17,10 +17,10 @@ from collector.embedded import EmbeddedStore
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.servers import needs_real, own_keys
-from tests.support.stored import DAY as SEALED
-from tests.support.stored import NOBODY_LEFT_IT, tallies
-from tests.support.uploads import WRITE_KEY, registry, registry_text
+from tests.support.crowds.uploads import WRITE_KEY, registry, registry_text
+from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.stored import DAY as SEALED
+from tests.support.store.stored import NOBODY_LEFT_IT, tallies
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -18,9 +18,9 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.servers import needs_real, own_keys
-from tests.support.stored import DAY, NOBODY_LEFT_IT, quarantined
-from tests.support.uploads import registry, registry_text
+from tests.support.crowds.uploads import registry, registry_text
+from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.stored import DAY, NOBODY_LEFT_IT, quarantined
 
 CELL = Cell(registry().metric("page").digest, 3, "")
 ENTRIES = [encode([Accepted(CELL, bytes(number + 1))]) for number in range(3)]

@@ -24,8 +24,7 @@ from collector.releasing import PARQUET, Wanted, release
 from collector.storage.connection import Connection
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.releases import (
+from tests.support.crowds.releases import (
     MIN_REPORTS,
     REGISTRY,
     REGISTRY_TEXT,
@@ -34,9 +33,10 @@ from tests.support.releases import (
     tally_of,
     values_of,
 )
-from tests.support.servers import needs_real, own_keys
-from tests.support.stored import queue_one
-from tests.support.uploads import NOON, epoch_today
+from tests.support.crowds.uploads import NOON, epoch_today
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.stored import queue_one
 
 CATALOG: Final = Catalog([REGISTRY])
 DRAWN: Final = ("page", "dark", "plan", "age", "wait", "place")

@@ -6,7 +6,7 @@ import pytest
 
 from client_sdk.registry import Registry
 from collector.segments import is_declared, matches, segment_text
-from tests.support.uploads import registry, registry_text
+from tests.support.crowds.uploads import registry, registry_text
 
 REGISTRY = registry()
 PAGE = REGISTRY.metric("page")  # has the dimension platform

@@ -12,8 +12,8 @@ from collector.embedded import EmbeddedStore
 from collector.errors import ConfigError
 from collector.serving import serve
 from collector.storage.connect import connect
-from tests.support.servers import needs_real, own_keys
-from tests.support.uploads import WRITE_KEY, registry_text
+from tests.support.crowds.uploads import WRITE_KEY, registry_text
+from tests.support.store.servers import needs_real, own_keys
 
 
 def config(tmp_path: Path, **settings: str) -> Config:

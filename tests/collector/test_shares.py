@@ -21,8 +21,8 @@ from collector.shares import (
 )
 from collector.storage.redis import SEEN_DAYS
 from collector.storage.values import Health
-from tests.support.clock import NOON, FakeClock
-from tests.support.memory_credentials import MemoryCredentials
+from tests.support.device.clock import NOON, FakeClock
+from tests.support.store.memory_credentials import MemoryCredentials
 
 FLOODED, QUIET, OTHER = b"f" * 32, b"q" * 32, b"o" * 32
 SMALL = Health(memory=0.1, memory_limit=1 << 20)  # of a mebibyte

@@ -19,7 +19,7 @@ from collector.entry import Accepted
 from collector.errors import CorruptEntryError, TallyOverflowError
 from collector.storage.values import Cell
 from collector.tally import Mechanisms, check_column, merge, reports_in, reports_of, tally_entries
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness
 
 GRR_METRIC, SUM_METRIC = b"grrgrr", b"sumsum"
 MECHANISMS: Mechanisms = {GRR_METRIC: GRR("1", 5), SUM_METRIC: DiscreteLaplace("1", 100)}

@@ -19,10 +19,10 @@ from collector.storage.redis import RedisStorage
 from collector.storage.suspicions import RedisSuspicions
 from collector.storage.values import Cell, Index
 from collector.watching import AGAIN_S, NEWEST, Watch
-from tests.support.memory_storage import MemoryStorage, MemorySuspicions
-from tests.support.registries import CATEGORY, file_with
-from tests.support.seeded import SeededRandomness
-from tests.support.stored import queue_one
+from tests.support.device.registries import CATEGORY, file_with
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.store.memory_storage import MemoryStorage, MemorySuspicions
+from tests.support.store.stored import queue_one
 
 N: Final = 20_000
 DAY: Final = 86_400

@@ -13,7 +13,7 @@ from client_sdk.limits import MAX_COLUMNS
 from client_sdk.report import Column, seal
 from collector.errors import MalformedUploadError
 from collector.wire import JSON, MAX_DIMENSIONS, MSGPACK, Upload, decode
-from tests.support.uploads import TODAY, UPLOAD_ID, as_json, as_msgpack, upload
+from tests.support.crowds.uploads import TODAY, UPLOAD_ID, as_json, as_msgpack, upload
 
 COLUMNS = (Column(b"digest", TODAY, b"\0\1\2"), Column(b"\xff" * 6, 0, b"\xfe\xff"))
 SEGMENT = {"platform": "mac"}

@@ -17,9 +17,9 @@ from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.worker import KILLS, MAX_DELIVERIES, Pace, Worker
-from tests.support.memory_storage import MemoryStorage
-from tests.support.stored import quarantined, tallies
-from tests.support.worker_desk import (
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.stored import quarantined, tallies
+from tests.support.store.worker_desk import (
     CELL,
     DAY,
     EVERY,

@@ -14,10 +14,10 @@ from collector.steady_clock import LASTING_S, SteadyClock
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.worker import MAX_DELIVERIES, Worker
-from tests.support.clock import FakeClock
-from tests.support.memory_storage import MemoryStorage
-from tests.support.stored import quarantined
-from tests.support.worker_desk import (
+from tests.support.device.clock import FakeClock
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.stored import quarantined
+from tests.support.store.worker_desk import (
     DAY,
     EVERY,
     ITEM_2,

@@ -15,8 +15,8 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
 from collector.worker import Pace, Worker
-from tests.support.memory_storage import MemoryStorage
-from tests.support.worker_desk import (
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.worker_desk import (
     CELL,
     EVERY,
     ITEM_2,

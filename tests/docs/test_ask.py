@@ -22,10 +22,10 @@ from collector.catalog import Catalog
 from collector.cli.plan import plan as plan_command
 from collector.query import plan, read, run
 from tests.docs.pages import ROOT, only, text_of
-from tests.support.every_type import FORMS
-from tests.support.memory_storage import MemoryStorage
-from tests.support.registries import BOOLEAN, file_with
-from tests.support.uploads import COMMON
+from tests.support.crowds.uploads import COMMON
+from tests.support.device.every_type import FORMS
+from tests.support.device.registries import BOOLEAN, file_with
+from tests.support.store.memory_storage import MemoryStorage
 
 COMPARISONS = "docs/ask/comparisons.md"
 REGISTRY = text_of("docs/ask/registry.md")

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from collector.cli import main
 from tests.docs.pages import PAGES, ROOT, commands
-from tests.support.editor_site import TOKEN, editor_app
-from tests.support.served import served
+from tests.support.sites.editor_site import TOKEN, editor_app
+from tests.support.sites.served import served
 
 RUN: Final = {  # which commands of a page are run here
     "README.md": "hearsay registry",

@@ -23,7 +23,7 @@ from client_sdk.limits import (
 )
 from client_sdk.schedule import UPLOAD_EVERY
 from tests.docs.pages import ROOT, blocks, flowing, only
-from tests.support.site import Site, running_site
+from tests.support.sites.site import Site, running_site
 
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 BLOCKS = blocks("docs/guide/embed.md")

@@ -16,9 +16,9 @@ from collector.query import Query, read
 from collector.query.window import GRANULARITIES, RANGES
 from collector.web.formats import FORMS
 from tests.docs.pages import only, text_of
-from tests.support.editor_site import DEVICES, TOKEN, editor_app
-from tests.support.served import served
-from tests.support.verb_table import verb_table
+from tests.support.crowds.verb_table import verb_table
+from tests.support.sites.editor_site import DEVICES, TOKEN, editor_app
+from tests.support.sites.served import served
 
 PAGE: Final = text_of("docs/ask/query.md")
 NOTEBOOK: Final = json.loads(text_of("examples/answers.ipynb"))
@@ -60,7 +60,7 @@ def test_curl_and_python_of_the_page_give_the_same_rows(
 
 
 def test_every_field_verb_range_and_form_is_on_the_page() -> None:
-    """``python -m tests.support.verb_table`` prints the table of verbs."""
+    """``python -m tests.support.crowds.verb_table`` prints the table of verbs."""
     words = [
         *(f"| `{name}` |" for name in Query.__struct_fields__),
         *(f"| `{form.name}` |" for form in FORMS),

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from benchmarks.tables.epsilon_table import table
 from collector.cli import main
 from tests.docs.pages import PAGES, ROOT, commands, only, text_of
-from tests.support.site import Site, running_site
+from tests.support.sites.site import Site, running_site
 
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
 

@@ -19,8 +19,8 @@ import requests
 from client_sdk.registry import Registry
 from collector.analytics.answer import shown_items
 from collector.simulate import DEMO_REGISTRY
-from tests.support.processes import descendants, survivors
-from tests.support.uploads import bearer
+from tests.support.crowds.uploads import bearer
+from tests.support.store.processes import descendants, survivors
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 DEVICES = 1_000  # the fewest that the command takes

@@ -16,7 +16,7 @@ from collector.config import STANDARD
 from collector.storage.connect import open_storage
 from collector.storage.protocols import TallyStore
 from collector.storage.redis import RedisStorage
-from tests.support.fleet import (
+from tests.support.crowds.fleet import (
     RecordingTransport,
     Tallies,
     recording,
@@ -24,9 +24,9 @@ from tests.support.fleet import (
     stored_tallies,
     tallies_of,
 )
-from tests.support.servers import needs_real
-from tests.support.site import Site, running_site
-from tests.support.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.sites.site import Site, running_site
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

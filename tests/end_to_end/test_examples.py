@@ -16,8 +16,8 @@ import requests
 
 from client_sdk.registry import Registry
 from collector.children import free_port
-from tests.support.servers import needs_real
-from tests.support.site import Site, running_site
+from tests.support.sites.site import Site, running_site
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -20,11 +20,11 @@ from client_sdk.transport import MESSAGEPACK, Answer, RequestsTransport, Transpo
 from collector.config import STANDARD
 from collector.storage.connect import open_storage
 from collector.wire import MSGPACK
-from tests.support.clock import FakeClock
-from tests.support.fleet import stored_tallies, tallies_of
-from tests.support.servers import needs_real
-from tests.support.site import Site, running_site
-from tests.support.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
+from tests.support.crowds.fleet import stored_tallies, tallies_of
+from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
+from tests.support.device.clock import FakeClock
+from tests.support.sites.site import Site, running_site
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -16,15 +16,15 @@ from client_sdk.epoch import day_of
 from client_sdk.limits import MAX_DEVICE_BODY
 from client_sdk.report import Column, seal
 from client_sdk.transport import JSON, RequestsTransport
-from tests.support.servers import needs_real
-from tests.support.site import Site, running_site
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     READ_TOKEN,
     WRITE_KEY,
     bearer,
     registry,
     registry_text,
 )
+from tests.support.sites.site import Site, running_site
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -17,11 +17,19 @@ from collector.catalog import Catalog
 from collector.config import Config
 from collector.web import create_app
 from collector.worker import Worker
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.registries import KEY_VALUE, file_with
-from tests.support.seeded import SeededRandomness
-from tests.support.uploads import GATEWAY_KEY, NOON, READ_TOKEN, TODAY, as_json, bearer, upload
+from tests.support.crowds.uploads import (
+    GATEWAY_KEY,
+    NOON,
+    READ_TOKEN,
+    TODAY,
+    as_json,
+    bearer,
+    upload,
+)
+from tests.support.device.registries import KEY_VALUE, file_with
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 TEXT: Final = file_with(KEY_VALUE, epsilon='"4"', every='"1d"', most="3")
 REGISTRY: Final = Registry.from_text(TEXT)

@@ -13,11 +13,11 @@ from client_sdk.client import Client
 from client_sdk.gateway import Gateway
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.transport import MESSAGEPACK, RequestsTransport
-from tests.support.nginx import bare_nginx, needs_nginx, shipped_nginx
-from tests.support.servers import needs_real
-from tests.support.site import Site, running_site
-from tests.support.tls import TRUSTED
-from tests.support.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
+from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
+from tests.support.device.tls import TRUSTED
+from tests.support.sites.nginx import bare_nginx, needs_nginx, shipped_nginx
+from tests.support.sites.site import Site, running_site
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real, needs_nginx]
 

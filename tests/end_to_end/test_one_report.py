@@ -11,9 +11,9 @@ from client_sdk.registry import Registry
 from collector.catalog import Catalog
 from collector.intake import Verdict, judge
 from collector.wire import JSON, decode
-from tests.support.clock import FakeClock
-from tests.support.every_type import VALUES, registry_text
-from tests.support.uploads import COMMON, NOON, TODAY
+from tests.support.crowds.uploads import COMMON, NOON, TODAY
+from tests.support.device.clock import FakeClock
+from tests.support.device.every_type import VALUES, registry_text
 
 DAYS = 3
 MOST = "100000"  # ε; the caps are not what this is about

@@ -21,16 +21,16 @@ from client_sdk.registry import Registry
 from client_sdk.report import Column
 from collector.children import free_port
 from collector.storage.connection import Connection
-from tests.support.namespaces import AS_FIRST, needs_namespace
-from tests.support.processes import descendants, only_child
-from tests.support.servers import needs_real, real_server
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     WRITE_KEY,
     as_json,
     bearer,
     registry_text,
     upload,
 )
+from tests.support.store.namespaces import AS_FIRST, needs_namespace
+from tests.support.store.processes import descendants, only_child
+from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 

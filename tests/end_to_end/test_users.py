@@ -16,10 +16,10 @@ from collector.children import Children
 from collector.keyring import TRUST_S
 from collector.storage.access import INGEST, QUERY, WORKER
 from tests.collector.web.test_browsers import HEADERS
-from tests.support.guarded_site import GuardedSite, guarded_store
-from tests.support.processes import descendants
-from tests.support.servers import needs_real
-from tests.support.uploads import as_json, bearer, registry, upload
+from tests.support.crowds.uploads import as_json, bearer, registry, upload
+from tests.support.sites.guarded_site import GuardedSite, guarded_store
+from tests.support.store.processes import descendants
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

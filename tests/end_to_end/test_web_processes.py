@@ -11,11 +11,11 @@ from typing import Final
 
 import pytest
 
-from tests.support.attacked_site import attacked_site, today
-from tests.support.hostile_bodies import good
-from tests.support.processes import descendants
-from tests.support.servers import needs_real
-from tests.support.uploads import bearer
+from tests.support.crowds.uploads import bearer
+from tests.support.sites.attacked_site import attacked_site, today
+from tests.support.sites.hostile_bodies import good
+from tests.support.store.processes import descendants
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from collector.heartbeat import is_fresh
-from tests.support.servers import needs_real, real_server
-from tests.support.uploads import registry_text
+from tests.support.crowds.uploads import registry_text
+from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 

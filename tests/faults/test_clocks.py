@@ -19,15 +19,15 @@ from collector.intake import Rejection, judge
 from collector.web import create_app
 from collector.wire import JSON, decode
 from tests.faults.conftest import Tell
-from tests.support.clock import NOON, FakeClock
+from tests.support.crowds.uploads import WRITE_KEY
+from tests.support.device.clock import NOON, FakeClock
 from tests.support.faults.fleet import post
 from tests.support.faults.reports import REGISTRY, registry_text, upload_of
 from tests.support.faults.site import fault_site
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post as post_to
-from tests.support.servers import needs_real
-from tests.support.uploads import WRITE_KEY
+from tests.support.sites.posting import post as post_to
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.servers import needs_real
 
 YEARS = 3_652  # days, ten years
 DAYS = (-YEARS, -100, -15, -14, -7, -1, 0, 1, 2, 7, YEARS)

@@ -16,17 +16,17 @@ from collector.errors import CollectorError, CorruptEntryError
 from collector.storage.protocols import Intake
 from collector.web.bodies import inflate
 from tests.faults.conftest import Tell
+from tests.support.crowds.uploads import WRITE_KEY, bearer
+from tests.support.device.loopback import running
+from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.faults.corruption import Flipping, flipped
 from tests.support.faults.fleet import TIMEOUT, post
 from tests.support.faults.folding import sealed_of
 from tests.support.faults.proxy import TlsEnd
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import fault_site
-from tests.support.loopback import running
-from tests.support.servers import needs_real
-from tests.support.stored import quarantined
-from tests.support.tls import CERTIFICATES, TRUSTED
-from tests.support.uploads import WRITE_KEY, bearer
+from tests.support.store.servers import needs_real
+from tests.support.store.stored import quarantined
 
 FLIPS = [
     pytest.param(5_000, id="small"),

@@ -15,10 +15,10 @@ from collector.shares import daily
 from collector.storage.connection import Connection
 from collector.storage.credentials import RedisCredentials
 from tests.faults.conftest import Tell
+from tests.support.crowds.uploads import WRITE_KEY, bearer
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import PREFIX, FaultSite, fault_site
-from tests.support.servers import needs_real
-from tests.support.uploads import WRITE_KEY, bearer
+from tests.support.store.servers import needs_real
 
 MEMORY = 4 * 1024 * 1024  # bytes
 QUIET = "quiet-key-for-tests-0123456789"

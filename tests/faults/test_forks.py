@@ -13,7 +13,7 @@ from collector.wire import JSON, decode
 from tests.faults.conftest import Tell
 from tests.support.faults.forking import registry_text
 from tests.support.faults.site import fault_site
-from tests.support.servers import needs_real
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -14,7 +14,7 @@ from tests.faults.conftest import Tell
 from tests.support.faults.fleet import PATIENCE, Fleet
 from tests.support.faults.site import SHARDS, FaultSite, fault_site
 from tests.support.faults.supervisor import PARTS
-from tests.support.servers import needs_real
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

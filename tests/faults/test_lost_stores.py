@@ -16,12 +16,12 @@ from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from tests.faults.conftest import Tell
-from tests.support.cluster import Node, cluster, holder_of, url_of, wait_for
 from tests.support.faults.fleet import Fleet, post
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import fault_site
-from tests.support.servers import needs_real
-from tests.support.stored import DAY
+from tests.support.store.cluster import Node, cluster, holder_of, url_of, wait_for
+from tests.support.store.servers import needs_real
+from tests.support.store.stored import DAY
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -13,11 +13,11 @@ import pytest
 from client_sdk.epoch import DAY
 from client_sdk.limits import MAX_REPORT_AGE
 from tests.faults.conftest import Tell
+from tests.support.device.movable_clock import MovableClock, needs_movable_clock
 from tests.support.faults.fleet import Fleet, post
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import FaultSite, fault_site
-from tests.support.movable_clock import MovableClock, needs_movable_clock
-from tests.support.servers import needs_real
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real, needs_movable_clock]
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import pytest
 
 from tests.faults.conftest import Tell
+from tests.support.device.loopback import running
 from tests.support.faults.fleet import Fleet
 from tests.support.faults.proxy import Proxy, Weather
 from tests.support.faults.site import fault_site
-from tests.support.loopback import running
-from tests.support.servers import needs_real
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

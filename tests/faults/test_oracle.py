@@ -14,12 +14,12 @@ from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.cluster import Node
+from tests.support.crowds.fleet import stored_tallies, tallies_of
 from tests.support.faults.folding import append, fold, sealed_of
 from tests.support.faults.oracle import Comparison, compared
 from tests.support.faults.reports import REGISTRY, upload_of
-from tests.support.fleet import stored_tallies, tallies_of
-from tests.support.servers import needs_real
+from tests.support.store.cluster import Node
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -12,7 +12,7 @@ import pytest
 from client_sdk.epoch import DAY, HOUR
 from client_sdk.schedule import UPLOAD_EVERY, Schedule
 from tests.faults.conftest import Tell
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness
 
 DEVICES = 6_000
 MINUTE = 60  # seconds

@@ -13,9 +13,9 @@ import pytest
 from tests.faults.conftest import Tell
 from tests.support.faults.fleet import Fleet
 from tests.support.faults.site import fault_site
-from tests.support.namespaces import AS_FIRST, needs_namespace
-from tests.support.processes import only_child
-from tests.support.servers import needs_real
+from tests.support.store.namespaces import AS_FIRST, needs_namespace
+from tests.support.store.processes import only_child
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

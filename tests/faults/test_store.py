@@ -19,14 +19,14 @@ from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from tests.faults.conftest import Tell
-from tests.support.cluster import Node
+from tests.support.device.small_disk import fill, small_disk
 from tests.support.faults.fleet import Fleet
 from tests.support.faults.folding import append, fold, worker
 from tests.support.faults.oracle import compared
 from tests.support.faults.reports import upload_of
 from tests.support.faults.site import fault_site
-from tests.support.servers import needs_real, real_server
-from tests.support.small_disk import fill, small_disk
+from tests.support.store.cluster import Node
+from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 

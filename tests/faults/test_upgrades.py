@@ -18,7 +18,7 @@ from tests.support.faults.fleet import Fleet, post
 from tests.support.faults.reports import registry_text, upload_of
 from tests.support.faults.site import FaultSite, fault_site
 from tests.support.faults.supervisor import Supervised
-from tests.support.servers import needs_real
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

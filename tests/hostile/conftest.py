@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.attacked_site import AttackedSite, attacked_site
+from tests.support.sites.attacked_site import AttackedSite, attacked_site
 
 
 @pytest.fixture(scope="session")

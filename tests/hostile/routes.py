@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.support.uploads import ADMIN_TOKEN, READ_TOKEN, bearer
+from tests.support.crowds.uploads import ADMIN_TOKEN, READ_TOKEN, bearer
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 

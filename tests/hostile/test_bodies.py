@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile.routes import METHODS, ROUTES, Route
-from tests.support.attacked_site import AttackedSite, today
-from tests.support.examples import FEW, MANY, trying
-from tests.support.hostile_bodies import CANARY, Hostile, bodies, good
-from tests.support.servers import needs_real
+from tests.support.crowds.examples import FEW, MANY, trying
+from tests.support.sites.attacked_site import AttackedSite, today
+from tests.support.sites.hostile_bodies import CANARY, Hostile, bodies, good
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

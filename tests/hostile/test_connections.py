@@ -15,11 +15,11 @@ import pytest
 from client_sdk.limits import MAX_DEVICE_BODY
 from collector.web.sockets import UNREAD_S
 from collector.wire import JSON
-from tests.support.attacked_site import PATIENCE, AttackedSite, today
-from tests.support.hostile_bodies import good
-from tests.support.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses
-from tests.support.servers import needs_real
-from tests.support.uploads import READ_TOKEN, WRITE_KEY, bearer
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
+from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
+from tests.support.sites.hostile_bodies import good
+from tests.support.sites.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from collector.config import Config
 from collector.web import create_app
 from collector.web.openapi import document as document_of
-from tests.support.attacked_site import PATIENCE, AttackedSite
-from tests.support.examples import trying
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.servers import needs_real
-from tests.support.uploads import ADMIN_TOKEN, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.crowds.examples import trying
+from tests.support.crowds.uploads import ADMIN_TOKEN, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.sites.attacked_site import PATIENCE, AttackedSite
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -16,13 +16,7 @@ from client_sdk.limits import MAX_DEVICE_BODY
 from client_sdk.report import Column
 from client_sdk.transport import RequestsTransport
 from collector.wire import JSON, MSGPACK
-from tests.support.attacked_site import PATIENCE, AttackedSite, attacked_site, today
-from tests.support.hostile_bodies import good
-from tests.support.nginx import Nginx, bare_nginx, needs_nginx, shipped_nginx
-from tests.support.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses
-from tests.support.servers import needs_real
-from tests.support.tls import TRUSTED
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,
     WRITE_KEY,
@@ -30,6 +24,12 @@ from tests.support.uploads import (
     bearer,
     registry,
 )
+from tests.support.device.tls import TRUSTED
+from tests.support.sites.attacked_site import PATIENCE, AttackedSite, attacked_site, today
+from tests.support.sites.hostile_bodies import good
+from tests.support.sites.nginx import Nginx, bare_nginx, needs_nginx, shipped_nginx
+from tests.support.sites.raw_requests import CODINGS, LAST, SMUGGLING, chunked, head, statuses
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real, needs_nginx]
 

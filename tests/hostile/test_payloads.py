@@ -15,10 +15,10 @@ from collector.catalog import Catalog
 from collector.intake import judge
 from collector.tally import check_column
 from collector.wire import Upload
-from tests.support.invalid_payloads import kinds, known
-from tests.support.seeded import SeededRandomness
-from tests.support.uploads import TODAY, UPLOAD_ID, registry
-from tests.support.vectors import build, read, values_of
+from tests.support.crowds.uploads import TODAY, UPLOAD_ID, registry
+from tests.support.enumeration.invalid_payloads import kinds, known
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.vectors import build, read, values_of
 
 INVALID: Final = 10_000  # payloads of a mechanism
 HONEST: Final = 30  # honest ones among them

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.attacked_site import AttackedSite
-from tests.support.examples import FEW, MANY, trying
-from tests.support.hostile_bodies import CANARY
-from tests.support.servers import needs_real
-from tests.support.uploads import READ_TOKEN, bearer
+from tests.support.crowds.examples import FEW, MANY, trying
+from tests.support.crowds.uploads import READ_TOKEN, bearer
+from tests.support.sites.attacked_site import AttackedSite
+from tests.support.sites.hostile_bodies import CANARY
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

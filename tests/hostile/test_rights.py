@@ -19,10 +19,10 @@ from collector.web import create_app
 from collector.web.auth import scope
 from collector.web.front import Front
 from collector.wire import JSON
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.rsgi import Request, answers
-from tests.support.uploads import NOON, TODAY, as_json, registry_text, upload
+from tests.support.crowds.uploads import NOON, TODAY, as_json, registry_text, upload
+from tests.support.sites.rsgi import Request, answers
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "operate" / "security.md"
 FORM: Final = "application/x-www-form-urlencoded"

@@ -17,9 +17,9 @@ import pytest
 from client_sdk.report import Column, base64url
 from collector.wire import JSON
 from tests.hostile.markup import MARKUP
-from tests.support.attacked_site import AttackedSite, today
-from tests.support.servers import needs_real
-from tests.support.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, registry, upload
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, registry, upload
+from tests.support.sites.attacked_site import AttackedSite, today
+from tests.support.store.servers import needs_real
 
 pytestmark = [pytest.mark.real, needs_real]
 

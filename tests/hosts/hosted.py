@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from collector.children import free_port
-from tests.support.device import metric_text, rows
+from tests.support.device.device import metric_text, rows
 
 ROOT: Final = Path(__file__).parents[2]
 BIN: Final = Path(sys.executable).parent

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.accuracy import release
 from collector.analytics.release.postprocess import PROMISES
 from collector.analytics.release.release import refusal
-from tests.support.releases import REGISTRY
+from tests.support.crowds.releases import REGISTRY
 
 PAGE = (Path(__file__).parents[3] / "docs" / "ask" / "release.md").read_text(encoding="utf-8")
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?")

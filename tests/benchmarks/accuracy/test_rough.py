@@ -22,9 +22,9 @@ from collector.analytics.rows import GOOD, Row
 from collector.catalog import Catalog
 from collector.query import plan, read, run
 from collector.storage.values import Cell
-from tests.support.coverage import fits_rate
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, TODAY
+from tests.support.crowds.uploads import NOON, TODAY
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.store.memory_storage import MemoryStorage
 
 ANSWERS: Final = 80
 KINDS: Final = rough(45_000)

@@ -13,7 +13,7 @@ from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.pgr import PGR
 from client_sdk.mechanisms.subset_selection import SubsetSelection
-from tests.support.enumeration import distribution
+from tests.support.enumeration.enumeration import distribution
 
 ORACLES = [
     GRR("1", 4),

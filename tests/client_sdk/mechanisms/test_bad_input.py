@@ -13,8 +13,8 @@ from client_sdk.errors import InvalidParameterError, InvalidTallyError
 from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.mechanisms._sums import SumReports
 from client_sdk.mechanisms.grr import GRR
-from tests.support.seeded import SeededRandomness
-from tests.support.vectors import Small, build, cases, label, laws, smalls, values_of
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.vectors import Small, build, cases, label, laws, smalls, values_of
 
 every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
 every_count = pytest.mark.parametrize(

@@ -28,8 +28,8 @@ from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.sue import SUE
 from client_sdk.randomness import system_randomness
-from tests.support import mutants
-from tests.support.vectors import Small, label, laws, smalls
+from tests.support.enumeration import mutants
+from tests.support.enumeration.vectors import Small, label, laws, smalls
 
 REPORTS: Final = 20_000  # a value
 FALSE_ALARM: Final = 1e-9  # of a whole run: all mechanisms, all values

@@ -12,8 +12,8 @@ import pytest
 from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
 from client_sdk.mechanisms._sums import SQUARE_BITS, SumReports
-from tests.support.seeded import SeededRandomness
-from tests.support.vectors import build, cases, is_pure, label, values_of
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.vectors import build, cases, is_pure, label, values_of
 
 every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
 every_oracle_case = pytest.mark.parametrize(

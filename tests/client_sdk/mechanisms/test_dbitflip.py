@@ -10,8 +10,8 @@ import pytest
 from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms.dbitflip import DBitFlip
 from client_sdk.mechanisms.sue import SUE
-from tests.support.linear import moments
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.linear import moments
+from tests.support.enumeration.seeded import SeededRandomness
 
 every_small = pytest.mark.parametrize(
     "small",

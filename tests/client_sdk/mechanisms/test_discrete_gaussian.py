@@ -19,8 +19,8 @@ from client_sdk.mechanisms.discrete_gaussian import (
     bernoulli_exp_any,
     discrete_gaussian,
 )
-from tests.support.enumeration import distribution, exp_below
-from tests.support.runs import RunPath, one_pass_law
+from tests.support.enumeration.enumeration import distribution, exp_below
+from tests.support.enumeration.runs import RunPath, one_pass_law
 
 EXACT: Final = Context(prec=60)
 CLOSE: Final = Decimal("1e-8")  # of probability; the mass that stays unreached is below it

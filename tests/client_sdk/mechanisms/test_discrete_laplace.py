@@ -17,9 +17,9 @@ from client_sdk.mechanisms.discrete_laplace import (
     bernoulli_exp,
     discrete_laplace,
 )
-from tests.support.enumeration import distribution
-from tests.support.runs import RunPath, one_pass_law
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.runs import RunPath, one_pass_law
+from tests.support.enumeration.seeded import SeededRandomness
 
 EXACT: Final = Context(prec=60)
 CLOSE: Final = Decimal("1e-13")  # of probability; the mass that stays unreached is below it

@@ -12,8 +12,8 @@ import pytest
 from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.square_wave import SquareWave
-from tests.support.enumeration import distribution
-from tests.support.vectors import Small, label, smalls
+from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.vectors import Small, label, smalls
 
 every_distribution = pytest.mark.parametrize("small", smalls(DistributionMechanism), ids=label)
 

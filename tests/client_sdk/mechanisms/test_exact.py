@@ -17,7 +17,7 @@ from client_sdk.mechanisms._exact import (
     parse_epsilon,
     spent_by,
 )
-from tests.support.enumeration import exp_below
+from tests.support.enumeration.enumeration import exp_below
 
 NARROW = Fraction(1, 10**89)  # relative
 

@@ -19,9 +19,9 @@ from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.randomness import ByteRandomness, Randomness
-from tests.support.bit_strings import CountedPath, Primitives, law_over_bits
-from tests.support.enumeration import Law, distribution
-from tests.support.vectors import Small, label, read
+from tests.support.enumeration.bit_strings import CountedPath, Primitives, law_over_bits
+from tests.support.enumeration.enumeration import Law, distribution
+from tests.support.enumeration.vectors import Small, label, read
 
 MOST_VALUES: Final = 5  # of a mechanism; more only repeat what the law of privacy covers
 # A loop without bound has no last string.  Each draw is tried on every string of its own instead,

@@ -11,8 +11,8 @@ import pytest
 
 from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms.exponential import MAX_ITEMS, UNSEEN, Exponential
-from tests.support.coverage import fits_rate
-from tests.support.enumeration import distribution, exp_below
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.enumeration import distribution, exp_below
 
 EPSILONS = ["0.01", "1", "4", "16"]
 TRIALS = 20_000

@@ -19,7 +19,7 @@ from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.pgr import PGR
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.mechanisms.sue import SUE
-from tests.support.enumeration import distribution
+from tests.support.enumeration.enumeration import distribution
 
 WEIGHTS: Final = np.array([[1, 1, 0, 0, 0], [1, -0.5, 0, 2, 0], [1, 1, 1, 1, 1.0]])
 PAIRED: Final[list[FrequencyOracle]] = [

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import Channel, FrequencyOracle, load, names
-from tests.support.enumeration import Law, distribution
-from tests.support.vectors import Small, is_pure, label, laws, small_parameters, smalls
+from tests.support.enumeration.enumeration import Law, distribution
+from tests.support.enumeration.vectors import Small, is_pure, label, laws, small_parameters, smalls
 
 ROUNDING = 1e-9  # relative; double precision from debias on
 

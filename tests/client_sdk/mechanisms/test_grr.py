@@ -11,11 +11,11 @@ import pytest
 
 from client_sdk.errors import InvalidParameterError, InvalidTallyError
 from client_sdk.mechanisms.grr import GRR
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness
 
 
 def second_implementation(p: Fraction, k: int, value: int, stream: Iterator[int]) -> int:
-    """Return the item reported, from the byte layout of ``tests/support/seeded.py`` alone."""
+    """Return the item reported, from the byte layout of ``SeededRandomness`` alone."""
 
     def uniform(n: int) -> int:
         bits = (n - 1).bit_length()

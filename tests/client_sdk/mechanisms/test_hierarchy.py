@@ -12,9 +12,9 @@ import pytest
 from client_sdk.mechanisms.hadamard import Hadamard
 from client_sdk.mechanisms.hierarchy import FANOUTS, Hierarchy, best_fanout, depth
 from collector.analytics.items.sums import Shares
-from tests.support.coverage import fits_rate
-from tests.support.enumeration import distribution
-from tests.support.hierarchy_reference import counts_and_variances
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.enumeration import distribution
+from tests.support.references.hierarchy_reference import counts_and_variances
 
 TRIALS = 1_000
 ALPHA = 0.05

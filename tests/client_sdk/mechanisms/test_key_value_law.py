@@ -11,9 +11,9 @@ import pytest
 
 from client_sdk.mechanisms import KeyValueMechanism, load, names
 from client_sdk.randomness import system_randomness
-from tests.support.enumeration import Law, distribution, exp_below
-from tests.support.key_value_reference import HeldPairs, parse_pairs
-from tests.support.vectors import EPSILONS, Small, label, laws, smalls
+from tests.support.enumeration.enumeration import Law, distribution, exp_below
+from tests.support.enumeration.vectors import EPSILONS, Small, label, laws, smalls
+from tests.support.references.key_value_reference import HeldPairs, parse_pairs
 
 FAMILY: Final = [name for name in names() if issubclass(load(name), KeyValueMechanism)]
 COUNTS: Final = 10  # devices squared; what rounding an expected tally to integers may change

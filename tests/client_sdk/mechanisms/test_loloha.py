@@ -14,9 +14,9 @@ from client_sdk.mechanisms.loloha import LOLOHA
 from client_sdk.mechanisms.olh import OLH
 from client_sdk.permanent import permanent_randomness
 from client_sdk.randomness import Randomness
-from tests.support.enumeration import Untouchable, distribution, exp_below
-from tests.support.replay import Replay
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
+from tests.support.enumeration.replay import Replay
+from tests.support.enumeration.seeded import SeededRandomness
 
 Pmf: TypeAlias = dict[tuple[bytes, ...], Fraction]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import MeanMechanism
-from tests.support.enumeration import Law
-from tests.support.vectors import Small, label, laws, smalls
+from tests.support.enumeration.enumeration import Law
+from tests.support.enumeration.vectors import Small, label, laws, smalls
 
 every_mean = pytest.mark.parametrize("small", smalls(MeanMechanism), ids=label)
 

@@ -34,9 +34,9 @@ from tests.client_sdk.mechanisms import (
     test_frequency_law,
     test_privacy_law,
 )
-from tests.support import mutants
-from tests.support.sampling_path import ROOT, faults_on_path, sources
-from tests.support.vectors import Small
+from tests.support.enumeration import mutants
+from tests.support.enumeration.sampling_path import ROOT, faults_on_path, sources
+from tests.support.enumeration.vectors import Small
 
 PROJECT: Final = Path(__file__).parents[3]
 TAIL: Final = Fraction(1, 10**5)  # mass of a path of Laplace noise below which it is left

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.accuracy.accuracy import optimum
 from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms.olh import OLH, PRIME
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness
 
 
 @pytest.mark.parametrize(("prime", "buckets"), [(5, 2), (7, 3), (7, 7), (11, 4), (5, 9)])

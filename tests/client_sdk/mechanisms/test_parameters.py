@@ -18,8 +18,8 @@ from client_sdk.mechanisms import (
     load,
     names,
 )
-from tests.support.enumeration import Untouchable
-from tests.support.vectors import build, cases, label, read
+from tests.support.enumeration.enumeration import Untouchable
+from tests.support.enumeration.vectors import build, cases, label, read
 
 every_name = pytest.mark.parametrize("name", names())
 every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)

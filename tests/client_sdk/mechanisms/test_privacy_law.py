@@ -14,8 +14,8 @@ from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.randomness import Randomness
-from tests.support.enumeration import Law, exp_below
-from tests.support.vectors import Small, grid, label, laws, smalls
+from tests.support.enumeration.enumeration import Law, exp_below
+from tests.support.enumeration.vectors import Small, grid, label, laws, smalls
 
 UNSPENT = Fraction(1, 1 << 40)  # nats; what rounding towards privacy may cost
 

@@ -17,9 +17,9 @@ from client_sdk.mechanisms._regression import nnls, regress
 from client_sdk.mechanisms.rappor import RAPPOR
 from client_sdk.permanent import permanent_randomness
 from client_sdk.randomness import Randomness
-from tests.support.enumeration import Untouchable, distribution, exp_below
-from tests.support.replay import Replay
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
+from tests.support.enumeration.replay import Replay
+from tests.support.enumeration.seeded import SeededRandomness
 
 DATA: Final = Path(__file__).parents[2] / "data" / "rappor"
 COHORTS, BITS, CANDIDATES = 8, 128, 300

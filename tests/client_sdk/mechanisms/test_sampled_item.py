@@ -17,9 +17,9 @@ from client_sdk.mechanisms import SetMechanism
 from client_sdk.mechanisms.padding_sampling import PaddingSampling
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.randomness import Randomness
-from tests.support.enumeration import Law, distribution, exp_below
-from tests.support.seeded import SeededRandomness
-from tests.support.vectors import EPSILONS
+from tests.support.enumeration.enumeration import Law, distribution, exp_below
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.vectors import EPSILONS
 
 ROUNDING = 1e-9  # relative; double precision from debias on
 SMALL = [SampledItem(epsilon, items) for epsilon in EPSILONS for items in (2, 3, 4)]

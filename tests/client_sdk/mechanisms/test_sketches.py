@@ -12,8 +12,8 @@ from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms._sketch import PRIME, Sketch
 from client_sdk.mechanisms.cms import CMS
 from client_sdk.mechanisms.hcms import HCMS
-from tests.support.linear import moments
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.linear import moments
+from tests.support.enumeration.seeded import SeededRandomness
 
 both = pytest.mark.parametrize("kind", [CMS, HCMS])
 

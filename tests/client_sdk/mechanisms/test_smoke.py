@@ -12,7 +12,7 @@ import pytest
 from client_sdk.mechanisms import FrequencyOracle, load, names
 from client_sdk.mechanisms.grr import GRR
 from client_sdk.randomness import Randomness, system_randomness
-from tests.support.vectors import is_pure
+from tests.support.enumeration.vectors import is_pure
 
 REPORTS: Final = 20_000  # reports; 60 ms of GRR
 FALSE_ALARM: Final = 1e-9  # a test run, for all items together

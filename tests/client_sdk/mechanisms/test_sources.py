@@ -10,8 +10,14 @@ import pytest
 
 import client_sdk.mechanisms
 from client_sdk.mechanisms import load, names
-from tests.support.sampling_path import PRIMITIVES, ROOT, faults_on_path, path_nodes, sources
-from tests.support.vectors import FOLDER
+from tests.support.enumeration.sampling_path import (
+    PRIMITIVES,
+    ROOT,
+    faults_on_path,
+    path_nodes,
+    sources,
+)
+from tests.support.enumeration.vectors import FOLDER
 
 HERE = Path(client_sdk.mechanisms.__file__).parent
 

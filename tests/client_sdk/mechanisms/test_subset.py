@@ -11,8 +11,8 @@ import pytest
 from client_sdk.mechanisms._subset import draw_subset
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.randomness import Randomness
-from tests.support.enumeration import Path, distribution
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.enumeration import Path, distribution
+from tests.support.enumeration.seeded import SeededRandomness
 
 LEAST_MASS = Fraction(1, 10**5)
 

@@ -17,8 +17,8 @@ from client_sdk.mechanisms.duchi import Duchi
 from client_sdk.mechanisms.hybrid import Hybrid
 from client_sdk.mechanisms.one_bit_mean import OneBitMean
 from client_sdk.mechanisms.piecewise import Piecewise
-from tests.support.enumeration import distribution
-from tests.support.vectors import Small, cases, label, laws, smalls
+from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.vectors import Small, cases, label, laws, smalls
 
 REPLICATIONS: Final = 20_000
 DEVICES: Final = 600

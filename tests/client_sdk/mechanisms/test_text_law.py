@@ -21,9 +21,9 @@ from client_sdk.mechanisms._prefix_hash import (
 from client_sdk.mechanisms.pem import PEM
 from client_sdk.randomness import Randomness, system_randomness
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
-from tests.support.enumeration import exp_below
-from tests.support.prefix_reference import cells_of
-from tests.support.vectors import Small, label, laws, smalls
+from tests.support.enumeration.enumeration import exp_below
+from tests.support.enumeration.vectors import Small, label, laws, smalls
+from tests.support.references.prefix_reference import cells_of
 
 SMALL: Final = {"rows": 2, "columns": 7, "order": 2}
 FALSE_ALARM: Final = 1e-9

@@ -19,11 +19,20 @@ from client_sdk.mechanisms import (
 from client_sdk.mechanisms._symbols import SymbolReports
 from client_sdk.mechanisms.exponential import Exponential
 from client_sdk.mechanisms.square_wave import SquareWave
-from tests.support.estimates import TOLERANCE, agree, stated
-from tests.support.formula import digits
-from tests.support.make_vectors import regenerate
-from tests.support.seeded import SeededRandomness
-from tests.support.vectors import FOLDER, build, cases, grid, label, read, textbook, values_of
+from tests.support.enumeration.estimates import TOLERANCE, agree, stated
+from tests.support.enumeration.formula import digits
+from tests.support.enumeration.make_vectors import regenerate
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.vectors import (
+    FOLDER,
+    build,
+    cases,
+    grid,
+    label,
+    read,
+    textbook,
+    values_of,
+)
 
 GRID_STEP = Fraction(1, 1 << 120)  # far above one step of the 128-bit grid, far below a float's
 

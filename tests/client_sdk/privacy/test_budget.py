@@ -38,9 +38,9 @@ from client_sdk.testing import FrozenClock, MemoryClient
 from collector.cli import main
 from tests.collector.web.conftest import MakeApp, config, credentials, make_app, storage
 from tests.collector.web.dashboard.conftest import BROWSER
-from tests.support.device import dearest_span, metric_text
-from tests.support.page import Page
-from tests.support.uploads import READ_TOKEN
+from tests.support.crowds.uploads import READ_TOKEN
+from tests.support.device.device import dearest_span, metric_text
+from tests.support.sites.page import Page
 
 __all__ = ["config", "credentials", "make_app", "storage"]  # fixtures of the web process
 

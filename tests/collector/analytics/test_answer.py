@@ -8,8 +8,8 @@ import pytest
 from client_sdk.metric import Metric
 from collector.analytics.answer import expectation, label_truth
 from collector.analytics.rows import Row
-from tests.support.asking import answer
-from tests.support.uploads import registry
+from tests.support.crowds.asking import answer
+from tests.support.crowds.uploads import registry
 
 REGISTRY = registry(min_reports=500)
 PAGE, OPTED_IN, AGE = (REGISTRY.metric(name) for name in ("page", "opted_in", "age"))

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
 from benchmarks.lib.scenarios import scenarios
-from tests.support.boolean_slices import is_at_most
-from tests.support.coverage import fits_rate
+from tests.support.crowds.boolean_slices import is_at_most
+from tests.support.enumeration.coverage import fits_rate
 
 ALPHA = 0.05
 TIMES = 400  # answers; the same each time, so a test that passes passes always

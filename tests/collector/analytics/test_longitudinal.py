@@ -20,11 +20,11 @@ from client_sdk.store import Store
 from collector.analytics.answer import label_truth
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned
-from tests.support.asking import answer
-from tests.support.clock import NOON, FakeClock
-from tests.support.device import collecting
-from tests.support.registries import CATEGORY, TWO_LAYER, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.asking import answer
+from tests.support.device.clock import NOON, FakeClock
+from tests.support.device.device import collecting
+from tests.support.device.registries import CATEGORY, TWO_LAYER, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 HELD: dict[object, int] = {"free": 1_200, "pro": 600, "team": 200}
 EARLIER = 2  # reports that each device made before the one that is counted

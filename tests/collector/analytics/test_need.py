@@ -14,8 +14,8 @@ from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
 from collector.estimate import normal_quantile
 from collector.precision import still_needed
-from tests.support.registries import BOOLEAN, CATEGORY, KEY_VALUE, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 
 def metric_of(fields: dict[str, str], **changes: str | None) -> Any:

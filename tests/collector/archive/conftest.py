@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.servers import REAL
+from tests.support.store.servers import REAL
 
 
 @pytest.fixture(params=[REAL])

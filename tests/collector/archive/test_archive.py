@@ -18,8 +18,8 @@ from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.values import Cell
-from tests.support.archives import MECHANISMS, PAGE, Desk
-from tests.support.servers import profile_of
+from tests.support.store.archives import MECHANISMS, PAGE, Desk
+from tests.support.store.servers import profile_of
 
 
 @pytest.fixture

@@ -28,10 +28,10 @@ from collector.storage.generation import generation_of
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchiveProgress, Cell
-from tests.support.archive_killing import UPLOADS
-from tests.support.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process
-from tests.support.servers import SHARDS, needs_real, own_keys, profile_of
-from tests.support.uploads import TODAY, registry_text
+from tests.support.crowds.uploads import TODAY, registry_text
+from tests.support.store.archive_killing import UPLOADS
+from tests.support.store.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process
+from tests.support.store.servers import SHARDS, needs_real, own_keys, profile_of
 
 KILLS = 12
 _ADD_ONE = ("INCRBY", "i64", "#1", 1)
@@ -54,7 +54,7 @@ def killed(real_store: EmbeddedStore, tmp_path: Path) -> Desk:
     connection = Connection.open(real_store.url)
     RedisStorage(connection, keys).prepare()
     path = tmp_path / "archive"
-    words = ["-m", "tests.support.archive_killing", real_store.url, keys.prefix, str(path)]
+    words = ["-m", "tests.support.store.archive_killing", real_store.url, keys.prefix, str(path)]
     subprocess.run([sys.executable, *words, str(KILLS)], check=True, timeout=60)
     return Desk(connection, keys, STANDARD, path)
 

@@ -15,11 +15,11 @@ from collector.analytics.rows import Findings
 from collector.analytics.slices import Asked
 from collector.analytics.verb import load
 from collector.charts import Face, chart_of, csv_of, table_of
-from tests.support.asking import ask
-from tests.support.boolean_slices import drawn, exact
-from tests.support.drawing import boxes, parsed, tag, view
-from tests.support.populations import WAVE, category, metric_of, slice_of
-from tests.support.registries import FUNNEL, LOCATION, PAIR, RETENTION
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import drawn, exact
+from tests.support.device.registries import FUNNEL, LOCATION, PAIR, RETENTION
+from tests.support.enumeration.populations import WAVE, category, metric_of, slice_of
+from tests.support.sites.drawing import boxes, parsed, tag, view
 
 DAYS: Final = 6
 OF_NUMBERS: Final = ("mean", "sum", "variance", "quantile", "cdf", "histogram", "range")

@@ -20,8 +20,8 @@ from collector.charts.heat import heat
 from collector.charts.histogram import histogram
 from collector.charts.line import line
 from collector.charts.spark import spark
-from tests.support.drawing import boxes, parsed, view
-from tests.support.gallery import REASON
+from tests.support.sites.drawing import boxes, parsed, view
+from tests.support.sites.gallery import REASON
 
 EXAMPLES: Final = 12  # of each kind
 KINDS: Final = (bars, line, histogram, cdf, dots, difference, heat, grid, spark)

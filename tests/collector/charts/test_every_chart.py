@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from collector.charts import Face
-from tests.support.drawing import Box, boxes, of_class, parsed, tag, view
-from tests.support.gallery import PICTURES
+from tests.support.sites.drawing import Box, boxes, of_class, parsed, tag, view
+from tests.support.sites.gallery import PICTURES
 
 # What a page may hold; all else would have come out of a label.
 TAGS = {"svg", "g", "rect", "line", "path", "text", "title", "desc"}

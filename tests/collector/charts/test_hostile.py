@@ -22,8 +22,8 @@ from collector.charts.letters import one_line
 from collector.charts.line import line
 from collector.charts.spark import spark
 from tests.hostile.markup import MARKUP
-from tests.support.drawing import boxes, parsed, tag, view
-from tests.support.gallery import blank, day, row
+from tests.support.sites.drawing import boxes, parsed, tag, view
+from tests.support.sites.gallery import blank, day, row
 
 TAGS: Final = {"svg", "g", "rect", "line", "path", "text", "title", "desc", "style"}
 NASTY: Final = (

@@ -23,8 +23,8 @@ from collector.charts.number import reading
 from collector.charts.palette import SERIES
 from collector.charts.spark import spark
 from collector.estimate import Estimate
-from tests.support.drawing import boxes, of_class, parsed, path_points
-from tests.support.gallery import (
+from tests.support.sites.drawing import boxes, of_class, parsed, path_points
+from tests.support.sites.gallery import (
     REASON,
     blank,
     buckets,

@@ -20,7 +20,7 @@ from collector.charts.number import (
     reading,
     tick_labels,
 )
-from tests.support.gallery import REASON, blank, row
+from tests.support.sites.gallery import REASON, blank, row
 
 _POWER = re.compile(r"(-?[\d.]+) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

@@ -13,8 +13,8 @@ from collector.charts.difference import difference
 from collector.charts.dots import dots
 from collector.charts.histogram import histogram
 from collector.charts.line import line
-from tests.support.drawing import of_class, parsed, path_points, tag
-from tests.support.gallery import (
+from tests.support.sites.drawing import of_class, parsed, path_points, tag
+from tests.support.sites.gallery import (
     buckets,
     day,
     differences,

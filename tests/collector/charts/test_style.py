@@ -10,8 +10,8 @@ import pytest
 import collector.web
 from collector.charts import Face
 from collector.charts.style import CSS, paint
-from tests.support.drawing import parsed
-from tests.support.gallery import PICTURES
+from tests.support.sites.drawing import parsed
+from tests.support.sites.gallery import PICTURES
 
 FILE = Path(str(collector.web.__file__)).parent / "static" / "charts.css"
 RENEW = "python -c 'from collector.charts.style import CSS; print(CSS, end=\"\")' > " + FILE.name

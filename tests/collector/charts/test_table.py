@@ -9,8 +9,8 @@ import pytest
 
 from collector.charts.number import POINTS
 from collector.charts.table import COLUMNS, csv_of, table_of
-from tests.support.drawing import parsed
-from tests.support.gallery import REASON, blank, differences, row, shares
+from tests.support.sites.drawing import parsed
+from tests.support.sites.gallery import REASON, blank, differences, row, shares
 
 
 def read(text: str) -> list[dict[str, str]]:

@@ -6,8 +6,8 @@ import pytest
 
 from collector.analytics.rows import Row
 from collector.charts import chart_of
-from tests.support.drawing import of_class, parsed
-from tests.support.gallery import (
+from tests.support.sites.drawing import of_class, parsed
+from tests.support.sites.gallery import (
     buckets,
     cells,
     cumulated,

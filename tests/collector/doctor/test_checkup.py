@@ -19,9 +19,9 @@ from collector.storage.activity import ActivityRecord, RedisActivity
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.telemetry.activity import WORKER
-from tests.support.servers import needs_real, own_keys
-from tests.support.stored import DAY
-from tests.support.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
+from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.stored import DAY
 
 NOBODY_THERE = "redis://127.0.0.1:1/0"
 PASSWORD = "canary-of-a-password"

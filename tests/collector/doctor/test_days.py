@@ -13,7 +13,7 @@ from collector.doctor import State, examine
 from collector.doctor.findings import FAULT, GOOD, NOTE, WARNING
 from collector.storage.diagnosis import Shard
 from tests.collector.doctor.test_examine import STATE
-from tests.support.uploads import NOON, WRITE_KEY, registry_text
+from tests.support.crowds.uploads import NOON, WRITE_KEY, registry_text
 
 TODAY = day_of(NOON)
 

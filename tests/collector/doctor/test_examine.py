@@ -21,7 +21,7 @@ from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.suspicions import WatchRecord
 from collector.storage.values import ArchiveProgress, Count, Counters
 from collector.telemetry.activity import WEB, WORKER
-from tests.support.uploads import NOON, WRITE_KEY, registry_text
+from tests.support.crowds.uploads import NOON, WRITE_KEY, registry_text
 
 GIB: Final = 1 << 30
 INFO: Final = {

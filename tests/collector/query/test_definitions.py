@@ -14,9 +14,9 @@ from collector.catalog import Catalog
 from collector.errors import QueryError
 from collector.query import Reply, plan, read, run
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.registries import BOOLEAN, file_with
-from tests.support.uploads import NOON, TODAY
+from tests.support.crowds.uploads import NOON, TODAY
+from tests.support.device.registries import BOOLEAN, file_with
+from tests.support.store.memory_storage import MemoryStorage
 
 DAILY = {**BOOLEAN, "every": '"1d"', "min_reports": "100"}
 CATEGORY = {**DAILY, "type": '"category"', "values": '["a", "b"]'}

@@ -12,8 +12,8 @@ from collector.errors import QueryError
 from collector.query import Plan, Query, plan, run
 from collector.segments import segment_text
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, TODAY, registry
+from tests.support.crowds.uploads import NOON, TODAY, registry
+from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry(min_reports=100)
 PAGE = REGISTRY.metric("page")

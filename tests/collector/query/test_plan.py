@@ -16,8 +16,8 @@ from collector.query import Plan, Reply, plan, question, run
 from collector.query.plan import Reading
 from collector.segments import segment_text
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, TODAY, registry
+from tests.support.crowds.uploads import NOON, TODAY, registry
+from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry(min_reports=100)
 PAGE, OPTED_IN, CRASHED, THEME = (

@@ -11,7 +11,7 @@ from collector.errors import BusyError, QueryError
 from collector.query import price
 from collector.query.price import Gate, require_affordable, require_few_indexes
 from collector.storage.values import Cell, Index
-from tests.support.memory_storage import MemoryStorage
+from tests.support.store.memory_storage import MemoryStorage
 
 LARGE = Index((Cell(bytes(6), 0, ""),), price.LARGE, {})
 SMALL = Index((Cell(bytes(6), 0, ""),), 1, {})

@@ -16,8 +16,8 @@ from collector.query import Reply, plan, read, run
 from collector.query.reading import slices_of
 from collector.segments import segment_text
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, TODAY, registry
+from tests.support.crowds.uploads import NOON, TODAY, registry
+from tests.support.store.memory_storage import MemoryStorage
 
 LEAST = 150
 CATALOG = Catalog([registry(min_reports=LEAST)])

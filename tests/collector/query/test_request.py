@@ -15,7 +15,7 @@ from client_sdk.errors import UnknownMetricError
 from collector.catalog import Catalog
 from collector.errors import QueryError
 from collector.query import Plan, plan, read
-from tests.support.uploads import NOON, registry
+from tests.support.crowds.uploads import NOON, registry
 
 CATALOG = Catalog([registry(min_reports=100)])
 CANARY = "canary-7f3a"

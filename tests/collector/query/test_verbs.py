@@ -17,9 +17,8 @@ from collector.catalog import Catalog
 from collector.query import plan, read, run
 from collector.segments import segment_text
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.populations import WAVE, law_of
-from tests.support.registries import (
+from tests.support.crowds.uploads import NOON
+from tests.support.device.registries import (
     CATEGORY,
     FUNNEL,
     HEAD,
@@ -31,7 +30,8 @@ from tests.support.registries import (
     STRING,
     table,
 )
-from tests.support.uploads import NOON
+from tests.support.enumeration.populations import WAVE, law_of
+from tests.support.store.memory_storage import MemoryStorage
 
 KINDS: Final = {
     "theme": {**CATEGORY, "mechanism": '"grr"'},

@@ -35,8 +35,8 @@ from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
 from collector.storage.suspicions import RedisSuspicions, WatchRecord
 from collector.storage.values import Cell
-from tests.support.servers import needs_real, own_keys
-from tests.support.stored import quarantined, tallies
+from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.stored import quarantined, tallies
 
 pytestmark = [pytest.mark.real, needs_real]
 

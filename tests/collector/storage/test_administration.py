@@ -13,8 +13,8 @@ from collector.storage.keys import Keys
 from collector.storage.preparation import GROUP, LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.servers import EVERY_STORE, REAL
-from tests.support.stored import (
+from tests.support.store.servers import EVERY_STORE, REAL
+from tests.support.store.stored import (
     CELL,
     DAY,
     METRIC,

@@ -11,8 +11,8 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
 from collector.storage.values import SealedUpload
-from tests.support.servers import EVERY_STORE
-from tests.support.stored import DAY, Store, claim_all
+from tests.support.store.servers import EVERY_STORE
+from tests.support.store.stored import DAY, Store, claim_all
 
 
 @EVERY_STORE

@@ -10,8 +10,8 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchivedFold, Cell
-from tests.support.servers import profile_of
-from tests.support.stored import CELL, METRIC, queue_one, total
+from tests.support.store.servers import profile_of
+from tests.support.store.stored import CELL, METRIC, queue_one, total
 
 LATE = Cell(METRIC, 7, "a:b", 3)
 

@@ -10,8 +10,8 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ClaimedEntry
-from tests.support.servers import EVERY_STORE
-from tests.support.stored import CELL, DAY, NOBODY_LEFT_IT, Store, queue_one
+from tests.support.store.servers import EVERY_STORE
+from tests.support.store.stored import CELL, DAY, NOBODY_LEFT_IT, Store, queue_one
 
 
 @EVERY_STORE

@@ -20,10 +20,10 @@ from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.tally import reports_of
-from tests.support.cluster import Node, holder_of, move_slot, url_of
-from tests.support.fold_model import ITEMS, FoldModel, rewinding
-from tests.support.servers import needs_real, own_keys
-from tests.support.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, pack, tallies
+from tests.support.store.cluster import Node, holder_of, move_slot, url_of
+from tests.support.store.fold_model import ITEMS, FoldModel, rewinding
+from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, pack, tallies
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -26,8 +26,8 @@ from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell, SealedUpload
-from tests.support.scripted_server import ECHO, LATE, TOO_LATE, scripted_server
-from tests.support.servers import fake_connection, needs_real, own_keys, real_server
+from tests.support.device.scripted_server import ECHO, LATE, TOO_LATE, scripted_server
+from tests.support.store.servers import fake_connection, needs_real, own_keys, real_server
 
 CANARY = b"canary-payload"
 CELL = Cell(b"\x01\x02\x03\x04\x05\x06", 0, "")

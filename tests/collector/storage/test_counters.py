@@ -10,8 +10,8 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell, Count, Counters, SealedUpload
-from tests.support.servers import EVERY_STORE
-from tests.support.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, Store
+from tests.support.store.servers import EVERY_STORE
+from tests.support.store.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, Store
 
 # Uploads of shard 0 and their reports.
 UPLOADS = [SealedUpload(bytes(15) + bytes([i]), DAY, b"%d" % i, 10**i) for i in range(5)]

@@ -11,9 +11,9 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Increments
-from tests.support.fold_model import FoldModel, rewinding
-from tests.support.memory_storage import MemoryStorage
-from tests.support.servers import (
+from tests.support.store.fold_model import FoldModel, rewinding
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.servers import (
     EVERY_STORE,
     MEMORY,
     REAL,
@@ -21,7 +21,7 @@ from tests.support.servers import (
     own_keys,
     profile_of,
 )
-from tests.support.stored import CELL, NOBODY_LEFT_IT, Store, queue_one, total
+from tests.support.store.stored import CELL, NOBODY_LEFT_IT, Store, queue_one, total
 
 
 @EVERY_STORE

@@ -9,8 +9,17 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.servers import EVERY_STORE
-from tests.support.stored import CELL, METRIC, Store, pack, queue_one, queue_one_in, tallies, total
+from tests.support.store.servers import EVERY_STORE
+from tests.support.store.stored import (
+    CELL,
+    METRIC,
+    Store,
+    pack,
+    queue_one,
+    queue_one_in,
+    tallies,
+    total,
+)
 
 
 @EVERY_STORE

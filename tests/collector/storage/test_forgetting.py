@@ -12,7 +12,7 @@ from collector.errors import ForgottenUploadError
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
-from tests.support.servers import profile_of
+from tests.support.store.servers import profile_of
 
 ID = b"\0" * 16  # of shard 0
 HOUR = 3_600

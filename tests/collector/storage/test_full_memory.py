@@ -14,9 +14,9 @@ from collector.storage.connect import open_storage
 from collector.storage.credentials import RedisCredentials
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.cluster import Node, running
-from tests.support.servers import needs_real
-from tests.support.stored import CELL, DAY, NOBODY_LEFT_IT
+from tests.support.store.cluster import Node, running
+from tests.support.store.servers import needs_real
+from tests.support.store.stored import CELL, DAY, NOBODY_LEFT_IT
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -14,8 +14,8 @@ from collector.storage.keys import Keys
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from tests.support.servers import SHARDS, profile_of
-from tests.support.stored import DAY, claim_all
+from tests.support.store.servers import SHARDS, profile_of
+from tests.support.store.stored import DAY, claim_all
 
 
 def another(server: Connection, keys: Keys, server_kind: str) -> RedisStorage:

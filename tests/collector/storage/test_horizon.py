@@ -13,9 +13,9 @@ from collector.errors import ExpiredUploadError, ForgottenUploadError, FutureUpl
 from collector.intake import judge
 from collector.storage.redis import SEEN_DAYS
 from collector.wire import Upload
-from tests.support.servers import EVERY_STORE
-from tests.support.stored import Store
-from tests.support.uploads import registry
+from tests.support.crowds.uploads import registry
+from tests.support.store.servers import EVERY_STORE
+from tests.support.store.stored import Store
 
 CATALOG = Catalog([registry()])
 

@@ -13,7 +13,7 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.servers import RecordingConnection, profile_of
+from tests.support.store.servers import RecordingConnection, profile_of
 
 METRIC = b"\x01\x02\x03\x04\x05\x06"
 

@@ -14,8 +14,8 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.stored import DAY as SEALED
-from tests.support.stored import METRIC, NOBODY_LEFT_IT, pack, tallies
+from tests.support.store.stored import DAY as SEALED
+from tests.support.store.stored import METRIC, NOBODY_LEFT_IT, pack, tallies
 
 NO_METRICS: dict[bytes, Metric] = {}
 OLD, ALSO_OLD, NEW = (Cell(METRIC, 3, ""), Cell(METRIC, 3, "a=b", 2), Cell(METRIC, 5, ""))

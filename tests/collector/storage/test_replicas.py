@@ -12,9 +12,9 @@ from collector.errors import NotReplicatedError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.cluster import Node, running, wait_for
-from tests.support.servers import needs_real
-from tests.support.stored import CELL, DAY, NOBODY_LEFT_IT
+from tests.support.store.cluster import Node, running, wait_for
+from tests.support.store.servers import needs_real
+from tests.support.store.stored import CELL, DAY, NOBODY_LEFT_IT
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -15,9 +15,9 @@ from collector.storage.diagnosis import Diagnosis
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
-from tests.support.guarded_site import GuardedSite, guarded_store
-from tests.support.servers import needs_real
-from tests.support.stored import tallies
+from tests.support.sites.guarded_site import GuardedSite, guarded_store
+from tests.support.store.servers import needs_real
+from tests.support.store.stored import tallies
 
 pytestmark = [pytest.mark.real, needs_real]
 

@@ -11,7 +11,7 @@ from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.replies import parse_info
 from collector.storage.safety import faults
-from tests.support.servers import REAL, RecordingConnection, fake_connection
+from tests.support.store.servers import REAL, RecordingConnection, fake_connection
 
 GOOD = {
     "redis_version": "7.0.15",

@@ -17,8 +17,8 @@ from collector.storage.redis import RedisStorage
 from collector.storage.values import Cell
 from collector.storage.vectors import PAGE
 from collector.tally import merge
-from tests.support.servers import RecordingConnection
-from tests.support.stored import DAY, METRIC, NOBODY_LEFT_IT, tallies
+from tests.support.store.servers import RecordingConnection
+from tests.support.store.stored import DAY, METRIC, NOBODY_LEFT_IT, tallies
 
 WIDE: Final = 100_836  # cells: strings of up to twelve characters
 CELL: Final = Cell(METRIC, 0, "")

@@ -15,8 +15,8 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
-from tests.support.servers import profile_of
-from tests.support.stored import CELL, DAY, claim_all, total
+from tests.support.store.servers import profile_of
+from tests.support.store.stored import CELL, DAY, claim_all, total
 
 LIBRARY = files("collector.storage").joinpath("hearsay.lua").read_text(encoding="utf-8")
 VERSION = f"local VERSION = {LIBRARY_VERSION}\n"

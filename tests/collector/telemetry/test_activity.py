@@ -25,7 +25,7 @@ from collector.telemetry.activity import (
     granted_by,
 )
 from collector.telemetry.sources import MemoryActivity
-from tests.support.clock import FakeClock
+from tests.support.device.clock import FakeClock
 
 REJECTED_TWICE = (Rejection(0, PAYLOAD_SIZE, 3), Rejection(1, UNKNOWN_METRIC, 1))
 

@@ -13,9 +13,7 @@ from flask.testing import FlaskClient
 
 from collector.config import Config
 from collector.web import create_app
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     ADMIN_TOKEN,
     GATEWAY_KEY,
     NOON,
@@ -23,6 +21,8 @@ from tests.support.uploads import (
     WRITE_KEY,
     registry_text,
 )
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 MakeApp: TypeAlias = Callable[..., Flask]
 

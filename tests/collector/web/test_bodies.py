@@ -10,8 +10,7 @@ from werkzeug.test import TestResponse
 
 from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 from client_sdk.report import Column
-from tests.support.posting import post
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     TODAY,
     WRITE_KEY,
@@ -21,6 +20,7 @@ from tests.support.uploads import (
     registry,
     upload,
 )
+from tests.support.sites.posting import post
 
 PAGE = registry().metric("page")
 BODY = as_json(upload([Column(PAGE.digest, TODAY, b"\2")]))

@@ -10,9 +10,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from collector.errors import StorageUnavailableError
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, upload
+from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, upload
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "

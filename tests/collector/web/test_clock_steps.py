@@ -11,11 +11,11 @@ from collector.lateness import MARGIN
 from collector.steady_clock import LASTING_S
 from collector.web import create_app
 from collector.web.services import services_of
-from tests.support.clock import FakeClock
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post
-from tests.support.uploads import NOON, TODAY, as_json, registry, upload
+from tests.support.crowds.uploads import NOON, TODAY, as_json, registry, upload
+from tests.support.device.clock import FakeClock
+from tests.support.sites.posting import post
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 THEME = registry().metric("theme")
 COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\0\1\1")

@@ -14,10 +14,8 @@ from collector.catalog import Catalog
 from collector.config import Config
 from collector.web import create_app
 from collector.worker import Worker
-from tests.support.asked import post
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import (
+from tests.support.crowds.asked import post
+from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     NOON,
     TODAY,
@@ -27,6 +25,8 @@ from tests.support.uploads import (
     registry_text,
     upload,
 )
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 NOW, BEFORE = registry("2.0"), registry("1.0")  # what is asked, and how private each report is
 

@@ -12,7 +12,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry_domains import kinds
 from collector.web.answers import Metric
 from collector.web.query import describe
-from tests.support.registries import (
+from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
     FUNNEL,

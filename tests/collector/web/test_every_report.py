@@ -10,10 +10,10 @@ from flask.testing import FlaskClient
 
 from collector.segments import segment_text
 from collector.storage.values import Cell
-from tests.support.asked import JANUARY_5, post
-from tests.support.coverage import fits_rate
-from tests.support.memory_storage import MemoryStorage
-from tests.support.segmented import (
+from tests.support.crowds.asked import JANUARY_5, post
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.segmented import (
     OTHER,
     PAGES,
     REGISTRY,

@@ -16,9 +16,9 @@ from flask.testing import FlaskClient
 from collector.analytics.rows import Row
 from collector.query import Reply
 from collector.web.formats import ARROW, FORMS, rfc3339
-from tests.support.asked import JANUARY, JANUARY_5, follow, post, store
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import READ_TOKEN, bearer, registry
+from tests.support.crowds.asked import JANUARY, JANUARY_5, follow, post, store
+from tests.support.crowds.uploads import READ_TOKEN, bearer, registry
+from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY: Final = registry()
 PAGE: Final = REGISTRY.metric("page")

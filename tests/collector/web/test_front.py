@@ -19,10 +19,7 @@ from collector.keyring import TRUST_S
 from collector.web import create_app
 from collector.web.front import THREADS, Front
 from collector.web.services import services_of
-from tests.support.memory_credentials import HangingCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.rsgi import Protocol, Request, Response, answers
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     NOON,
     READ_TOKEN,
@@ -34,6 +31,9 @@ from tests.support.uploads import (
     registry,
     upload,
 )
+from tests.support.sites.rsgi import Protocol, Request, Response, answers
+from tests.support.store.memory_credentials import HangingCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 PAGE = registry().metric("page")
 COLUMN, INVALID = (Column(PAGE.digest, TODAY - day, bytes([7 * day])) for day in (0, 1))

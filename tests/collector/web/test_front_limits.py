@@ -15,10 +15,10 @@ from collector.errors import StorageUnavailableError
 from collector.keyring import TRUST_S
 from collector.web import create_app
 from collector.web.front import MAX_WRONG, THREADS, WAITING, Front
-from tests.support.memory_credentials import HangingCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.rsgi import Protocol, Request, Response, answers
-from tests.support.uploads import NOON, READ_TOKEN, bearer
+from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
+from tests.support.sites.rsgi import Protocol, Request, Response, answers
+from tests.support.store.memory_credentials import HangingCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 T = TypeVar("T")
 FORM = {"content-type": "application/x-www-form-urlencoded"}

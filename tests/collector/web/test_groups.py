@@ -11,7 +11,7 @@ import pytest
 from collector.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
 from collector.storage.values import SealedUpload
 from collector.web.groups import MAX_GROUP_SIZE, Groups, store
-from tests.support.memory_storage import MemoryStorage
+from tests.support.store.memory_storage import MemoryStorage
 
 
 def sealed(number: int, size: int = 1) -> SealedUpload:

@@ -13,13 +13,13 @@ from client_sdk.limits import MAX_DEVICE_BODY, MAX_INFLATION
 from client_sdk.report import Column
 from collector.errors import BodyTooLargeError, MalformedUploadError
 from collector.web.bodies import inflate
-from tests.support.posting import post
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     TODAY,
     as_json,
     registry,
     upload,
 )
+from tests.support.sites.posting import post
 
 PAGE = registry().metric("page")
 BODY = as_json(upload([Column(PAGE.digest, TODAY, b"\2")]))

@@ -9,9 +9,7 @@ from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.report import Column
 from collector.entry import Accepted, decode
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post, problem_of
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     TODAY,
     WRITE_KEY,
@@ -20,6 +18,8 @@ from tests.support.uploads import (
     registry,
     upload,
 )
+from tests.support.sites.posting import post, problem_of
+from tests.support.store.memory_storage import MemoryStorage
 
 THEME, AGE = (registry().metric(name) for name in ("theme", "age"))
 WEEK = (TODAY + 3) // 7

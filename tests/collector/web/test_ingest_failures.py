@@ -20,10 +20,10 @@ from collector.errors import (
 )
 from collector.incidents import PERIOD_S, Incidents
 from collector.web.services import services_of
-from tests.support.clock import FakeClock
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post, problem_of
-from tests.support.uploads import READ_TOKEN, TODAY, as_json, bearer, registry, upload
+from tests.support.crowds.uploads import READ_TOKEN, TODAY, as_json, bearer, registry, upload
+from tests.support.device.clock import FakeClock
+from tests.support.sites.posting import post, problem_of
+from tests.support.store.memory_storage import MemoryStorage
 
 THEME = registry().metric("theme")
 COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\1")

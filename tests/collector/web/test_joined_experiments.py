@@ -15,9 +15,9 @@ from client_sdk.epoch import DAY, epoch_of
 from client_sdk.registry import Registry
 from collector.segments import segment_text
 from collector.storage.values import Cell
-from tests.support.asked import JANUARY_5, post
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import READ_TOKEN
+from tests.support.crowds.asked import JANUARY_5, post
+from tests.support.crowds.uploads import READ_TOKEN
+from tests.support.store.memory_storage import MemoryStorage
 
 from .conftest import MakeApp
 

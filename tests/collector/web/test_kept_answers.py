@@ -17,9 +17,9 @@ from collector.query.cache import Cache
 from collector.storage.values import Index
 from collector.web.services import services_of
 from tests.collector.web.conftest import MakeApp
-from tests.support.asked import JANUARY, JANUARY_5, follow, post, store
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import ADMIN_TOKEN, READ_TOKEN, bearer, registry, registry_text
+from tests.support.crowds.asked import JANUARY, JANUARY_5, follow, post, store
+from tests.support.crowds.uploads import ADMIN_TOKEN, READ_TOKEN, bearer, registry, registry_text
+from tests.support.store.memory_storage import MemoryStorage
 
 PAGE: Final = registry().metric("page")
 CLOSED: Final = {"metrics": ["page"], "date_range": JANUARY}

@@ -11,8 +11,8 @@ from collector.errors import BusyError
 from collector.query.price import MOST_READ
 from collector.storage.values import Cell, Index
 from tests.collector.web.conftest import MakeApp
-from tests.support.asked import JANUARY, post
-from tests.support.memory_storage import MemoryStorage
+from tests.support.crowds.asked import JANUARY, post
+from tests.support.store.memory_storage import MemoryStorage
 
 ASKED = {"metrics": ["page"], "date_range": JANUARY}
 

@@ -11,9 +11,9 @@ from client_sdk.limits import MAX_LABEL
 from collector.storage.values import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.hostile.markup import MARKUP
-from tests.support.memory_storage import MemoryStorage
-from tests.support.page import Page
-from tests.support.uploads import COMMON, READ_TOKEN, TODAY, bearer
+from tests.support.crowds.uploads import COMMON, READ_TOKEN, TODAY, bearer
+from tests.support.sites.page import Page
+from tests.support.store.memory_storage import MemoryStorage
 
 LABELS: Final = tuple(text for text in MARKUP if len(text) <= MAX_LABEL)[:1_000]
 A_METRIC: Final = 50  # labels

@@ -12,10 +12,7 @@ from client_sdk.registry import Registry
 from client_sdk.report import Column
 from collector.credentials import ADMIN, OPERATOR, READ, Credential
 from collector.errors import StorageUnavailableError
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     TODAY,
     as_json,
@@ -24,6 +21,9 @@ from tests.support.uploads import (
     registry_text,
     upload,
 )
+from tests.support.sites.posting import post
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 METRICS = Registry.from_text(registry_text()).metrics
 PAGE = METRICS["page"]

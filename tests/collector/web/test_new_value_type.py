@@ -28,13 +28,13 @@ from collector.config import Config
 from collector.releasing import Wanted, release
 from collector.web import create_app
 from collector.worker import Worker
-from tests.support.asked import post as ask
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post
-from tests.support.seeded import SeededRandomness
-from tests.support.uploads import ADMIN_TOKEN, COMMON, NOON, READ_TOKEN, WRITE_KEY, bearer
-from tests.support.value_types import DAYS, RatingDomain, WeekdayDomain
+from tests.support.crowds.asked import post as ask
+from tests.support.crowds.uploads import ADMIN_TOKEN, COMMON, NOON, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.device.value_types import DAYS, RatingDomain, WeekdayDomain
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.sites.posting import post
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 SEEDED: Final = SeededRandomness(b"a new type")
 NEED_MORE: Final = {"compare", "lift", "segments", "adoption", "crosstab"}  # dimensions, metrics

@@ -12,8 +12,8 @@ from flask.testing import FlaskClient
 from collector.credentials import OPEN, REPORT
 from collector.web.auth import scope, scope_of
 from collector.web.openapi import PATH, document, path_of
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import READ_TOKEN, bearer, registry
+from tests.support.crowds.uploads import READ_TOKEN, bearer, registry
+from tests.support.store.memory_storage import MemoryStorage
 
 SILENT: Final = {"HEAD", "OPTIONS"}
 

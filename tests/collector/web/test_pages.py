@@ -8,8 +8,8 @@ from flask.testing import FlaskClient
 from client_sdk.epoch import DAY, epoch_of
 from collector.storage.values import Cell
 from tests.collector.web.conftest import MakeApp
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, READ_TOKEN, TODAY, bearer, registry
+from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY, bearer, registry
+from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry()
 PATHS = ("/", "/privacy", "/operations", "/metric/page", "/ask", "/plan", "/compare")

@@ -12,8 +12,7 @@ from client_sdk.report import Column
 from collector.analytics.rows import ALPHA
 from collector.catalog import Catalog
 from collector.worker import Worker
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import (
+from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,
     TODAY,
@@ -22,6 +21,7 @@ from tests.support.uploads import (
     registry,
     upload,
 )
+from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry()
 PAGE = REGISTRY.metric("page")

@@ -14,9 +14,9 @@ from client_sdk.registry import Registry
 from client_sdk.report import Column
 from collector.config import Config
 from collector.web import create_app
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import GATEWAY_KEY, NOON, TODAY, as_json, bearer, upload
+from tests.support.crowds.uploads import GATEWAY_KEY, NOON, TODAY, as_json, bearer, upload
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 ITEMS: Final = 1_000
 REPORTS: Final = 500  # of one upload: a gateway may send more

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from collector.analytics.verb import names
 from collector.web.query import MOST_BYTES
-from tests.support.asked import JANUARY, follow, post
-from tests.support.memory_storage import MemoryStorage
+from tests.support.crowds.asked import JANUARY, follow, post
+from tests.support.store.memory_storage import MemoryStorage
 
 CANARY: Final = "canary-7f3a"
 PAGE: Final = {"metrics": ["page"], "date_range": JANUARY}

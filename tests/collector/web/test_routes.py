@@ -10,8 +10,8 @@ from flask.testing import FlaskClient
 
 from collector.errors import StorageUnavailableError
 from tests.collector.web.conftest import MakeApp
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import ADMIN_TOKEN, GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.crowds.uploads import ADMIN_TOKEN, GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.store.memory_storage import MemoryStorage
 
 OPEN, WRITE, READ, STATE, FORM = "open", "write", "read", "state", "form"
 # Every route with the credential it needs.  A new route is added here, or a test fails.

@@ -16,7 +16,8 @@ from collector.config import Config
 from collector.credentials import ASK, OPEN, OPERATE, REPORT, SCOPES, VIEW, Credential
 from collector.web import create_app
 from collector.web.auth import scope, scope_of
-from tests.support.credential_cases import (
+from tests.support.crowds.uploads import NOON, TODAY, as_json, bearer, upload
+from tests.support.store.credential_cases import (
     ALL_METRICS,
     METRICS,
     NOBODY,
@@ -27,9 +28,8 @@ from tests.support.credential_cases import (
     cases,
     registry_text,
 )
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import NOON, TODAY, as_json, bearer, upload
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 CASES: Final = {case.name: case for case in cases()}
 REGISTRIES: Final = {app: Registry.from_text(registry_text(app)) for app in METRICS}

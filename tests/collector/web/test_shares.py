@@ -14,11 +14,11 @@ from collector.pressure import ALARM_MEMORY
 from collector.shares import daily
 from collector.web import create_app
 from collector.web.services import services_of
-from tests.support.clock import FakeClock
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.posting import post
-from tests.support.uploads import NOON, TODAY, WRITE_KEY, as_json, registry, upload
+from tests.support.crowds.uploads import NOON, TODAY, WRITE_KEY, as_json, registry, upload
+from tests.support.device.clock import FakeClock
+from tests.support.sites.posting import post
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 THEME = registry().metric("theme")
 COLUMN = Column(THEME.digest, (TODAY + 3) // 7, b"\1")

@@ -8,7 +8,8 @@ import socket
 import socketserver
 from typing import Final
 
-from ..loopback import LoopbackServer
+from tests.support.device.loopback import LoopbackServer
+
 from .fleet import TIMEOUT
 
 _PART: Final = 65_536  # bytes

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import Final
 
 from client_sdk.registry import Registry
-from tests.support.uploads import WRITE_KEY, bearer
+from tests.support.crowds.uploads import WRITE_KEY, bearer
 
 from .reports import REGISTRY, upload_of
 

@@ -14,8 +14,8 @@ from typing import Final
 from client_sdk.client import Client
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.transport import Answer, RequestsTransport
-from tests.support.device import metric_text
-from tests.support.uploads import WRITE_KEY
+from tests.support.crowds.uploads import WRITE_KEY
+from tests.support.device.device import metric_text
 
 _ITEMS: Final = ", ".join(f'"item {item}"' for item in range(128))
 _WIDE: Final = f'type = "category"\nmechanism = "sue"\nvalues = [{_ITEMS}]'

@@ -9,7 +9,7 @@ from client_sdk.registry import Registry
 from collector.fsck import fsck
 from collector.storage.inspection import RedisInspection
 from collector.storage.protocols import TallyStore
-from tests.support.fleet import Tallies, stored_tallies, tallies_of
+from tests.support.crowds.fleet import Tallies, stored_tallies, tallies_of
 
 from .reports import REGISTRY, UNIQUE
 

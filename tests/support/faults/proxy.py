@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..loopback import LoopbackServer
+from tests.support.device.loopback import LoopbackServer
+
 from .fleet import TIMEOUT
 
 _PART: Final = 65_536  # bytes

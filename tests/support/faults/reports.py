@@ -13,7 +13,7 @@ from typing import Final
 from client_sdk.epoch import HOUR, day_of
 from client_sdk.registry import Registry
 from client_sdk.report import Column
-from tests.support.uploads import as_json, upload
+from tests.support.crowds.uploads import as_json, upload
 
 METRICS: Final = 19  # beside ``unique``
 ITEMS: Final = 4_096  # of ``unique``

@@ -18,9 +18,9 @@ from collector.errors import CollectorError
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
-from tests.support.cluster import Node, free_port
-from tests.support.movable_clock import MovableClock
-from tests.support.uploads import WRITE_KEY
+from tests.support.crowds.uploads import WRITE_KEY
+from tests.support.device.movable_clock import MovableClock
+from tests.support.store.cluster import Node, free_port
 
 from .oracle import Comparison, compared
 from .reports import REGISTRY, registry_text

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from collector.tether import die_with_parent
-from tests.support.processes import descendants
+from tests.support.store.processes import descendants
 
 POLL: Final = 0.05  # seconds until an ended process is noticed
 WHOLE: Final = "whole"  # a process and its children: their machine has ended

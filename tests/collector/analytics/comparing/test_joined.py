@@ -11,10 +11,10 @@ from client_sdk.metric import Metric
 from collector.analytics.comparing.differences import difference
 from collector.analytics.comparing.measure import DRAWN, Number, numbers_of
 from collector.analytics.slices import Slice
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.populations import metric_of
-from tests.support.registries import RETENTION
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import RETENTION
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import metric_of
 
 TRIALS: Final = 1_500
 DEVICES: Final = 3_000

@@ -14,11 +14,11 @@ from client_sdk.mechanisms._mean import largest_spread
 from client_sdk.metric import Metric
 from collector.analytics.rows import Row
 from collector.analytics.slices import Slice
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.populations import metric_of
-from tests.support.registries import NUMBER
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import NUMBER
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import metric_of
+from tests.support.enumeration.seeded import SeededRandomness
 
 ALPHA: Final = 0.05
 TIMES: Final = 1_500

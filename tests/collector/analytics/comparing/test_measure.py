@@ -17,7 +17,7 @@ from collector.analytics.comparing.series import scans_of
 from collector.analytics.slices import Slice, merged
 from collector.errors import QueryError
 from collector.estimate import shares
-from tests.support.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
+from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
 
 
 def metric_of(fields: dict[str, str]) -> Metric:

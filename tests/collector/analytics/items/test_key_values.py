@@ -18,10 +18,10 @@ from collector.analytics.rows import Row
 from collector.estimate import normal_quantile, ratio_limits
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus
-from tests.support.asking import answer
-from tests.support.key_value_reference import HeldPairs
-from tests.support.registries import KEY_VALUE, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.asking import answer
+from tests.support.device.registries import KEY_VALUE, file_with
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.references.key_value_reference import HeldPairs
 
 DOCS = (Path(__file__).parents[4] / "docs" / "ask" / "registry.md").read_text("utf-8")
 ALPHA = 0.05

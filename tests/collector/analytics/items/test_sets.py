@@ -10,9 +10,9 @@ from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.analytics.answer import label_truth
 from collector.planning import compare_mechanisms
-from tests.support.asking import answer
-from tests.support.registries import SET, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.asking import answer
+from tests.support.device.registries import SET, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 HELD: dict[object, int] = {("a", "b"): 600, ("b",): 300, (): 100}  # devices by what they hold
 PINNED = {"mechanism": '"padding_sampling"', "parameters": "{ pad = 2 }"}

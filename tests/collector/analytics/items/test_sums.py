@@ -21,10 +21,10 @@ from client_sdk.mechanisms.sue import SUE
 from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.slices import Slice
 from collector.estimate import shares
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.enumeration import distribution
-from tests.support.populations import category
+from tests.support.crowds.asking import ask
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.enumeration import distribution
+from tests.support.enumeration.populations import category
 
 N = 1_000_000_000  # reports of the expected tally; its rounding to integers is below 1e-8
 ALPHA = 0.05

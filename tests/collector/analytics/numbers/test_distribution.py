@@ -11,9 +11,9 @@ import pytest
 from client_sdk.mechanisms.square_wave import SquareWave
 from client_sdk.registry import Registry
 from collector.analytics.answer import label_truth
-from tests.support.asking import answer
-from tests.support.registries import NUMBER, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.asking import answer
+from tests.support.device.registries import NUMBER, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 REGISTRY = file_with(NUMBER, mechanism='"square_wave"', epsilon='"4.0"', min_reports="100")
 METRIC = Registry.from_text(REGISTRY).metric("m")

@@ -22,7 +22,7 @@ from collector.analytics.numbers.quantiles import (
     quantiles,
 )
 from collector.distribution import quantile_positions
-from tests.support.coverage import fits_rate
+from tests.support.enumeration.coverage import fits_rate
 
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
 ALPHA: Final = 0.05

@@ -9,10 +9,10 @@ import pytest
 
 from client_sdk.metric import Metric
 from collector.analytics.slices import Slice
-from tests.support.asking import ask
-from tests.support.boolean_slices import is_at_most
-from tests.support.populations import metric_of
-from tests.support.registries import NUMBER
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import is_at_most
+from tests.support.device.registries import NUMBER
+from tests.support.enumeration.populations import metric_of
 
 DEVICES: Final = 20_000
 ANSWERS: Final = 150

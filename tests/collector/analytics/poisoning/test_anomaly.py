@@ -30,9 +30,9 @@ from collector.analytics.poisoning.suspicions import suspicions
 from collector.analytics.rows import TIME
 from collector.analytics.slices import Slice
 from collector.estimate import normal_quantile
-from tests.support.boolean_slices import is_at_most
-from tests.support.registries import CATEGORY, NUMBER, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.boolean_slices import is_at_most
+from tests.support.device.registries import CATEGORY, NUMBER, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 N: Final = 100_000  # reports of an epoch
 EPOCHS: Final = 10_000

@@ -23,7 +23,7 @@ from collector.analytics.poisoning.change import (
     more_reports,
 )
 from collector.estimate import normal_quantile
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness
 
 N: Final = 20_000
 MANY: Final = 400_000  # devices, of which noise hides little

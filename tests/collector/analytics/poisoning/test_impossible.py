@@ -13,10 +13,10 @@ from collector.analytics.rows import POOR
 from collector.catalog import Catalog
 from collector.query import Reply, plan, read, run
 from collector.storage.values import Cell
-from tests.support.memory_storage import MemoryStorage
-from tests.support.registries import NUMBER, file_with
-from tests.support.seeded import SeededRandomness
-from tests.support.uploads import NOON, TODAY
+from tests.support.crowds.uploads import NOON, TODAY
+from tests.support.device.registries import NUMBER, file_with
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.store.memory_storage import MemoryStorage
 
 HONEST, FAKES = 9_500, 500
 

@@ -31,9 +31,9 @@ from collector.analytics.rows import Row, row_of
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
 from collector.estimate import Estimate
-from tests.support.asking import answer
-from tests.support.registries import CATEGORY, KEY_VALUE, NUMBER, SET, file_with
-from tests.support.seeded import SeededRandomness
+from tests.support.crowds.asking import answer
+from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, SET, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 ITEMS: Final = 16
 TARGETS: Final = (3, 7, 9, 12)

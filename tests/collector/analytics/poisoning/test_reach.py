@@ -28,7 +28,7 @@ from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.mechanisms.sue import SUE
 from collector.analytics.poisoning.reach import key_mean_reach, mean_reach
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness
 
 GRID = NumberDomain(Fraction(0), Fraction(100), Fraction(1), "ms")
 ITEM = 3

@@ -19,7 +19,7 @@ from collector.analytics.release.postprocess import (
 from collector.analytics.rows import RAW, Row, empty_row, row_of
 from collector.errors import QueryError
 from collector.estimate import Estimate
-from tests.support.coverage import fits_rate
+from tests.support.enumeration.coverage import fits_rate
 
 N: Final = 1_000
 ALPHA: Final = 0.05

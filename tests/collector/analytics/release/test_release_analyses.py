@@ -22,7 +22,7 @@ from collector.analytics.numbers.distribution import QUANTILES, quantile_estimat
 from collector.analytics.release.release import Part, parts_of, records
 from collector.analytics.slices import Slice
 from collector.estimate import shares
-from tests.support.analyses import slope, two_means
+from tests.support.crowds.analyses import slope, two_means
 
 FALSE_ALARM: Final = 1e-9
 Z: Final = 6.11  # a normal is beyond it, either side, with chance FALSE_ALARM

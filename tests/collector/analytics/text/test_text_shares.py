@@ -17,7 +17,7 @@ from client_sdk.randomness import system_randomness
 from collector.analytics.text.peeling import peel, without
 from collector.analytics.text.text_shares import prefixes, shares_of
 from collector.analytics.text.text_sketches import law_of, sketches_of
-from tests.support.enumeration import distribution
+from tests.support.enumeration.enumeration import distribution
 
 N: Final = 200_000  # devices
 ALPHA_Z: Final = 1.959963984540054  # 95 %

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 
 from collector.analytics.slices import Slice
-from tests.support.asking import ask
-from tests.support.boolean_slices import AGE, exact
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import AGE, exact
 
 
 def days(*counts: int) -> list[Slice]:

@@ -6,8 +6,8 @@ import pytest
 
 from collector.analytics.slices import Slice
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.boolean_slices import exact
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import exact
 
 JANUARY, FEBRUARY = {"time": "2026-01"}, {"time": "2026-02"}
 

@@ -15,8 +15,8 @@ from collector.analytics.rows import AGAINST
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.boolean_slices import AGE, PAGE, SHOWN, drawn, exact, is_at_most
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import AGE, PAGE, SHOWN, drawn, exact, is_at_most
 
 ALPHA: Final = 0.05
 LEFT: Final = ("linux", 0.5, 4_000), ("mac", 0.4, 3_000), ("win", 0.4, 1_000)

@@ -20,10 +20,10 @@ from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.populations import category, drawn, metric_of, slice_of
-from tests.support.registries import NUMBER, PAIR, SET
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import NUMBER, PAIR, SET
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import category, drawn, metric_of, slice_of
 
 HELD = (2_000, 1_500, 500, 500, 1_500, 4_000)  # sex by income
 INDEPENDENT = (600, 1_800, 600, 1_400, 4_200, 1_400)

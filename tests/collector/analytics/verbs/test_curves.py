@@ -16,10 +16,10 @@ from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.analytics.verbs.quantile import name_of
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.populations import ROUGH, WAVE, category, drawn, metric_of, slice_of
-from tests.support.registries import NUMBER
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import NUMBER
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import ROUGH, WAVE, category, drawn, metric_of, slice_of
 
 ALPHA = 0.05
 TRIALS = 400

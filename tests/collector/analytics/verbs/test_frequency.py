@@ -10,9 +10,9 @@ from collector.analytics.release.postprocess import OF_PARTS
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.populations import category, metric_of, slice_of
-from tests.support.registries import KEY_VALUE, NUMBER, SET
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import KEY_VALUE, NUMBER, SET
+from tests.support.enumeration.populations import category, metric_of, slice_of
 
 LABELS = ("a", "b", "c", "d")
 HELD = (900, 90, 10, 0)

@@ -13,9 +13,9 @@ from client_sdk.metric import Metric
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.populations import category, metric_of
-from tests.support.registries import STRING
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import STRING
+from tests.support.enumeration.populations import category, metric_of
 
 METRIC: Final = metric_of(STRING, epsilon='"4"')
 HELD: Final = {"crash": 60_000, "hang": 30_000, "overheat": 20_000, "": 15_000, "zzz": 100}

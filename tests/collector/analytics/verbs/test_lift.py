@@ -17,10 +17,10 @@ from collector.analytics.comparing.pairs import pairs_of
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Slice
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.boolean_slices import AGE, drawn, exact, is_at_most
-from tests.support.coverage import fits_rate
-from tests.support.uploads import registry
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
+from tests.support.crowds.uploads import registry
+from tests.support.enumeration.coverage import fits_rate
 
 ALPHA: Final = 0.05
 PRECISE: Final = registry("4.0").metric("crashed")  # so that noise is a small part of the error

@@ -15,10 +15,10 @@ from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError
 from collector.estimate import Estimate
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.populations import WAVE, category, drawn, metric_of, slice_of
-from tests.support.registries import KEY_VALUE, NUMBER
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import KEY_VALUE, NUMBER
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import WAVE, category, drawn, metric_of, slice_of
 
 ALPHA = 0.05
 TRIALS = 400

@@ -11,9 +11,8 @@ from collector.analytics.items.sums import BOUND_NOTE
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.populations import WAVE, category, metric_of, slice_of
-from tests.support.registries import (
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import (
     CATEGORY,
     FUNNEL,
     KEY_VALUE,
@@ -23,7 +22,8 @@ from tests.support.registries import (
     RETENTION,
     SET,
 )
-from tests.support.seeded import SeededRandomness
+from tests.support.enumeration.populations import WAVE, category, metric_of, slice_of
+from tests.support.enumeration.seeded import SeededRandomness
 
 HELD = [1_000 if 10 <= i <= 20 else 100 for i in range(48)]
 SIZES = category("none", "some", "many", "all")

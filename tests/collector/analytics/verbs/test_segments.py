@@ -12,9 +12,9 @@ from collector.analytics.comparing.pooling import POOLED, pooled
 from collector.analytics.rows import RAW
 from collector.analytics.slices import OTHER, Slice
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.boolean_slices import PAGE, drawn, exact
-from tests.support.coverage import fits_rate
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import PAGE, drawn, exact
+from tests.support.enumeration.coverage import fits_rate
 
 ALPHA: Final = 0.05
 

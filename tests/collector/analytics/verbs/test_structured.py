@@ -11,10 +11,10 @@ from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.analytics.verbs.map import NOISE
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.populations import category, drawn, metric_of, slice_of
-from tests.support.registries import FUNNEL, LOCATION, RETENTION, SET
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import FUNNEL, LOCATION, RETENTION, SET
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import category, drawn, metric_of, slice_of
 
 FURTHEST = (2_000, 3_000, 1_500, 500)  # no step, visit, cart, paid
 TRIALS = 1_000

@@ -8,10 +8,10 @@ import pytest
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.analytics.verbs.top_k import ranks
-from tests.support.asking import ask
-from tests.support.coverage import fits_rate
-from tests.support.populations import category, drawn, metric_of, slice_of
-from tests.support.registries import NUMBER
+from tests.support.crowds.asking import ask
+from tests.support.device.registries import NUMBER
+from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import category, drawn, metric_of, slice_of
 
 LABELS = tuple(f"v{i}" for i in range(12))
 HELD = (600, 500, 400, 300, 150, 50, 0, 0, 0, 0, 0, 0)

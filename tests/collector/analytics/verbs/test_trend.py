@@ -13,9 +13,9 @@ from collector.analytics.comparing.series import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Slice, merged
 from collector.errors import QueryError
-from tests.support.asking import ask
-from tests.support.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
-from tests.support.coverage import fits_rate
+from tests.support.crowds.asking import ask
+from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
+from tests.support.enumeration.coverage import fits_rate
 
 ALPHA: Final = 0.05
 DAYS: Final = 14

@@ -14,10 +14,10 @@ from client_sdk.epoch import DAY
 from collector.config import Config
 from collector.credentials import OPERATOR, READ, ROLES, Credential
 from collector.web import create_app
-from tests.support.every_type import fill, registry_text
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY
+from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY
+from tests.support.device.every_type import fill, registry_text
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 ONE_METRIC = "set"

@@ -12,10 +12,10 @@ import pytest
 from collector.analytics.verb import names
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import BROWSER, Visit, as_operator
-from tests.support.every_type import NAMES
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.page import Page
+from tests.support.device.every_type import NAMES
+from tests.support.sites.page import Page
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 
 def shown(text: str) -> dict[str, Any]:

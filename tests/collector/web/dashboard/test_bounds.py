@@ -16,8 +16,8 @@ from client_sdk.metric import Metric
 from client_sdk.plain_words import why_deniable
 from client_sdk.registry import Registry
 from tests.collector.web.dashboard.conftest import Visit
-from tests.support.every_type import NAMES, registry_text
-from tests.support.page import Page
+from tests.support.device.every_type import NAMES, registry_text
+from tests.support.sites.page import Page
 
 REGISTRY: Final = Registry.from_text(registry_text())
 WIDE: Final = Caps(report="99", metric_week="9999", week="9999", lifetime="9999", delta="0.1")

@@ -9,10 +9,10 @@ import pytest
 from client_sdk.registry import Registry
 from collector.storage.values import Cell
 from tests.collector.web.conftest import MakeApp
-from tests.support.asked import post
-from tests.support.memory_storage import MemoryStorage
-from tests.support.registries import BOOLEAN, table
-from tests.support.uploads import READ_TOKEN, TODAY
+from tests.support.crowds.asked import post
+from tests.support.crowds.uploads import READ_TOKEN, TODAY
+from tests.support.device.registries import BOOLEAN, table
+from tests.support.store.memory_storage import MemoryStorage
 
 TILES: Final = 11
 DAYS: Final = 14

@@ -15,10 +15,10 @@ from collector.storage.values import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import Visit
 from tests.hostile.markup import MARKUP
-from tests.support.every_type import EPOCHS, NAMES, N, registry_text
-from tests.support.memory_storage import MemoryStorage
-from tests.support.page import Page
-from tests.support.uploads import READ_TOKEN, TODAY, bearer
+from tests.support.crowds.uploads import READ_TOKEN, TODAY, bearer
+from tests.support.device.every_type import EPOCHS, NAMES, N, registry_text
+from tests.support.sites.page import Page
+from tests.support.store.memory_storage import MemoryStorage
 
 MOST_BYTES: Final = 150_000  # of a page with its style sheets and scripts
 PAGES: Final = (

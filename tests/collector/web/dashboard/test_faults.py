@@ -7,10 +7,10 @@ import pytest
 from collector.errors import StorageUnavailableError
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import BROWSER, Visit, as_operator
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.page import Page
-from tests.support.uploads import READ_TOKEN, bearer
+from tests.support.crowds.uploads import READ_TOKEN, bearer
+from tests.support.sites.page import Page
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 
 @pytest.mark.parametrize(

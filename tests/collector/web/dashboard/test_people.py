@@ -8,10 +8,10 @@ from flask.testing import FlaskClient
 
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import BROWSER, ONE_METRIC, Visit, token_of
-from tests.support.every_type import NAMES
-from tests.support.memory_storage import MemoryStorage
-from tests.support.page import Page
-from tests.support.uploads import READ_TOKEN
+from tests.support.crowds.uploads import READ_TOKEN
+from tests.support.device.every_type import NAMES
+from tests.support.sites.page import Page
+from tests.support.store.memory_storage import MemoryStorage
 
 
 def test_the_people_measured_need_no_token(browser: FlaskClient) -> None:

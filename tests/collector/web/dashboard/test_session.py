@@ -17,10 +17,10 @@ from collector.credentials import ANALYST, OPERATOR, READ, VIEWER, Credential, d
 from collector.web import create_app
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import BROWSER, END, ONE_METRIC, token_of
-from tests.support.every_type import NAMES, registry_text
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.memory_storage import MemoryStorage
-from tests.support.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.device.every_type import NAMES, registry_text
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
 
 TODAY: Final = int(NOON // DAY)
 SAME_SITE: Final = {"Sec-Fetch-Site": "same-origin", "Origin": "null"}  # as a form of ours has it

@@ -1,0 +1,1 @@
+"""Reports of many devices, and questions about them."""

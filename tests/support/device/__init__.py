@@ -1,0 +1,1 @@
+"""Devices and what surrounds them: clocks, disks, registries, and servers that answer them."""

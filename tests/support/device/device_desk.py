@@ -1,0 +1,58 @@
+"""An uploader with fakes on all sides."""
+
+from __future__ import annotations
+
+from client_sdk import outbox
+from client_sdk.bounds import DEVICE, Bounds
+from client_sdk.consent import Consent, ConsentSwitch
+from client_sdk.epoch import day_of
+from client_sdk.outbox import Outbox
+from client_sdk.randomness import Randomness
+from client_sdk.report import Report
+from client_sdk.stats import Stats
+from client_sdk.store import Store
+from client_sdk.transport import Transport
+from client_sdk.uploader import Uploader
+from tests.support.device.clock import FakeClock
+from tests.support.enumeration.seeded import SeededRandomness
+
+
+class Desk:
+    """An uploader with its fakes at hand."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        randomness: Randomness | None = None,
+        store: Store | None = None,
+        clock: FakeClock | None = None,
+        bounds: Bounds = DEVICE,
+    ) -> None:
+        self.store, self.clock, self.stats = store or Store(None), clock or FakeClock(), Stats()
+        self.switch = ConsentSwitch(Consent.GRANTED)
+        self.uploader = Uploader(
+            self.store,
+            transport,
+            self.switch,
+            self.stats,
+            self.clock,
+            randomness or SeededRandomness(b"desk"),
+            bounds,
+        )
+
+    def put(self, count: int, platform: str = "mac") -> None:
+        day = day_of(self.clock())
+        with self.store.transaction() as tx:
+            for epoch in range(count):
+                report = Report(b"digest", epoch, b"\x01")
+                Outbox({"platform": platform}).put(tx, report, day, ["platform"])
+
+    def flush(self, timeout: float = 60.0) -> None:
+        self.uploader.flush(timeout)
+
+    def waiting(self) -> int:
+        with self.store.transaction() as tx:
+            return outbox.waiting(tx)
+
+    def counts(self) -> dict[str, int]:
+        return {reason: count for reason, count in self.stats.counts().items() if count}

@@ -1,0 +1,184 @@
+"""Which code lies on the sampling path, and what in it would be inexact: an ast lint.
+
+The path begins at ``randomize`` and at every primitive of ``client_sdk/randomness.py``, and takes
+in whatever function, and whatever constant of a module or class, is mentioned by name in the given
+sources.  That is more than is ever called, which errs on the strict side.  debias, predict and
+their like are exempt because nothing on the path mentions them.
+
+What the path may use is listed here; all else is a fault.  So is a quotient of two numbers of which
+neither is annotated as a fraction.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import client_sdk
+from client_sdk.randomness import ByteRandomness
+from tests.support.enumeration.fraction_typing import Fractions, fraction_names
+
+ROOT: Final = "randomize"
+PRIMITIVES: Final = {name for name in vars(ByteRandomness) if not name.startswith("__")}
+DEVICE: Final = Path(client_sdk.__file__).parent
+BESIDE: Final = ("randomness.py", "permanent.py", "longitudinal.py")
+
+EXACT: Final = {  # builtins and classes without floats and without chance
+    *("abs", "all", "any", "bool", "bytes", "dict", "divmod", "enumerate", "frozenset", "int"),
+    *("isinstance", "len", "list", "map", "max", "min", "next", "pow", "range", "reversed", "set"),
+    *("sorted", "str", "sum", "super", "tuple", "type", "zip", "Exception"),
+    *("Fraction", "Decimal", "Context", "accumulate", "pairwise", "comb", "gcd", "lcm", "isqrt"),
+    *("InvalidParameterError", "InvalidValueError", "EntropyError"),
+}
+EXACT_MEMBERS: Final = {  # by module; math's on int and Fraction
+    "math": {"ceil", "floor", "gcd", "lcm", "comb", "perm", "isqrt"},
+    "hashlib": {"sha256", "shake_256"},
+}
+TYPING: Final = {"Callable", "ClassVar", "Final", "Mapping", "TypeAlias", "TypeVar", "cast"}
+
+Node: TypeAlias = ast.FunctionDef | ast.Assign | ast.AnnAssign
+
+
+class Definition(NamedTuple):
+    """A function, or a variable of a module or class, and the names that it mentions."""
+
+    name: str
+    node: Node
+    mentioned: frozenset[str]
+
+
+def sources(name: str) -> dict[str, str]:
+    """Return the text of every file that the sampling path of mechanism *name* can touch.
+
+    Its own file and those that it imports, what all mechanisms share, and what hands it chance.
+    """
+    folder = DEVICE / "mechanisms"
+    todo = [folder / f"{name}.py", *folder.glob("_*.py"), *(DEVICE / file for file in BESIDE)]
+    found: dict[str, str] = {}
+    while todo:
+        file = todo.pop()
+        if file.name in found:
+            continue
+        found[file.name] = file.read_text("utf-8")
+        siblings = (folder / f"{module}.py" for module in _siblings(found[file.name]))
+        todo += [file for file in siblings if file.exists()]
+    return found
+
+
+def path_nodes(sources: Mapping[str, str], roots: Iterable[str]) -> dict[str, Node]:
+    """Return the functions and constants reached from *roots*, as ``file:name``."""
+    by_name: dict[str, list[tuple[str, Definition]]] = {}
+    for file, text in sources.items():
+        for definition in _definitions(text):
+            by_name.setdefault(definition.name, []).append((file, definition))
+    reached: dict[str, Node] = {}
+    todo = set(roots)
+    done: set[str] = set()
+    while todo:
+        wanted = todo.pop()
+        done.add(wanted)
+        for file, definition in by_name.get(wanted, ()):
+            reached[f"{file}:{wanted}"] = definition.node
+            todo |= definition.mentioned - done
+    return reached
+
+
+def faults_on_path(sources: Mapping[str, str], roots: Iterable[str]) -> dict[str, list[str]]:
+    """Return what is inexact in every place reached from *roots*: nothing, if all is well."""
+    defined = {each.name for text in sources.values() for each in _definitions(text)}
+    classes = {name for text in sources.values() for name in _classes(text)}
+    fractions = Fractions(fraction_names(map(_parsed, sources.values())))
+    return {
+        place: found
+        for place, node in path_nodes(sources, roots).items()
+        if (found := list(_faults(node, defined | classes, fractions)))
+    }
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def _siblings(text: str) -> Iterator[str]:
+    for node in ast.walk(_parsed(text)):
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
+            yield node.module
+
+
+@cache
+def _definitions(text: str) -> tuple[Definition, ...]:
+    """Return all functions, and the variables of the module and of its classes."""
+    return tuple(Definition(name, node, _mentioned(node)) for name, node in _defined(text))
+
+
+def _defined(text: str) -> Iterator[tuple[str, Node]]:
+    for node in ast.walk(_parsed(text)):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        if not isinstance(node, ast.Module | ast.ClassDef):
+            continue
+        for each in node.body:
+            match each:
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    yield name, each
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                    yield name, each
+
+
+def _mentioned(node: Node) -> frozenset[str]:
+    inside = list(ast.walk(node))
+    names = {each.id for each in inside if isinstance(each, ast.Name)}
+    return frozenset(names | {each.attr for each in inside if isinstance(each, ast.Attribute)})
+
+
+def _classes(text: str) -> Iterator[str]:
+    return (node.name for node in ast.walk(_parsed(text)) if isinstance(node, ast.ClassDef))
+
+
+def _code(node: Node) -> list[ast.AST]:
+    """Return what of *node* runs: a body with the defaults before it, or a value."""
+    if isinstance(node, ast.FunctionDef):
+        defaults = [*node.args.defaults, *node.args.kw_defaults]
+        return [*node.body, *(each for each in defaults if each)]
+    return [node.value] if node.value else []
+
+
+def _local(node: Node) -> Iterator[str]:
+    for each in ast.walk(node):
+        match each:
+            case ast.arg(arg=name) | ast.FunctionDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str() as name):
+                yield name
+
+
+def _faults(node: Node, defined: set[str], fractions: Fractions) -> Iterator[str]:
+    known = {*defined, *_local(node), *EXACT, *TYPING}
+    own = fractions.of(node) if isinstance(node, ast.FunctionDef) else fractions
+    for part in _code(node):
+        inside = list(ast.walk(part))
+        of_module = {id(n.value) for n in inside if isinstance(n, ast.Attribute)}
+        for each in inside:
+            match each:
+                case ast.Constant(value=float() | complex() as number):
+                    yield f"float literal {number}"
+                case ast.Attribute(value=ast.Name(id=root), attr=name) if root not in known:
+                    if name not in EXACT_MEMBERS.get(root, ()):
+                        yield f"{root}.{name}"
+                case ast.Name(id=name, ctx=ast.Load()) if name not in known:
+                    if id(each) not in of_module:
+                        yield f"use of {name}"
+                case ast.BinOp(left=left, op=ast.Div(), right=right):
+                    if not (own.holds(left) or own.holds(right)):
+                        yield f"quotient {ast.unparse(each)}"
+                case (
+                    ast.AugAssign(op=ast.Div())
+                    | ast.BinOp(op=ast.Pow(), right=ast.UnaryOp(op=ast.USub()))
+                ):
+                    yield f"quotient {ast.unparse(each)}"
+                case ast.Import(names=names) | ast.ImportFrom(names=names):
+                    yield f"import of {names[0].name}"

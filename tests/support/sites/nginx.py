@@ -1,0 +1,122 @@
+"""A real nginx on loopback: with the file that we ship, or with as little as people write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from collector.children import free_port
+from collector.tether import die_with_parent
+from tests.support.device.tls import CERTIFICATES, TRUSTED
+
+SHIPPED: Final = Path(__file__).parents[3] / "examples" / "nginx" / "hearsay.conf"
+NONE: Final = "no nginx on PATH or in /usr/sbin"
+_PROGRAM: Final = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+_PATIENCE: Final = 10.0  # seconds for a start
+_MAIN: Final = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
+{user}
+events {{ worker_connections 2048; }}
+http {{
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+    access_log off;
+    {servers}
+}}
+"""
+_BARE: Final = (
+    "server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass {upstream}; {more} }} }}"
+)
+
+needs_nginx = pytest.mark.skipif(_PROGRAM is None, reason=NONE)
+
+
+class Nginx:
+    """A running nginx."""
+
+    def __init__(self, folder: Path, port: int, *, tls: bool) -> None:
+        self.folder, self.port, self.tls = folder, port, tls
+        self.url = f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
+
+    def connect(self, sender: str = "127.0.0.1", patience: float = _PATIENCE) -> socket.socket:
+        """Return a connection from the address *sender* of this machine."""
+        plain = socket.create_connection(("127.0.0.1", self.port), patience, (sender, 0))
+        if not self.tls:
+            return plain
+        context = ssl.create_default_context(cafile=str(TRUSTED))
+        return context.wrap_socket(plain, server_hostname="localhost")
+
+    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = _PATIENCE) -> bytes:
+        """Return all that comes back to *parts* until the other side closes or is quiet."""
+        said = b""
+        with self.connect(sender, patience) as connection:
+            try:
+                for part in parts:
+                    connection.sendall(part)
+                while part := connection.recv(65_536):
+                    said += part
+            except (ConnectionError, TimeoutError, ssl.SSLError):
+                pass  # closed in the middle, or quiet
+        return said
+
+
+@contextmanager
+def shipped_nginx(folder: Path, upstream: int) -> Iterator[Nginx]:
+    """Run nginx with our file before the collector on port *upstream*: TLS, as ``localhost``."""
+    port = free_port(0)
+    text = SHIPPED.read_text(encoding="utf-8")
+    for shipped, here in (
+        ("listen 443", f"listen 127.0.0.1:{port}"),
+        ("server_name stats", "server_name localhost stats"),
+        ("127.0.0.1:8000", f"127.0.0.1:{upstream}"),
+        ("/etc/nginx/hearsay/certificate.pem", str(CERTIFICATES / "good.pem")),
+        ("/etc/nginx/hearsay/key.pem", str(CERTIFICATES / "good.pem")),
+        ("/var/log/nginx", str(folder)),
+    ):
+        assert shipped in text, shipped
+        text = text.replace(shipped, here)
+    with _running(folder, port, text):
+        yield Nginx(folder, port, tls=True)
+
+
+@contextmanager
+def bare_nginx(folder: Path, upstream: int, more: str = "") -> Iterator[Nginx]:
+    """Run nginx with ``proxy_pass`` and no more than the directives *more*."""
+    port = free_port(0)
+    address = f"http://127.0.0.1:{upstream}"
+    with _running(folder, port, _BARE.format(port=port, upstream=address, more=more)):
+        yield Nginx(folder, port, tls=False)
+
+
+@contextmanager
+def _running(folder: Path, port: int, servers: str) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    user = "user root;" if os.geteuid() == 0 else ""  # who may read the folder of a test
+    path = folder / "nginx.conf"
+    path.write_text(_MAIN.format(folder=folder, user=user, servers=servers), encoding="utf-8")
+    command = [str(_PROGRAM), "-p", str(folder), "-c", str(path), "-e", str(folder / "error.log")]
+    running = subprocess.Popen(die_with_parent(command), stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except ConnectionError:
+                assert running.poll() is None, running.communicate()[1]
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+        yield
+    finally:
+        running.terminate()
+        running.communicate(timeout=_PATIENCE)

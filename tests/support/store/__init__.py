@@ -1,0 +1,1 @@
+"""Stores, real and in memory, and the processes that work on them."""
