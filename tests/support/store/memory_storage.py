@@ -148,7 +148,8 @@ class MemoryStorage:
 
     def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
         for cell in index.cells:
-            yield cell, _packed(self.tallied[cell])
+            if counters := self.tallied.get(cell):  # what is gone since is passed over
+                yield cell, _packed(counters)
 
     def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
         self.ping()
