@@ -39,7 +39,10 @@ class ActivityStore(Protocol):
     """
 
     def put(self, day: int, record: ActivityRecord) -> None:
-        """Write the sums of one process on epoch day *day*, in place of older ones."""
+        """Write the sums of one process on epoch day *day*, in place of older ones.
+
+        A sum that *record* leaves out stays as it was.
+        """
 
     def records(self, day: int) -> list[ActivityRecord]:
         """Return the last record of every process on epoch day *day*."""

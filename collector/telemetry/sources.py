@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -50,12 +51,14 @@ class MemoryActivity:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._records: dict[tuple[int, str], ActivityRecord] = {}
+        self._records: dict[tuple[int, str, str], ActivityRecord] = {}
 
     def put(self, day: int, record: ActivityRecord) -> None:
-        """Keep the sums of a process."""
-        self._records[day, record.process] = record
+        """Keep the sums of a process; those that it leaves out stay."""
+        place = day, record.role, record.process
+        known = self._records.get(place, record)
+        self._records[place] = replace(record, counts={**known.counts, **record.counts})
 
     def records(self, day: int) -> list[ActivityRecord]:
         """Return what was told on a day."""
-        return [record for (of, _), record in self._records.items() if of == day]
+        return [record for (of, _, _), record in self._records.items() if of == day]

@@ -196,21 +196,6 @@ def test_a_token_that_is_renewed_while_it_is_revoked_is_revoked(
     assert (revoked.revoked, revoked.expires) == (True, TODAY + 170)
 
 
-@pytest.mark.parametrize("kind", ["memory", "server"])
-def test_a_record_is_replaced_only_if_it_is_the_one_that_was_read(
-    server: Connection, store: RedisStorage, keys: Keys, kind: str
-) -> None:
-    one = MemoryCredentials() if kind == "memory" else RedisCredentials(server, keys.prefix)
-    digest, other = b"d" * 32, b"e" * 32
-    one.put(digest, "first")
-
-    told = [one.replace(digest, b"first", "second"), one.replace(digest, b"first", "third")]
-    told.append(one.replace(other, b"", "new"))
-
-    assert told == [True, False, False]
-    assert one.records() == {digest: b"second"}
-
-
 def test_before_init_a_token_can_be_revoked_and_not_renewed() -> None:
     connection = fake_connection()
     credentials = RedisCredentials(connection, own_keys().prefix)
