@@ -9,5 +9,5 @@ from .plan import plan as plan
 from .pruned import without_pruned as without_pruned
 from .request import Query as Query
 from .request import read as read
-from .run import Reply as Reply
+from .run import Answer as Answer
 from .run import run as run

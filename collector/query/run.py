@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Literal, TypeAlias
 
-import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from client_sdk.errors import InvalidTallyError
 from client_sdk.metric import Metric
@@ -27,22 +27,84 @@ from .plan import Plan, Reading
 from .price import one_question
 from .pruned import marks_of, without_pruned
 from .reading import slices_of
-from .request import TOGETHER, WITHHOLD
+from .request import TOGETHER, WITHHOLD, Query
 
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
+Intervals: TypeAlias = Literal["pointwise", "simultaneous", "mixed"]
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
 
-@dataclass(frozen=True)
-class Reply:
-    """The rows of one page, and what they rest on, of JSON types."""
+class Window(
+    Struct, rename={"first": "from", "last": "to"}, frozen=True, forbid_unknown_fields=True
+):
+    """The epochs that an answer rests on, both ends included."""
 
-    rows: tuple[Row, ...]
-    meta: dict[str, Any]
+    first: str
+    last: str
+    epochs: int
+
+
+class Definition(Struct, frozen=True, forbid_unknown_fields=True):
+    """A definition of a metric under which reports of the window were made."""
+
+    digest: str
+    mechanism: str
+    epsilon_per_report: float
+    n: int
+
+
+class Basis(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the numbers of a metric rest on.
+
+    ``version`` null: not published yet, so the answer may still change.
+    """
+
+    name: str
+    title: str
+    question: str
+    type: str
+    n: int
+    late_share: float
+    window: Window
+    window_open: bool
+    version: int | None
+    epsilon_per_report: float
+    delta_per_report: float
+    every: str
+    longitudinal: str
+    mechanism: str
+    digest: str
+    unit: str
+    expected_half_width: float
+    definitions: list[Definition]
+
+
+class Meta(Struct, frozen=True, forbid_unknown_fields=True):
+    """What an answer rests on, and the question as it was understood."""
+
+    verb: str
+    metrics: list[Basis]
+    n: int
+    dimensions: list[str]
+    alpha: float
+    intervals: Intervals
+    postprocess: str
+    warnings: list[str]
+    facts: dict[str, Any]
+    query: Query
+    total_rows: int | UnsetType = UNSET
+    time_labels: list[str] | UnsetType = UNSET
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer to a question: numbers with intervals, or the reason why there is none."""
+
+    rows: tuple[Row, ...]  # of one page
+    meta: Meta
 
 
 @one_question()
-def run(plan: Plan, storage: TallyStore) -> Reply:
+def run(plan: Plan, storage: TallyStore) -> Answer:
     """Return the answer to *plan*.
 
     Raises: StorageUnavailableError: the store does not answer, or is being pruned right now.
@@ -66,7 +128,10 @@ def run(plan: Plan, storage: TallyStore) -> Reply:
     findings = _found(plan, asked, used)
     page = plan.query.pagination
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
-    return Reply(_influenced(rows, plan, used), _meta(plan, findings, read, used, notes))
+    return Answer(
+        _influenced(rows, plan, used),
+        _meta(plan, findings, read=read, used=used, notes=notes),
+    )
 
 
 def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
@@ -178,80 +243,90 @@ def _key(row: Row, name: str) -> tuple[bool, Any]:
 def _meta(
     plan: Plan,
     findings: Findings,
+    *,
     read: Sequence[list[list[Slice]]],
     used: Sequence[list[list[Slice]]],
     notes: Sequence[str],
-) -> dict[str, Any]:
+) -> Meta:
     query = plan.query
-    meta: dict[str, Any] = {
-        "verb": query.verb,
-        "metrics": [
-            _describe(plan, reading, slices)
+    warnings = [
+        *_warnings(plan, read, used),
+        *notes,
+        *findings.warnings,
+        *_missed(plan, findings),
+    ]
+    return Meta(
+        verb=query.verb,
+        metrics=[
+            _basis(plan, reading, slices)
             for reading, slices in zip(plan.readings, read, strict=True)
         ],
-        "n": sum(one.n for slices in read for definition in slices for one in definition),
-        "dimensions": list(plan.dimensions),
-        "alpha": query.alpha,
-        "intervals": _intervals(findings.rows),
-        "postprocess": query.postprocess,
-        "warnings": [
-            *_warnings(plan, read, used),
-            *notes,
-            *findings.warnings,
-            *_missed(plan, findings),
-        ],
-        "facts": dict(findings.facts),
-        "query": msgspec.to_builtins(query),
-    }
-    if "total_rows" in query.include:
-        meta["total_rows"] = len(findings.rows)
-    if "time_labels" in query.include:
-        labels = (
-            label(epoch)
-            for reading in plan.readings
-            if (label := reading.label)
-            for epoch in reading.epochs
-        )
-        meta["time_labels"] = list(dict.fromkeys(labels))
-    return meta
+        n=sum(_reports(definition) for definitions in read for definition in definitions),
+        dimensions=list(plan.dimensions),
+        alpha=query.alpha,
+        intervals=_intervals(findings.rows),
+        postprocess=query.postprocess,
+        warnings=warnings,
+        facts=dict(findings.facts),
+        query=query,
+        total_rows=len(findings.rows) if "total_rows" in query.include else UNSET,
+        time_labels=_time_labels(plan) if "time_labels" in query.include else UNSET,
+    )
 
 
-def _describe(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> dict[str, Any]:
+def _time_labels(plan: Plan) -> list[str]:
+    """Return the labels of all epochs of a question, each once."""
+    labels = (
+        label(epoch)
+        for reading in plan.readings
+        if (label := reading.label)
+        for epoch in reading.epochs
+    )
+    return list(dict.fromkeys(labels))
+
+
+def _basis(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> Basis:
     """Return what the numbers of one metric rest on."""
-    metric = reading.metric
-    slices = [one for definition in read for one in definition]
-    n, late = sum(one.n for one in slices), sum(one.late for one in slices)
+    metric, mechanism = reading.metric, reading.metric.mechanism
+    n = sum(map(_reports, read))
+    late = sum(part.late for definition in read for part in definition)
     first, last = reading.window
     unit, expected = expectation(metric, plan.query.alpha)
-    return {
-        "name": metric.name,
-        "title": metric.title,
-        "question": metric.question,
-        "type": metric.type,
-        "n": n,
-        "late_share": late / n if n else 0.0,
-        "window": {"from": first, "to": last, "epochs": len(reading.epochs)},
-        "window_open": reading.is_open,
-        "version": reading.version,
-        "epsilon_per_report": float(metric.mechanism.spent),
-        "delta_per_report": float(metric.mechanism.delta),
-        "every": metric.every,
-        "longitudinal": metric.longitudinal,
-        "mechanism": metric.mechanism_name,
-        "digest": metric.digest.hex(),
-        "unit": unit,
-        "expected_half_width": expected,
-        "definitions": [
-            {
-                "digest": definition[0].metric.digest.hex(),
-                "mechanism": definition[0].metric.mechanism_name,
-                "epsilon_per_report": float(definition[0].metric.mechanism.spent),
-                "n": sum(one.n for one in definition),
-            }
-            for definition in read
-            if definition
-        ],
-    }
+    return Basis(
+        name=metric.name,
+        title=metric.title,
+        question=metric.question,
+        type=metric.type,
+        n=n,
+        late_share=late / n if n else 0.0,
+        window=Window(first, last, len(reading.epochs)),
+        window_open=reading.is_open,
+        version=reading.version,
+        epsilon_per_report=float(mechanism.spent),
+        delta_per_report=float(mechanism.delta),
+        every=metric.every,
+        longitudinal=metric.longitudinal,
+        mechanism=metric.mechanism_name,
+        digest=metric.digest.hex(),
+        unit=unit,
+        expected_half_width=expected,
+        definitions=[_definition(slices) for slices in read if slices],
+    )
+
+
+def _definition(slices: Sequence[Slice]) -> Definition:
+    """Return under which definition the reports of *slices* were made."""
+    metric = slices[0].metric
+    return Definition(
+        digest=metric.digest.hex(),
+        mechanism=metric.mechanism_name,
+        epsilon_per_report=float(metric.mechanism.spent),
+        n=_reports(slices),
+    )
+
+
+def _reports(slices: Iterable[Slice]) -> int:
+    return sum(part.n for part in slices)
 
 
 def _is_of_furthest(plan: Plan, reading: Reading) -> bool:
@@ -260,7 +335,7 @@ def _is_of_furthest(plan: Plan, reading: Reading) -> bool:
     return reading.metric.domain.largest is not None and not counted
 
 
-def _intervals(rows: Iterable[Row]) -> str:
+def _intervals(rows: Iterable[Row]) -> Intervals:
     kinds = {row.simultaneous for row in rows}
     if kinds == {True}:
         return "simultaneous"

@@ -1,13 +1,10 @@
-"""The forms of what routes answer, as the OpenAPI document tells them.  Nothing is decoded here."""
+"""The forms of what routes answer, but for questions, as the OpenAPI document tells them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
-
-from ..analytics.rows import Row
-from ..query import Query
 
 
 class Rejection(Struct, forbid_unknown_fields=True):
@@ -103,70 +100,3 @@ class Metrics(Struct, forbid_unknown_fields=True):
     """The metrics that the token may see."""
 
     metrics: list[Metric]
-
-
-class Window(Struct, rename={"first": "from", "last": "to"}, forbid_unknown_fields=True):
-    """The epochs that an answer rests on, both ends included."""
-
-    first: str
-    last: str
-    epochs: int
-
-
-class Definition(Struct, forbid_unknown_fields=True):
-    """A definition of a metric under which reports of the window were made."""
-
-    digest: str
-    mechanism: str
-    epsilon_per_report: float
-    n: int
-
-
-class Basis(Struct, forbid_unknown_fields=True):
-    """What the numbers of a metric rest on.
-
-    ``version`` null: not published yet, so the answer may still change.
-    """
-
-    name: str
-    title: str
-    question: str
-    type: str
-    n: int
-    late_share: float
-    window: Window
-    window_open: bool
-    version: int | None
-    epsilon_per_report: float
-    delta_per_report: float
-    every: str
-    longitudinal: str
-    mechanism: str
-    digest: str
-    unit: str
-    expected_half_width: float
-    definitions: list[Definition]
-
-
-class Meta(Struct, forbid_unknown_fields=True):
-    """What an answer rests on, and the question as it was understood."""
-
-    verb: str
-    metrics: list[Basis]
-    n: int
-    dimensions: list[str]
-    alpha: float
-    intervals: Literal["pointwise", "simultaneous", "mixed"]
-    postprocess: str
-    warnings: list[str]
-    facts: dict[str, Any]
-    query: Query
-    total_rows: int | UnsetType = UNSET
-    time_labels: list[str] | UnsetType = UNSET
-
-
-class Answer(Struct, forbid_unknown_fields=True):
-    """The answer to a question: numbers with intervals, or the reason why there is none."""
-
-    meta: Meta
-    rows: list[Row]

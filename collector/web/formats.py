@@ -14,7 +14,7 @@ from werkzeug.exceptions import NotAcceptable
 from ..analytics.rows import TIME, Row, flat
 from ..charts import csv_of
 from ..errors import QueryError
-from ..query import Reply
+from ..query import Answer
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
@@ -28,7 +28,7 @@ class Form:
 
     name: str  # of ?format=
     media_type: str
-    body: Callable[[Reply], bytes]
+    body: Callable[[Answer], bytes]
     charset: str = ""
 
     @property
@@ -37,11 +37,11 @@ class Form:
         return self.media_type + (f"; charset={self.charset}" if self.charset else "")
 
 
-def _json(reply: Reply) -> bytes:
+def _json(reply: Answer) -> bytes:
     return _encode(reply) + b"\n"
 
 
-def _records(reply: Reply) -> bytes:
+def _records(reply: Answer) -> bytes:
     """Return one flat object a row, with time as RFC 3339 has it: what Grafana reads as it is."""
     records = []
     for row in reply.rows:
@@ -52,11 +52,11 @@ def _records(reply: Reply) -> bytes:
     return _encode(records) + b"\n"
 
 
-def _csv(reply: Reply) -> bytes:
+def _csv(reply: Answer) -> bytes:
     return csv_of(reply.rows).encode()
 
 
-def _arrow(reply: Reply) -> bytes:
+def _arrow(reply: Answer) -> bytes:
     try:
         import pyarrow as pa
     except ImportError:

@@ -12,12 +12,12 @@ from client_sdk.metric import Metric
 from ..credentials import ASK, VIEW
 from ..errors import QueryError, UnsupportedTypeError
 from ..lateness import LAST_VERSION
-from ..query import Query, plan, question, read, run, without_pruned
+from ..query import Answer, Query, plan, question, read, run, without_pruned
 from ..query.cache import key_of
 from ..query.parameters import PARAMETERS, SEGMENT
 from ..query.request import LEAST_ALPHA, MOST_ALPHA
 from . import bodies
-from .answers import Answer, Metrics
+from .answers import Metrics
 from .auth import scope, visible
 from .formats import FORMS, form_of
 from .headers import CACHE, REVALIDATE

@@ -121,7 +121,7 @@ def test_a_comparison_of_the_page_is_answered(verb: str, question: str) -> None:
     query = read(question.encode())
 
     assert query.verb == verb
-    assert run(plan(query, catalog, NOW), MemoryStorage()).meta["verb"] == verb
+    assert run(plan(query, catalog, NOW), MemoryStorage()).meta.verb == verb
 
 
 def test_the_page_of_comparisons_has_every_option_of_its_verbs() -> None:

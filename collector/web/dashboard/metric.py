@@ -63,7 +63,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         metric=metric,
         columns=in_columns(panels),
         panels=panels,
-        basis=first.reply.meta["metrics"][0] if first.reply else None,
+        basis=first.reply.meta.metrics[0] if first.reply else None,
         chosen=picked,
         ranges=WORDS,
         items=items_of(metric) if has_choice(metric) else (),

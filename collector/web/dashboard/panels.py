@@ -18,7 +18,7 @@ from ...catalog import Catalog
 from ...charts import Face, chart_of, table_of
 from ...charts.labels import varying
 from ...errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
-from ...query import Plan, Query, Reply, plan, run
+from ...query import Answer, Plan, Query, plan, run
 from ...storage.protocols import TallyStore
 from ...storage.values import Cell, Index
 from .. import cookie
@@ -56,7 +56,7 @@ class Panel:
     """A wish with what it was answered: a chart, or the fault that there is none."""
 
     wish: PanelRequest
-    reply: Reply | None
+    reply: Answer | None
     fault: str = ""
     charts: tuple[tuple[str, Markup], ...] = ()  # each with its heading, "" if there is one
     table: Markup = NOTHING
@@ -90,7 +90,7 @@ class Answers:
         """The metrics that may be asked about."""
         return self._catalog
 
-    def reply(self, query: Query) -> Reply:
+    def reply(self, query: Query) -> Answer:
         """Return the answer to *query*.  Raises what ``plan`` and ``run`` raise."""
         self._pressure.require_contents()
         return run(self.plan(query), self._storage)
@@ -147,7 +147,7 @@ def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
     return columns
 
 
-def dressed(wish: PanelRequest, reply: Reply, csv: str = "") -> Panel:
+def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
     """Return the panel of a *reply*."""
     query, origin = wish.query, cookie.origin()
     rows, note = _without_common_note(reply.rows)
@@ -161,7 +161,7 @@ def dressed(wish: PanelRequest, reply: Reply, csv: str = "") -> Panel:
         json=snippets.as_json(query),
         csv=csv,
         warnings=(*filter(None, (note,)), *_warnings(reply)),
-        facts=reply.meta["facts"],
+        facts=reply.meta.facts,
     )
 
 
@@ -177,9 +177,9 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
     return ([replace(row, note=None) for row in rows], note) if note else (rows, "")
 
 
-def _warnings(reply: Reply) -> list[str]:
+def _warnings(reply: Answer) -> list[str]:
     """Return what must be said beside the numbers, but for what the head of the page tells."""
-    return [text for text in reply.meta["warnings"] if "window is still running" not in text]
+    return [text for text in reply.meta.warnings if "window is still running" not in text]
 
 
 def _charts(wish: PanelRequest, rows: Iterable[Row]) -> Iterator[tuple[str, Markup]]:

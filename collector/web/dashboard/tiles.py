@@ -21,7 +21,7 @@ from ...charts import Face
 from ...charts.number import margin, numbers_of, reading, value_of
 from ...charts.spark import spark
 from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
-from ...query import Query, Reply
+from ...query import Answer, Query
 from .chosen import Chosen
 from .panels import NOTHING, Answers, greatest, identifier
 from .questions import granularity
@@ -103,7 +103,7 @@ def _is_listed(metric: Metric) -> bool:
     return load(ESTIMATE).refusal(metric) is None
 
 
-def _headline(metric: Metric, reply: Reply) -> Row | None:
+def _headline(metric: Metric, reply: Answer) -> Row | None:
     rows = reply.rows
     if metric.domain.compared:
         measure = rows[0].dimensions[MEASURE] if metric.domain.largest else None
@@ -121,8 +121,8 @@ def _headline(metric: Metric, reply: Reply) -> Row | None:
     return greatest(shares) or (rows[0] if rows else None)
 
 
-def _with_number(metric: Metric, url: str, found: Row | None, reply: Reply) -> Tile:
-    n, is_open = reply.meta["n"], reply.meta["metrics"][0]["window_open"]
+def _with_number(metric: Metric, url: str, found: Row | None, reply: Answer) -> Tile:
+    n, is_open = reply.meta.n, reply.meta.metrics[0].window_open
     if not _is_listed(metric):
         return Tile(metric, url, n=n, is_open=is_open, reason=_SEARCH)
     if found is None:
@@ -174,9 +174,9 @@ def _line(
     return drawn, *_change(reply)
 
 
-def _change(reply: Reply) -> tuple[str, float | None]:
+def _change(reply: Answer) -> tuple[str, float | None]:
     """Return the surest change in words, and its p-value; nothing of a line that has none."""
-    for change in reply.meta["facts"].get("changes", ())[:1]:
+    for change in reply.meta.facts.get("changes", ())[:1]:
         how = "higher" if change["after"] > change["before"] else "lower"
         return f"{how} since {change['changed_at']}", change["p_value"]
     return "", None

@@ -12,7 +12,7 @@ from client_sdk.registry import Registry
 from collector.analytics.verb import names
 from collector.catalog import Catalog
 from collector.errors import QueryError
-from collector.query import Reply, plan, read, run
+from collector.query import Answer, plan, read, run
 from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY
 from tests.support.device.registries import BOOLEAN, file_with
@@ -23,7 +23,7 @@ CATEGORY = {**DAILY, "type": '"category"', "values": '["a", "b"]'}
 NUMBER = {**DAILY, "type": '"number"', "min": "0", "max": "10", "step": "1", "unit": '"s"'}
 
 
-def asked(now: dict[str, str], before: dict[str, str], verb: str, **fields: Any) -> Reply:
+def asked(now: dict[str, str], before: dict[str, str], verb: str, **fields: Any) -> Answer:
     """Ask of a metric with 3,000 reports under either definition."""
     registries = [Registry.from_text(file_with(definition)) for definition in (now, before)]
     catalog, storage = Catalog(registries), MemoryStorage()
@@ -45,9 +45,9 @@ def test_shares_of_the_same_items_are_about_all_reports() -> None:
 
     assert {row.n for row in found.rows} == {6_000}
     assert sum(row.value or 0 for row in found.rows) == pytest.approx(1)
-    assert len(found.meta["metrics"][0]["definitions"]) == 2
+    assert len(found.meta.metrics[0].definitions) == 2
     counted = "m: 3000 reports under earlier definitions are counted, too"
-    assert counted in found.meta["warnings"]
+    assert counted in found.meta.warnings
 
 
 @pytest.mark.parametrize(("parts", "is_told"), [((80, 70), True), ((50, 40), False)])
@@ -78,7 +78,7 @@ def test_items_that_changed_are_not_added_up() -> None:
     found = asked(CATEGORY, other, "frequency")
 
     assert {row.n for row in found.rows} == {3_000}
-    assert any("are left out" in warning for warning in found.meta["warnings"])
+    assert any("are left out" in warning for warning in found.meta.warnings)
 
 
 def test_quantiles_of_several_definitions_are_not_averaged() -> None:
@@ -88,7 +88,7 @@ def test_quantiles_of_several_definitions_are_not_averaged() -> None:
     found = asked(wave, {**wave, "epsilon": '"2"'}, "estimate")
 
     assert {row.n for row in found.rows} == {3_000}
-    assert "m: 3000 reports under earlier definitions are left out" in found.meta["warnings"]
+    assert "m: 3000 reports under earlier definitions are left out" in found.meta.warnings
 
 
 def test_what_is_picked_or_compared_rests_on_the_current_definition_alone() -> None:
@@ -105,7 +105,7 @@ def test_any_verb_answers_or_refuses_whatever_was_declared_before(
     """Another mechanism, other items: never an error of ours."""
     for before in (CATEGORY, {**NUMBER, "mechanism": '"hybrid"'}):
         with suppress(QueryError):
-            assert asked(now, before, verb).meta["verb"] == verb
+            assert asked(now, before, verb).meta.verb == verb
 
 
 def test_questions_that_would_give_too_many_rows_are_refused() -> None:

@@ -12,7 +12,7 @@ from collector.analytics.rows import ALPHA
 from collector.catalog import Catalog
 from collector.errors import DamagedTallyError, QueryError
 from collector.lateness import class_of
-from collector.query import Plan, Reply, plan, question, run
+from collector.query import Answer, Plan, plan, question, run
 from collector.query.plan import Reading
 from collector.segments import segment_text
 from collector.storage.values import Cell
@@ -39,13 +39,13 @@ def reading(metric: Metric, parameters: dict[str, str], now: float) -> Reading:
     return only
 
 
-def reports(found: Reply) -> int:
-    n: int = found.meta["metrics"][0]["n"]
+def reports(found: Answer) -> int:
+    n: int = found.meta.metrics[0].n
     return n
 
 
-def late_of(found: Reply) -> int:
-    late_share: float = found.meta["metrics"][0]["late_share"]
+def late_of(found: Answer) -> int:
+    late_share: float = found.meta.metrics[0].late_share
     return round(late_share * reports(found))
 
 

@@ -12,7 +12,7 @@ import pytest
 from collector.analytics.rows import ALL
 from collector.analytics.slices import NOT_SAID, OTHER
 from collector.catalog import Catalog
-from collector.query import Reply, plan, read, run
+from collector.query import Answer, plan, read, run
 from collector.query.reading import slices_of
 from collector.segments import segment_text
 from collector.storage.values import Cell
@@ -48,7 +48,7 @@ def asked(storage: MemoryStorage, **fields: Any) -> list[Any]:
     return slices_of(made, made.readings[0], PAGE, storage)
 
 
-def answered(storage: MemoryStorage, **fields: Any) -> Reply:
+def answered(storage: MemoryStorage, **fields: Any) -> Answer:
     made = plan(read(json.dumps({"metrics": ["page"], **fields}).encode()), CATALOG, NOON)
     return run(made, storage)
 
@@ -97,7 +97,7 @@ def test_every_report_is_in_every_answer(seed: int) -> None:
             rows = [row for row in rows if row.dimensions.get("time") != ALL]
             taken = sum(n for (_, name), n in counts.items() if in_filter(filters, name))
             assert sum(row.n for row in rows) == taken
-            assert found.meta["n"] == taken
+            assert found.meta.n == taken
 
 
 @pytest.mark.parametrize("verb", ["estimate", "segments", "top_k", "frequency"])
@@ -111,9 +111,8 @@ def test_small_groups_are_told_together(verb: str) -> None:
     homes = {row.dimensions["platform"]: row for row in found.rows if row.item == "home"}
     assert list(homes) == ["linux", OTHER]
     assert (homes[OTHER].n, homes[OTHER].reason) == (170, None)
-    assert (
-        "page: (other) is 2 groups with fewer than 150 reports each, together"
-        in (found.meta["warnings"])
+    assert "page: (other) is 2 groups with fewer than 150 reports each, together" in (
+        found.meta.warnings
     )
 
 
@@ -151,7 +150,7 @@ def test_withheld_groups_say_how_far_a_total_of_the_others_can_be_off() -> None:
     assert [row.n for row in found.rows if row.value is None and row.item == "home"] == [80, 90]
     assert (
         "page: 170 of 1,070 reports are in groups with fewer than 150, which have no number; "
-        "a total of the other rows is off by at most 15.9 points" in found.meta["warnings"]
+        "a total of the other rows is off by at most 15.9 points" in found.meta.warnings
     )
 
 
@@ -174,8 +173,8 @@ def test_a_whole_answer_says_what_it_rests_on() -> None:
 
     meta = run(made, storage).meta
 
-    assert (meta["n"], meta["total_rows"], meta["intervals"]) == (900, 3, "pointwise")
-    assert meta["query"]["verb"] == "estimate"
-    assert meta["warnings"][0] == (
+    assert (meta.n, meta.total_rows, meta.intervals) == (900, 3, "pointwise")
+    assert meta.query.verb == "estimate"
+    assert meta.warnings[0] == (
         "page: the window is still running; its last epoch is counted so far"
     )

@@ -14,7 +14,7 @@ from client_sdk.mechanisms.pem import PEM
 from client_sdk.registry import Registry
 from collector.analytics.rows import flat
 from collector.catalog import Catalog
-from collector.query import plan, read, run
+from collector.query import Answer, plan, read, run
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON
@@ -105,18 +105,19 @@ def tally_of(name: str, n: int) -> list[int]:
 def test_a_request_of_each_verb_is_answered_with_rows_of_json(
     verb: str, metrics: list[str], more: dict[str, Any], dimensions: list[str]
 ) -> None:
-    """Slices that are large enough have numbers, others reasons; nothing is of numpy's types."""
+    """Slices that are large enough have numbers, others reasons; all is of the declared types."""
     body = {"verb": verb, "metrics": metrics, "dimensions": dimensions, "date_range": "7d", **more}
 
     reply = run(plan(read(json.dumps(body).encode()), Catalog([REGISTRY]), NOON), storage())
 
-    told = msgspec.json.decode(msgspec.json.encode([[flat(row) for row in reply.rows], reply.meta]))
-    rows = told[0]
+    rows = msgspec.json.decode(msgspec.json.encode([flat(row) for row in reply.rows]))
     assert rows
     assert all((row["value"] is None) == (row["reason"] is not None) for row in rows)
     numbers = [row for row in rows if row["value"] is not None]
     assert numbers
     assert all(row["ci_low"] <= row["ci_high"] for row in numbers)
+    body_sent = msgspec.json.encode(reply)
+    assert msgspec.json.encode(msgspec.json.decode(body_sent, type=Answer)) == body_sent
     if dimensions:
         platforms = {row["platform"] for row in numbers}
         assert platforms == {"linux"}, "the smaller one has too few reports"

@@ -14,7 +14,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from collector.analytics.rows import Row
-from collector.query import Reply
+from collector.query import Answer, Query
+from collector.query.run import Meta
 from collector.web.formats import ARROW, FORMS, rfc3339
 from tests.support.crowds.asked import JANUARY, JANUARY_5, follow, post, store
 from tests.support.crowds.uploads import READ_TOKEN, bearer, registry
@@ -162,9 +163,23 @@ def test_a_link_gives_what_the_post_gives(filled: FlaskClient) -> None:
         assert linked.headers["ETag"] == posted.headers["ETag"]
 
 
+META: Final = Meta(
+    verb="estimate",
+    metrics=[],
+    n=0,
+    dimensions=[],
+    alpha=0.05,
+    intervals="pointwise",
+    postprocess="raw",
+    warnings=[],
+    facts={},
+    query=Query(metrics=["page"]),
+)
+
+
 def csv_of(*rows: Row) -> str:
     (form,) = [form for form in FORMS if form.name == "csv"]
-    return form.body(Reply(rows, {})).decode()
+    return form.body(Answer(rows, META)).decode()
 
 
 def row(item: str, value: float | None = 0.5) -> Row:
@@ -217,4 +232,6 @@ def test_numbers_of_a_file_are_exact() -> None:
     (line,) = lines_of(csv_of(row("a", number)))
 
     assert float(line["value"]) == number
-    assert json.loads(FORMS[0].body(Reply((row("a", number),), {})))["rows"][0]["value"] == number
+    assert (
+        json.loads(FORMS[0].body(Answer((row("a", number),), META)))["rows"][0]["value"] == number
+    )

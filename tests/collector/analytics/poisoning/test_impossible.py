@@ -11,7 +11,7 @@ from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.analytics.rows import POOR
 from collector.catalog import Catalog
-from collector.query import Reply, plan, read, run
+from collector.query import Answer, plan, read, run
 from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY
 from tests.support.device.registries import NUMBER, file_with
@@ -27,7 +27,7 @@ def metric_of(mechanism: str) -> tuple[Registry, Metric]:
     return registry, registry.metric("m")
 
 
-def answer(mechanism: str, verb: str, best: bytes | None, middle: int = 40) -> Reply:
+def answer(mechanism: str, verb: str, best: bytes | None, middle: int = 40) -> Answer:
     """Ask of honest devices at *middle*, and of fakes that send *best*, if there are any."""
     registry, metric = metric_of(mechanism)
     chance = SeededRandomness(b"honest")
@@ -41,8 +41,8 @@ def answer(mechanism: str, verb: str, best: bytes | None, middle: int = 40) -> R
     return run(plan(read(body), Catalog([registry]), NOON), storage)
 
 
-def impossible(reply: Reply) -> list[str]:
-    return [text for text in reply.meta["warnings"] if "impossible" in text]
+def impossible(reply: Answer) -> list[str]:
+    return [text for text in reply.meta.warnings if "impossible" in text]
 
 
 def largest(mechanism: str) -> bytes:
