@@ -8,8 +8,8 @@ import pytest
 
 from collector.storage.credentials import CredentialStore, RedisCredentials
 from collector.storage.keys import Keys
-from tests.support.memory_credentials import MemoryCredentials
-from tests.support.servers import EVERY_STORE, MEMORY
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.servers import EVERY_STORE, MEMORY
 
 DAY = 30_000  # in 2052, so that no server forgets it
 FIRST, SECOND = b"d" * 32, b"e" * 32

@@ -8,8 +8,8 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.suspicions import RedisSuspicions, SuspicionStore, WatchRecord
-from tests.support.memory_storage import MemorySuspicions
-from tests.support.servers import EVERY_STORE, MEMORY
+from tests.support.store.memory_storage import MemorySuspicions
+from tests.support.store.servers import EVERY_STORE, MEMORY
 
 FIRST = WatchRecord(1_700_000_000, 19_675, 7, {"2023-11-13": ["'a' changed"]})
 LATER = WatchRecord(1_700_090_000, 19_676, 7, {})
