@@ -39,9 +39,9 @@ _PARAMETERS: Final = (
     in_query("q", _TEXT, "The whole question, in JSON; or else:"),
     in_query("metric", {"type": "array", "items": _TEXT}, "Names of metrics."),
     in_query("verb", _TEXT, "A verb."),
-    in_query("by", {"type": "array", "items": _TEXT}, "Dimensions to tell rows apart."),
+    in_query("by", {"type": "array", "items": _TEXT}, "Dimensions to group rows by."),
     in_query("alpha", _TEXT, "1 - level of the intervals."),
-    in_query("postprocess", _TEXT, "What is done to shares after they were estimated."),
+    in_query("postprocess", _TEXT, "Post-processing of the estimated shares."),
     *RANGE_PARAMETERS,
 )
 

@@ -106,7 +106,7 @@ def _is_comparable(metric: Metric) -> bool:
 
 def ways_of(metric: Metric) -> dict[str, str]:
     """Return what a metric can be compared by, in words."""
-    ways = {} if metric.every == ONCE else {BEFORE: "the stretch of time before"}
+    ways = {} if metric.every == ONCE else {BEFORE: "previous period"}
     return ways | {name: name.replace("_", " ") for name in metric.segments}
 
 

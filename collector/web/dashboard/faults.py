@@ -24,7 +24,7 @@ _SEE_OTHER: Final = 303
 _OF_THE_STORE: Final[Mapping[str, str]] = {
     "store-unavailable": "The store does not answer",
     "store-full": "The store is full",
-    "store-unsafe": "The store could lose what it takes",
+    "store-unsafe": "The store could lose reports",
     "store-clock": "The clock of the store is wrong",
 }
 

@@ -29,7 +29,7 @@ blueprint = Blueprint("metric", __name__)
 CSV = "text/csv; charset=utf-8"
 _NAME = in_path("name", "^[a-z0-9_.]+$", "The name of a metric.")
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
-_ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are told of.")
+_ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
 _PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
 
 

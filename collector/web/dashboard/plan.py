@@ -38,7 +38,7 @@ _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("devices", _NUMBER, "Devices, as a power of ten."),
     in_query("epsilon", _NUMBER, "ε of a report."),
-    in_query("share", _NUMBER, "Percent of the devices that a segment has."),
+    in_query("share", _NUMBER, "Share of a segment, in percent of the devices."),
     in_query("need", _NUMBER, "Half-width wished, in percent or in the metric's unit."),
 )
 

@@ -10,7 +10,7 @@ from ..operations import in_query
 # A form sends a day that was not filled in as an empty one.
 _DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
 RANGE_PARAMETERS: Final = (
-    in_query("range", {"enum": [*RANGES, "dates", ""]}, "The stretch of time, up to today."),
+    in_query("range", {"enum": [*RANGES, "dates", ""]}, "The period, up to today."),
     in_query("from", _DATE, "First day, with ``to``."),
     in_query("to", _DATE, "Last day, with ``from``."),
 )
