@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .caps import Caps as Caps
     from .client import Client as Client
     from .consent import Consent as Consent
-    from .errors import HearsayError as HearsayError
+    from .core.errors import HearsayError as HearsayError
     from .registry import Registry as Registry
     from .uploader import Delivery as Delivery
 
@@ -23,7 +23,7 @@ _HOMES = {
     "Client": "client",
     "Consent": "consent",
     "Delivery": "uploader",
-    "HearsayError": "errors",
+    "HearsayError": "core.errors",
     "Registry": "registry",
 }
 __all__ = ["Caps", "Client", "Consent", "Delivery", "HearsayError", "Registry"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from . import inspection
-from .errors import HearsayError
+from .core.errors import HearsayError
 from .privacy.wording import printable
 from .registry import Registry
 from .schema import FILE_NAME

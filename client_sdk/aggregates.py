@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
-from .dataclass import dataclass
+from .core.dataclass import dataclass
 from .domains import Domain, Encoded, NumberDomain
 from .metric import Metric
 from .permanent import ITEM_SIZE, encode_item

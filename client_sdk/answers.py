@@ -11,8 +11,8 @@ import json
 from enum import Enum, auto
 from typing import Any, Final
 
-from .dataclass import dataclass
-from .limits import MAX_ANSWER
+from .core.dataclass import dataclass
+from .core.limits import MAX_ANSWER
 
 ACCEPTED: Final = 202
 TOO_LARGE: Final = 413

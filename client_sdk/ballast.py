@@ -10,11 +10,11 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from .private_files import create
+from .core.paths import create
 from .schema import RESERVE_FILE
 
 if TYPE_CHECKING:
-    from .data_dir import PathOrStr
+    from .core.paths import PathOrStr
 
 RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
 LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from .caps import Caps
 from .consent import Consent, ConsentLike
-from .data_dir import PathOrStr, absolute
+from .core.paths import PathOrStr, absolute
+from .core.randomness import Randomness
+from .core.stats import Reason
 from .dry_run import WithheldUploads
 from .engine import Engine
 from .mode import Mode, ModeLike
 from .opt_out import Level, OptOuts
-from .randomness import Randomness
 from .recorder import OnReport
 from .registry import Registry, RegistryFile
-from .stats import Reason
 from .transport import RequestsTransport, Transport
 from .trusted_clock import Uptimes
 

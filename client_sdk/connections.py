@@ -11,7 +11,7 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from .locks import Process, this_process
+from .core.locks import Process, this_process
 
 if TYPE_CHECKING:
     import socket

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from .errors import ConsentError, InvalidParameterError, OptedOutError
+from .core.errors import ConsentError, InvalidParameterError, OptedOutError
 from .opt_out import Level, NoOptOuts, OptOuts
 
 

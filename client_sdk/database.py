@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from . import trusted_clock
 from .change_history import forget_changes
-from .errors import StoreError
+from .core.errors import StoreError
+from .core.paths import create, make_folder
 from .identity import identity_of
 from .meta import property_of, set_property
-from .private_files import create, make_folder
 from .schema import FILE_NAME, GUARDS, RESERVE_FILE, TABLES, is_sound, require_schema
 from .secret import NAMES_FILE, SECRET_FILE, Secret
 from .set_aside import DAMAGED_SUFFIX

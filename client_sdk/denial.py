@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from .consent import Consent
+from .core.stats import Reason, Stats
 from .opt_out import Level
-from .stats import Reason, Stats
 from .wiping import erase, open_windows
 
 if TYPE_CHECKING:

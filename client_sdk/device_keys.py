@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import InvalidValueError, StoreError
+from .core.errors import InvalidValueError, StoreError
 from .meta import set_property
 from .secret import NAMES_FILE, Secret, device_key
 
 if TYPE_CHECKING:
-    from .data_dir import PathOrStr
+    from .core.paths import PathOrStr
     from .store import Store
 
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from . import registry_fields as fields
-from .dataclass import dataclass
-from .errors import InvalidValueError
-from .limits import MAX_EXPONENT
+from .core.dataclass import dataclass
+from .core.errors import InvalidValueError
+from .core.limits import MAX_EXPONENT
 from .mechanisms import MAX_DOMAIN_SIZE, MAX_LENGTH, Pairs
 from .plain_values import plain
 from .registry_domains import SHARE as SHARE

@@ -16,24 +16,24 @@ from .background import (
     seconds_of,
     why_no_thread,
 )
-from .bounds import DEVICE, Bounds
 from .caps import Caps
 from .consent import Consent, ConsentLike, ConsentSwitch
-from .dataclass import replace
+from .core.dataclass import replace
+from .core.epoch import HOUR
+from .core.errors import EntropyError, StoreError
+from .core.locks import PerProcess, this_process
+from .core.randomness import Randomness, system_randomness
+from .core.stats import MISTAKES, Reason, Stats, reason_of
+from .core.wire import DEVICE, Bounds
 from .denial import Erasure
-from .epoch import HOUR
-from .errors import EntropyError, StoreError
 from .inbox import Inbox
 from .ledger import Ledger
-from .locks import PerProcess, this_process
 from .mode import Mode, ModeLike
 from .opt_out import OptOuts
 from .outbox import Outbox
-from .randomness import Randomness, system_randomness
 from .recorder import OnReport, Pending, Recorder
 from .registry import Registry, RegistryFile
 from .schedule import SHORTEST_REST
-from .stats import MISTAKES, Reason, Stats, reason_of
 from .store import Store
 from .transport import Transport
 from .trusted_clock import SystemUptime, Uptimes

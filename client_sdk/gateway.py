@@ -8,18 +8,18 @@ from itertools import islice
 from types import TracebackType
 from typing import Final, TypeVar
 
-from .bounds import GATEWAY
 from .caps import Caps
 from .consent import Consent, ConsentLike
-from .data_dir import PathOrStr, absolute
-from .dataclass import replace
+from .core.dataclass import replace
+from .core.paths import PathOrStr, absolute
+from .core.randomness import Randomness
+from .core.stats import Reason
+from .core.wire import GATEWAY
 from .device_keys import DeviceKeys
 from .engine import Engine
 from .opt_out import OptOuts
-from .randomness import Randomness
 from .recorder import Pending
 from .registry import Registry, RegistryFile
-from .stats import Reason
 from .transport import MESSAGEPACK, RequestsTransport, Transport
 from .trusted_clock import Uptimes
 from .uploader import Delivery

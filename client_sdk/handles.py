@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from .errors import RegistryError
+from .core.errors import RegistryError
 
 if TYPE_CHECKING:
     from .client import Client

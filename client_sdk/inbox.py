@@ -11,11 +11,11 @@ from collections.abc import Callable
 from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, Final
 
-from .dataclass import dataclass
+from .core.dataclass import dataclass
+from .core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
+from .core.stats import Reason, Stats
 from .domains import Encoded
-from .epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
 from .metric import Metric
-from .stats import Reason, Stats
 
 if TYPE_CHECKING:
     from .aggregates import Last

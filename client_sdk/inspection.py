@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from .data_dir import PathOrStr, absolute
-from .errors import InvalidParameterError
+from .core.errors import InvalidParameterError
+from .core.paths import PathOrStr, absolute
 from .looking import open_readonly
 from .opt_out import OptOuts, set_user_opt_out
 from .privacy.wording import counted

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from .caps import Caps
-from .dataclass import dataclass
-from .errors import AlreadyReportedError, BudgetExhaustedError
+from .core.dataclass import dataclass
+from .core.errors import AlreadyReportedError, BudgetExhaustedError
 from .meta import property_of, remove_property
 from .noted_caps import publish_caps
 

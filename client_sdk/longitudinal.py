@@ -33,10 +33,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from .dataclass import dataclass
-from .errors import InvalidParameterError
+from .core.dataclass import dataclass
+from .core.errors import InvalidParameterError
+from .core.randomness import Randomness
 from .mechanisms import EpsilonLike, FrequencyOracle, Mixture, parse_epsilon
-from .randomness import Randomness
 
 
 def _nano(epsilon: Fraction) -> int:

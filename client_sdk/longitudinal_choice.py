@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .errors import InvalidParameterError
+from .core.errors import InvalidParameterError
 from .longitudinal import Fresh, Longitudinal, Permanent, TwoLayer
 from .mechanism_choice import (
     AUTO,

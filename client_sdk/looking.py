@@ -12,8 +12,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from .core.errors import StoreError
 from .database import means_damage
-from .errors import StoreError
 from .identity import identity_of
 from .meta import property_of
 from .schema import FILE_NAME, is_sound, require_known

@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from .dataclass import dataclass
-from .errors import InvalidParameterError, UnknownMechanismError
+from .core.dataclass import dataclass
+from .core.errors import InvalidParameterError, UnknownMechanismError
 from .mechanisms import (
     DistributionMechanism,
     EpsilonLike,

@@ -10,9 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from .dataclass import dataclass
+from .core.dataclass import dataclass
+from .core.limits import DIGEST_SIZE
 from .domains import Domain, Encoded
-from .limits import DIGEST_SIZE
 from .longitudinal import Longitudinal, TwoLayer
 from .mechanism_choice import FAMILIES, Family
 from .mechanisms import Mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from .errors import InvalidParameterError
+from .core.errors import InvalidParameterError
 
 
 class Mode(StrEnum):

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from .caps import Caps
-from .dataclass import as_dict
+from .core.dataclass import as_dict
 from .meta import property_of, set_property
 
 if TYPE_CHECKING:

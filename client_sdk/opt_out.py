@@ -22,7 +22,7 @@ from enum import StrEnum
 from os import PathLike
 from typing import Final
 
-from .private_files import create, make_folder
+from .core.paths import create, make_folder
 
 USER_FILE: Final = "telemetry-off"  # in the application's data folder; its presence is the answer
 

@@ -11,9 +11,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from .bounds import DEVICE, Bounds
-from .limits import MAX_REPORT_AGE
-from .report import Report
+from .core.limits import MAX_REPORT_AGE
+from .core.wire import DEVICE, Bounds, Report
 
 if TYPE_CHECKING:
     from .schema import Transaction

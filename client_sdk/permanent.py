@@ -12,8 +12,8 @@ import hashlib
 from collections.abc import Callable
 from typing import Final
 
-from .errors import InvalidParameterError
-from .randomness import ByteRandomness
+from .core.errors import InvalidParameterError
+from .core.randomness import ByteRandomness
 
 SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
 ITEM_SIZE: Final = 4  # bytes of an encoded item, big-endian; above MAX_DOMAIN_SIZE

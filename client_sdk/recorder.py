@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from . import trusted_clock
 from .consent import ConsentSwitch
-from .dataclass import dataclass, field
-from .epoch import day_of, day_of_date, epoch_start
-from .errors import (
+from .core.dataclass import dataclass, field
+from .core.epoch import day_of, day_of_date, epoch_start
+from .core.errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
     ConsentError,
@@ -22,6 +22,9 @@ from .errors import (
     InvalidParameterError,
     UnknownMetricError,
 )
+from .core.randomness import Randomness
+from .core.stats import Reason, reason_of
+from .core.wire import Report
 from .inbox import Pending as Pending
 from .inbox import Slot
 from .ledger import Charge, Ledger
@@ -30,10 +33,7 @@ from .memo import reports_of, set_reports, tag_of
 from .metric import Metric
 from .outbox import Outbox
 from .permanent import encode_item, permanent_randomness
-from .randomness import Randomness
 from .registry import Registry
-from .report import Report
-from .stats import Reason, reason_of
 from .store import Store
 from .trusted_clock import MAX_WALL, SystemUptime, Uptimes
 

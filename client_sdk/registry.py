@@ -7,9 +7,9 @@ from functools import cached_property
 from os import PathLike
 from typing import IO, TYPE_CHECKING, TypeAlias
 
-from .data_dir import PathOrStr
-from .dataclass import dataclass
-from .errors import RegistryError, UnknownMetricError
+from .core.dataclass import dataclass
+from .core.errors import RegistryError, UnknownMetricError
+from .core.paths import PathOrStr
 from .metric import Metric
 from .registry_schema import parse
 from .registry_text import MAX_TEXT

@@ -7,9 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from .core.epoch import ONCE
+from .core.errors import InvalidValueError
 from .domains import Domain, Encoded, NumberDomain
-from .epoch import ONCE
-from .errors import InvalidValueError
 from .metric import AGGREGATES
 from .state_bytes import MAX_STATE, size_of
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from . import registry_fields as fields
+from .core.epoch import EVERY
+from .core.errors import HearsayError, RegistryError
+from .core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from .domains import Domain, Encoded
-from .epoch import EVERY
-from .errors import HearsayError, RegistryError
-from .limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from .longitudinal import Longitudinal, TwoLayer
 from .longitudinal_choice import LONGITUDINAL, choose_policy
 from .mechanism_choice import FAMILIES, choose

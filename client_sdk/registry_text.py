@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from .errors import RegistryError
+from .core.errors import RegistryError
 
 MAX_TEXT: Final = 1 << 20  # characters; some 50,000 labels
 MAX_PARTS: Final = 32  # of a dotted key, where a registry has four; time grows as their square

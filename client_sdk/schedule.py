@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .epoch import DAY, HOUR
+from .core.epoch import DAY, HOUR
+from .core.randomness import Randomness
 from .meta import property_of, set_property
-from .randomness import Randomness
 
 if TYPE_CHECKING:
     from .schema import Transaction

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .errors import StoreError
+from .core.errors import StoreError
 
 if TYPE_CHECKING:
     import sqlite3

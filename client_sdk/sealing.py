@@ -12,11 +12,10 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .bounds import DEVICE, Bounds
-from .dataclass import dataclass, replace
-from .limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
-from .randomness import Randomness
-from .report import Report, columns_of
+from .core.dataclass import dataclass, replace
+from .core.limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
+from .core.randomness import Randomness
+from .core.wire import DEVICE, Bounds, Report, columns_of
 
 if TYPE_CHECKING:
     from sqlite3 import Cursor

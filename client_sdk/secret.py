@@ -10,14 +10,14 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from .errors import StoreError
+from .core.errors import StoreError
+from .core.paths import create
+from .core.randomness import system_randomness
 from .permanent import SECRET_SIZE
-from .private_files import create
-from .randomness import system_randomness
 from .set_aside import shred
 
 if TYPE_CHECKING:
-    from .data_dir import PathOrStr
+    from .core.paths import PathOrStr
     from .schema import Transaction
 
 SECRET_FILE: Final = "secret"  # noqa: S105 - the name of a file

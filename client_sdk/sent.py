@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .dataclass import dataclass
-from .limits import MAX_ACKNOWLEDGED
-from .report import Report, from_base64url
+from .core.dataclass import dataclass
+from .core.limits import MAX_ACKNOWLEDGED
+from .core.wire import Report, from_base64url
 
 if TYPE_CHECKING:
     from .schema import Transaction

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from .errors import StoreError
-from .private_files import open_existing
+from .core.errors import StoreError
+from .core.paths import open_existing
 from .schema import FILE_NAME
 
 DAMAGED_SUFFIX: Final = ".damaged"  # behind the name of a file that was set aside; one is kept

@@ -12,12 +12,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from . import outbox
-from .epoch import ONCE, epoch_label
-from .limits import MAX_ACKNOWLEDGED
+from .core.epoch import ONCE, epoch_label
+from .core.limits import MAX_ACKNOWLEDGED
+from .core.randomness import system_randomness
+from .core.wire import Report, from_base64url
 from .plain_words import what_was_sent, why_deniable
-from .randomness import system_randomness
 from .registry import Registry
-from .report import Report, from_base64url
 from .secret import Secret
 from .sent import acknowledged_reports
 from .status import name_of

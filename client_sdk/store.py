@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from .ballast import ReserveFile
-from .data_dir import PathOrStr
+from .core.dataclass import dataclass
+from .core.errors import StoreError
+from .core.locks import Process, QuietLock, this_process
+from .core.paths import PathOrStr
 from .database import may_mean_full, means_damage, open_in_memory, open_on_disk
-from .dataclass import dataclass
-from .errors import StoreError
-from .locks import Process, QuietLock, this_process
 from .meta import property_of
 from .schema import FILE_NAME
 from .secret import Secret

@@ -13,9 +13,9 @@ from math import cos, prod, radians
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from . import registry_fields as fields
-from .dataclass import dataclass
+from .core.dataclass import dataclass
+from .core.errors import InvalidValueError
 from .domains import ItemDomain, NumberDomain, SetDomain, listed
-from .errors import InvalidValueError
 from .registry_fields import Problems
 
 if TYPE_CHECKING:

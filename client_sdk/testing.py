@@ -16,13 +16,12 @@ from .answers import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer
 from .caps import Caps
 from .client import DEFAULT_CAPS, Client
 from .consent import Consent, ConsentLike
-from .debug_log import caller, rule_of
-from .epoch import DAY
+from .core.epoch import DAY
+from .core.stats import MISTAKES, Reason, caller, rule_of
+from .core.wire import Report, from_base64url
 from .mode import Mode
 from .opt_out import NoOptOuts
 from .registry import Registry, RegistryFile
-from .report import Report, from_base64url
-from .stats import MISTAKES, Reason
 from .transport import Transport
 from .trusted_clock import Uptime
 

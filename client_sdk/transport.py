@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from .answers import ACCEPTED
 from .answers import Answer as Answer
 from .connections import Connections
-from .dataclass import dataclass, field, replace
-from .errors import InvalidParameterError, TransportError
+from .core.dataclass import dataclass, field, replace
+from .core.errors import InvalidParameterError, TransportError
+from .core.limits import MAX_ANSWER
+from .core.locks import QuietLock, fork_waits_first
 from .exchange import Exchange
-from .limits import MAX_ANSWER
-from .locks import QuietLock, fork_waits_first
 
 if TYPE_CHECKING:
     import requests

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .dataclass import dataclass, replace
-from .epoch import DAY
+from .core.dataclass import dataclass, replace
+from .core.epoch import DAY
 from .meta import property_of, set_property
 
 if TYPE_CHECKING:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from . import outbox, sealing
 from .answers import TOO_LARGE, Answer, Outcome, outcome_of, read_acknowledgement
-from .bounds import DEVICE, Bounds
 from .consent import ConsentSwitch
-from .dataclass import dataclass
-from .epoch import day_of
-from .errors import TransportError
-from .locks import ProcessLock
-from .randomness import Randomness
+from .core.dataclass import dataclass
+from .core.epoch import day_of
+from .core.errors import TransportError
+from .core.locks import ProcessLock
+from .core.randomness import Randomness
+from .core.stats import Reason, Stats
+from .core.wire import DEVICE, Bounds
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import SealedUpload, Sealer
 from .sent import keep_acknowledged
-from .stats import Reason, Stats
 from .store import Store
 from .transport import Transport
 

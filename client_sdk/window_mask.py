@@ -11,8 +11,8 @@ from functools import cached_property
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .dataclass import dataclass
-from .randomness import Randomness
+from .core.dataclass import dataclass
+from .core.randomness import Randomness
 from .secret import Secret
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from .aggregates import Last, aggregate_of
+from .core.epoch import day_of, day_of_date, epoch_of, epoch_start
+from .core.limits import MAX_REPORT_AGE
+from .core.randomness import Randomness
+from .core.stats import Reason
 from .domains import Encoded
-from .epoch import day_of, day_of_date, epoch_of, epoch_start
 from .ledger import Days
-from .limits import MAX_REPORT_AGE
 from .metric import Metric
-from .randomness import Randomness
 from .registry import Registry
 from .secret import Secret
-from .stats import Reason
 from .window_mask import Key, Masker
 
 if TYPE_CHECKING:

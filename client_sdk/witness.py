@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from .private_files import create_or_open
+from .core.paths import create_or_open
 
 GENERATION_FILE: Final = "generation"
 

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from math import exp, log, sqrt
 from typing import Any, Final
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
+from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Mechanism
-from client_sdk.randomness import Randomness
 
 from .audit_cases import Case, cases_of
 from .binomial import lower_limit, upper_limit

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import (
     DistributionMechanism,
     FrequencyOracle,

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import Mechanism, load, names
-from client_sdk.randomness import system_randomness
 
 from .audit import ALPHA, PAIRS, audit, table
 

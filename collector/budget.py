@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from client_sdk.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
+from client_sdk.core.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
 from client_sdk.metric import Metric
 from client_sdk.privacy.budget import WEEK, YEAR, Cost, chance, cost_of, costs_together, epsilon
 from client_sdk.registry import Registry

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from client_sdk.dataclass import replace
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.dataclass import replace
+from client_sdk.core.errors import UnknownMetricError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from client_sdk.epoch import DAY
-from client_sdk.limits import MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY
+from client_sdk.core.limits import MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.transport import Transport
 

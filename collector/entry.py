@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from client_sdk.limits import DIGEST_SIZE
+from client_sdk.core.limits import DIGEST_SIZE
 
 from .errors import CorruptEntryError
 from .storage.values import Cell

@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 

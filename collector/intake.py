@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from client_sdk.epoch import DAY, ONCE, day_of_date, epoch_of
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.wire import Column
 from client_sdk.metric import Metric
-from client_sdk.report import Column
 
 from .catalog import Catalog
 from .entry import Accepted

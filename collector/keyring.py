@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from client_sdk.epoch import day_of
-from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
+from client_sdk.core.epoch import day_of
+from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
 from .catalog import Catalog
 from .credentials import GATEWAY, REPORT, Credential, id_of, parse, presented

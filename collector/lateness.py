@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final
 
-from client_sdk.epoch import DAY, ONCE, day_of, epoch_start
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY, ONCE, day_of, epoch_start
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
 # Days after the last day of an epoch up to which a fold is of class 0, 1, 2, 3.  The last one is
 # the horizon: an upload is taken MAX_REPORT_AGE after its sealing, its reports were made as long

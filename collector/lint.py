@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import tanh
 from typing import Final
 
-from client_sdk.limits import (
+from client_sdk.core.limits import (
     DEFAULT_CAP_DELTA,
     DEFAULT_CAP_LIFETIME,
     DEFAULT_CAP_REPORT,

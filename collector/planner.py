@@ -8,8 +8,8 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Final, NamedTuple
 
-from client_sdk.epoch import DAY, LENGTHS
-from client_sdk.errors import HearsayError
+from client_sdk.core.epoch import DAY, LENGTHS
+from client_sdk.core.errors import HearsayError
 from client_sdk.longitudinal_choice import choose_policy
 from client_sdk.mechanism_choice import choose
 from client_sdk.mechanisms import Mechanism

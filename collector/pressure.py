@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 
 from .errors import (
     ClockError,

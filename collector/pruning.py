@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from client_sdk.epoch import DAY, ONCE, epoch_label, epoch_of
-from client_sdk.limits import DIGEST_SIZE
+from client_sdk.core.epoch import DAY, ONCE, epoch_label, epoch_of
+from client_sdk.core.limits import DIGEST_SIZE
 from client_sdk.metric import Metric
 from client_sdk.privacy.wording import counted
 

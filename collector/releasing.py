@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from client_sdk.errors import InvalidTallyError
+from client_sdk.core.errors import InvalidTallyError
 
 from .analytics.release.data_sheet import facts_of, markdown
 from .analytics.release.release import Columns, Part, parts_of, records, refusal, table

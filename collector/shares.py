@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 
 from .credentials import id_of
 from .errors import CollectorError, QuotaExhaustedError

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from client_sdk.epoch import ONCE, epoch_label, epoch_of
+from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.metric import Metric
 
 from .analytics.poisoning.change import Estimated, estimated

@@ -11,8 +11,8 @@ from typing import Annotated, Final, Generic, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from client_sdk.limits import DIGEST_SIZE, MAX_COLUMNS, MAX_LABEL, MAX_NAME, UPLOAD_ID_SIZE
-from client_sdk.report import Column, from_base64url
+from client_sdk.core.limits import DIGEST_SIZE, MAX_COLUMNS, MAX_LABEL, MAX_NAME, UPLOAD_ID_SIZE
+from client_sdk.core.wire import Column, from_base64url
 
 from .errors import MalformedUploadError
 

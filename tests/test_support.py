@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from client_sdk.randomness import Randomness
+from client_sdk.core.randomness import Randomness
 from tests.support.enumeration.enumeration import Path, distribution, exp_below
 from tests.support.enumeration.formula import digits, evaluate
 from tests.support.enumeration.seeded import SeededRandomness, ShakeStream

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.domains import NumberDomain
-from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, SetMechanism, load, names
 from client_sdk.mechanisms._gaussian import NOISE_UNIT
 from client_sdk.mechanisms._sums import SumReports

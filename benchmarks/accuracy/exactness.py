@@ -14,7 +14,7 @@ from functools import cache
 from itertools import product
 from typing import Any, Final
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.mechanisms._exact import exp_floor
 

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from benchmarks.accuracy.accuracy import population
+from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import (
     ItemMechanism,
     KeyValueMechanism,
@@ -30,7 +31,6 @@ from client_sdk.mechanisms._sketch import Sketch
 from client_sdk.mechanisms.hierarchy import Hierarchy
 from client_sdk.mechanisms.pem import PEM
 from client_sdk.mechanisms.sampled_item import SampledItem
-from client_sdk.randomness import system_randomness
 from collector.analytics.text.text_shares import shares_of
 from collector.analytics.text.text_sketches import sketches_of
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import Mechanism, load
-from client_sdk.randomness import system_randomness
 
 EPSILON: Final = 1.0  # nats per report
 OURS: Final = "hearsay"

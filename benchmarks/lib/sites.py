@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from client_sdk.epoch import day_of, epoch_of
-from client_sdk.randomness import system_randomness
+from client_sdk.core.epoch import day_of, epoch_of
+from client_sdk.core.randomness import system_randomness
+from client_sdk.core.wire import Column, seal_binary, seal_padded
 from client_sdk.registry import Registry
-from client_sdk.report import Column, seal_binary, seal_padded
 from collector.children import free_port
 from collector.embedded import PATH, WHEEL, launch
 from tests.support.store.processes import descendants

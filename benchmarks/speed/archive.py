@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from client_sdk.epoch import ONCE
+from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import load
 from collector.archive.cluster import refold
 from collector.archive.drain import drain

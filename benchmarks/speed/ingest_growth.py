@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.lib import sites
-from client_sdk.epoch import epoch_of
+from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.catalog import Catalog
 from collector.embedded import PATH, WHEEL, launch

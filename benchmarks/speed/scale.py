@@ -25,7 +25,7 @@ from benchmarks.lib.capacity import (
     tally_bytes,
 )
 from benchmarks.lib.load import Plan, send
-from client_sdk.epoch import epoch_of
+from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.entry import Accepted, encode
 from collector.storage.connect import open_connection, open_storage

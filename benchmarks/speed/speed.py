@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import ItemMechanism, Mechanism, load
-from client_sdk.randomness import system_randomness
 
 TRIES: Final = 20
 CALLS: Final = 100  # of randomize, in a try

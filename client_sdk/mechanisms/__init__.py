@@ -10,8 +10,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ..errors import IncompleteInstallationError, UnknownMechanismError
-from ..module_names import module_names
+from ..core.errors import IncompleteInstallationError, UnknownMechanismError
+from ..core.paths import module_names
 from ._base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
 from ._base import MAX_REPORTS as MAX_REPORTS
 from ._base import Checked as Checked

@@ -20,9 +20,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from ..dataclass import dataclass, field_names
-from ..errors import InvalidParameterError, InvalidTallyError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass, field_names
+from ..core.errors import InvalidParameterError, InvalidTallyError
+from ..core.randomness import Randomness
 from ._exact import THRESHOLD_BITS, parse_epsilon
 
 Value = TypeVar("Value")

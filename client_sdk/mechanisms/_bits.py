@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
-from ..errors import InvalidParameterError
+from ..core.errors import InvalidParameterError
 from ._base import Array, Coins, NoiseLaw, Numpy
 from ._frequency import FrequencyOracle, PairLaw
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
-from ..errors import InvalidValueError
-from ..randomness import Randomness
+from ..core.errors import InvalidValueError
+from ..core.randomness import Randomness
 from ._base import Array, NoiseLaw, Numpy, Reach
 from ._exact import spent_by
 from ._mean import Scatter

@@ -12,7 +12,7 @@ from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Final
 
-from ..errors import InvalidParameterError
+from ..core.errors import InvalidParameterError
 
 THRESHOLD_BITS: Final = 128  # bits of a probability; the loss of epsilon stays below 2**-40
 MAX_EPSILON: Final = 16  # nats per report; above it a single report is close to the truth

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from ..errors import InvalidTallyError, InvalidValueError
+from ..core.errors import InvalidTallyError, InvalidValueError
 from ._base import Array, Mechanism, NoiseLaw, Numpy, Reach
 from ._supports import SupportReports
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from ..errors import InvalidParameterError
+from ..core.errors import InvalidParameterError
 from ._exact import exp_floor
 
 NOISE_UNIT: Final = 1024  # parts of a squared step in which σ^2 is given

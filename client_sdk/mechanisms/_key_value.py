@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError, InvalidTallyError, InvalidValueError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError, InvalidTallyError, InvalidValueError
+from ..core.randomness import Randomness
 from ._base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Mechanism, Numpy, Reach
 from ._exact import THRESHOLD_BITS, require_ratio, spent_by
 from ._supports import Channel

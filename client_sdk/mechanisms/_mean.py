@@ -8,8 +8,8 @@ from fractions import Fraction
 from math import gcd
 from typing import Final, NamedTuple
 
-from ..errors import InvalidValueError
-from ..randomness import Randomness
+from ..core.errors import InvalidValueError
+from ..core.randomness import Randomness
 from ._base import Array, Mechanism, Numpy, Reach
 
 _DECODABLE: Final = 2  # bytes of a payload, all of which are decoded in a tenth of a second

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 
-from ..dataclass import dataclass
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.randomness import Randomness
 from ._base import Array, EpsilonLike, NoiseLaw, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ._frequency import FrequencyOracle, PairLaw

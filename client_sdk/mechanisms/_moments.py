@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TypeVar
 
-from ..dataclass import dataclass
+from ..core.dataclass import dataclass
 
 Real = TypeVar("Real", Fraction, float)
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import ClassVar
 
-from ..errors import InvalidTallyError
+from ..core.errors import InvalidTallyError
 from ._base import Array, Mechanism, Numpy, Value, column, width_of
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._exact import ceil_to_grid, exp_floor, floor_to_grid
 
 

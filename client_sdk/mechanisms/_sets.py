@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 
-from ..errors import InvalidValueError
+from ..core.errors import InvalidValueError
 from ._supports import SupportReports
 
 

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
 from ._base import Array, Debiased, EpsilonLike, Numpy, Reach
 from ._exact import THRESHOLD_BITS
 from ._frequency import FrequencyOracle

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 
 DIGITS: Final = 2  # of a coin's chance after its leading zeros; each costs a read of all places
 SINGLES: Final = 12  # places; so few are raised sooner one at a time than by coins

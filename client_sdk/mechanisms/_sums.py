@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..errors import InvalidTallyError
-from ..randomness import Randomness
+from ..core.errors import InvalidTallyError
+from ..core.randomness import Randomness
 from ._base import Array, Debiased, Numpy, Reach, column
 from ._mean import MeanMechanism, Scatter, reach_of
 from ._numbers import NumberReports

@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError, InvalidTallyError
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError, InvalidTallyError
 from ._base import Array, Debiased, Mechanism, Numpy, Reach, Value
 from ._exact import require_ratio, spent_by
 

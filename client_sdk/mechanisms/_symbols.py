@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._base import Array, Debiased, Numpy, Reach
 from ._exact import require_ratio, spent_by
 from ._mean import MeanMechanism, Scatter, largest_spread, reach_of

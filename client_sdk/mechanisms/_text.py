@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from ..errors import InvalidValueError
+from ..core.errors import InvalidValueError
 from ._base import Array, Mechanism, Numpy
 from ._exact import require_ratio, spent_by
 from ._supports import Channel

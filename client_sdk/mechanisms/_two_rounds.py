@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._frequency import ItemMechanism
 
 

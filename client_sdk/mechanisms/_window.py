@@ -16,9 +16,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._exact import exp_floor
 from ._moments import Moments
 from ._response import truth_chance

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
-from ..errors import InvalidTallyError
-from ..randomness import Randomness
+from ..core.errors import InvalidTallyError
+from ..core.randomness import Randomness
 from ._base import Array, Coins, Draws, NoiseLaw, Numpy, counted
 from ._response import flip_chance
 from ._sketch import Sketch

@@ -24,9 +24,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError, InvalidTallyError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError, InvalidTallyError
+from ..core.randomness import Randomness
 from ._base import (
     Array,
     Debiased,

@@ -18,8 +18,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._sums import MAX_MAGNITUDE, SumReports
 
 TAIL: Final = 40  # scales; e^-40 = 4e-18, far below what any number of reports can show

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._window import Window, window_of
 from ._window_reports import WindowReports
 

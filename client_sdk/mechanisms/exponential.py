@@ -21,8 +21,8 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
 
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import Array, Debiased, Numpy, Reach
 from ._exact import ceil_to_grid, exp_floor, require_ratio, spent_by
 from ._frequency import ItemMechanism, mean_square_variances

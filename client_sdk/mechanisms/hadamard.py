@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._base import Array, Draws, NoiseLaw, Numpy
 from ._exact import exp_floor
 from ._frequency import FrequencyOracle, PairLaw

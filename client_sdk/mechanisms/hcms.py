@@ -16,8 +16,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
-from ..errors import InvalidTallyError
-from ..randomness import Randomness
+from ..core.errors import InvalidTallyError
+from ..core.randomness import Randomness
 from ._base import Array, Numpy, Reach
 from ._exact import exp_floor
 from ._numbers import NumberReports

@@ -36,9 +36,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar, Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor
 from ._frequency import FrequencyOracle

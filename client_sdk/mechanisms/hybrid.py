@@ -18,8 +18,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..dataclass import dataclass
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS, floor_to_grid
 from ._moments import Moments

@@ -27,9 +27,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, spent_by
 from ._response import respond, truth_chance

@@ -21,9 +21,9 @@ from functools import cached_property, lru_cache
 from itertools import count
 from typing import ClassVar, Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import Array, EpsilonLike, Numpy, column
 from ._exact import THRESHOLD_BITS, exp_floor
 from ._frequency import FrequencyOracle, cached_by_weights

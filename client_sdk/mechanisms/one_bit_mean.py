@@ -21,9 +21,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS
 from ._window import Window, window_of

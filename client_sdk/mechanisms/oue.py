@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._bits import BitReports
 from ._response import flip_chance
 from ._supports import Channel

@@ -23,7 +23,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._base import Array, Numpy, column, width_of
 from ._exact import exp_floor, floor_to_grid
 from ._key_value import KeyChannel, KeyValueMechanism, Pairs

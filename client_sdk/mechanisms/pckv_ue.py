@@ -19,8 +19,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import Array, Numpy, counted
 from ._bits import CHUNK, MAX_ITEMS, column_sums
 from ._exact import ceil_to_grid, exp_floor, floor_to_grid

@@ -20,9 +20,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import Array, EpsilonLike, NoiseLaw, Numpy
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ._frequency import FrequencyOracle, cached_by_weights

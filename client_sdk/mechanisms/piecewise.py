@@ -19,8 +19,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..dataclass import dataclass
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.randomness import Randomness
 from ._base import EpsilonLike
 from ._exact import THRESHOLD_BITS
 from ._window import LEAST_STEPS, MOST_OUTPUTS, Window, require_window, window_of

@@ -28,9 +28,9 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar, Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError, InvalidTallyError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError, InvalidTallyError
+from ..core.randomness import Randomness
 from ._base import Array, Debiased, Draws, EpsilonLike, NoiseLaw, Numpy, counted
 from ._exact import THRESHOLD_BITS, ceil_to_grid, exp_floor, ln_ceil
 from ._frequency import FrequencyOracle

@@ -31,7 +31,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
-from ..randomness import Randomness
+from ..core.randomness import Randomness
 from ._base import Array, Debiased, Draws, NoiseLaw, Numpy, Reach
 from ._numbers import CountedReports
 from ._response import flip_chance

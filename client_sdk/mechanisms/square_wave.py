@@ -21,9 +21,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ..dataclass import dataclass
-from ..errors import InvalidParameterError
-from ..randomness import Randomness
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.randomness import Randomness
 from ._base import Array, Debiased, EpsilonLike, Numpy
 from ._distribution import DistributionMechanism
 from ._exact import THRESHOLD_BITS, exp_floor, floor_to_grid, require_ratio

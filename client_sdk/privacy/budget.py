@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Final
 
 from ..caps import NANO_DECIMALS, PICO_DECIMALS, Caps
-from ..dataclass import dataclass
-from ..epoch import DAY, LENGTHS, ONCE
+from ..core.dataclass import dataclass
+from ..core.epoch import DAY, LENGTHS, ONCE
 from ..metric import Metric
 
 NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from client_sdk.metric import Metric
 
 from ..lateness import ends, first_day

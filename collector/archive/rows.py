@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from client_sdk.limits import DIGEST_SIZE
+from client_sdk.core.limits import DIGEST_SIZE
 
 from ..entry import Accepted
 from ..errors import ArchiveError

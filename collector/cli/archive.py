@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from client_sdk.epoch import day_of, day_of_date
+from client_sdk.core.epoch import day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
 from ..config import HA, STANDARD, Config

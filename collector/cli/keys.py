@@ -134,6 +134,6 @@ def _store(config: Config) -> CredentialStore:
 
 
 def _today() -> int:
-    from client_sdk.epoch import day_of
+    from client_sdk.core.epoch import day_of
 
     return day_of(time.time())

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import click
 
-from client_sdk.epoch import day_of, day_of_date
+from client_sdk.core.epoch import day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
 from ..config import Config

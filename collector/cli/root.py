@@ -13,7 +13,7 @@ import click
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from client_sdk import __version__
-from client_sdk.errors import HearsayError
+from client_sdk.core.errors import HearsayError
 
 from ..errors import CollectorError
 

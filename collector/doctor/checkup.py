@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 from client_sdk.privacy.wording import counted
 
 from ..catalog import Catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 from client_sdk.privacy.wording import counted
 
 from ..config import Config

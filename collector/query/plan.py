@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from client_sdk.epoch import ONCE, epoch_label, epoch_of
+from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.metric import Metric
 
 from ..analytics.rows import TIME

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from client_sdk.epoch import ONCE, epoch_label
+from client_sdk.core.epoch import ONCE, epoch_label
 
 from ..errors import PrunedError
 from ..storage.protocols import TallyStore

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final, TypeAlias
 
-from client_sdk.errors import InvalidTallyError
+from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.metric import Metric
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from client_sdk.epoch import ONCE, epoch_label, epoch_start, epochs_between
+from client_sdk.core.epoch import ONCE, epoch_label, epoch_start, epochs_between
 from client_sdk.metric import Metric
 
 from ..errors import QueryError

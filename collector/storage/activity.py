@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 
 from ..config import Config
 from .connect import open_connection

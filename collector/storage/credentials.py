@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 
 from ..config import Config
 from .connect import open_connection

@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Final
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 
 from ..config import HA, STRICT
 from ..errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError

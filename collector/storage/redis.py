@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from client_sdk.epoch import DAY
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
 from ..config import HA, STANDARD
 from ..errors import TallyOverflowError

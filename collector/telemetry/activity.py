@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 
 from ..errors import CollectorError
 from ..intake import Rejection

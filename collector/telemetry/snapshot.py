@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from client_sdk.epoch import DAY, day_of, day_of_date
+from client_sdk.core.epoch import DAY, day_of, day_of_date
 from client_sdk.metric import Metric
 
 from ..credentials import parse

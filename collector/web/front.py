@@ -16,7 +16,7 @@ from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 from werkzeug.exceptions import HTTPException
 
-from client_sdk.limits import MAX_DEVICE_BODY
+from client_sdk.core.limits import MAX_DEVICE_BODY
 
 from ..credentials import OPEN
 from ..errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError

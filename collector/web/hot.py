@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from client_sdk.limits import MAX_INFLATION
+from client_sdk.core.limits import MAX_INFLATION
 
 from ..entry import encode
 from ..errors import UnsupportedTypeError

@@ -14,7 +14,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response
 
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.errors import UnknownMetricError
 
 from ..errors import (
     BodyTooLargeError,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_sdk.aggregates import KEPT, Last, aggregate_of
+from client_sdk.core.errors import InvalidValueError
 from client_sdk.domains import Domain, Encoded
-from client_sdk.errors import InvalidValueError
 from client_sdk.inbox import Slot
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry

@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk import Client
 from client_sdk.caps import Caps
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
 
 ROOT: Final = Path(__file__).parents[2]

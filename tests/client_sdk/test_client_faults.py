@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from client_sdk.client import Client
-from client_sdk.errors import TransportError
-from client_sdk.randomness import ByteRandomness
+from client_sdk.core.errors import TransportError
+from client_sdk.core.randomness import ByteRandomness
 from client_sdk.schema import FILE_NAME
 from client_sdk.transport import Answer, Transport
 from tests.support.device.clock import FakeClock

@@ -19,7 +19,7 @@ from client_sdk import inspection
 from client_sdk.__main__ import main
 from client_sdk.client import Client
 from client_sdk.consent import Consent
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
 from client_sdk.opt_out import USER_FILE, OptOuts
 from client_sdk.registry import Registry

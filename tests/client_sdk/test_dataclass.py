@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from client_sdk.dataclass import as_dict, dataclass, field, field_names, replace
+from client_sdk.core.dataclass import as_dict, dataclass, field, field_names, replace
 
 
 @dataclass(frozen=True)

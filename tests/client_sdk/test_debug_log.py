@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from client_sdk.caps import Caps
-from client_sdk.debug_log import LOGGER, log_failure
-from client_sdk.errors import (
+from client_sdk.core.errors import (
     ExpiredMetricError,
     InvalidValueError,
     StoreError,
     UnknownMetricError,
 )
-from client_sdk.stats import Reason, Stats
+from client_sdk.core.stats import LOGGER, Reason, Stats, log_failure
 from client_sdk.transport import Answer
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import CANARY, changed, make_client

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.epoch import (
+from client_sdk.core.epoch import (
     DAY,
     EVERY,
     HOUR,
@@ -21,7 +21,7 @@ from client_sdk.epoch import (
     epoch_start,
     epochs_between,
 )
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 
 seconds = st.integers(-(10**10), 10**11)
 every = st.sampled_from(sorted(LENGTHS))

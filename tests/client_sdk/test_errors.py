@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from client_sdk import errors
-from client_sdk.errors import (
+from client_sdk.core import errors
+from client_sdk.core.errors import (
     HearsayError,
     InvalidParameterError,
     InvalidValueError,

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from client_sdk.caps import Caps
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.errors import UnknownMetricError
 from client_sdk.explain import explain
 from client_sdk.notice import notice
 from client_sdk.privacy.budget import NANO, epsilon, most, reports

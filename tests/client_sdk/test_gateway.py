@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from client_sdk.bounds import GATEWAY
 from client_sdk.caps import Caps
-from client_sdk.dataclass import replace
+from client_sdk.core.dataclass import replace
+from client_sdk.core.limits import MAX_COLUMNS, MAX_REPORT_AGE
+from client_sdk.core.wire import GATEWAY, Report
 from client_sdk.gateway import Gateway
-from client_sdk.limits import MAX_COLUMNS, MAX_REPORT_AGE
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.outbox import Outbox
 from client_sdk.registry import Registry
-from client_sdk.report import Report
 from client_sdk.sealing import SealedUpload, Sealer, remove
 from client_sdk.secret import NAMES_FILE
 from client_sdk.store import Store

@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk.caps import Caps
 from client_sdk.client import Client
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import changed, make_client, rows

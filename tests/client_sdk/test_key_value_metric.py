@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.domains import ItemDomain, KeyValueDomain
-from client_sdk.errors import InvalidValueError, RegistryError
 from client_sdk.mechanism_choice import AUTO, candidates, choose
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.metric import Metric

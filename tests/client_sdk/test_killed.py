@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from client_sdk.core.wire import from_base64url
 from client_sdk.ledger import WEEK
-from client_sdk.report import from_base64url
 from tests.support.device.device import rows
 from tests.support.device.killing import CAPS
 

@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from client_sdk.caps import Caps
 from client_sdk.client import Client
-from client_sdk.epoch import DAY, epoch_of
-from client_sdk.errors import EntropyError, TransportError
+from client_sdk.core.epoch import DAY, epoch_of
+from client_sdk.core.errors import EntropyError, TransportError
 from client_sdk.recorder import ReportView
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of

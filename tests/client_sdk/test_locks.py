@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from client_sdk.locks import FORK_WAIT, QuietLock
-from client_sdk.stats import Reason, Stats
+from client_sdk.core.locks import FORK_WAIT, QuietLock
+from client_sdk.core.stats import Reason, Stats
 from tests.support.device.device import changed, make_client
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from client_sdk.caps import Caps
 from client_sdk.consent import Consent, ConsentSwitch
-from client_sdk.dataclass import replace
-from client_sdk.errors import StoreError
+from client_sdk.core.dataclass import replace
+from client_sdk.core.errors import StoreError
 from client_sdk.ledger import Ledger
 from client_sdk.memo import tag_of
 from client_sdk.metric import Metric

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from client_sdk.errors import InvalidParameterError, UnknownMechanismError
+from client_sdk.core.errors import InvalidParameterError, UnknownMechanismError
 from client_sdk.mechanism_choice import AUTO, SAME_ERROR, candidates, choose
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, load, names
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client_sdk.messagepack import pack
+from client_sdk.core.wire import pack
 
 leaves = st.integers(-(1 << 63), (1 << 64) - 1) | st.text(max_size=300) | st.binary(max_size=300)
 values = st.recursive(

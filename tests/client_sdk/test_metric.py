@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client_sdk.core.errors import InvalidValueError
 from client_sdk.domains import (
     BOOLEAN_LABELS,
     BooleanDomain,
@@ -17,7 +18,6 @@ from client_sdk.domains import (
     NumberDomain,
     SetDomain,
 )
-from client_sdk.errors import InvalidValueError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table

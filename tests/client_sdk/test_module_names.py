@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import client_sdk.mechanisms
-from client_sdk.module_names import module_names
+from client_sdk.core.paths import module_names
 
 
 def test_the_modules_of_a_folder_are_those_that_pkgutil_finds() -> None:

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from client_sdk import outbox, sealing
-from client_sdk.bounds import DEVICE
-from client_sdk.dataclass import replace
-from client_sdk.epoch import day_of
-from client_sdk.errors import EntropyError, TransportError
-from client_sdk.limits import (
+from client_sdk.core.dataclass import replace
+from client_sdk.core.epoch import day_of
+from client_sdk.core.errors import EntropyError, TransportError
+from client_sdk.core.limits import (
     MAX_DEVICE_BODY,
     MAX_PENDING_REPORTS,
     MAX_PENDING_SIZE,
@@ -21,9 +20,9 @@ from client_sdk.limits import (
     MAX_UPLOAD_REPORTS,
     UPLOAD_ID_SIZE,
 )
+from client_sdk.core.randomness import Randomness
+from client_sdk.core.wire import DEVICE, Report, from_base64url
 from client_sdk.outbox import Outbox
-from client_sdk.randomness import Randomness
-from client_sdk.report import Report, from_base64url
 from client_sdk.sealing import MAX_SEALED, SealedUpload, Sealer
 from client_sdk.store import Store
 from tests.support.device.device_desk import Desk

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
+from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import names
 from client_sdk.metric import Metric
 from client_sdk.plain_words import what_was_sent, why_deniable
-from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
 from tests.support.device.registries import (
     BOOLEAN,

@@ -9,8 +9,8 @@ from itertools import product
 
 import pytest
 
-from client_sdk.errors import EntropyError, InvalidParameterError
-from client_sdk.randomness import ByteRandomness, Randomness, system_randomness
+from client_sdk.core.errors import EntropyError, InvalidParameterError
+from client_sdk.core.randomness import ByteRandomness, Randomness, system_randomness
 from tests.support.enumeration.enumeration import distribution
 
 COINS = [Fraction(1, 2), Fraction(1, 4), Fraction(3, 8), Fraction(11, 16), Fraction(0), Fraction(1)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from client_sdk.errors import RegistryError, UnknownMetricError
+from client_sdk.core.errors import RegistryError, UnknownMetricError
 from client_sdk.mechanisms import names
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry

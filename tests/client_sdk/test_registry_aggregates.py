@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.metric import AGGREGATES, Metric
 from client_sdk.registry import Registry
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
 from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, file_with
 

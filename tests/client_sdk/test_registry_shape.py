@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.metric import ANY, GRID, SHAPES
 from client_sdk.registry import Registry
 from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, file_with

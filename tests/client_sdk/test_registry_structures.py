@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from client_sdk.core.errors import RegistryError
 from client_sdk.domains import ItemDomain
-from client_sdk.errors import RegistryError
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from client_sdk.structured_domains import (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.limits import WIRE_VERSION
-from client_sdk.report import Column, Report, base64url, columns_of, from_base64url, seal
+from client_sdk.core.limits import WIRE_VERSION
+from client_sdk.core.wire import Column, Report, base64url, columns_of, from_base64url, seal
 
 ALPHABET = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 A, B = b"metric", b"second"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.epoch import DAY, HOUR
-from client_sdk.errors import TransportError
+from client_sdk.core.epoch import DAY, HOUR
+from client_sdk.core.errors import TransportError
 from client_sdk.schedule import FIRST_REST, MAX_RETRY_AFTER, UPLOAD_EVERY
 from client_sdk.store import Store
 from client_sdk.transport import Answer

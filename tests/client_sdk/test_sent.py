@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from client_sdk.epoch import day_of
-from client_sdk.limits import MAX_ACKNOWLEDGED
-from client_sdk.report import Report, from_base64url
+from client_sdk.core.epoch import day_of
+from client_sdk.core.limits import MAX_ACKNOWLEDGED
+from client_sdk.core.wire import Report, from_base64url
 from client_sdk.sent import AcknowledgedReport, acknowledged_reports
 from client_sdk.transport import Answer
 from client_sdk.wiping import erase

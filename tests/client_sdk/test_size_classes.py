@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from client_sdk.limits import MAX_DEVICE_BODY, SIZE_CLASSES
+from client_sdk.core.limits import MAX_DEVICE_BODY, SIZE_CLASSES
+from client_sdk.core.randomness import system_randomness
+from client_sdk.core.wire import Column, Report, columns_of, seal, seal_binary, seal_padded
 from client_sdk.mechanisms import load
-from client_sdk.randomness import system_randomness
-from client_sdk.report import Column, Report, columns_of, seal, seal_binary, seal_padded
 from collector.wire import JSON, MSGPACK, decode
 
 UPLOAD_ID = bytes(range(16))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.errors import EntropyError, StoreError
-from client_sdk.locks import this_process
+from client_sdk.core.errors import EntropyError, StoreError
+from client_sdk.core.locks import this_process
 from client_sdk.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.secret import SECRET_FILE
 from client_sdk.store import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.errors import StoreError
+from client_sdk.core.errors import StoreError
 from client_sdk.store import Store
 
 INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.errors import StoreError
+from client_sdk.core.errors import StoreError
 from client_sdk.schema import FILE_NAME
 from client_sdk.store import Store
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client_sdk.core.errors import InvalidValueError
 from client_sdk.domains import ItemDomain, NumberDomain
-from client_sdk.errors import InvalidValueError
 from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
 
 

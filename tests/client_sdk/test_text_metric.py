@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from client_sdk import state_bytes
+from client_sdk.core.errors import InvalidValueError, RegistryError
+from client_sdk.core.randomness import system_randomness
 from client_sdk.domains import TextDomain
-from client_sdk.errors import InvalidValueError, RegistryError
 from client_sdk.mechanisms import TextMechanism
 from client_sdk.metric import Metric
-from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
 from tests.support.device.device import make_client
 from tests.support.device.registries import STRING, file_with

@@ -11,9 +11,9 @@ import pytest
 import requests
 
 from client_sdk.client import Client
-from client_sdk.errors import TransportError
-from client_sdk.limits import MAX_ANSWER
-from client_sdk.locks import this_process
+from client_sdk.core.errors import TransportError
+from client_sdk.core.limits import MAX_ANSWER
+from client_sdk.core.locks import this_process
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport
 from tests.support.device.device import CANARY, KEY, REGISTRY, changed, make_client

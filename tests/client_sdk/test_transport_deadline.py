@@ -14,7 +14,7 @@ import requests
 
 from client_sdk.client import Client
 from client_sdk.connections import Connections
-from client_sdk.errors import TransportError
+from client_sdk.core.errors import TransportError
 from client_sdk.exchange import Exchange
 from client_sdk.transport import Answer, RequestsTransport
 from tests.support.device.device import KEY, REGISTRY, changed

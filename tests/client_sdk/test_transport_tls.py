@@ -9,7 +9,7 @@ import sys
 import pytest
 import requests
 
-from client_sdk.errors import TransportError
+from client_sdk.core.errors import TransportError
 from client_sdk.transport import RequestsTransport
 from tests.support.device.device import KEY
 from tests.support.device.loopback import running

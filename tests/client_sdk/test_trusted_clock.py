@@ -9,8 +9,8 @@ import pytest
 
 from client_sdk import trusted_clock
 from client_sdk.caps import Caps
-from client_sdk.epoch import DAY
-from client_sdk.errors import BudgetExhaustedError
+from client_sdk.core.epoch import DAY
+from client_sdk.core.errors import BudgetExhaustedError
 from client_sdk.ledger import Charge, Ledger
 from client_sdk.meta import set_property
 from client_sdk.store import Store

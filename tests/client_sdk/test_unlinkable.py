@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.bounds import DEVICE, Bounds
-from client_sdk.dataclass import replace
-from client_sdk.epoch import DAY, HOUR
-from client_sdk.errors import TransportError
+from client_sdk.core.dataclass import replace
+from client_sdk.core.epoch import DAY, HOUR
+from client_sdk.core.errors import TransportError
+from client_sdk.core.wire import DEVICE, Bounds
 from client_sdk.schedule import FIRST_REST, MOST_LOTS, UPLOAD_EVERY
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer, RequestsTransport, Transport

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.bounds import GATEWAY
-from client_sdk.epoch import day_of
-from client_sdk.errors import TransportError
-from client_sdk.limits import SIZE_CLASSES
+from client_sdk.core.epoch import day_of
+from client_sdk.core.errors import TransportError
+from client_sdk.core.limits import SIZE_CLASSES
+from client_sdk.core.wire import GATEWAY, Report
 from client_sdk.outbox import Outbox
-from client_sdk.report import Report
 from client_sdk.schedule import FIRST_SPREAD, MAX_BACKOFF
 from client_sdk.store import Store
 from client_sdk.testing import answer_of

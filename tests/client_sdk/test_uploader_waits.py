@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from client_sdk.epoch import DAY
-from client_sdk.errors import TransportError
+from client_sdk.core.epoch import DAY
+from client_sdk.core.errors import TransportError
 from client_sdk.schedule import FIRST_BACKOFF, FIRST_SPREAD, MAX_BACKOFF, MAX_RETRY_AFTER
 from client_sdk.transport import Answer
 from tests.support.device.device_desk import Desk

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from client_sdk.errors import EntropyError
+from client_sdk.core.errors import EntropyError
 from client_sdk.window_mask import NONCE_SIZE, TAG_SIZE, Key, mask, unmask
 from tests.support.device.device_transport import NoEntropy
 from tests.support.enumeration.seeded import SeededRandomness

@@ -10,8 +10,8 @@ import pytest
 
 from client_sdk.caps import Caps
 from client_sdk.client import Client
-from client_sdk.epoch import DAY
-from client_sdk.limits import MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY
+from client_sdk.core.limits import MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.testing import MemoryClient
 from tests.support.device.clock import NOON, FakeClock

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from client_sdk.client import Client
-from client_sdk.epoch import DAY, HOUR
-from client_sdk.limits import MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY, HOUR
+from client_sdk.core.limits import MAX_REPORT_AGE
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client, registry_of
 from tests.support.device.windows import boolean, items, number

@@ -15,10 +15,10 @@ import pytest
 from flask import Flask
 
 from client_sdk import mechanisms
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
+from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import FrequencyOracle, load, names
 from client_sdk.mechanisms._frequency import PairLaw
-from client_sdk.randomness import system_randomness
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.items.sums import BOUND_NOTE, Shares

@@ -13,7 +13,8 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
+from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import Channel, Mechanism, load, names
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.exponential import Exponential
@@ -23,7 +24,6 @@ from client_sdk.mechanisms.pckv_grr import PCKVGRR
 from client_sdk.mechanisms.pckv_ue import PCKVUE
 from client_sdk.mechanisms.sampled_item import SampledItem
 from client_sdk.mechanisms.square_wave import SquareWave
-from client_sdk.randomness import Randomness, system_randomness
 from collector.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, lower_bound
 from collector.audit_cases import cases_of
 from collector.auditing import run

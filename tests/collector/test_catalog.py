@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry import Registry
 from collector.catalog import Catalog
 from collector.errors import ConfigError

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from click.testing import CliRunner
 
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
 from collector.cli import main
 from collector.codegen import LAID_OUT_NAME, module_of

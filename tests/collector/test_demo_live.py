@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from client_sdk.epoch import epoch_of
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.epoch import epoch_of
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.transport import Answer
 from collector.catalog import Catalog

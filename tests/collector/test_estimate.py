@@ -9,8 +9,8 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
+from client_sdk.core.errors import InvalidTallyError
 from client_sdk.domains import NumberDomain
-from client_sdk.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, load
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from collector.estimate import Estimate, expected_half_width, mean, normal_quantile, shares

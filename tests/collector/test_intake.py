@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from client_sdk.epoch import DAY, epoch_of
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from client_sdk.report import Column
+from client_sdk.core.epoch import DAY, epoch_of
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.wire import Column
 from collector.catalog import Catalog
 from collector.entry import Accepted
 from collector.errors import ExpiredUploadError, FutureUploadError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
+from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 from collector.catalog import Catalog
 from collector.credentials import ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
 from collector.errors import (

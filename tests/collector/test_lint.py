@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from client_sdk import mechanisms
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
 from collector.lint import problems, warnings
 from tests.support.crowds.uploads import registry

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 from click.testing import CliRunner, Result
 
-from client_sdk.epoch import DAY, epoch_label, epoch_of
+from client_sdk.core.epoch import DAY, epoch_label, epoch_of
 from client_sdk.metric import Metric
 from collector.cli import main
 from collector.embedded import EmbeddedStore

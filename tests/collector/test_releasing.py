@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from client_sdk.errors import UnknownMetricError
-from client_sdk.limits import DIGEST_SIZE
+from client_sdk.core.errors import UnknownMetricError
+from client_sdk.core.limits import DIGEST_SIZE
 from collector.catalog import Catalog
 from collector.cli import main
 from collector.embedded import EmbeddedStore

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from collector.errors import QuotaExhaustedError, StorageFullError
 from collector.pressure import ALARM_MEMORY
 from collector.shares import (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.limits import MAX_COLUMNS
-from client_sdk.report import Column, seal
+from client_sdk.core.limits import MAX_COLUMNS
+from client_sdk.core.wire import Column, seal
 from collector.errors import MalformedUploadError
 from collector.wire import JSON, MAX_DIMENSIONS, MSGPACK, Upload, decode
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, as_json, as_msgpack, upload

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from client_sdk.epoch import DAY as SECONDS
+from client_sdk.core.epoch import DAY as SECONDS
 from collector.entry import Accepted, encode
 from collector.errors import ClockError
 from collector.lateness import MARGIN

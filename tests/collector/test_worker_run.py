@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 from collector.errors import RefusedByStoreError, StorageUnavailableError
 from collector.steady_clock import SteadyClock
 from collector.storage.connection import Connection

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.epoch import HOUR
-from client_sdk.gateway import GROUP
-from client_sdk.limits import (
+from client_sdk.core.epoch import HOUR
+from client_sdk.core.limits import (
     MAX_GATEWAY_BODY,
     MAX_GATEWAY_PENDING,
     MAX_GATEWAY_REPORTS,
     MAX_GATEWAY_SIZE,
     MAX_REPORT_AGE,
 )
+from client_sdk.gateway import GROUP
 from client_sdk.schedule import UPLOAD_EVERY
 from tests.docs.pages import ROOT, blocks, flowing, only
 from tests.support.sites.site import Site, running_site

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.epoch import DAY, epoch_of
+from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.gateway import Gateway
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry

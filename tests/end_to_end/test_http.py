@@ -12,9 +12,9 @@ import pytest
 import requests
 
 from client_sdk.answers import Outcome, outcome_of
-from client_sdk.epoch import day_of
-from client_sdk.limits import MAX_DEVICE_BODY
-from client_sdk.report import Column, seal
+from client_sdk.core.epoch import day_of
+from client_sdk.core.limits import MAX_DEVICE_BODY
+from client_sdk.core.wire import Column, seal
 from client_sdk.transport import JSON, RequestsTransport
 from tests.support.crowds.uploads import (
     READ_TOKEN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from client_sdk.answers import Answer
 from client_sdk.caps import Caps
 from client_sdk.client import Client
-from client_sdk.errors import TransportError
+from client_sdk.core.errors import TransportError
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry
 from collector.catalog import Catalog

@@ -16,9 +16,9 @@ from typing import Final
 import pytest
 import requests
 
-from client_sdk.epoch import day_of, epoch_of
+from client_sdk.core.epoch import day_of, epoch_of
+from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from client_sdk.report import Column
 from collector.children import free_port
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import (

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 import requests
 
-from client_sdk.report import Column
+from client_sdk.core.wire import Column
 from collector.children import Children
 from collector.keyring import TRUST_S
 from collector.storage.access import INGEST, QUERY, WORKER

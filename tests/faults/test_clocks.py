@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.epoch import DAY, HOUR, day_of
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY, HOUR, day_of
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from collector.catalog import Catalog
 from collector.config import Config
 from collector.intake import Rejection, judge
@@ -110,7 +110,7 @@ def test_a_collector_whose_clock_steps_counts_a_repeated_upload_once(
 def test_epochs_do_not_depend_on_the_time_zone() -> None:
     """Neither do the hours that a change of summer time repeats or leaves out."""
     program = (
-        "import sys; from client_sdk.epoch import epoch_of, day_of\n"
+        "import sys; from client_sdk.core.epoch import epoch_of, day_of\n"
         "for t in map(int, sys.argv[1:]):\n"
         "    print([epoch_of(e, t + s) for e in ('1h', '1d', '7d') for s in (-3600, -1, 0, 3600)],"
         " day_of(t))"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.epoch import DAY
-from client_sdk.limits import MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY
+from client_sdk.core.limits import MAX_REPORT_AGE
 from tests.faults.conftest import Tell
 from tests.support.device.movable_clock import MovableClock, needs_movable_clock
 from tests.support.faults.fleet import Fleet, post

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from client_sdk.limits import MAX_DEVICE_BODY
+from client_sdk.core.limits import MAX_DEVICE_BODY
 from collector.web.sockets import UNREAD_S
 from collector.wire import JSON
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer

@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 import requests
 
-from client_sdk.limits import MAX_DEVICE_BODY
-from client_sdk.report import Column
+from client_sdk.core.limits import MAX_DEVICE_BODY
+from client_sdk.core.wire import Column
 from client_sdk.transport import RequestsTransport
 from collector.wire import JSON, MSGPACK
 from tests.support.crowds.uploads import (

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
+from client_sdk.core.wire import Column
 from client_sdk.mechanisms import Mechanism, names
 from client_sdk.mechanisms.grr import GRR
-from client_sdk.report import Column
 from collector.catalog import Catalog
 from collector.intake import judge
 from collector.tally import check_column

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from client_sdk import mechanisms
-from client_sdk.errors import IncompleteInstallationError
+from client_sdk.core.errors import IncompleteInstallationError
 from client_sdk.pyinstaller import hook_dirs
 
 from .hosted import BIN, ROOT, application, reports, run, runs

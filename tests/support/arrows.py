@@ -13,7 +13,17 @@ PACKAGES: Final = ("client_sdk", "collector")
 
 # What the collector takes from the device: contracts, never the device's own machinery.
 SHARED: Final = {
-    *("dataclass", "domains", "errors", "epoch", "limits", "mechanisms", "metric", "privacy"),
+    *(
+        "core",
+        "dataclass",
+        "domains",
+        "errors",
+        "epoch",
+        "limits",
+        "mechanisms",
+        "metric",
+        "privacy",
+    ),
     *("registry", "report", "structured_domains"),
     *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
 }
@@ -63,7 +73,7 @@ HOMES: Final = {
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
     "collector.web": ("collector.web", "collector.cli"),
     "dataclasses": ("collector",),  # the device has its own, which loads less
-    "pkgutil": ("collector", "client_sdk.module_names"),  # it loads inspect
+    "pkgutil": ("collector", "client_sdk.core.paths"),  # it loads inspect
 }
 LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the device: in functions
 PURE: Final = (

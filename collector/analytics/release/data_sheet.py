@@ -10,7 +10,7 @@ from math import sqrt
 from typing import Any, Final
 
 from client_sdk import __version__
-from client_sdk.epoch import ONCE
+from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 
 from ..numbers.distribution import quantile_estimates

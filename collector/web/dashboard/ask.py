@@ -8,7 +8,7 @@ from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.errors import UnknownMetricError
 from client_sdk.metric import Metric
 
 from ...analytics.rows import ALPHA, TIME

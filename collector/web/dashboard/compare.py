@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 
-from client_sdk.epoch import ONCE
+from client_sdk.core.epoch import ONCE
 from client_sdk.metric import Metric
 
 from ...analytics.rows import AGAINST, TIME

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.errors import UnknownMetricError
 
 from ...analytics.rows import AGAINST, ALL, ITEM, LOWER_END, MEASURE, TIME, UPPER_END, Row
 from ...analytics.verbs.actives import DEVICES

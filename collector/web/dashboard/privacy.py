@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from client_sdk import __version__
-from client_sdk.limits import DEFAULT_CAP_WEEK
+from client_sdk.core.limits import DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.metric import Metric
 from client_sdk.privacy.budget import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from client_sdk.epoch import ONCE
+from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.metric import Metric
 

@@ -9,8 +9,8 @@ from typing import Any
 from flask import url_for
 from markupsafe import Markup
 
-from client_sdk.epoch import ONCE
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.epoch import ONCE
+from client_sdk.core.errors import UnknownMetricError
 from client_sdk.metric import Metric
 
 from ...analytics.answer import MEAN

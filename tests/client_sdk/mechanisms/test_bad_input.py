@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidParameterError, InvalidTallyError
+from client_sdk.core.errors import InvalidParameterError, InvalidTallyError
 from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.mechanisms._sums import SumReports
 from client_sdk.mechanisms.grr import GRR

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidTallyError
+from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
 from client_sdk.mechanisms._sums import SQUARE_BITS, SumReports
 from tests.support.enumeration.seeded import SeededRandomness

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidTallyError
+from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms.dbitflip import DBitFlip
 from client_sdk.mechanisms.sue import SUE
 from tests.support.enumeration.linear import moments

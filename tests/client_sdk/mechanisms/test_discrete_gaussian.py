@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tables.numbers_table import analytic_sigma
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import load, names
 from client_sdk.mechanisms._gaussian import NOISE_UNIT, tail_loss

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms.discrete_laplace import (
     TAIL,
     DiscreteLaplace,

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.square_wave import SquareWave
 from tests.support.enumeration.enumeration import distribution

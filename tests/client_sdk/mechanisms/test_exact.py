@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms._exact import (
     LEAST_EPSILON,
     ceil_to_grid,

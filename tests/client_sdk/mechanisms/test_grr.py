@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidParameterError, InvalidTallyError
+from client_sdk.core.errors import InvalidParameterError, InvalidTallyError
 from client_sdk.mechanisms.grr import GRR
 from tests.support.enumeration.seeded import SeededRandomness
 

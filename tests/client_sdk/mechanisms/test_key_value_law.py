@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 import numpy as np
 import pytest
 
+from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, load, names
-from client_sdk.randomness import system_randomness
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.vectors import EPSILONS, Small, label, laws, smalls
 from tests.support.references.key_value_reference import HeldPairs, parse_pairs

@@ -9,11 +9,11 @@ from typing import TypeAlias, cast
 
 import pytest
 
-from client_sdk.errors import InvalidParameterError, InvalidValueError
+from client_sdk.core.errors import InvalidParameterError, InvalidValueError
+from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms.loloha import LOLOHA
 from client_sdk.mechanisms.olh import OLH
 from client_sdk.permanent import permanent_randomness
-from client_sdk.randomness import Randomness
 from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
 from tests.support.enumeration.replay import Replay
 from tests.support.enumeration.seeded import SeededRandomness

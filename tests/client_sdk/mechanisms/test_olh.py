@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy.accuracy import optimum
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms.olh import OLH, PRIME
 from tests.support.enumeration.seeded import SeededRandomness
 

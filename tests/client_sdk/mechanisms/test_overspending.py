@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import Channel, load, names
 from client_sdk.mechanisms._exact import exp_ceil
 from client_sdk.mechanisms._key_value import KeyChannel

@@ -10,10 +10,10 @@ from typing import cast
 import numpy as np
 import pytest
 
+from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel
 from client_sdk.mechanisms._response import respond
 from client_sdk.mechanisms.padding_sampling import PaddingSampling
-from client_sdk.randomness import Randomness
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import EPSILONS

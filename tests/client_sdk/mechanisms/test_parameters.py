@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from client_sdk.errors import InvalidParameterError, InvalidValueError, UnknownMechanismError
+from client_sdk.core.errors import InvalidParameterError, InvalidValueError, UnknownMechanismError
 from client_sdk.mechanisms import (
     ItemMechanism,
     KeyValueMechanism,

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidTallyError, InvalidValueError
+from client_sdk.core.errors import InvalidTallyError, InvalidValueError
+from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel
 from client_sdk.mechanisms._regression import nnls, regress
 from client_sdk.mechanisms.rappor import RAPPOR
 from client_sdk.permanent import permanent_randomness
-from client_sdk.randomness import Randomness
 from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
 from tests.support.enumeration.replay import Replay
 from tests.support.enumeration.seeded import SeededRandomness

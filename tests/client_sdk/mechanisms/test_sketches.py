@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidTallyError
+from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms._sketch import PRIME, Sketch
 from client_sdk.mechanisms.cms import CMS
 from client_sdk.mechanisms.hcms import HCMS

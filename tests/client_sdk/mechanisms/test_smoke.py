@@ -9,9 +9,9 @@ from typing import Final, cast
 import numpy as np
 import pytest
 
+from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import FrequencyOracle, load, names
 from client_sdk.mechanisms.grr import GRR
-from client_sdk.randomness import Randomness, system_randomness
 from tests.support.enumeration.vectors import is_pure
 
 REPORTS: Final = 20_000  # reports; 60 ms of GRR

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 import pytest
 
-from client_sdk.errors import InvalidTallyError
+from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import MeanMechanism, load, names
 from client_sdk.mechanisms._symbols import SymbolReports

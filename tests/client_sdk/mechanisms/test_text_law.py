@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 import pytest
 
+from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import END, TextMechanism, load, names
 from client_sdk.mechanisms._prefix_hash import (
     PRIME,
@@ -19,7 +20,6 @@ from client_sdk.mechanisms._prefix_hash import (
     symbols,
 )
 from client_sdk.mechanisms.pem import PEM
-from client_sdk.randomness import Randomness, system_randomness
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
 from tests.support.enumeration.enumeration import exp_below
 from tests.support.enumeration.vectors import Small, label, laws, smalls

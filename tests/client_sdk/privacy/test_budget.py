@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from benchmarks.tables.epsilon_table import table
 from client_sdk.caps import Caps
-from client_sdk.epoch import DAY, HOUR
+from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.explain import explain
 from client_sdk.privacy.budget import (
     NANO,

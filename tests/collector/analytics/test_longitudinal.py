@@ -7,10 +7,10 @@ from datetime import date
 import numpy as np
 import pytest
 
-from client_sdk.bounds import GATEWAY
 from client_sdk.caps import Caps
 from client_sdk.consent import Consent, ConsentSwitch
-from client_sdk.dataclass import replace
+from client_sdk.core.dataclass import replace
+from client_sdk.core.wire import GATEWAY
 from client_sdk.ledger import Ledger
 from client_sdk.metric import Metric
 from client_sdk.outbox import Outbox

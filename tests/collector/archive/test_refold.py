@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from collector.archive.cluster import refold
 from collector.archive.compare import Scope, scope_of
 from collector.archive.folder import Folder

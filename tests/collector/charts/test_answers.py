@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.dataclass import replace
+from client_sdk.core.dataclass import replace
 from client_sdk.metric import Metric
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Asked

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from client_sdk.errors import InvalidParameterError
+from client_sdk.core.errors import InvalidParameterError
 from collector.analytics.rows import Row
 from collector.charts import Face, bars, chart_of, table_of
 from collector.charts.cdf import cdf

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.epoch import epoch_label, epoch_start
+from client_sdk.core.epoch import epoch_label, epoch_start
 from collector.charts.buckets import adjoining, cell_of, edges_of, threshold_of
 from collector.charts.letters import shortened, width_of, wrapped
 from collector.charts.scale import Linear, Log, log_ticks, nice_ticks

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pytest
 from click.testing import CliRunner, Result
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 from collector.cli import main
 from collector.embedded import EmbeddedStore
 from collector.storage.activity import ActivityRecord, RedisActivity

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 from collector.config import Config
 from collector.doctor import State, examine
 from collector.doctor.findings import FAULT, GOOD, NOTE, WARNING

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from client_sdk.epoch import DAY, day_of
+from client_sdk.core.epoch import DAY, day_of
 from client_sdk.registry import Registry
 from collector.config import HA, STANDARD, STRICT, VOLATILE, Config
 from collector.credentials import ADMIN, OPERATE, READ, REPORT, VIEWER, WRITE, Credential

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.errors import UnknownMetricError
+from client_sdk.core.errors import UnknownMetricError
 from collector.catalog import Catalog
 from collector.errors import QueryError
 from collector.query import Plan, plan, read

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from client_sdk.epoch import DAY, day_of
+from client_sdk.core.epoch import DAY, day_of
 from collector.errors import ForgottenUploadError
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys

@@ -6,8 +6,8 @@ import secrets
 
 import pytest
 
-from client_sdk.epoch import DAY, day_of
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.epoch import DAY, day_of
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from collector.catalog import Catalog
 from collector.errors import ExpiredUploadError, ForgottenUploadError, FutureUploadError
 from collector.intake import judge

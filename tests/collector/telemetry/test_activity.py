@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from client_sdk.epoch import DAY, day_of
+from client_sdk.core.epoch import DAY, day_of
 from collector.errors import StorageFullError
 from collector.intake import PAYLOAD_SIZE, UNKNOWN_METRIC, Rejection
 from collector.storage.activity import ActivityRecord

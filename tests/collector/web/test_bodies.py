@@ -8,8 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
-from client_sdk.report import Column
+from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
+from client_sdk.core.wire import Column
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     TODAY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flask import Flask
 
-from client_sdk.report import Column
+from client_sdk.core.wire import Column
 from collector.config import Config
 from collector.lateness import MARGIN
 from collector.steady_clock import LASTING_S

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.report import Column
+from client_sdk.core.wire import Column
 from collector.catalog import Catalog
 from collector.config import Config
 from collector.web import create_app

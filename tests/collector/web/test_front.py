@@ -11,8 +11,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from client_sdk.limits import MAX_DEVICE_BODY
-from client_sdk.report import Column
+from client_sdk.core.limits import MAX_DEVICE_BODY
+from client_sdk.core.wire import Column
 from collector.config import Config
 from collector.errors import StorageUnavailableError
 from collector.keyring import TRUST_S

@@ -9,8 +9,8 @@ import zlib
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.limits import MAX_DEVICE_BODY, MAX_INFLATION
-from client_sdk.report import Column
+from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_INFLATION
+from client_sdk.core.wire import Column
 from collector.errors import BodyTooLargeError, MalformedUploadError
 from collector.web.bodies import inflate
 from tests.support.crowds.uploads import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from client_sdk.report import Column
+from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.core.wire import Column
 from collector.entry import Accepted, decode
 from collector.storage.values import Cell
 from tests.support.crowds.uploads import (

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from client_sdk.report import Column
+from client_sdk.core.wire import Column
 from collector.errors import (
     ForgottenUploadError,
     NotPreparedError,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.epoch import DAY, epoch_of
+from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.registry import Registry
 from collector.segments import segment_text
 from collector.storage.values import Cell

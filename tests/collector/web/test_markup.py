@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from client_sdk.limits import MAX_LABEL
+from client_sdk.core.limits import MAX_LABEL
 from collector.storage.values import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.hostile.markup import MARKUP

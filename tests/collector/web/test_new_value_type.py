@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from flask.testing import FlaskClient
 
 from client_sdk.client import DEFAULT_CAPS
+from client_sdk.core.epoch import DAY
+from client_sdk.core.errors import RegistryError
 from client_sdk.domains import BooleanDomain
-from client_sdk.epoch import DAY
-from client_sdk.errors import RegistryError
 from client_sdk.explain import explain
 from client_sdk.metric import Metric
 from client_sdk.notice import notice

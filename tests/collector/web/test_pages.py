@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.epoch import DAY, epoch_of
+from client_sdk.core.epoch import DAY, epoch_of
 from collector.storage.values import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY, bearer, registry

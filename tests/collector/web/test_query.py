@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from client_sdk.report import Column
+from client_sdk.core.wire import Column
 from collector.analytics.rows import ALPHA
 from collector.catalog import Catalog
 from collector.worker import Worker

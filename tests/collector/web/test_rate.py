@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 from flask.testing import FlaskClient
 
+from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from client_sdk.report import Column
 from collector.config import Config
 from collector.web import create_app
 from tests.support.crowds.uploads import GATEWAY_KEY, NOON, TODAY, as_json, bearer, upload

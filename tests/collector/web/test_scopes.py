@@ -10,8 +10,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from client_sdk.report import Column
 from collector.config import Config
 from collector.credentials import ASK, OPEN, OPERATE, REPORT, SCOPES, VIEW, Credential
 from collector.web import create_app

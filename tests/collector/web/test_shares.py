@@ -7,7 +7,7 @@ import secrets
 import pytest
 from flask import Flask
 
-from client_sdk.report import Column
+from client_sdk.core.wire import Column
 from collector.config import Config
 from collector.credentials import WRITE, Credential
 from collector.pressure import ALARM_MEMORY

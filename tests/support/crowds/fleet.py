@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from client_sdk.client import Client
-from client_sdk.errors import TransportError
+from client_sdk.core.errors import TransportError
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
 from client_sdk.metric import Metric

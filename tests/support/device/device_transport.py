@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from client_sdk.errors import EntropyError, TransportError
-from client_sdk.report import from_base64url
+from client_sdk.core.errors import EntropyError, TransportError
+from client_sdk.core.wire import from_base64url
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 

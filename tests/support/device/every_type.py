@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.epoch import DAY, epoch_of
+from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.segments import segment_text

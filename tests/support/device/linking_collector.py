@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 

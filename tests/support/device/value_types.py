@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
+from client_sdk.core.errors import InvalidValueError
 from client_sdk.domains import ItemDomain, NumberDomain
-from client_sdk.errors import InvalidValueError
 from client_sdk.registry_fields import Problems
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

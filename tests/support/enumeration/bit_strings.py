@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TypeVar
 
-from client_sdk.randomness import ByteRandomness, Randomness
+from client_sdk.core.randomness import ByteRandomness, Randomness
 from tests.support.enumeration.enumeration import Law, Path
 
 Outcome = TypeVar("Outcome", bound=Hashable)

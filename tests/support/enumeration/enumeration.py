@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
-from client_sdk.randomness import Randomness
+from client_sdk.core.randomness import Randomness
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 

@@ -8,6 +8,7 @@ import time
 from fractions import Fraction
 from functools import cached_property
 
+from client_sdk.core.randomness import ByteRandomness, Randomness
 from client_sdk.mechanisms import Channel
 from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace, bernoulli_exp
 from client_sdk.mechanisms.grr import GRR
@@ -16,7 +17,6 @@ from client_sdk.mechanisms.olh import OLH
 from client_sdk.mechanisms.oue import OUE
 from client_sdk.mechanisms.subset_selection import SubsetSelection
 from client_sdk.mechanisms.sue import SUE
-from client_sdk.randomness import ByteRandomness, Randomness
 
 
 class DoubleFlip(SUE):

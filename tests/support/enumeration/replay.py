@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from client_sdk.randomness import Randomness
+from client_sdk.core.randomness import Randomness
 
 
 class Replay:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeVar
 
-from client_sdk.randomness import Randomness
+from client_sdk.core.randomness import Randomness
 from tests.support.enumeration.enumeration import Law, Path, distribution
 
 Outcome = TypeVar("Outcome", bound=Hashable)

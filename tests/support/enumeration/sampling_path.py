@@ -1,9 +1,9 @@
 """Which code lies on the sampling path, and what in it would be inexact: an ast lint.
 
-The path begins at ``randomize`` and at every primitive of ``client_sdk/randomness.py``, and takes
-in whatever function, and whatever constant of a module or class, is mentioned by name in the given
-sources.  That is more than is ever called, which errs on the strict side.  debias, predict and
-their like are exempt because nothing on the path mentions them.
+The path begins at ``randomize`` and at every primitive of ``client_sdk/core/randomness.py``, and
+takes in whatever function, and whatever constant of a module or class, is mentioned by name in the
+given sources.  That is more than is ever called, which errs on the strict side.  debias, predict
+and their like are exempt because nothing on the path mentions them.
 
 What the path may use is listed here; all else is a fault.  So is a quotient of two numbers of which
 neither is annotated as a fraction.
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import client_sdk
-from client_sdk.randomness import ByteRandomness
+from client_sdk.core.randomness import ByteRandomness
 from tests.support.enumeration.fraction_typing import Fractions, fraction_names
 
 ROOT: Final = "randomize"
 PRIMITIVES: Final = {name for name in vars(ByteRandomness) if not name.startswith("__")}
 DEVICE: Final = Path(client_sdk.__file__).parent
-BESIDE: Final = ("randomness.py", "permanent.py", "longitudinal.py")
+BESIDE: Final = ("core/randomness.py", "permanent.py", "longitudinal.py")
 
 EXACT: Final = {  # builtins and classes without floats and without chance
     *("abs", "all", "any", "bool", "bytes", "dict", "divmod", "enumerate", "frozenset", "int"),

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 
-from client_sdk.randomness import ByteRandomness
+from client_sdk.core.randomness import ByteRandomness
 
 
 class ShakeStream:
@@ -40,7 +40,7 @@ class ShakeStream:
 
 
 class SeededRandomness(ByteRandomness):
-    """The primitives of ``client_sdk.randomness`` over SHAKE-256(seed)."""
+    """The primitives of ``client_sdk.core.randomness`` over SHAKE-256(seed)."""
 
     def __init__(self, seed: bytes) -> None:
         """Start a new stream."""

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from client_sdk import mechanisms
+from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import (
     FrequencyOracle,
     ItemMechanism,
@@ -36,7 +37,6 @@ from client_sdk.mechanisms import (
     load,
     names,
 )
-from client_sdk.randomness import Randomness
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.formula import CONTEXT, evaluate
 from tests.support.enumeration.runs import RunPath, one_pass_law

@@ -10,9 +10,9 @@ import random
 import time
 from typing import Final
 
-from client_sdk.epoch import HOUR, day_of
+from client_sdk.core.epoch import HOUR, day_of
+from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from client_sdk.report import Column
 from tests.support.crowds.uploads import as_json, upload
 
 METRICS: Final = 19  # beside ``unique``

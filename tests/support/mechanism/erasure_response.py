@@ -14,11 +14,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel, FrequencyOracle
 from client_sdk.mechanisms._base import width_of
 from client_sdk.mechanisms._exact import exp_floor
 from client_sdk.mechanisms._response import respond, truth_chance
-from client_sdk.randomness import Randomness
 
 _TOLD: Final = Fraction(3, 4)
 

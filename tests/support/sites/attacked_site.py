@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from client_sdk.epoch import day_of
+from client_sdk.core.epoch import day_of
 from collector.children import free_port
 from collector.embedded import PATH, WHEEL, die_with_parent, launch
 from collector.storage.connection import Connection

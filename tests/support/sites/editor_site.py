@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from flask import Flask
 
-from client_sdk.epoch import DAY, epochs_between
+from client_sdk.core.epoch import DAY, epochs_between
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.config import Config

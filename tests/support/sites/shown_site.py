@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from client_sdk.registry import Registry
 from client_sdk.transport import RequestsTransport
 from collector.demo_people import Person, population

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from collector.errors import ClassEndedError, ForgottenUploadError, TallyOverflowError
 from collector.storage.protocols import ALONE_FROM, MAX_CLAIM
 from collector.storage.redis import MAX_DELTA, SEEN_DAYS

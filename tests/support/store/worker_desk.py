@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from client_sdk.epoch import ONCE
+from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms.grr import GRR
 from collector.entry import Accepted, encode
 from collector.errors import RefusedByStoreError, TallyOverflowError

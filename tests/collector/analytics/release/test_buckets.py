@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from client_sdk.core.errors import InvalidParameterError
 from client_sdk.domains import NumberDomain
-from client_sdk.errors import InvalidParameterError
 from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms.grr import GRR
 from collector.analytics.release.buckets import (

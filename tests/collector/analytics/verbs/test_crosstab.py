@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk.dataclass import replace
+from client_sdk.core.dataclass import replace
 from client_sdk.mechanisms import Mechanism
 from client_sdk.metric import Metric
 from collector.analytics.items.apart import APART

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.dataclass import replace
+from client_sdk.core.dataclass import replace
 from client_sdk.domains import NumberDomain
 from collector.analytics.comparing.comparisons import compared
 from collector.analytics.comparing.differences import NO_CHANGE, covers_zero, lift

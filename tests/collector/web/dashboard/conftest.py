@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from collector.config import Config
 from collector.credentials import OPERATOR, READ, ROLES, Credential
 from collector.web import create_app

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from client_sdk.epoch import DAY
+from client_sdk.core.epoch import DAY
 from collector.config import Config
 from collector.credentials import ANALYST, OPERATOR, READ, VIEWER, Credential, digest_of
 from collector.web import create_app

@@ -1,0 +1,1 @@
+"""What every room of the device may use: errors, limits, time, randomness."""

@@ -1,0 +1,113 @@
+"""Where an application's data folder is, settled once.
+
+A ledger that moved when the application changes its working folder would begin anew there, and a
+user's no would be looked for where nobody said it.
+
+Files and folders for one user only, made through no link.
+
+Where root makes them in somebody else's folder, as by ``sudo``, they belong to that somebody: else
+the application could never write there again as itself.
+
+The modules of a package, found without loading what ``pkgutil`` loads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from os import PathLike
+from typing import Final, TypeAlias
+
+from .errors import InvalidParameterError
+
+PathOrStr: TypeAlias = str | PathLike[str]
+
+
+def absolute(data_dir: PathOrStr | None) -> str | None:
+    """Return *data_dir* from the root on, with ``~`` as the user's home; None stays None.
+
+    Raises: InvalidParameterError: no path, or an empty one, which would be any folder.
+    """
+    if data_dir is None:
+        return None
+    try:
+        given = os.fspath(data_dir)
+        if isinstance(given, str) and given and "\0" not in given:
+            if (path := os.path.expanduser(given)).startswith("~"):
+                rule = "must be an absolute path: this user has no home that ~ could stand for"
+                raise InvalidParameterError("data_dir", data_dir, rule)
+            return os.path.abspath(path)
+    except (TypeError, OSError):  # of a working folder that was removed
+        pass
+    raise InvalidParameterError("data_dir", data_dir, "must be the path of a folder, or None")
+
+
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+
+
+def make_folder(path: str) -> None:
+    """Make the folder at *path* and those above it, where there are none.  Raises OSError."""
+    missing, above = [], path
+    while not os.path.exists(above):
+        missing.append(above)
+        above = os.path.dirname(above) or os.curdir
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    for folder in reversed(missing):
+        with suppress(OSError):  # Windows opens no folders
+            descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
+            _give(descriptor, folder)
+            os.close(descriptor)
+
+
+def create(path: str) -> int:
+    """Return a descriptor that writes to a new file.  Raises FileExistsError, OSError."""
+    return _open(path, os.O_EXCL)
+
+
+def create_or_open(path: str) -> int:
+    """Return a descriptor that writes to the beginning of a file, new or not.  Raises OSError."""
+    return _open(path, 0)
+
+
+def open_existing(path: str) -> int:
+    """Return a descriptor that reads and writes a file that is no link.  Raises OSError."""
+    return os.open(path, os.O_RDWR | _NO_LINK)
+
+
+def _open(path: str, exclusive: int) -> int:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | exclusive | _NO_LINK, 0o600)
+    _give(descriptor, path)
+    return descriptor
+
+
+def _give(descriptor: int, path: str) -> None:
+    """Give what root made to the owner of the folder that it lies in."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        with suppress(OSError):  # on file systems that know no owners, or let nobody change them
+            owner = os.stat(os.path.dirname(path) or os.curdir)
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+_SUFFIX = ".py"
+
+
+def module_names(folders: Iterable[str]) -> set[str]:
+    """Return the names of the modules in *folders*, the ``__path__`` of a package.
+
+    A plain folder is read as it is.  For a package in an archive, or compiled only, ``pkgutil`` is
+    asked, which loads ``inspect``, and much with it.
+    """
+    paths = list(folders)
+    try:
+        files = [file for path in paths for file in os.listdir(path)]
+    except OSError:  # an archive is no folder
+        files = []
+    names = {file.removesuffix(_SUFFIX) for file in files if file.endswith(_SUFFIX)}
+    return names - {"__init__"} or _ask(paths)
+
+
+def _ask(paths: list[str]) -> set[str]:
+    from pkgutil import iter_modules
+
+    return {module.name for module in iter_modules(paths)}
