@@ -41,9 +41,9 @@ def test_both_packages_are_looked_at() -> None:
         ("client_sdk.metric", "def f():\n    import requests", "client_sdk.transport"),
         ("client_sdk.transport", "import requests", "when first needed"),
         ("client_sdk.store", "class A:\n    import sqlite3", "when first needed"),
-        ("client_sdk.mechanisms.grr", "import os", "a pure module"),
+        ("client_sdk.mechanisms.items.grr", "import os", "a pure module"),
         (
-            "client_sdk.mechanisms.grr",
+            "client_sdk.mechanisms.items.grr",
             "from ..uploader import time\nimport random",
             "a pure module",
         ),
@@ -66,9 +66,13 @@ def test_both_packages_are_looked_at() -> None:
             "def f():\n    from client_sdk.structured_domains import PairDomain",
             "ask the domain",
         ),
-        ("collector.estimate", "from client_sdk.mechanisms.grr import GRR", "names no mechanism"),
+        (
+            "collector.estimate",
+            "from client_sdk.mechanisms.items.grr import GRR",
+            "names no mechanism",
+        ),
         ("collector.estimate", "from client_sdk.mechanisms import olh", "names no mechanism"),
-        ("collector.audit", "import client_sdk.mechanisms.oue", "names no mechanism"),
+        ("collector.audit", "import client_sdk.mechanisms.items.oue", "names no mechanism"),
         ("collector.tally", "from client_sdk.mechanisms import _base", "names no mechanism"),
         ("client_sdk.metric", "from .mechanisms._base import Mechanism", "give it a public name"),
         ("collector.audit", "from .web._pages import layout", "give it a public name"),
@@ -87,7 +91,7 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("client_sdk.transport", "def send():\n    import requests"),
         ("client_sdk.transport", "if TYPE_CHECKING:\n    import requests"),
         ("client_sdk.pytest_fixture", "import pytest"),
-        ("client_sdk.mechanisms.grr", "from ..errors import X\nimport math"),
+        ("client_sdk.mechanisms.items.grr", "from ..errors import X\nimport math"),
         ("collector.tally", "import numpy as np"),
         ("collector.planning", "from client_sdk.domains import SHARE, Domain"),
         (
@@ -101,7 +105,7 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("collector.catalog", "from client_sdk.metric import Metric\nfrom client_sdk import epoch"),
         ("collector.webhooks", "import os"),
         ("collector.estimate", "from client_sdk.mechanisms import FrequencyOracle, load"),
-        ("client_sdk.mechanisms.grr", "from ._base import Mechanism"),
+        ("client_sdk.mechanisms.items.grr", "from ._base import Mechanism"),
     ],
 )
 def test_an_import_along_the_arrows_is_let_through(module: str, source: str) -> None:

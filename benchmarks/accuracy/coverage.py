@@ -17,11 +17,10 @@ import numpy as np
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, SetMechanism, load, names
-from client_sdk.mechanisms._gaussian import NOISE_UNIT
-from client_sdk.mechanisms._sums import SumReports
-from client_sdk.mechanisms._symbols import SymbolReports
-from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.numbers._sums import SumReports
+from client_sdk.mechanisms.numbers._symbols import SymbolReports
+from client_sdk.mechanisms.numbers.discrete_gaussian import NOISE_UNIT, DiscreteGaussian
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from collector.estimate import is_pure, mean, score_limits
 from tests.support.enumeration.enumeration import distribution
 

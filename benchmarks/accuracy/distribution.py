@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.lib.page import AGES
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.numbers.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
 from collector.analytics.release.simplex import simplex_l2
 from collector.distribution import cumulative, histogram, quantile_positions

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import Mechanism, load, names
-from client_sdk.mechanisms._exact import exp_floor
+from client_sdk.mechanisms.exact import exp_floor
 
 EPSILONS: Final = ("0.01", "0.1", "0.5", "1", "2", "3", "4", "5", "8", "16")  # nats per report
 DOMAIN_SIZES: Final = (2, 16, 128, 1_024)  # items or grid points

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.lib.page import ROOT
 from benchmarks.lib.text_crowds import tally_of
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM
 from collector.analytics.text.prefix_search import candidates
 from collector.analytics.text.search_plan import Plan
 from collector.analytics.text.text_shares import shares_of

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms.hybrid import Hybrid
+from client_sdk.mechanisms.numbers.hybrid import Hybrid
 
 EPSILONS: Final = ("0.3", "0.5", "1", "2", "3", "4", "5")  # nats per report
 STEPS: Final = 41  # positions of the range at which the randomizer is found

@@ -21,7 +21,7 @@ from benchmarks.lib.attackers import BEST, HONEST, RANDOM, UNPADDED, crowd, fake
 from client_sdk.core.randomness import system_randomness
 from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
-from client_sdk.mechanisms.olh import OLH
+from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM

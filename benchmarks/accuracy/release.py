@@ -20,9 +20,9 @@ from benchmarks.lib.page import AGES
 from client_sdk.domains import NumberDomain
 from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.release.buckets import best_buckets, bias_of
 from collector.analytics.release.postprocess import OF_PARTS, apply
 from collector.analytics.release.simplex import simplex_l2

@@ -27,10 +27,10 @@ from client_sdk.mechanisms import (
     load,
     names,
 )
-from client_sdk.mechanisms._sketch import Sketch
-from client_sdk.mechanisms.hierarchy import Hierarchy
-from client_sdk.mechanisms.pem import PEM
-from client_sdk.mechanisms.sampled_item import SampledItem
+from client_sdk.mechanisms.composite.pem import PEM
+from client_sdk.mechanisms.composite.sampled_item import SampledItem
+from client_sdk.mechanisms.deployed._sketch import Sketch
+from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from collector.analytics.text.text_shares import shares_of
 from collector.analytics.text.text_sketches import sketches_of
 

@@ -18,13 +18,12 @@ import numpy as np
 
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle, Mechanism
-from client_sdk.mechanisms._bits import BitReports
-from client_sdk.mechanisms._sylvester import is_positive
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.pgr import PGR
-from client_sdk.mechanisms.sampled_item import SampledItem
+from client_sdk.mechanisms.bits import BitReports
+from client_sdk.mechanisms.composite.sampled_item import SampledItem
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard, is_positive
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.pgr import PGR
 
 BEST, UNPADDED, HONEST, RANDOM = "best", "unpadded", "honest", "random"
 POOL: Final = 8  # seeds that suit all targets: they are rare, so an attacker repeats them

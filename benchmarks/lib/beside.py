@@ -11,9 +11,9 @@ from benchmarks.lib.crowds import VISITORS, ages, households, months, scaled, vi
 from benchmarks.lib.questions import SEED
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.release.simplex import simplex_l2
 from collector.distribution import cumulative, histogram
 

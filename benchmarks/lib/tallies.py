@@ -16,10 +16,10 @@ import numpy as np
 
 from client_sdk.domains import KeyValueDomain
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, Mechanism
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.pgr import PGR
-from client_sdk.mechanisms.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.pgr import PGR
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.metric import Metric
 from tests.support.enumeration.enumeration import distribution
 

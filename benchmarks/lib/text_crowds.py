@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanisms._prefix_hash import column_of, fingerprint, symbols
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM, column_of, fingerprint, symbols
 
 _CHUNK: Final = 1 << 19  # devices drawn at once
 

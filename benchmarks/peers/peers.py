@@ -36,7 +36,7 @@ REPORTS: Final = 2_000  # that a server answers from
 CALLS: Final = 200  # reports that a device makes in a round
 ROUNDS: Final = 11
 IMPORTS: Final = {
-    OURS: "client_sdk.mechanisms.grr",  # the package alone loads nothing
+    OURS: "client_sdk.mechanisms.items.grr",  # the package alone loads nothing
     "multi-freq-ldpy": "multi_freq_ldpy.pure_frequency_oracles.GRR",
     "opendp": "opendp.prelude",
     "pure-ldp": "pure_ldp.frequency_oracles",

@@ -63,7 +63,7 @@ def table() -> str:
 
 def describe(name: str) -> tuple[str, str]:
     """Return the first line and the source from the docstring of the file of mechanism *name*."""
-    docstring = getdoc(import_module(f"client_sdk.mechanisms.{name}")) or ""
+    docstring = getdoc(import_module(load(name).__module__)) or ""
     what = docstring.split("\n\n")[0].replace("\n", " ").split(":")[0].removesuffix(".")
     cited = re.search(r"^Source: +(.*?)(?=^\S|\Z)", docstring, re.DOTALL | re.MULTILINE)
     return what, " ".join(cited[1].split()).removesuffix(".").replace("|", "/") if cited else ""

@@ -1,4 +1,4 @@
-"""Mechanisms, one file each.  The file name is the wire name, and the folder is the list.
+"""Mechanisms, one file each.  The file name is the wire name, and the folders are the list.
 
 Law of this layer: no clock, no store, no network, no logging; integers and fractions on the
 sampling path; numpy is handed in by the collector and never imported.
@@ -12,42 +12,54 @@ from typing import Any
 
 from ..core.errors import IncompleteInstallationError, UnknownMechanismError
 from ..core.paths import module_names
-from ._base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
-from ._base import MAX_REPORTS as MAX_REPORTS
-from ._base import Checked as Checked
-from ._base import Debiased as Debiased
-from ._base import EpsilonLike as EpsilonLike
-from ._base import Mechanism as Mechanism
-from ._base import Reach as Reach
-from ._distribution import DistributionMechanism as DistributionMechanism
-from ._exact import parse_epsilon as parse_epsilon
-from ._frequency import FrequencyOracle as FrequencyOracle
-from ._frequency import ItemMechanism as ItemMechanism
-from ._key_value import KeyValueMechanism as KeyValueMechanism
-from ._key_value import Pairs as Pairs
-from ._mean import MeanMechanism as MeanMechanism
-from ._mixture import Mixture as Mixture
-from ._sets import SetMechanism as SetMechanism
-from ._supports import Channel as Channel
-from ._supports import SupportReports as SupportReports
-from ._text import END as END
-from ._text import MAX_LENGTH as MAX_LENGTH
-from ._text import TextMechanism as TextMechanism
+from . import composite, deployed, items, numbers
+from .base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
+from .base import MAX_REPORTS as MAX_REPORTS
+from .base import Checked as Checked
+from .base import Debiased as Debiased
+from .base import EpsilonLike as EpsilonLike
+from .base import Mechanism as Mechanism
+from .base import Reach as Reach
+from .exact import parse_epsilon as parse_epsilon
+from .families import DistributionMechanism as DistributionMechanism
+from .families import MeanMechanism as MeanMechanism
+from .families import SetMechanism as SetMechanism
+from .frequency import FrequencyOracle as FrequencyOracle
+from .frequency import ItemMechanism as ItemMechanism
+from .key_value import KeyValueMechanism as KeyValueMechanism
+from .key_value import Pairs as Pairs
+from .mixture import Mixture as Mixture
+from .supports import Channel as Channel
+from .supports import SupportReports as SupportReports
+from .text import END as END
+from .text import MAX_LENGTH as MAX_LENGTH
+from .text import TextMechanism as TextMechanism
 
 
-@cache  # reading a folder takes longer than building most mechanisms
+@cache  # reading folders takes longer than building most mechanisms
+def _modules() -> dict[str, str]:
+    """Return the module of each mechanism by wire name: the files of the folders of kinds."""
+    return {
+        name: f"{folder.__name__}.{name}"
+        for folder in (composite, deployed, items, numbers)
+        for name in module_names(folder.__path__)
+        if not name.startswith("_")
+    }
+
+
+@cache
 def names() -> tuple[str, ...]:
-    """Return the wire names of all mechanisms, sorted: the files of this folder.
+    """Return the wire names of all mechanisms, sorted.
 
     Raises: IncompleteInstallationError: there is none.
     """
-    found = tuple(sorted(name for name in module_names(__path__) if not name.startswith("_")))
-    if not found:
+    modules = _modules()
+    if not modules:
         raise IncompleteInstallationError(
             f"{__name__}: is empty: whatever bundled this application left its modules out, since"
             " they are imported by name; have it collect all submodules of client_sdk"
         )
-    return found
+    return tuple(sorted(modules))
 
 
 @cache
@@ -58,5 +70,5 @@ def load(name: str) -> type[Mechanism[Any]]:
     """
     if name not in names():
         raise UnknownMechanismError(name, names())
-    mechanism: type[Mechanism[Any]] = import_module(f"{__name__}.{name}").MECHANISM
+    mechanism: type[Mechanism[Any]] = import_module(_modules()[name]).MECHANISM
     return mechanism

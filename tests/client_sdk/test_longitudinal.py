@@ -12,11 +12,11 @@ import pytest
 from client_sdk.core.randomness import Randomness
 from client_sdk.longitudinal import Longitudinal, Permanent, TwoLayer
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.subset_selection import SubsetSelection
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.sue import SUE
 from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.replay import Replay
 

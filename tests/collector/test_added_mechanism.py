@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from flask import Flask
 
-from client_sdk import mechanisms
 from client_sdk.core.epoch import DAY
 from client_sdk.core.randomness import system_randomness
-from client_sdk.mechanisms import FrequencyOracle, load, names
-from client_sdk.mechanisms._frequency import PairLaw
+from client_sdk.mechanisms import FrequencyOracle, _modules, items, load, names
+from client_sdk.mechanisms.frequency import PairLaw
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.items.sums import BOUND_NOTE, Shares
@@ -91,12 +90,12 @@ QUESTIONS: Final[list[tuple[str, str, dict[str, Any]]]] = [
 def added() -> Iterator[None]:
     """The package with one more folder of mechanisms."""
     path = str(Path(str(folder.__file__)).parent)
-    mechanisms.__path__.append(path)
-    for cached in (names, load):
+    items.__path__.append(path)
+    for cached in (_modules, names, load):
         cached.cache_clear()
     yield
-    mechanisms.__path__.remove(path)
-    for cached in (names, load):
+    items.__path__.remove(path)
+    for cached in (_modules, names, load):
         cached.cache_clear()
 
 

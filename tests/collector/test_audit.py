@@ -16,14 +16,14 @@ from click.testing import CliRunner
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import Channel, Mechanism, load, names
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.mechanisms.exponential import Exponential
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.padding_sampling import PaddingSampling
-from client_sdk.mechanisms.pckv_grr import PCKVGRR
-from client_sdk.mechanisms.pckv_ue import PCKVUE
-from client_sdk.mechanisms.sampled_item import SampledItem
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
+from client_sdk.mechanisms.composite.pckv_grr import PCKVGRR
+from client_sdk.mechanisms.composite.pckv_ue import PCKVUE
+from client_sdk.mechanisms.composite.sampled_item import SampledItem
+from client_sdk.mechanisms.items.exponential import Exponential
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, lower_bound
 from collector.audit_cases import cases_of
 from collector.auditing import run

@@ -12,9 +12,9 @@ import pytest
 
 from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import Mechanism, load
-from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
 from collector.audit import ALPHA, FAILS, HOLDS, NOTHING, Audit, Trial, audit, lower_bound
 from collector.audit_cases import cases_of
 from collector.binomial import lower_limit, upper_limit

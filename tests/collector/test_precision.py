@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import Mechanism, load
-from client_sdk.mechanisms.cms import CMS
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.deployed.cms import CMS
+from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.registry import Registry
 from collector.precision import (
     detectable,

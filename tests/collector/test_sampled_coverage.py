@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy.coverage import ALPHA, EXPECTED_SUPPORTS, HIGH, LOW, REPLICATIONS, SETTINGS
-from client_sdk.mechanisms.sampled_item import SampledItem
+from client_sdk.mechanisms.composite.sampled_item import SampledItem
 from collector.estimate import normal_quantile, sampled_limits, shares
 from tests.support.enumeration.seeded import SeededRandomness
 

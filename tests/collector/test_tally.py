@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from collector.entry import Accepted
 from collector.errors import CorruptEntryError, TallyOverflowError
 from collector.storage.values import Cell

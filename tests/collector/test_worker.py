@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from client_sdk.core.epoch import DAY as SECONDS
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
 from collector.entry import Accepted, encode
 from collector.errors import RefusedByStoreError, StorageUnavailableError
 from collector.storage.connection import Connection

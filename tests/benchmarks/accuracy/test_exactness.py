@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.accuracy.exactness import bits_left, exceeds, met
 from client_sdk.mechanisms import Channel
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
 
 
 class _RoundedUp(GRR):

@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks.lib.tallies import Bits, Points, law_of
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.pgr import PGR
-from client_sdk.mechanisms.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.pgr import PGR
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from tests.support.enumeration.enumeration import distribution
 
 ORACLES = [

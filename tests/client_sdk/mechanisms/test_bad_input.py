@@ -11,8 +11,8 @@ import pytest
 
 from client_sdk.core.errors import InvalidParameterError, InvalidTallyError
 from client_sdk.mechanisms import Mechanism, load, names
-from client_sdk.mechanisms._sums import SumReports
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.numbers._sums import SumReports
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import Small, build, cases, label, laws, smalls, values_of
 

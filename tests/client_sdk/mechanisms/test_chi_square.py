@@ -24,10 +24,10 @@ import pytest
 
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import Mechanism, names
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.support.enumeration import mutants
 from tests.support.enumeration.vectors import Small, label, laws, smalls
 

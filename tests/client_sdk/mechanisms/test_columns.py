@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
-from client_sdk.mechanisms._sums import SQUARE_BITS, SumReports
+from client_sdk.mechanisms.numbers._sums import SQUARE_BITS, SumReports
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import build, cases, is_pure, label, values_of
 

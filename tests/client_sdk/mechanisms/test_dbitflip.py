@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms.dbitflip import DBitFlip
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
+from client_sdk.mechanisms.items.sue import SUE
 from tests.support.enumeration.linear import moments
 from tests.support.enumeration.seeded import SeededRandomness
 

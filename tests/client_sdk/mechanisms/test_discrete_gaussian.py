@@ -13,11 +13,12 @@ from benchmarks.tables.numbers_table import analytic_sigma
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import load, names
-from client_sdk.mechanisms._gaussian import NOISE_UNIT, tail_loss
-from client_sdk.mechanisms.discrete_gaussian import (
+from client_sdk.mechanisms.numbers.discrete_gaussian import (
+    NOISE_UNIT,
     DiscreteGaussian,
     bernoulli_exp_any,
     discrete_gaussian,
+    tail_loss,
 )
 from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.runs import RunPath, one_pass_law

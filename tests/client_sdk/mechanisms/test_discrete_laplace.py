@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms.discrete_laplace import (
+from client_sdk.mechanisms.numbers.discrete_laplace import (
     TAIL,
     DiscreteLaplace,
     bernoulli_exp,

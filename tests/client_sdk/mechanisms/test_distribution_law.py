@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from tests.support.enumeration.enumeration import distribution
 from tests.support.enumeration.vectors import Small, label, smalls
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms._exact import (
+from client_sdk.mechanisms.exact import (
     LEAST_EPSILON,
     ceil_to_grid,
     exp_ceil,

@@ -15,10 +15,10 @@ import pytest
 from client_sdk.core.errors import EntropyError
 from client_sdk.core.randomness import ByteRandomness, Randomness
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load, names
-from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.support.enumeration.bit_strings import CountedPath, Primitives, law_over_bits
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.vectors import Small, label, read

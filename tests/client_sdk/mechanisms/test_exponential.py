@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms.exponential import MAX_ITEMS, UNSEEN, Exponential
+from client_sdk.mechanisms.items.exponential import MAX_ITEMS, UNSEEN, Exponential
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.enumeration import distribution, exp_below
 

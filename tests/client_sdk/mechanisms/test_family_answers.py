@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import FrequencyOracle, ItemMechanism, MeanMechanism, Mixture, load
-from client_sdk.mechanisms._enumeration import enumerate_items
-from client_sdk.mechanisms._frequency import PairLaw
-from client_sdk.mechanisms.exponential import Exponential
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.hierarchy import Hierarchy
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.pgr import PGR
-from client_sdk.mechanisms.subset_selection import SubsetSelection
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.enumeration import enumerate_items
+from client_sdk.mechanisms.frequency import PairLaw
+from client_sdk.mechanisms.items.exponential import Exponential
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.hierarchy import Hierarchy
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.pgr import PGR
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.sue import SUE
 from tests.support.enumeration.enumeration import distribution
 
 WEIGHTS: Final = np.array([[1, 1, 0, 0, 0], [1, -0.5, 0, 2, 0], [1, 1, 1, 1, 1.0]])

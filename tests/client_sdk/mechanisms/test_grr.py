@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError, InvalidTallyError
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
 from tests.support.enumeration.seeded import SeededRandomness
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import MAX_REPORTS
-from client_sdk.mechanisms.hadamard import Hadamard
+from client_sdk.mechanisms.items.hadamard import Hadamard
 
 
 def signs(rows: int) -> Any:

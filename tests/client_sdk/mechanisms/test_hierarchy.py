@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.hierarchy import FANOUTS, Hierarchy, best_fanout, depth
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.hierarchy import FANOUTS, Hierarchy, best_fanout, depth
 from collector.analytics.items.sums import Shares
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.enumeration import distribution

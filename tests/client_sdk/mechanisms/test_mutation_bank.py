@@ -22,13 +22,13 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from client_sdk.core.randomness import ByteRandomness
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.subset_selection import SubsetSelection
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.client_sdk.mechanisms import (
     test_exhaustive_bytes,
     test_frequency_law,

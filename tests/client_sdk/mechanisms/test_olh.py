@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.accuracy.accuracy import optimum
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanisms.olh import OLH, PRIME
+from client_sdk.mechanisms.items.olh import OLH, PRIME
 from tests.support.enumeration.seeded import SeededRandomness
 
 

@@ -10,16 +10,16 @@ import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import Channel, load, names
-from client_sdk.mechanisms._exact import exp_ceil
-from client_sdk.mechanisms._key_value import KeyChannel
-from client_sdk.mechanisms._window import Window, window_of
-from client_sdk.mechanisms.duchi import Duchi
-from client_sdk.mechanisms.exponential import Exponential
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.loloha import LOLOHA
-from client_sdk.mechanisms.padding_sampling import PaddingSampling
-from client_sdk.mechanisms.pckv_grr import PCKVGRR
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
+from client_sdk.mechanisms.composite.pckv_grr import PCKVGRR
+from client_sdk.mechanisms.deployed.loloha import LOLOHA
+from client_sdk.mechanisms.exact import exp_ceil
+from client_sdk.mechanisms.items.exponential import Exponential
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.key_value import KeyChannel
+from client_sdk.mechanisms.numbers._wave import Window, window_of
+from client_sdk.mechanisms.numbers.duchi import Duchi
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 
 STEP = Fraction(1, 1 << 128)  # of the grid of thresholds
 EXACT = {"discrete_gaussian", "discrete_laplace"}  # noise of a rational epsilon: no channel is cut

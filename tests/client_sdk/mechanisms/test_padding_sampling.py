@@ -12,8 +12,8 @@ import pytest
 
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel
-from client_sdk.mechanisms._response import respond
-from client_sdk.mechanisms.padding_sampling import PaddingSampling
+from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
+from client_sdk.mechanisms.exact import respond
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import EPSILONS

@@ -9,7 +9,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import MAX_REPORTS
-from client_sdk.mechanisms.pgr import PGR
+from client_sdk.mechanisms.items.pgr import PGR
 
 LARGE: Final = [("1", 65_536), ("2", 65_536), ("5", 65_536)]  # orders 3, 7 and 61
 

@@ -11,9 +11,9 @@ import pytest
 
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms.discrete_gaussian import DiscreteGaussian
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.support.enumeration.enumeration import Law, exp_below
 from tests.support.enumeration.vectors import Small, grid, label, laws, smalls
 

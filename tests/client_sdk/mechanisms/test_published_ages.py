@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 import collector
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.sue import SUE
 
 EPSILONS: Final = ("0.5", "1.0", "1.5", "2.0", "2.5", "3.0", "3.5", "4.0", "4.5", "5.0")
 TUTORIAL_ROWS: Final = 45_222

@@ -17,10 +17,10 @@ import pytest
 
 from client_sdk.mechanism_choice import candidates
 from client_sdk.mechanisms import Debiased, FrequencyOracle
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.sue import SUE
 
 EPSILONS: Final = ("0.5", "1", "2", "4")  # nats per report
 REPORTS, ITEMS = 10_000, 1_024

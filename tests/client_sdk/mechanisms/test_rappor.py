@@ -14,8 +14,7 @@ import pytest
 from client_sdk.core.errors import InvalidTallyError, InvalidValueError
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel
-from client_sdk.mechanisms._regression import nnls, regress
-from client_sdk.mechanisms.rappor import RAPPOR
+from client_sdk.mechanisms.deployed.rappor import RAPPOR, nnls, regress
 from client_sdk.permanent import permanent_randomness
 from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
 from tests.support.enumeration.replay import Replay

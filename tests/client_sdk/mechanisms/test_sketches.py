@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms._sketch import PRIME, Sketch
-from client_sdk.mechanisms.cms import CMS
-from client_sdk.mechanisms.hcms import HCMS
+from client_sdk.mechanisms.deployed._sketch import PRIME, Sketch
+from client_sdk.mechanisms.deployed.cms import CMS
+from client_sdk.mechanisms.deployed.hcms import HCMS
 from tests.support.enumeration.linear import moments
 from tests.support.enumeration.seeded import SeededRandomness
 

@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import FrequencyOracle, load, names
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
 from tests.support.enumeration.vectors import is_pure
 
 REPORTS: Final = 20_000  # reports; 60 ms of GRR

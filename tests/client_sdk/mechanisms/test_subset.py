@@ -9,8 +9,7 @@ from math import comb
 import pytest
 
 from client_sdk.core.randomness import Randomness
-from client_sdk.mechanisms._subset import draw_subset
-from client_sdk.mechanisms.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection, draw_subset
 from tests.support.enumeration.enumeration import Path, distribution
 from tests.support.enumeration.seeded import SeededRandomness
 

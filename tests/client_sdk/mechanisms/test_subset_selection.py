@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from client_sdk.mechanisms.subset_selection import SubsetSelection, best_size
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection, best_size
 
 
 @pytest.mark.parametrize(("k", "size"), [(5, 1), (5, 2), (8, 4), (9, 8)])

@@ -10,7 +10,8 @@ import pytest
 
 from client_sdk.core.randomness import Randomness, system_randomness
 from client_sdk.mechanisms import END, TextMechanism, load, names
-from client_sdk.mechanisms._prefix_hash import (
+from client_sdk.mechanisms.composite.pem import (
+    PEM,
     PRIME,
     column_of,
     columns_of,
@@ -19,7 +20,6 @@ from client_sdk.mechanisms._prefix_hash import (
     modulo_prime,
     symbols,
 )
-from client_sdk.mechanisms.pem import PEM
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
 from tests.support.enumeration.enumeration import exp_below
 from tests.support.enumeration.vectors import Small, label, laws, smalls

@@ -16,9 +16,9 @@ from client_sdk.mechanisms import (
     TextMechanism,
     names,
 )
-from client_sdk.mechanisms._symbols import SymbolReports
-from client_sdk.mechanisms.exponential import Exponential
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.items.exponential import Exponential
+from client_sdk.mechanisms.numbers._symbols import SymbolReports
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from tests.support.enumeration.estimates import TOLERANCE, agree, stated
 from tests.support.enumeration.formula import digits
 from tests.support.enumeration.make_vectors import regenerate

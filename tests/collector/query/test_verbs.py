@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.lib.text_crowds import tally_of as text_tally
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry import Registry
 from collector.analytics.rows import flat
 from collector.catalog import Catalog

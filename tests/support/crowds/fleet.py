@@ -11,7 +11,7 @@ from typing import TypeAlias
 from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from client_sdk.metric import Metric
 from client_sdk.opt_out import NoOptOuts
 from client_sdk.registry import Registry

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, SetMechanism, TextMechanism, names
-from client_sdk.mechanisms.exponential import Exponential
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM
+from client_sdk.mechanisms.items.exponential import Exponential
 from tests.support.enumeration.estimates import stated
 from tests.support.enumeration.formula import digits
 from tests.support.enumeration.seeded import SeededRandomness

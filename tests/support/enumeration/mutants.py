@@ -10,13 +10,13 @@ from functools import cached_property
 
 from client_sdk.core.randomness import ByteRandomness, Randomness
 from client_sdk.mechanisms import Channel
-from client_sdk.mechanisms.discrete_laplace import DiscreteLaplace, bernoulli_exp
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.subset_selection import SubsetSelection
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace, bernoulli_exp
 
 
 class DoubleFlip(SUE):

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism, Mechanism
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.metric import Metric
 from client_sdk.registry import Registry
 from collector.analytics.slices import Slice

@@ -56,15 +56,19 @@ def sources(name: str) -> dict[str, str]:
     Its own file and those that it imports, what all mechanisms share, and what hands it chance.
     """
     folder = DEVICE / "mechanisms"
-    todo = [folder / f"{name}.py", *folder.glob("_*.py"), *(DEVICE / file for file in BESIDE)]
+    todo = [
+        *folder.glob(f"*/{name}.py"),
+        *folder.glob("*.py"),
+        *folder.glob("*/_[a-z]*.py"),
+        *(DEVICE / file for file in BESIDE),
+    ]
     found: dict[str, str] = {}
     while todo:
         file = todo.pop()
         if file.name in found:
             continue
         found[file.name] = file.read_text("utf-8")
-        siblings = (folder / f"{module}.py" for module in _siblings(found[file.name]))
-        todo += [file for file in siblings if file.exists()]
+        todo += [path for path in _neighbours(file) if path.exists() and folder in path.parents]
     return found
 
 
@@ -103,10 +107,10 @@ def _parsed(text: str) -> ast.Module:
     return ast.parse(text)
 
 
-def _siblings(text: str) -> Iterator[str]:
-    for node in ast.walk(_parsed(text)):
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
-            yield node.module
+def _neighbours(file: Path) -> Iterator[Path]:
+    for node in ast.walk(_parsed(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level and node.module:
+            yield file.parents[node.level - 1].joinpath(*node.module.split(".")).with_suffix(".py")
 
 
 @cache

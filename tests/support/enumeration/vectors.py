@@ -50,7 +50,7 @@ DOMAIN_SIZES: Final = (2, 3, 4, 7, 16, 64)  # items or grid points
 def path_of(name: str) -> Path:
     """Return the vector file of mechanism *name*; of one that is not shipped it lies beside it."""
     source = Path(str(sys.modules[load(name).__module__].__file__))
-    shipped = source.parent == Path(mechanisms.__file__).parent
+    shipped = Path(mechanisms.__file__).parent in source.parents
     return FOLDER / f"{name}.json" if shipped else source.with_suffix(".json")
 
 

@@ -16,9 +16,8 @@ from typing import Final
 
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel, FrequencyOracle
-from client_sdk.mechanisms._base import width_of
-from client_sdk.mechanisms._exact import exp_floor
-from client_sdk.mechanisms._response import respond, truth_chance
+from client_sdk.mechanisms.base import width_of
+from client_sdk.mechanisms.exact import exp_floor, respond, truth_chance
 
 _TOLD: Final = Fraction(3, 4)
 

@@ -15,15 +15,15 @@ from client_sdk.mechanisms import (
     Mechanism,
     SetMechanism,
 )
-from client_sdk.mechanisms._symbols import SymbolReports
-from client_sdk.mechanisms.cms import CMS
-from client_sdk.mechanisms.dbitflip import DBitFlip
-from client_sdk.mechanisms.exponential import Exponential
-from client_sdk.mechanisms.hcms import HCMS
-from client_sdk.mechanisms.hierarchy import Hierarchy
-from client_sdk.mechanisms.pem import PEM
-from client_sdk.mechanisms.rappor import RAPPOR
-from client_sdk.mechanisms.sampled_item import SampledItem
+from client_sdk.mechanisms.composite.pem import PEM
+from client_sdk.mechanisms.composite.sampled_item import SampledItem
+from client_sdk.mechanisms.deployed.cms import CMS
+from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
+from client_sdk.mechanisms.deployed.hcms import HCMS
+from client_sdk.mechanisms.deployed.rappor import RAPPOR
+from client_sdk.mechanisms.items.exponential import Exponential
+from client_sdk.mechanisms.items.hierarchy import Hierarchy
+from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from tests.support.enumeration.formula import CONTEXT
 from tests.support.references import (
     exponential_reference,

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM
 from tests.support.references.support_reference import of_supports
 
 PRIME = 2**31 - 1

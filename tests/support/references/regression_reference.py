@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 
-from client_sdk.mechanisms.rappor import RAPPOR
+from client_sdk.mechanisms.deployed.rappor import RAPPOR
 from tests.support.enumeration.formula import CONTEXT
 from tests.support.references.linear_algebra import dot, inverse
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.mechanisms._sketch import Sketch
+from client_sdk.mechanisms.deployed._sketch import Sketch
 from tests.support.enumeration.formula import CONTEXT
 
 Columns = tuple[list[Decimal], list[Decimal]]

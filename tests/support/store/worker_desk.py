@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from client_sdk.core.epoch import ONCE
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
 from collector.entry import Accepted, encode
 from collector.errors import RefusedByStoreError, TallyOverflowError
 from collector.storage.redis import RedisStorage

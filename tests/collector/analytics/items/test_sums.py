@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import ItemMechanism
-from client_sdk.mechanisms._mixture import Mixture
-from client_sdk.mechanisms.dbitflip import DBitFlip
-from client_sdk.mechanisms.exponential import Exponential
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.pgr import PGR
-from client_sdk.mechanisms.subset_selection import SubsetSelection
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.deployed.dbitflip import DBitFlip
+from client_sdk.mechanisms.items.exponential import Exponential
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.pgr import PGR
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.mixture import Mixture
 from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.slices import Slice
 from collector.estimate import shares

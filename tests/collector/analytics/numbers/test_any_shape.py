@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.numbers.any_shape import BEYOND, AnyShape
 
 LEVELS = (0.1, 0.5, 0.9)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry import Registry
 from collector.analytics.answer import label_truth
 from tests.support.crowds.asking import answer

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms.square_wave import SquareWave
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.numbers.quantiles import (
     bias_aware_reach,
     linear_cdf,

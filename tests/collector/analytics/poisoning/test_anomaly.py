@@ -13,10 +13,10 @@ import pytest
 
 from benchmarks.lib.attackers import BEST, UNPADDED, crowd, fakes_of
 from client_sdk.mechanisms import ItemMechanism, Mechanism, load
-from client_sdk.mechanisms._mixture import Mixture
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.oue import OUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.mixture import Mixture
 from client_sdk.registry import Registry
 from collector.analytics.poisoning.anomaly import (
     CHECKS,

@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.lib.attackers import BEST, HONEST, RANDOM, gain, payloads
 from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism, Reach
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.square_wave import SquareWave
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry import Registry
 from collector.analytics.poisoning.influence import (
     FAKES,

@@ -21,12 +21,12 @@ from client_sdk.mechanisms import (
     load,
     names,
 )
-from client_sdk.mechanisms.grr import GRR
-from client_sdk.mechanisms.hadamard import Hadamard
-from client_sdk.mechanisms.olh import OLH
-from client_sdk.mechanisms.oue import OUE
-from client_sdk.mechanisms.sampled_item import SampledItem
-from client_sdk.mechanisms.sue import SUE
+from client_sdk.mechanisms.composite.sampled_item import SampledItem
+from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.items.hadamard import Hadamard
+from client_sdk.mechanisms.items.olh import OLH
+from client_sdk.mechanisms.items.oue import OUE
+from client_sdk.mechanisms.items.sue import SUE
 from collector.analytics.poisoning.reach import key_mean_reach, mean_reach
 from tests.support.enumeration.seeded import SeededRandomness
 

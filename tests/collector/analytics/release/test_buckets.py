@@ -13,7 +13,7 @@ import pytest
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.domains import NumberDomain
 from client_sdk.mechanism_choice import AUTO, choose
-from client_sdk.mechanisms.grr import GRR
+from client_sdk.mechanisms.items.grr import GRR
 from collector.analytics.release.buckets import (
     BELL,
     MOST_BUCKETS,

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.lib.text_crowds import tally_of
 from client_sdk.core.randomness import system_randomness
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM
 from collector.analytics.text.prefix_search import candidates
 from collector.analytics.text.search_plan import Plan
 from collector.analytics.text.text_shares import shares_of

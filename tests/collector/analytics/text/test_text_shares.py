@@ -12,8 +12,7 @@ import pytest
 from benchmarks.lib.text_crowds import tally_of
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.core.randomness import system_randomness
-from client_sdk.mechanisms._prefix_hash import symbols
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM, symbols
 from collector.analytics.text.peeling import peel, without
 from collector.analytics.text.text_shares import prefixes, shares_of
 from collector.analytics.text.text_sketches import law_of, sketches_of

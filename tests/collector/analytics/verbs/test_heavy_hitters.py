@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from benchmarks.lib.text_crowds import tally_of
-from client_sdk.mechanisms.pem import PEM
+from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.metric import Metric
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load

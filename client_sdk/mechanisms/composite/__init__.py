@@ -1,0 +1,1 @@
+"""Mechanisms for values of several parts: sets, key-values, strings."""

@@ -1,0 +1,1 @@
+"""Mechanisms as others have deployed them, for comparison with what they published."""

@@ -1,0 +1,1 @@
+"""Mechanisms for one item of a list."""

@@ -1,0 +1,46 @@
+"""Symmetric unary encoding: one bit an item, 1 for the true one, each flipped on its own.
+
+Source: Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014 (basic, one-time RAPPOR); Wang et al.,
+    USENIX Security 2017 (symmetric unary encoding, its p and q).
+Proof: the bits of two values differ in two places.  A bit is sent as it is with probability p and
+    flipped with q = 1 - p, so the likelihood ratio of any report is at most (p/q)^2, reached where
+    both places differ.  q is 1/(√e^ε + 1) rounded up to the grid, hence p/q <= √e^ε and
+    (p/q)^2 <= e^ε.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from ...core.randomness import Randomness
+from ..bits import BitReports
+from ..exact import flip_chance
+from ..supports import Channel
+
+
+class SUE(BitReports):
+    """Symmetric unary encoding.  A report is one noisy bit an item."""
+
+    name = "sue"
+
+    @cached_property
+    def channel(self) -> Channel:
+        """q is the probability of a flip, rounded up to the grid."""
+        flip = flip_chance(self.epsilon / 2, self.precision)
+        return Channel(1 - flip, flip)
+
+    @property
+    def likelihood_ratio(self) -> Fraction:
+        """Return (p / q)^2, exactly."""
+        return (self.channel.p / self.channel.q) ** 2
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        """Return the one-hot bits of *value*, each flipped with probability q."""
+        self.require_item(value)
+        flips = randomness.bernoulli_bits(self.channel.q, self.domain_size)
+        return self.pack(self.one_hot(value) ^ flips)
+
+
+MECHANISM: Final = SUE

@@ -1,0 +1,159 @@
+"""An oracle blurred by reports of chance items: what one two-layer report looks like.
+
+Source: derived; see ``client_sdk/longitudinal.py`` for the policy that sends such reports.
+Proof: write P(r|v) for the oracle, E for its largest ratio and P(r) for the mean over the k items.
+    A report follows s P(r|v) + (1-s) P(r).  If j items have the higher likelihood E·b and the
+    others b, then P(r) = M·b with M = (jE+k-j)/k, and the ratio is (sE+(1-s)M) / (s+(1-s)M).  It
+    falls with j.  For j = 1 it is a bound for any oracle, since P(r) >= b(E'+k-1)/k where the ratio
+    of r is E' <= E, and s(E'-1)/(1+(1-s)(E'-1)/k) grows with E'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+
+from ..core.dataclass import dataclass
+from ..core.randomness import Randomness
+from .base import Array, EpsilonLike, NoiseLaw, Numpy
+from .exact import THRESHOLD_BITS, exp_floor, floor_to_grid
+from .frequency import FrequencyOracle, PairLaw
+from .supports import Channel
+
+
+@dataclass(frozen=True, init=False)
+class Mixture(FrequencyOracle):
+    """*base* with probability s, else *base* of a uniform item: the collector's view of TwoLayer.
+
+    Derived: an item is supported by a payload of a uniform item with q̄ = (p+(k-1)q)/k, so the
+        channel stays pure: p' = s p + (1-s) q̄ and q' = s q + (1-s) q̄.
+    """
+
+    name = "two_layer"
+
+    base: FrequencyOracle
+
+    def __init__(self, base: FrequencyOracle, epsilon: EpsilonLike) -> None:
+        """Mix *base* so that one report is *epsilon*-LDP."""
+        self.prepare(epsilon, base.domain_size, THRESHOLD_BITS)
+        object.__setattr__(self, "base", base)
+
+    @property
+    def automatic(self) -> bool:  # type: ignore[override]  # known only of *base*
+        """As *base*."""
+        return self.base.automatic
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """Those of *base*, and s in units of 2^-128."""
+        return {**self.base.parameters, "kept": int(self.kept * (1 << THRESHOLD_BITS))}
+
+    @cached_property
+    def _mean_likelihood(self) -> Fraction:
+        """M of the proof: the mean likelihood of the worst payload over its lower likelihood."""
+        k, j = self.domain_size, self.base.least_support
+        return (j * self.base.likelihood_ratio + k - j) / k
+
+    @cached_property
+    def kept(self) -> Fraction:
+        """s: the largest multiple of 2^-128 that keeps one report at epsilon."""
+        mean = self._mean_likelihood
+        odds, ratio = exp_floor(self.epsilon), self.base.likelihood_ratio
+        if ratio <= odds:
+            return Fraction(1)
+        return floor_to_grid(mean * (odds - 1) / (ratio - odds + mean * (odds - 1)))
+
+    @cached_property
+    def channel(self) -> Channel:
+        """p' and q' of the mixture."""
+        p, q, s = self.base.channel.p, self.base.channel.q, self.kept
+        blurred = (1 - s) * (p + (self.domain_size - 1) * q) / self.domain_size
+        return Channel(s * p + blurred, s * q + blurred)
+
+    @property
+    def likelihood_ratio(self) -> Fraction:
+        """(sE+(1-s)M) / (s+(1-s)M)."""
+        s, blurred = self.kept, (1 - self.kept) * self._mean_likelihood
+        return (s * self.base.likelihood_ratio + blurred) / (s + blurred)
+
+    def randomize(self, value: int, randomness: Randomness) -> bytes:
+        """Return a payload as if it were the first of this device."""
+        self.require_item(value)
+        if not randomness.bernoulli(self.kept):
+            value = randomness.uniform(self.domain_size)
+        return self.base.randomize(value, randomness)
+
+    @property
+    def payload_size(self) -> int:
+        """As *base*."""
+        return self.base.payload_size
+
+    def reason(self, payload: bytes) -> str | None:
+        """As *base*."""
+        return self.base.reason(payload)
+
+    def suspects(self, payloads: bytes, np: Numpy) -> Array:
+        """As *base*."""
+        return self.base.suspects(payloads, np)
+
+    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
+        """As *base*."""
+        return self.base.count_reasons(invalid, np)
+
+    def supports(self, payload: bytes) -> Iterable[int]:
+        """As *base*."""
+        return self.base.supports(payload)
+
+    @property
+    def tally_size(self) -> int:
+        """As *base*."""
+        return self.base.tally_size
+
+    def tally(self, payloads: bytes, np: Numpy) -> Array:
+        """As *base*."""
+        return self.base.tally(payloads, np)
+
+    def support_counts(self, tally: Array, n: int, np: Numpy) -> Array:
+        """As *base*."""
+        return self.base.support_counts(tally, n, np)
+
+    def most_supported(self, items: int) -> int:
+        """As *base*."""
+        return self.base.most_supported(items)
+
+    def report_sums(self, weights: Array, np: Numpy) -> Array | None:
+        """As *base*: the payloads are its own."""
+        return self.base.report_sums(weights, np)
+
+    def knows_sums(self, np: Numpy) -> bool:
+        """As *base*."""
+        return self.base.knows_sums(np)
+
+    def pair_law(self) -> PairLaw | None:
+        """Return those of *base*, of which a part is of a uniform item."""
+        pair = self.base.pair_law()
+        if pair is None:
+            return None
+        kept, k = float(self.kept), self.domain_size
+        blurred = (1 - kept) * (2 * pair.own + (k - 2) * pair.others) / k
+        return PairLaw(kept * pair.own + blurred, kept * pair.others + blurred)
+
+    def sum_moments(self, weights: Array, np: Numpy) -> tuple[Array, Array] | None:
+        """Mix the moments of *base* with those of a uniform item."""
+        moments = self.base.sum_moments(weights, np)
+        if moments is None:
+            return None
+        kept = float(self.kept)
+        first, second = (
+            kept * moment + (1 - kept) * moment.mean(axis=1, keepdims=True) for moment in moments
+        )
+        return first, second
+
+    def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
+        """Return that of *base*, which holds for any mixture of items.
+
+        A ``lowest`` of all cells is q of its channel, and so it is here.
+        """
+        law = self.base.noise_law(tally, np)
+        return law._replace(lowest=float(self.channel.q)) if type(law.lowest) is float else law

@@ -1,0 +1,259 @@
+"""Local Gaussian noise on integers: an exact discrete Gaussian sample added to a grid position.
+
+Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020,
+    Algorithms 1 (bernoulli_exp, also above 1) and 3 (discrete Gaussian by rejection).
+Proof: the noise X has Pr[X = x] proportional to e^(-x^2/2σ^2), so the likelihood ratio of a
+    position to one s steps above it falls along the line and the best set of reports is a
+    half-line: δ(s) = max over c of F(c) - e^ε F(c-s), which grows with s.  No two positions are
+    more than ``steps`` apart, so the exact δ(steps), bounded from above by ``tail_loss``, holds for
+    all of them; the constructor demands that it is at most ``delta``.  Rounding to the steps before
+    the noise is a mixture, and (ε, δ) is jointly convex; clamping after it is a function.
+
+This is (ε, δ)-privacy, weaker than that of all other mechanisms, hence never chosen by ``auto``.
+
+Calibration of discrete Gaussian noise: its exact δ at a given ε, bounded from above.
+
+Sums of e^(-x^2/2σ^2) are taken term by term in decimals of DIGITS digits: a term comes from the one
+before by two products, so its relative error after x terms is below x^2 10^(1-DIGITS).  With at
+most 60,000 terms that is below 1e-38, and SLACK covers it many times over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar, Final
+
+from ...core.dataclass import dataclass
+from ...core.errors import InvalidParameterError
+from ...core.randomness import Randomness
+from ..base import EpsilonLike
+from ..exact import THRESHOLD_BITS, exp_floor
+from ._sums import SumReports
+from .discrete_laplace import bernoulli_exp, discrete_laplace
+
+NOISE_UNIT: Final = 1024  # parts of a squared step in which σ^2 is given
+MAX_NOISE: Final = 4096 * 4096 * NOISE_UNIT  # a deviation of 4096 steps
+ROUNDS_LITTLE: Final = 64 * NOISE_UNIT  # σ = 8 steps: rounding adds at most 0.4 % to the variance
+
+DIGITS: Final = 50  # decimal digits of a term
+LEAST: Final = Decimal("1e-40")  # of a term; a further one is left out
+NEAR: Final = 20  # the first step of the search is 2^-20 of where it begins
+SLACK: Final = Fraction(1, 10**30)  # relative
+
+
+def weights(noise: int) -> list[Decimal]:
+    """Return e^(-x^2/2σ^2) for x = 0, 1, … down to LEAST, σ^2 being *noise* / NOISE_UNIT."""
+    context = Context(prec=DIGITS)
+    multiply = context.multiply
+    ratio = context.exp(context.divide(Decimal(-NOISE_UNIT), Decimal(2 * noise)))
+    fall = multiply(ratio, ratio)
+    weight, found = Decimal(1), []
+    while weight >= LEAST:
+        found.append(weight)
+        weight, ratio = multiply(weight, ratio), multiply(ratio, fall)
+    return found
+
+
+def tail_loss(epsilon: Fraction, shift: int, noise: int) -> Fraction:
+    """Return an upper bound of δ(ε) between discrete Gaussian noise and the same, *shift* higher.
+
+    The half-line x <= c that gives δ ends where the likelihood ratio falls below e^ε: at the
+    largest integer c <= shift/2 - εσ^2/shift.  By symmetry its mass is a sum from -c up.
+    """
+    found = weights(noise)
+    start = math.ceil(epsilon * noise / (NOISE_UNIT * shift) - Fraction(shift, 2))
+    total = 2 * _sum(found[1:]) + 1
+    mass, shifted = _from(start, found), _from(start + shift, found)
+    left_out = 2 * _beyond(noise, len(found))  # on both sides
+    most = (mass + left_out) * (1 + SLACK) - exp_floor(epsilon) * shifted * (1 - SLACK)
+    return max(most, Fraction(0)) / (total * (1 - SLACK))
+
+
+@lru_cache
+def best_noise(epsilon: Fraction, delta: Fraction, shift: int) -> int:
+    """Return the least noise, in 1/NOISE_UNIT squared steps, that bisection finds to keep to δ.
+
+    Raises: InvalidParameterError: it takes more than MAX_NOISE.
+    """
+    low, high = _bracket(epsilon, delta, shift)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tail_loss(epsilon, shift, middle) > delta:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _bracket(epsilon: Fraction, delta: Fraction, shift: int) -> tuple[int, int]:
+    """Return a noise that does not keep to δ, or 0, and a larger one that does."""
+    likely = _guess(float(epsilon), float(delta), shift)
+    # below a few steps the loss need not fall with noise: there the first power of two counts
+    low, high, step = 0, 1, 1
+    if likely >= ROUNDS_LITTLE:
+        step = 1 + (likely >> NEAR)
+        high = min(likely, MAX_NOISE)
+        low = high - step
+        while tail_loss(epsilon, shift, low) <= delta:
+            low, high, step = max(low - 2 * step, 1), low, 2 * step
+    while tail_loss(epsilon, shift, high) > delta:
+        if high == MAX_NOISE:
+            rule = "is too small: this delta needs noise of more than 4096 times the range"
+            raise InvalidParameterError("epsilon", epsilon, rule)
+        low, high, step = high, min(high + step, MAX_NOISE), 2 * step
+    return low, high
+
+
+def _guess(epsilon: float, delta: float, shift: int) -> int:
+    """Return about the least noise: that of the continuous Gaussian, where the search begins.
+
+    In doubles; the search ends at the same noise wherever it begins, as the loss falls with noise.
+    Source: Balle, Wang, ICML 2018, Theorem 8.
+    """
+    low, high = 1.0, 2.0 * MAX_NOISE
+    for _ in range(NEAR + 40):  # halvings of the ratio, to the last bit of a double
+        noise = math.sqrt(low * high)
+        sigma = math.sqrt(noise / NOISE_UNIT) / shift
+        ahead, behind = 1 / (2 * sigma) - epsilon * sigma, 1 / (2 * sigma) + epsilon * sigma
+        inside = math.erfc(-ahead / math.sqrt(2)) / 2
+        loss = inside - math.exp(epsilon) * math.erfc(behind / math.sqrt(2)) / 2
+        low, high = (noise, high) if loss > delta else (low, noise)
+    return round(high)
+
+
+def best_steps(epsilon: Fraction, delta: Fraction) -> int:
+    """Return the fewest steps, about, that make the noise wide enough for rounding to be little."""
+    return 1 + math.isqrt(ROUNDS_LITTLE // best_noise(epsilon, delta, 1))
+
+
+def _from(start: int, found: Sequence[Decimal]) -> Fraction:
+    """Return the sum of weights from *start*, which may be negative, to the last one found."""
+    if start > 0:
+        return _sum(found[start:])
+    return _sum(found) + _sum(found[1 : 1 - start])
+
+
+def _sum(found: Sequence[Decimal]) -> Fraction:
+    context = Context(prec=DIGITS)
+    total = Decimal(0)
+    for weight in reversed(found):
+        total = context.add(total, weight)
+    return Fraction(total)
+
+
+def _beyond(noise: int, first: int) -> Fraction:
+    """Return a bound of the sum of weights from *first* on: each is below LEAST and they fall.
+
+    Their ratios are at most e^-(2x+1)/2σ^2 <= e^-r, r = first/σ^2, and 1/(1-e^-r) <= 1 + 1/r.
+    """
+    return Fraction(LEAST) * (1 + Fraction(noise, NOISE_UNIT * first))
+
+
+TAIL: Final = 9  # deviations; an honest report is clamped with probability below 3e-19
+MAX_STEPS: Final = 256  # of the grid that the noise is drawn on
+MAX_DELTA_EXPONENT: Final = 12
+
+
+@dataclass(frozen=True, init=False)
+class DiscreteGaussian(SumReports):
+    """Position on ``steps`` steps plus discrete Gaussian noise.  A report is a clamped integer."""
+
+    name = "discrete_gaussian"
+    automatic: ClassVar[bool] = False
+
+    delta_exponent: int
+    steps: int
+    noise: int
+
+    def __init__(
+        self,
+        epsilon: EpsilonLike,
+        domain_size: int,
+        *,
+        delta_exponent: int = 6,
+        steps: int | None = None,
+        noise: int | None = None,
+        precision: int = THRESHOLD_BITS,
+    ) -> None:
+        """Take δ = 10^-*delta_exponent*, and the least noise on a grid that rounds little.
+
+        Args:   steps: of the grid that the noise is drawn on.  noise: σ^2 in 1/1024 steps squared.
+        Raises: InvalidParameterError: names the parameter; a *noise* that does not keep to δ too.
+        """
+        self.prepare(epsilon, domain_size, precision)
+        if type(delta_exponent) is not int or not 1 <= delta_exponent <= MAX_DELTA_EXPONENT:
+            rule = f"must be from 1 to {MAX_DELTA_EXPONENT}"
+            raise InvalidParameterError("delta_exponent", delta_exponent, rule)
+        object.__setattr__(self, "delta_exponent", delta_exponent)
+        wanted = best_steps(self.epsilon, self.delta) if steps is None else steps
+        if type(wanted) is not int or not 1 <= wanted <= MAX_STEPS:
+            raise InvalidParameterError("steps", steps, f"must be from 1 to {MAX_STEPS}")
+        object.__setattr__(self, "steps", wanted)
+        least = best_noise(self.epsilon, self.delta, wanted) if noise is None else noise
+        object.__setattr__(self, "noise", least)
+        self.validate()
+
+    def validate(self) -> None:
+        """Refuse noise that does not keep to ``delta``, or is too much to be of use."""
+        if type(self.noise) is not int or not 1 <= self.noise <= MAX_NOISE:
+            raise InvalidParameterError("noise", self.noise, f"must be from 1 to {MAX_NOISE}")
+        if tail_loss(self.epsilon, self.steps, self.noise) > self.delta:
+            rule = f"must be more for epsilon={self.epsilon} and delta=1e-{self.delta_exponent}"
+            raise InvalidParameterError("noise", self.noise, rule)
+
+    @property
+    def delta(self) -> Fraction:
+        """10^-delta_exponent."""
+        return Fraction(1, 10**self.delta_exponent)
+
+    @property
+    def spent(self) -> Fraction:
+        """Exactly the epsilon asked for."""
+        return self.epsilon
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """Grid points a step."""
+        return Fraction(self.top, self.steps)
+
+    @cached_property
+    def margin(self) -> int:
+        """Steps that a report may lie beyond either end of the range."""
+        return TAIL * (math.isqrt(self.noise // NOISE_UNIT) + 1)
+
+    @cached_property
+    def noise_variance(self) -> float:
+        """The variance of the discrete Gaussian; σ^2 but for noise of less than two steps."""
+        found = [float(weight) for weight in weights(self.noise)]
+        spread = 2 * math.fsum(x * x * weight for x, weight in enumerate(found))
+        return float(self.unit**2) * spread / (2 * math.fsum(found) - 1)
+
+    def draw_noise(self, randomness: Randomness) -> int:
+        """Draw a discrete Gaussian number."""
+        return discrete_gaussian(self.noise, NOISE_UNIT, randomness)
+
+
+def discrete_gaussian(n: int, d: int, randomness: Randomness) -> int:
+    """Return X with Pr[X = x] proportional to e^(-x^2/2σ^2), σ^2 = n/d; Algorithm 3."""
+    t = math.isqrt(n // d) + 1
+    while True:
+        y = discrete_laplace(t, 1, randomness)
+        off = abs(y) * d * t - n
+        if bernoulli_exp_any(off * off, 2 * n * d * t * t, randomness):
+            return y
+
+
+def bernoulli_exp_any(n: int, d: int, randomness: Randomness) -> bool:
+    """Return True with probability e^(-n/d), for any n >= 0; Canonne et al., Algorithm 1."""
+    whole, rest = divmod(n, d)
+    for _ in range(whole):
+        if not bernoulli_exp(1, 1, randomness):
+            return False
+    return bernoulli_exp(rest, d, randomness)
+
+
+MECHANISM: Final = DiscreteGaussian

@@ -1,0 +1,118 @@
+"""Hybrid mechanism: toss a public coin, then report by the piecewise mechanism or by Duchi's bit.
+
+Source: Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, *Collecting and Analyzing Multidimensional Data
+    with Local Differential Privacy*, ICDE 2019: piecewise with probability 1 - 1/a, a = e^(ε/2),
+    and Duchi's bit otherwise; for small ε (below about 0.61) Duchi's bit alone.
+Proof: the coin does not depend on the value and the symbol shows how it fell, so a symbol is at
+    most as much likelier under one value than another as within its own mechanism, and both keep
+    to e^ε (see ``piecewise`` and ``duchi``).  Hence the coin may be rounded either way.
+
+Coin (derived): piecewise has the variance A + (1/κ - 1) u^2 at distance u from the middle, Duchi's
+bit C^2/4 - u^2.  Mixed with probability κ they give κ A + (1-κ) C^2/4: the same for every value.
+For the window of the source κ is 1 - 1/a.  Duchi's bit alone, ``steps`` = 1, where that is better.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from ...core.dataclass import dataclass
+from ...core.randomness import Randomness
+from ..base import EpsilonLike
+from ..exact import THRESHOLD_BITS, floor_to_grid
+from ._symbols import Moments, SymbolReports
+from ._wave import MOST_OUTPUTS, Window, best_mixed_window, require_window, window_of
+
+COIN_BITS: Final = 64  # of the public coin, which costs no privacy
+BIT: Final = 2  # symbols of Duchi's bit, the last two
+
+
+@dataclass(frozen=True, init=False)
+class Hybrid(SymbolReports):
+    """A window channel over ``steps`` and ``width``, mixed with one bit; or the bit alone."""
+
+    name = "hybrid"
+
+    steps: int
+    width: int
+
+    def __init__(
+        self,
+        epsilon: EpsilonLike,
+        domain_size: int,
+        *,
+        steps: int | None = None,
+        width: int | None = None,
+        precision: int = THRESHOLD_BITS,
+    ) -> None:
+        """Take *steps* and *width* as given, both, or the ones of the smallest worst variance."""
+        self.prepare(epsilon, domain_size, precision)
+        most = MOST_OUTPUTS - BIT
+        if steps is None and width is None:
+            steps, width = best_mixed_window(self.epsilon, most)
+        require_window(steps, width, 1, most)
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "width", width)
+        self.validate()
+
+    @cached_property
+    def window(self) -> Window | None:
+        """The piecewise part, or None if there is only Duchi's bit."""
+        if self.steps == 1:
+            return None
+        return window_of(self.epsilon, self.steps, self.width, self.precision)
+
+    @cached_property
+    def bit(self) -> Window:
+        """Duchi's part: binary randomized response on the two ends."""
+        return window_of(self.epsilon, 1, 1, self.precision)
+
+    @cached_property
+    def coin(self) -> Fraction:
+        """The chance of the piecewise part: its κ, rounded down."""
+        if not self.window:
+            return Fraction(0)
+        return floor_to_grid(self.window.slope, min(COIN_BITS, self.precision))
+
+    @cached_property
+    def outputs(self) -> int:
+        """Symbols of the piecewise part, the first ones."""
+        return self.window.outputs if self.window else 0
+
+    @property
+    def payload_count(self) -> int:
+        """Those of both parts."""
+        return self.outputs + BIT
+
+    @property
+    def likelihood_ratio(self) -> Fraction:
+        """The larger one of the two parts."""
+        ratio = self.bit.likelihood_ratio
+        return max(ratio, self.window.likelihood_ratio) if self.window else ratio
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Those of the parts, mixed by the coin."""
+        if not self.window:
+            return self.bit.moments
+        one, other = self.window.moments, self.bit.moments
+        constant = self.coin * one.constant + (1 - self.coin) * other.constant
+        return Moments(constant, self.coin * one.square, self.steps)
+
+    def position(self, symbol: int) -> Fraction:
+        """Return the position of a symbol by the part it comes from."""
+        if self.window and symbol < self.outputs:
+            return self.window.position(symbol)
+        return self.bit.position(symbol - self.outputs)
+
+    def draw(self, value: Fraction, randomness: Randomness) -> int:
+        """Toss the coin, then round and send *value* through the part it shows."""
+        self.require_position(value)
+        if self.window and randomness.bernoulli(self.coin):
+            return self.window.draw(self.round_to_steps(value, self.steps, randomness), randomness)
+        return self.outputs + self.bit.draw(self.round_to_steps(value, 1, randomness), randomness)
+
+
+MECHANISM: Final = Hybrid

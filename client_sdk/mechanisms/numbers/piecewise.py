@@ -1,0 +1,74 @@
+"""Piecewise mechanism on a grid: report a step within a window around the position, or outside it.
+
+Source: Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, *Collecting and Analyzing Multidimensional Data
+    with Local Differential Privacy*, ICDE 2019: the piecewise mechanism, whose window is the part
+    1/(a+1) of all outputs, a = e^(ε/2); here with steps for reals, which makes it exact.
+Proof: rounding to an inner step is a mixture.  An output inside the window of a step has the
+    probability inside/w, one outside (1-inside)/m, m + w being the number of outputs.  The ratio of
+    the two is at most e^ε because ``inside`` is E w/(E w + m), E = e^ε, rounded down to the grid.
+
+Variance (derived in ``_window``): with m large and w = m/a it is that of the source,
+x^2/(a-1) + (a+3)/(3(a-1)^2) with the range as [-1, 1].  m and w are chosen for the smallest worst
+case among reports of one byte.  That is below the source (by 3 % at ε = 1, 23 % at ε = 4), because
+a window of few outputs need not be blurred by more.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from ...core.dataclass import dataclass
+from ...core.randomness import Randomness
+from ..base import EpsilonLike
+from ..exact import THRESHOLD_BITS
+from ._wave import (
+    LEAST_STEPS,
+    MOST_OUTPUTS,
+    Window,
+    WindowReports,
+    best_window,
+    require_window,
+    window_of,
+)
+
+
+@dataclass(frozen=True, init=False)
+class Piecewise(WindowReports):
+    """The window channel over ``steps`` + 1 positions with a window of ``width`` outputs."""
+
+    name = "piecewise"
+
+    steps: int
+    width: int
+
+    def __init__(
+        self,
+        epsilon: EpsilonLike,
+        domain_size: int,
+        *,
+        steps: int | None = None,
+        width: int | None = None,
+        precision: int = THRESHOLD_BITS,
+    ) -> None:
+        """Take *steps* and *width* as given, both, or the ones of the smallest worst variance."""
+        self.prepare(epsilon, domain_size, precision)
+        if steps is None and width is None:
+            steps, width = best_window(self.epsilon, MOST_OUTPUTS)
+        require_window(steps, width, LEAST_STEPS, MOST_OUTPUTS)
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "width", width)
+        self.validate()
+
+    @cached_property
+    def window(self) -> Window:
+        """The channel from steps to outputs."""
+        return window_of(self.epsilon, self.steps, self.width, self.precision)
+
+    def draw(self, value: Fraction, randomness: Randomness) -> int:
+        """Round *value* to an inner step and send it through the channel."""
+        return self.window.draw(self.round_to_steps(value, self.steps, randomness), randomness)
+
+
+MECHANISM: Final = Piecewise
