@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .client import Client as Client
     from .consent import Consent as Consent
     from .core.errors import HearsayError as HearsayError
-    from .registry import Registry as Registry
+    from .registry.registry import Registry as Registry
     from .uploader import Delivery as Delivery
 
 __version__ = "0.1.0"
@@ -24,7 +24,7 @@ _HOMES = {
     "Consent": "consent",
     "Delivery": "uploader",
     "HearsayError": "core.errors",
-    "Registry": "registry",
+    "Registry": "registry.registry",
 }
 __all__ = ["Caps", "Client", "Consent", "Delivery", "HearsayError", "Registry"]
 

@@ -11,7 +11,7 @@ from typing import Final
 from . import inspection
 from .core.errors import HearsayError
 from .privacy.wording import printable
-from .registry import Registry
+from .registry.registry import Registry
 from .schema import FILE_NAME
 
 _COMMANDS: Final = {

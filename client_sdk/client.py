@@ -18,7 +18,7 @@ from .engine import Engine
 from .mode import Mode, ModeLike
 from .opt_out import Level, OptOuts
 from .recorder import OnReport
-from .registry import Registry, RegistryFile
+from .registry.registry import Registry, RegistryFile
 from .transport import RequestsTransport, Transport
 from .trusted_clock import Uptimes
 

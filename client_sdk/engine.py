@@ -32,7 +32,7 @@ from .mode import Mode, ModeLike
 from .opt_out import OptOuts
 from .outbox import Outbox
 from .recorder import OnReport, Pending, Recorder
-from .registry import Registry, RegistryFile
+from .registry.registry import Registry, RegistryFile
 from .schedule import SHORTEST_REST
 from .store import Store
 from .transport import Transport

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .caps import Caps
-from .metric import Metric
 from .plain_words import why_deniable
 from .privacy.budget import YEAR, epsilon, guesses_in_words, most, nano_of, odds, reports
 from .privacy.wording import counted, how_often
+from .registry.metric import Metric
 
 
 def explain(metric: Metric, caps: Caps) -> str:

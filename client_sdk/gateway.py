@@ -19,7 +19,7 @@ from .device_keys import DeviceKeys
 from .engine import Engine
 from .opt_out import OptOuts
 from .recorder import Pending
-from .registry import Registry, RegistryFile
+from .registry.registry import Registry, RegistryFile
 from .transport import MESSAGEPACK, RequestsTransport, Transport
 from .trusted_clock import Uptimes
 from .uploader import Delivery

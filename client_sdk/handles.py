@@ -9,7 +9,7 @@ from .core.errors import RegistryError
 
 if TYPE_CHECKING:
     from .client import Client
-    from .registry import Registry
+    from .registry.registry import Registry
 
 T = TypeVar("T")
 

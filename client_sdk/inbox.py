@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from .core.dataclass import dataclass
 from .core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
 from .core.stats import Reason, Stats
-from .domains import Encoded
-from .metric import Metric
+from .registry.domains import Encoded
+from .registry.metric import Metric
 
 if TYPE_CHECKING:
-    from .aggregates import Last
     from .consent import ConsentSwitch
     from .ledger import Days
+    from .registry.aggregates import Last
 
 MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many
 PLAIN: Final = 1 << 53  # units; whole numbers and floats below are taken by their type alone

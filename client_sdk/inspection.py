@@ -18,7 +18,7 @@ from .core.paths import PathOrStr, absolute
 from .looking import open_readonly
 from .opt_out import OptOuts, set_user_opt_out
 from .privacy.wording import counted
-from .registry import Registry
+from .registry.registry import Registry
 from .secret import Secret
 from .show import report_lines
 from .status import consent_line, ledger_lines

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from .caps import Caps
-from .metric import Metric
 from .privacy.budget import YEAR, chance, epsilon, guesses_in_words, most, reports, shift
-from .registry import Registry
+from .registry.metric import Metric
+from .registry.registry import Registry
 
 _EVERY = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
 

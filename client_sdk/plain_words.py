@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
-from .domains import Domain, NumberDomain
 from .mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
-from .metric import Metric
 from .privacy.budget import nano_of, odds, percent
+from .registry.domains import Domain, NumberDomain
+from .registry.metric import Metric
 
 _SHOWN: Final = 4  # labels; more would not be read
 

@@ -28,12 +28,11 @@ from .core.wire import Report
 from .inbox import Pending as Pending
 from .inbox import Slot
 from .ledger import Charge, Ledger
-from .longitudinal import Longitudinal
 from .memo import reports_of, set_reports, tag_of
-from .metric import Metric
 from .outbox import Outbox
-from .permanent import encode_item, permanent_randomness
-from .registry import Registry
+from .registry.longitudinal import Longitudinal, encode_item, permanent_randomness
+from .registry.metric import Metric
+from .registry.registry import Registry
 from .store import Store
 from .trusted_clock import MAX_WALL, SystemUptime, Uptimes
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from .core.errors import StoreError
+from .core.limits import SECRET_SIZE
 from .core.paths import create
 from .core.randomness import system_randomness
-from .permanent import SECRET_SIZE
 from .set_aside import shred
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from .noted_caps import published_caps
 from .opt_out import USER_FILE, Level, OptOuts
 from .privacy.budget import epsilon
 from .privacy.wording import counted
-from .registry import Registry
+from .registry.registry import Registry
 
 if TYPE_CHECKING:
     from .schema import Transaction

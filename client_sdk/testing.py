@@ -21,7 +21,7 @@ from .core.stats import MISTAKES, Reason, caller, rule_of
 from .core.wire import Report, from_base64url
 from .mode import Mode
 from .opt_out import NoOptOuts
-from .registry import Registry, RegistryFile
+from .registry.registry import Registry, RegistryFile
 from .transport import Transport
 from .trusted_clock import Uptime
 

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from .aggregates import Last, aggregate_of
 from .core.epoch import day_of, day_of_date, epoch_of, epoch_start
 from .core.limits import MAX_REPORT_AGE
 from .core.randomness import Randomness
 from .core.stats import Reason
-from .domains import Encoded
 from .ledger import Days
-from .metric import Metric
-from .registry import Registry
+from .registry.aggregates import Last, aggregate_of
+from .registry.domains import Encoded
+from .registry.metric import Metric
+from .registry.registry import Registry
 from .secret import Secret
 from .window_mask import Key, Masker
 

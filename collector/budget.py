@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from client_sdk.core.limits import DEFAULT_CAP_LIFETIME, DEFAULT_CAP_WEEK
-from client_sdk.metric import Metric
 from client_sdk.privacy.budget import WEEK, YEAR, Cost, chance, cost_of, costs_together, epsilon
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
 
 from .tables import table_lines
 

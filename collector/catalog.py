@@ -7,8 +7,8 @@ from functools import cached_property
 
 from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import UnknownMetricError
-from client_sdk.metric import Metric
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
 
 from .errors import ConfigError
 

@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from client_sdk.metric import Metric
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
 
 from .handle_names import Group, group, words
 from .handle_types import label_type, pair_type, typing_names, value_type

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from client_sdk.registry import Registry
+from client_sdk.registry.registry import Registry
 from client_sdk.transport import RequestsTransport
 
 from .children import Children, free_port

@@ -16,7 +16,6 @@ from typing import Any, Final, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import (
     Channel,
     Debiased,
@@ -25,6 +24,7 @@ from client_sdk.mechanisms import (
     Mechanism,
     SetMechanism,
 )
+from client_sdk.registry.domains import NumberDomain
 
 _CLOSE: Final = 1e-6  # standard errors of a count nobody holds: where a limit has been found
 _STEPS: Final = 100  # far more than the limits of 300 reports take

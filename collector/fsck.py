@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from .entry import decode
 from .errors import CorruptEntryError, RequestError

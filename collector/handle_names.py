@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from client_sdk.core.errors import RegistryError
-from client_sdk.metric import Metric
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
 
 
 @dataclass(frozen=True)

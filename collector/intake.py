@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from .catalog import Catalog
 from .entry import Accepted

@@ -15,7 +15,6 @@ from client_sdk.core.limits import (
     DEFAULT_CAP_WEEK,
 )
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import SMOOTH, Metric
 from client_sdk.privacy.budget import (
     YEAR,
     chance,
@@ -24,7 +23,8 @@ from client_sdk.privacy.budget import (
     epsilon,
     nano_of,
 )
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import SMOOTH, Metric
+from client_sdk.registry.registry import Registry
 
 from .analytics.poisoning.influence import FAKES
 from .analytics.poisoning.reach import mean_reach

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from client_sdk.metric import Metric
 from client_sdk.privacy.wording import a_period
+from client_sdk.registry.metric import Metric
 
 from .analytics.release.buckets import Buckets
 from .planner import Line, Question

@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from client_sdk.core.epoch import DAY, LENGTHS
 from client_sdk.core.errors import HearsayError
-from client_sdk.longitudinal_choice import choose_policy
-from client_sdk.mechanism_choice import choose
 from client_sdk.mechanisms import Mechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.selection import choose, choose_policy
 
 from .analytics.rows import ALPHA
 from .precision import (

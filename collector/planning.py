@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from client_sdk.longitudinal_choice import policy_candidates
-from client_sdk.mechanism_choice import SAME_ERROR, Candidate, candidates, contenders
 from client_sdk.mechanisms import KeyValueMechanism
-from client_sdk.metric import Metric
 from client_sdk.privacy.budget import chance, cost_of, epsilon
 from client_sdk.privacy.wording import a_period, counted
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
+from client_sdk.registry.selection import (
+    SAME_ERROR,
+    Candidate,
+    candidates,
+    contenders,
+    policy_candidates,
+)
 
 from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from client_sdk.domains import SHARE
 from client_sdk.mechanisms import MAX_REPORTS, Mechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import SHARE
+from client_sdk.registry.metric import Metric
 
 from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from client_sdk.core.epoch import DAY, ONCE, epoch_label, epoch_of
 from client_sdk.core.limits import DIGEST_SIZE
-from client_sdk.metric import Metric
 from client_sdk.privacy.wording import counted
+from client_sdk.registry.metric import Metric
 
 from .catalog import Catalog
 from .errors import RequestError

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 
 def is_declared(segment: Mapping[str, str], metric: Metric) -> bool:

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 from client_sdk.client import Client
 from client_sdk.consent import Consent
-from client_sdk.metric import Metric
 from client_sdk.opt_out import NoOptOuts
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
 from client_sdk.transport import Transport
 
 from .analytics.answer import label_truth

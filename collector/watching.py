@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from .analytics.poisoning.change import Estimated, estimated
 from .analytics.poisoning.suspicions import found_in

@@ -35,10 +35,10 @@ def test_both_packages_are_looked_at() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "rule"),
     [
-        ("client_sdk.metric", "import collector.tally", "never imports the collector"),
-        ("client_sdk.metric", "from numpy import array", "standard library only"),
+        ("client_sdk.registry.metric", "import collector.tally", "never imports the collector"),
+        ("client_sdk.registry.metric", "from numpy import array", "standard library only"),
         ("client_sdk.testing", "import pytest", "pytest is imported in"),
-        ("client_sdk.metric", "def f():\n    import requests", "client_sdk.transport"),
+        ("client_sdk.registry.metric", "def f():\n    import requests", "client_sdk.transport"),
         ("client_sdk.transport", "import requests", "when first needed"),
         ("client_sdk.store", "class A:\n    import sqlite3", "when first needed"),
         ("client_sdk.mechanisms.items.grr", "import os", "a pure module"),
@@ -59,11 +59,15 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.catalog", "from client_sdk.ledger import Ledger", "the collector takes only"),
         ("collector.catalog", "from client_sdk import Client", "the collector takes only"),
         ("collector.catalog", "import client_sdk.store", "the collector takes only"),
-        ("collector.planning", "from client_sdk.domains import SetDomain", "ask the domain"),
+        (
+            "collector.planning",
+            "from client_sdk.registry.domains import SetDomain",
+            "ask the domain",
+        ),
         ("collector.web.query", "from client_sdk import domains", "ask the domain"),
         (
             "collector.charts.kinds",
-            "def f():\n    from client_sdk.structured_domains import PairDomain",
+            "def f():\n    from client_sdk.registry.joint_domains import PairDomain",
             "ask the domain",
         ),
         (
@@ -74,7 +78,11 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.estimate", "from client_sdk.mechanisms import olh", "names no mechanism"),
         ("collector.audit", "import client_sdk.mechanisms.items.oue", "names no mechanism"),
         ("collector.tally", "from client_sdk.mechanisms import _base", "names no mechanism"),
-        ("client_sdk.metric", "from .mechanisms._base import Mechanism", "give it a public name"),
+        (
+            "client_sdk.registry.metric",
+            "from .mechanisms._base import Mechanism",
+            "give it a public name",
+        ),
         ("collector.audit", "from .web._pages import layout", "give it a public name"),
     ],
 )
@@ -93,16 +101,19 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("client_sdk.pytest_fixture", "import pytest"),
         ("client_sdk.mechanisms.items.grr", "from ..errors import X\nimport math"),
         ("collector.tally", "import numpy as np"),
-        ("collector.planning", "from client_sdk.domains import SHARE, Domain"),
+        ("collector.planning", "from client_sdk.registry.domains import SHARE, Domain"),
         (
             "collector.analytics.verbs.funnel",
-            "from client_sdk.structured_domains import FunnelDomain",
+            "from client_sdk.registry.joint_domains import FunnelDomain",
         ),
         ("collector.storage.redis", "import redis"),
         ("collector.web.app", "from flask import Flask\nfrom . import health"),
         ("collector.cli", "def serve():\n    from .web import create_app"),
         ("collector.simulate", "from client_sdk.client import Client"),
-        ("collector.catalog", "from client_sdk.metric import Metric\nfrom client_sdk import epoch"),
+        (
+            "collector.catalog",
+            "from client_sdk.registry.metric import Metric\nfrom client_sdk import epoch",
+        ),
         ("collector.webhooks", "import os"),
         ("collector.estimate", "from client_sdk.mechanisms import FrequencyOracle, load"),
         ("client_sdk.mechanisms.items.grr", "from ._base import Mechanism"),

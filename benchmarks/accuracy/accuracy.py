@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.core.randomness import system_randomness
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import Mechanism
+from client_sdk.registry.selection import AUTO, choose
 
 EPSILONS: Final = ("0.5", "1", "2", "3", "4", "5")  # nats per report
 DOMAIN_SIZES: Final = (

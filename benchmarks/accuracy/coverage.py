@@ -15,12 +15,12 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, SetMechanism, load, names
 from client_sdk.mechanisms.numbers._sums import SumReports
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import NOISE_UNIT, DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
+from client_sdk.registry.domains import NumberDomain
 from collector.estimate import is_pure, mean, score_limits
 from tests.support.enumeration.enumeration import distribution
 

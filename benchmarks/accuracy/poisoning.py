@@ -19,11 +19,11 @@ import numpy as np
 
 from benchmarks.lib.attackers import BEST, HONEST, RANDOM, UNPADDED, crowd, fakes_of, gain, payloads
 from client_sdk.core.randomness import system_randomness
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
 from client_sdk.mechanisms.items.olh import OLH
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.anomaly_checks import SINGLE
 from collector.analytics.poisoning.change import change, estimated

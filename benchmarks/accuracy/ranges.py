@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import ItemMechanism, Mechanism
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.items.pgr import PGR, points
+from client_sdk.registry.selection import AUTO, choose
 from collector.analytics.items.sums import Shares
 from collector.estimate import normal_quantile
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from benchmarks.accuracy.distribution import tallies
 from benchmarks.lib.page import AGES
-from client_sdk.domains import NumberDomain
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
+from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.selection import AUTO, choose
 from collector.analytics.release.buckets import best_buckets, bias_of
 from collector.analytics.release.postprocess import OF_PARTS, apply
 from collector.analytics.release.simplex import simplex_l2

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.lib.page import PAGES, write
 from benchmarks.lib.shapes import LEVELS, Held, parts, quantiles, rough, smooth
-from client_sdk.metric import SMOOTH
+from client_sdk.registry.metric import SMOOTH
 
 PAGE: Final = PAGES / "ask" / "numbers.md"
 QUANTILES: Final = [f"p{100 * level:.0f}" for level in LEVELS]

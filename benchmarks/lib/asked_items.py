@@ -23,8 +23,8 @@ from benchmarks.lib.crowds import (
 )
 from benchmarks.lib.draws import drawn, rounded
 from benchmarks.lib.questions import ALL, FLIGHTS, MONTH, ONE_DAY, PERSONS, Scenario
-from client_sdk.domains import MEAN_OF
-from client_sdk.structured_domains import PairDomain
+from client_sdk.registry.domains import MEAN_OF
+from client_sdk.registry.joint_domains import PairDomain
 
 STEPS = (2, 5, 10, 20)  # pages, of the funnel
 WEEKS = 4

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.lib.page import DEMO, ROOT
 from client_sdk.registry import Registry
-from client_sdk.structured_domains import PairDomain
+from client_sdk.registry.joint_domains import PairDomain
 
 EXAMPLES: Final = ROOT / "examples" / "data"
 REGISTRY: Final = Registry.from_text((ROOT / "benchmarks" / "answers.toml").read_text("utf-8"))

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.lib.crowds import REGISTRY
 from benchmarks.lib.draws import Draw
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
 from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import ANY, GRID, Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import ANY, GRID, Metric
 from collector.analytics.rows import GOOD
 from collector.analytics.slices import Slice
 from tests.support.crowds.asking import ask

@@ -20,8 +20,8 @@ from typing import Final
 import numpy as np
 from flask.testing import FlaskClient
 
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.config import VOLATILE, Config
 from collector.embedded import PATH, WHEEL, launch
 from collector.segments import segment_text

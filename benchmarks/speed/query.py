@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.catalog import Catalog
 from collector.config import VOLATILE, Config
 from collector.embedded import PATH, WHEEL, launch

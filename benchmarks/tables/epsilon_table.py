@@ -9,8 +9,8 @@ import math
 from fractions import Fraction
 from statistics import NormalDist
 
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.privacy.budget import guesses, nano_of, shift
+from client_sdk.registry.selection import AUTO, choose
 
 EPSILONS = ("0.5", "1.0", "2.0", "4.0")
 POINT = 0.01  # one percentage point

@@ -13,8 +13,8 @@ from importlib import import_module
 from inspect import getdoc
 from typing import Final
 
-from client_sdk.mechanism_choice import AUTO, Family, choose, fitting_names
 from client_sdk.mechanisms import KeyValueMechanism, SetMechanism, TextMechanism, load, names
+from client_sdk.registry.selection import AUTO, Family, choose, fitting_names
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 FAMILIES: Final[dict[Family, str]] = {

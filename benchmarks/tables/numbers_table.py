@@ -10,9 +10,9 @@ import math
 from statistics import NormalDist
 from typing import Final
 
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import MeanMechanism, load, names
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
+from client_sdk.registry.selection import AUTO, choose
 
 EPSILONS: Final = ("0.5", "1.0", "2.0", "4.0")  # nats per report
 DEVICES: Final = 10_000

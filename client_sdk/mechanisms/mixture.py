@@ -1,6 +1,6 @@
 """An oracle blurred by reports of chance items: what one two-layer report looks like.
 
-Source: derived; see ``client_sdk/longitudinal.py`` for the policy that sends such reports.
+Source: derived; see ``client_sdk/registry/longitudinal.py`` for the policy that sends such reports.
 Proof: write P(r|v) for the oracle, E for its largest ratio and P(r) for the mean over the k items.
     A report follows s P(r|v) + (1-s) P(r).  If j items have the higher likelihood E·b and the
     others b, then P(r) = M·b with M = (jE+k-j)/k, and the ratio is (sE+(1-s)M) / (s+(1-s)M).  It

@@ -15,7 +15,7 @@ from typing import Final
 from ..caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, ONCE
-from ..metric import Metric
+from ..registry.metric import Metric
 
 NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon
 WEEK: Final = 7  # dates

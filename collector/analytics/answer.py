@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..estimate import Estimate, expected_half_width, mean, shares
 from .items.key_values import key_estimates, key_truth, mean_items

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..estimate import normal_quantile
 from ..precision import in_words, scale_of, still_needed, wished

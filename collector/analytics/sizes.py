@@ -17,7 +17,7 @@ from dataclasses import replace
 from math import ceil
 from typing import Final, TypeAlias
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from .need import shortage
 from .rows import TIME

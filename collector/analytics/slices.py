@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from .rows import RAW, TIME
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from client_sdk.domains import Domain
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import Domain
+from client_sdk.registry.metric import Metric
 
 from . import verbs
 from .rows import RAW, Findings

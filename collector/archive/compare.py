@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from client_sdk.core.epoch import DAY
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..lateness import ends, first_day
 from ..storage.values import ArchiveProgress, Cell

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..errors import ArchiveError
 from ..storage.protocols import ArchiveQueue, Inspection

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from client_sdk.mechanisms import MAX_REPORTS
-from client_sdk.metric import Metric
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
 
 from ..analytics.rows import ALPHA
 from .root import explained, main

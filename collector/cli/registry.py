@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from client_sdk.core.errors import HearsayError
-from client_sdk.registry import Registry
+from client_sdk.registry.registry import Registry
 
 from .root import explained, main
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..credentials import Credential
 from ..storage.diagnosis import Server, Shard

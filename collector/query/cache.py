@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from client_sdk import __version__
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from .plan import Plan
 

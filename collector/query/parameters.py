@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..analytics.rows import ALPHA
 from ..errors import QueryError

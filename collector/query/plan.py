@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import MAX_REPORTS
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..analytics.rows import TIME
 from ..analytics.sizes import too_few

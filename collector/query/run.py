@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..analytics.answer import expectation
 from ..analytics.combining import combined

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_start, epochs_between
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..errors import QueryError
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from client_sdk.core.epoch import DAY, day_of, day_of_date
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..credentials import parse
 from ..errors import CollectorError, CredentialError

@@ -7,7 +7,7 @@ from typing import Any, Final
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..credentials import ASK, VIEW
 from ..errors import QueryError, UnsupportedTypeError

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client_sdk.aggregates import KEPT, Last, aggregate_of
 from client_sdk.core.errors import InvalidValueError
-from client_sdk.domains import Domain, Encoded
 from client_sdk.inbox import Slot
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from client_sdk.state_bytes import dump, load, size_of
+from client_sdk.registry.aggregates import KEPT, Last, aggregate_of, dump, load, size_of
+from client_sdk.registry.domains import Domain, Encoded
+from client_sdk.registry.metric import Metric
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
 
 MANY = "[" + ", ".join(f'"item {i}"' for i in range(200)) + "]"

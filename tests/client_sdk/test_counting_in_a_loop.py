@@ -14,9 +14,9 @@ from client_sdk.client import Client
 from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.stats import Reason, Stats
-from client_sdk.domains import Encoded
 from client_sdk.inbox import MAX_SLOTS, Inbox, Pending
 from client_sdk.inbox import __file__ as inbox_file
+from client_sdk.registry.domains import Encoded
 from client_sdk.testing import NOON
 from client_sdk.window_mask import Key
 from tests.support.device.clock import FakeClock

@@ -56,7 +56,7 @@ def test_an_import_without_a_name_loads_nothing_else() -> None:
     [
         (CATEGORY, set()),
         (KEY_VALUE, set()),
-        (PAIR, {"client_sdk.structured_domains"}),
+        (PAIR, {"client_sdk.registry.joint_domains"}),
     ],
 )
 def test_joint_values_are_paid_for_by_registries_that_have_them(
@@ -67,7 +67,7 @@ def test_joint_values_are_paid_for_by_registries_that_have_them(
 
     modules = modules_after(f"import client_sdk; client_sdk.Registry.from_text({text!r})")
 
-    assert {module for module in modules if "struct" in module and "sdk" in module} == loaded
+    assert {module for module in modules if "joint" in module and "sdk" in module} == loaded
 
 
 @pytest.mark.parametrize(

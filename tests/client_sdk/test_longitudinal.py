@@ -10,13 +10,13 @@ from typing import TypeAlias, cast
 import pytest
 
 from client_sdk.core.randomness import Randomness
-from client_sdk.longitudinal import Longitudinal, Permanent, TwoLayer
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.registry.longitudinal import Longitudinal, Permanent, TwoLayer
 from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.replay import Replay
 

@@ -14,11 +14,11 @@ from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import StoreError
 from client_sdk.ledger import Ledger
 from client_sdk.memo import tag_of
-from client_sdk.metric import Metric
 from client_sdk.outbox import Outbox
-from client_sdk.permanent import encode_item
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
+from client_sdk.registry.longitudinal import encode_item
+from client_sdk.registry.metric import Metric
 from client_sdk.schema import FILE_NAME
 from client_sdk.secret import SECRET_FILE
 from client_sdk.store import Store

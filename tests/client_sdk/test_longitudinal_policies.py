@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError, InvalidValueError
+from client_sdk.core.limits import SECRET_SIZE
 from client_sdk.core.randomness import ByteRandomness
-from client_sdk.longitudinal import Fresh, Longitudinal, Permanent, TwoLayer
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
-from client_sdk.permanent import SECRET_SIZE, encode_item, permanent_randomness
+from client_sdk.registry.longitudinal import (
+    Fresh,
+    Longitudinal,
+    Permanent,
+    TwoLayer,
+    encode_item,
+    permanent_randomness,
+)
 from tests.support.enumeration.enumeration import Untouchable
 from tests.support.enumeration.seeded import SeededRandomness
 

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError, UnknownMechanismError
-from client_sdk.mechanism_choice import AUTO, SAME_ERROR, candidates, choose
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, load, names
+from client_sdk.registry.selection import AUTO, SAME_ERROR, candidates, choose
 
 
 def _able(epsilon: str, size: int) -> list[FrequencyOracle]:

@@ -11,8 +11,8 @@ import pytest
 
 from client_sdk.core.errors import RegistryError, UnknownMetricError
 from client_sdk.mechanisms import names
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from tests.support.device.device import make_client
 from tests.support.device.registries import (
     BOOLEAN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.errors import RegistryError
-from client_sdk.metric import AGGREGATES, Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import AGGREGATES, Metric
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
 
 FITTING = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.errors import RegistryError
-from client_sdk.metric import ANY, GRID, SHAPES
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import ANY, GRID, SHAPES
 from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, file_with
 
 

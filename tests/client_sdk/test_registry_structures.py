@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.errors import RegistryError
-from client_sdk.domains import ItemDomain
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
-from client_sdk.structured_domains import (
+from client_sdk.registry.domains import ItemDomain
+from client_sdk.registry.joint_domains import (
     MAX_JOINT,
     FunnelDomain,
     GridDomain,
     PairDomain,
     RetentionDomain,
 )
+from client_sdk.registry.metric import Metric
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client
 from tests.support.device.registries import FUNNEL, LOCATION, PAIR, RETENTION, file_with

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.core.errors import StoreError
-from client_sdk.permanent import SECRET_SIZE
+from client_sdk.core.limits import SECRET_SIZE
 from client_sdk.secret import DEVICE_SIZE, SECRET_FILE, device_key
 from client_sdk.store import Store
 

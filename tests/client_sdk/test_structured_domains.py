@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.errors import InvalidValueError
-from client_sdk.domains import ItemDomain, NumberDomain
-from client_sdk.structured_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
+from client_sdk.registry.domains import ItemDomain, NumberDomain
+from client_sdk.registry.joint_domains import FunnelDomain, GridDomain, PairDomain, RetentionDomain
 
 
 def axis(low: int | str, high: int | str, cells: int) -> NumberDomain:

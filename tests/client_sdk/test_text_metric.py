@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from client_sdk import state_bytes
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.core.randomness import system_randomness
-from client_sdk.domains import TextDomain
 from client_sdk.mechanisms import TextMechanism
-from client_sdk.metric import Metric
-from client_sdk.registry import Registry
+from client_sdk.registry import Registry, aggregates
+from client_sdk.registry.domains import TextDomain
+from client_sdk.registry.metric import Metric
 from tests.support.device.device import make_client
 from tests.support.device.registries import STRING, file_with
 
@@ -114,7 +113,7 @@ def test_a_text_is_kept_in_bytes_of_one_length(text: bytes) -> None:
     """So that the store of a device does not tell how long it was."""
     domain = TextDomain(8)
 
-    kept = state_bytes.dump(domain, text)
+    kept = aggregates.dump(domain, text)
 
-    assert len(kept) == state_bytes.size_of(domain) == 9
-    assert state_bytes.load(domain, kept) == text
+    assert len(kept) == aggregates.size_of(domain) == 9
+    assert aggregates.load(domain, kept) == text

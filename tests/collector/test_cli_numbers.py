@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.lib.tallies import law_of
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.cli import main
 from collector.config import Config
 from collector.segments import segment_text

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.entry import Accepted, encode
 from collector.fsck import accept_missing, fsck
 from collector.storage.connection import Connection

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client_sdk.core.epoch import DAY, epoch_label, epoch_of
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.cli import main
 from collector.embedded import EmbeddedStore
 from collector.storage.connect import open_storage

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.lib.attackers import BEST, fakes_of
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.errors import StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys

@@ -13,8 +13,8 @@ from benchmarks.tables.mechanism_table import describe, table
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
-from client_sdk.registry_domains import kinds
-from client_sdk.registry_schema import known_keys
+from client_sdk.registry.kinds import kinds
+from client_sdk.registry.registry import known_keys
 from collector.analytics.need import guard, shortage
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load

@@ -36,7 +36,7 @@ ESTIMATORS: Final = (
     *("collector.analytics.release.axes", "collector.analytics.release.buckets"),
     *("collector.analytics.poisoning.reach", "collector.analytics.poisoning.influence_rows"),
 )
-DOMAIN_MODULES: Final = ("client_sdk.domains", "client_sdk.structured_domains")
+DOMAIN_MODULES: Final = ("client_sdk.registry.domains", "client_sdk.registry.joint_domains")
 # They drive real clients, or attack mechanisms with the device's own randomness.
 DEVICE_USERS: Final = (
     "collector.simulate",

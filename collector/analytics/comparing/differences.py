@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...estimate import Estimate, normal_quantile, ratio_limits
 from ..poisoning.influence import Side, fakes_to_flip

@@ -24,9 +24,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from client_sdk.domains import listed
 from client_sdk.mechanisms import KeyValueMechanism, Reach
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import listed
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import Estimate, key_shares, mean, shares

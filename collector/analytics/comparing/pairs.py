@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from client_sdk.domains import listed
+from client_sdk.registry.domains import listed
 
 from ...errors import QueryError
 from ..items.joined import unsure

@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.domains import Domain
 from client_sdk.mechanisms import Reach
-from client_sdk.metric import Metric
-from client_sdk.structured_domains import FunnelDomain, RetentionDomain
+from client_sdk.registry.domains import Domain
+from client_sdk.registry.joint_domains import FunnelDomain, RetentionDomain
+from client_sdk.registry.metric import Metric
 
 from ...estimate import Estimate, normal_quantile
 from ..rows import ITEM, MEASURE, Findings, Row

@@ -7,9 +7,9 @@ from fractions import Fraction
 from math import nan
 from typing import Any
 
-from client_sdk.domains import MEAN_OF, Domain
 from client_sdk.mechanisms import KeyValueMechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import MEAN_OF, Domain
+from client_sdk.registry.metric import Metric
 
 from ...estimate import Estimate, key_means, key_shares
 

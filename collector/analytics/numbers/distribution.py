@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import GRID, SMOOTH, Metric
+from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.metric import GRID, SMOOTH, Metric
 
 from ...distribution import quantile_positions
 from ...estimate import Estimate, normal_quantile

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
+from client_sdk.registry.domains import NumberDomain
 
 from ...errors import QueryError
 from ...estimate import Estimate, normal_quantile

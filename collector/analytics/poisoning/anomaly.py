@@ -31,7 +31,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from .anomaly_checks import SINGLE, Score
 from .change import Estimated, change, estimated, more_reports

@@ -29,7 +29,7 @@ from client_sdk.mechanisms import (
     MeanMechanism,
     Mechanism,
 )
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...estimate import normal_quantile
 from .anomaly_checks import Score

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.domains import MEAN_OF, NumberDomain
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import MEAN_OF, NumberDomain
+from client_sdk.registry.metric import Metric
 
 from ..numbers.distribution import QUANTILES
 from ..rows import ITEM, SHARE, Row

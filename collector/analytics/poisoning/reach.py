@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import KeyValueMechanism, Mechanism, Reach
+from client_sdk.registry.domains import NumberDomain
 
 
 def mean_reach(mechanism: Mechanism[Any], domain: NumberDomain) -> Reach | None:

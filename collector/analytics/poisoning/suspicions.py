@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...estimate import is_pure, mean
 from ..repeats import repeats_of

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import Metric
-from client_sdk.structured_domains import GridDomain, PairDomain
+from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.joint_domains import GridDomain, PairDomain
+from client_sdk.registry.metric import Metric
 
 PLACE_DIGITS: Final = 6  # of a degree: a tenth of a metre, far below any cell
 

@@ -26,9 +26,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from client_sdk.domains import NumberDomain
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import EpsilonLike
+from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.selection import AUTO, choose
 
 BELL: Final = 1 / 6  # part of the range: the standard deviation of a bell that just fits into it
 MOST_BUCKETS: Final = 1_024  # as many as a chart of this width can show

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...distribution import histogram
 from ...errors import QueryError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...estimate import Estimate
 from ..comparing.series import others

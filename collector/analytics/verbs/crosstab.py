@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from client_sdk.metric import Metric
-from client_sdk.structured_domains import PairDomain
+from client_sdk.registry.joint_domains import PairDomain
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import shares

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from client_sdk.domains import Domain
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import Domain
+from client_sdk.registry.metric import Metric
 
 from ..answer import answer_rows
 from ..rows import Findings

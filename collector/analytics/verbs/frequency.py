@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from client_sdk.mechanisms import KeyValueMechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import Estimate, key_shares, shares

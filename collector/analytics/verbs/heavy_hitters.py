@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct, field
 
 from client_sdk.mechanisms import TextMechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import Estimate, normal_quantile

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ..items.tables import named, refused_rows, rows_of
 from ..numbers.curves import Curve, assumption, refusal

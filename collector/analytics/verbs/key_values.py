@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from client_sdk.domains import MEAN_OF
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import MEAN_OF
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ..rows import Findings

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ..comparing.comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_open

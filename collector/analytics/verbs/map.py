@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from client_sdk.metric import Metric
-from client_sdk.structured_domains import GridDomain
+from client_sdk.registry.joint_domains import GridDomain
+from client_sdk.registry.metric import Metric
 
 from ...estimate import Estimate
 from ..items.sums import Shares

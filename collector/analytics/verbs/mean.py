@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ... import estimate
 from ...estimate import Estimate

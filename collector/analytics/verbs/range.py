@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from client_sdk.domains import Domain
-from client_sdk.metric import Metric
+from client_sdk.registry.domains import Domain
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ...estimate import Estimate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from client_sdk.metric import Metric
-from client_sdk.structured_domains import RetentionDomain
+from client_sdk.registry.joint_domains import RetentionDomain
+from client_sdk.registry.metric import Metric
 
 from ..items.joined import answer_joined
 from ..rows import Findings

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Any, Final
 
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...estimate import Estimate
 from ..items.tables import refused_rows, rows_of

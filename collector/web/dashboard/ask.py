@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
 from client_sdk.core.errors import UnknownMetricError
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ALPHA, TIME
 from ...analytics.verb import ESTIMATE, Verb, load, names, summary

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...errors import QueryError
 from ...query.parameters import SEGMENT

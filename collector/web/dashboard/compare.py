@@ -11,7 +11,7 @@ from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 
 from client_sdk.core.epoch import ONCE
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import AGAINST, TIME
 from ...analytics.verb import load

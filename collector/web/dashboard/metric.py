@@ -9,8 +9,8 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from client_sdk.metric import Metric
 from client_sdk.privacy.budget import odds
+from client_sdk.registry.metric import Metric
 
 from ...analytics.items.joined import is_joined
 from ...charts import csv_of

@@ -12,8 +12,8 @@ from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 from markupsafe import Markup
 
-from client_sdk.metric import Metric
 from client_sdk.privacy.budget import guesses, nano_of, odds
+from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import SHARE
 from ...charts import Face

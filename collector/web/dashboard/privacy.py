@@ -14,7 +14,6 @@ from werkzeug.wrappers import Response
 from client_sdk import __version__
 from client_sdk.core.limits import DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import FrequencyOracle
-from client_sdk.metric import Metric
 from client_sdk.privacy.budget import (
     YEAR,
     chance,
@@ -26,6 +25,7 @@ from client_sdk.privacy.budget import (
     percent,
 )
 from client_sdk.privacy.wording import PERIODS, how_often
+from client_sdk.registry.metric import Metric
 
 from ...credentials import OPEN, VIEW
 from ...planning import plus_minus

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import TIME, Row
 from ...analytics.verb import ESTIMATE, load, summary

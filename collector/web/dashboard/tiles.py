@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 
 from ...analytics.answer import MEAN
 from ...analytics.comparing.multiplicity import holm

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.accuracy.accuracy import BAR, DOMAIN_SIZES, EPSILONS, optimum, population, predicted
-from client_sdk.mechanism_choice import MAX_AUTO_PAYLOAD
 from client_sdk.mechanisms import load
+from client_sdk.registry.selection import MAX_AUTO_PAYLOAD
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.accuracy.rough import PAGE
 from benchmarks.lib.shapes import LEVELS, Kind, rough, tallies
-from client_sdk.metric import SMOOTH, Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import SMOOTH, Metric
 from collector.analytics.rows import GOOD, Row
 from collector.catalog import Catalog
 from collector.query import plan, read, run

@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.tables.numbers_table import analytic_sigma
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import load, names
 from client_sdk.mechanisms.numbers.discrete_gaussian import (
     NOISE_UNIT,
@@ -20,6 +19,7 @@ from client_sdk.mechanisms.numbers.discrete_gaussian import (
     discrete_gaussian,
     tail_loss,
 )
+from client_sdk.registry.selection import AUTO, choose
 from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.runs import RunPath, one_pass_law
 

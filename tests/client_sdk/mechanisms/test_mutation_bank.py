@@ -121,7 +121,7 @@ SOURCE_BANK: Final = (
     SourceBug(
         "digest without the mechanism",
         "tests/client_sdk/test_metric.py::test_what_changes_the_meaning_changes_the_digest",
-        "client_sdk/metric.py",
+        "client_sdk/registry/metric.py",
         '"mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},',
         "",
     ),

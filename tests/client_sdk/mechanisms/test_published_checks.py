@@ -15,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.mechanism_choice import candidates
 from client_sdk.mechanisms import Debiased, FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.registry.selection import candidates
 
 EPSILONS: Final = ("0.5", "1", "2", "4")  # nats per report
 REPORTS, ITEMS = 10_000, 1_024

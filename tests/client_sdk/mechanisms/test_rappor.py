@@ -15,7 +15,7 @@ from client_sdk.core.errors import InvalidTallyError, InvalidValueError
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel
 from client_sdk.mechanisms.deployed.rappor import RAPPOR, nnls, regress
-from client_sdk.permanent import permanent_randomness
+from client_sdk.registry.longitudinal import permanent_randomness
 from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
 from tests.support.enumeration.replay import Replay
 from tests.support.enumeration.seeded import SeededRandomness

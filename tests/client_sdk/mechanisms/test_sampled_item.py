@@ -13,10 +13,10 @@ import pytest
 
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.core.randomness import Randomness
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import SetMechanism
 from client_sdk.mechanisms.composite.padding_sampling import PaddingSampling
 from client_sdk.mechanisms.composite.sampled_item import SampledItem
+from client_sdk.registry.selection import AUTO, choose
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import EPSILONS

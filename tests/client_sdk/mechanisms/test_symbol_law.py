@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms import MeanMechanism, load, names
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.duchi import Duchi
 from client_sdk.mechanisms.numbers.hybrid import Hybrid
 from client_sdk.mechanisms.numbers.one_bit_mean import OneBitMean
 from client_sdk.mechanisms.numbers.piecewise import Piecewise
+from client_sdk.registry.selection import AUTO, choose
 from tests.support.enumeration.enumeration import distribution
 from tests.support.enumeration.vectors import Small, cases, label, laws, smalls
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.answer import expectation, label_truth
 from collector.analytics.rows import Row
 from tests.support.crowds.asking import answer

@@ -12,10 +12,10 @@ from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.core.dataclass import replace
 from client_sdk.core.wire import GATEWAY
 from client_sdk.ledger import Ledger
-from client_sdk.metric import Metric
 from client_sdk.outbox import Outbox
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from client_sdk.store import Store
 from collector.analytics.answer import label_truth
 from collector.lint import warnings

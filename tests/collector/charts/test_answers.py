@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.dataclass import replace
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Asked
 from collector.analytics.verb import load

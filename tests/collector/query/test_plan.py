@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from client_sdk.core.epoch import DAY, epoch_of
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import ALPHA
 from collector.catalog import Catalog
 from collector.errors import DamagedTallyError, QueryError

@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.fsck import fsck
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection

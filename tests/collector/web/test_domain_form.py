@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from client_sdk.registry import Registry
-from client_sdk.registry_domains import kinds
+from client_sdk.registry.kinds import kinds
 from collector.web.answers import Metric
 from collector.web.query import describe
 from tests.support.device.registries import (

@@ -8,7 +8,7 @@ from typing import Any, Final
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from tests.support.crowds.uploads import READ_TOKEN, bearer

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
 from collector.analytics.sizes import sized
 from collector.analytics.slices import Asked, Slice

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.slices import Slice
 from tests.support.crowds.uploads import registry
 from tests.support.enumeration.coverage import fits_rate

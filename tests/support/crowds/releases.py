@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.analytics.slices import Slice
 from collector.segments import segment_text
 from collector.storage.values import Cell

@@ -11,8 +11,8 @@ import msgspec
 
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.wire import Column, base64url
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 
 TODAY = (date(2026, 3, 4) - date(1970, 1, 1)).days  # a Wednesday
 NOON = TODAY * DAY + DAY / 2  # Unix time

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.core.epoch import DAY, epoch_of
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.segments import segment_text
 from collector.storage.values import Cell
 from tests.support.crowds.uploads import COMMON, NOON

@@ -9,8 +9,8 @@ import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism, Mechanism
 from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.analytics.slices import Slice
 from tests.support.device.registries import CATEGORY, NUMBER, file_with
 

@@ -24,7 +24,7 @@ from tests.support.enumeration.fraction_typing import Fractions, fraction_names
 ROOT: Final = "randomize"
 PRIMITIVES: Final = {name for name in vars(ByteRandomness) if not name.startswith("__")}
 DEVICE: Final = Path(client_sdk.__file__).parent
-BESIDE: Final = ("core/randomness.py", "permanent.py", "longitudinal.py")
+BESIDE: Final = ("core/randomness.py", "registry/longitudinal.py")
 
 EXACT: Final = {  # builtins and classes without floats and without chance
     *("abs", "all", "any", "bool", "bytes", "dict", "divmod", "enumerate", "frozenset", "int"),

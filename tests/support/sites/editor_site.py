@@ -12,8 +12,8 @@ import numpy as np
 from flask import Flask
 
 from client_sdk.core.epoch import DAY, epochs_between
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.config import Config
 from collector.segments import segment_text
 from collector.storage.values import Cell

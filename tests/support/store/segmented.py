@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.segments import segment_text
 from collector.storage.values import Cell, Index
 from tests.support.store.stored import Tallies

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.comparing.differences import difference
 from collector.analytics.comparing.measure import DRAWN, Number, numbers_of
 from collector.analytics.slices import Slice

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import MeanMechanism, load
 from client_sdk.mechanisms.families import largest_spread
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row
 from collector.analytics.slices import Slice
 from tests.support.crowds.asking import ask

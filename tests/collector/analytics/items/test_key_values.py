@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import KeyValueMechanism
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.analytics.answer import label_truth
 from collector.analytics.rows import Row
 from collector.estimate import normal_quantile, ratio_limits

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms import SetMechanism
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.analytics.answer import label_truth
 from collector.planning import compare_mechanisms
 from tests.support.crowds.asking import answer

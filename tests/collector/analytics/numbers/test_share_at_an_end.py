@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.slices import Slice
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import is_at_most

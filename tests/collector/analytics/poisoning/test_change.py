@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.accuracy.poisoning import _metric
 from benchmarks.lib.attackers import BEST, fakes_of
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.anomaly_checks import Score
 from collector.analytics.poisoning.change import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from client_sdk.metric import Metric
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import POOR
 from collector.catalog import Catalog
 from collector.query import Answer, plan, read, run

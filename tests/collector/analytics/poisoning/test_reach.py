@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms import (
     DistributionMechanism,
     ItemMechanism,
@@ -27,6 +26,7 @@ from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.sue import SUE
+from client_sdk.registry.domains import NumberDomain
 from collector.analytics.poisoning.reach import key_mean_reach, mean_reach
 from tests.support.enumeration.seeded import SeededRandomness
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.domains import NumberDomain
-from client_sdk.mechanism_choice import AUTO, choose
 from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.selection import AUTO, choose
 from collector.analytics.release.buckets import (
     BELL,
     MOST_BUCKETS,

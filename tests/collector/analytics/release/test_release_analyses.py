@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from client_sdk.registry import Registry
-from client_sdk.structured_domains import PairDomain
+from client_sdk.registry.joint_domains import PairDomain
 from collector.analytics.numbers.distribution import QUANTILES, quantile_estimates
 from collector.analytics.release.release import Part, parts_of, records
 from collector.analytics.slices import Slice

@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.mechanisms import Mechanism
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.items.apart import APART
 from collector.analytics.items.association import Association, association, margins
 from collector.analytics.items.sums import Shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.release.postprocess import OF_PARTS
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.lib.text_crowds import tally_of
 from client_sdk.mechanisms.composite.pem import PEM
-from client_sdk.metric import Metric
+from client_sdk.registry.metric import Metric
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.errors import QueryError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.dataclass import replace
-from client_sdk.domains import NumberDomain
+from client_sdk.registry.domains import NumberDomain
 from collector.analytics.comparing.comparisons import compared
 from collector.analytics.comparing.differences import NO_CHANGE, covers_zero, lift
 from collector.analytics.comparing.measure import Number, Population, numbers_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client_sdk.domains import NumberDomain
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
+from client_sdk.registry.domains import NumberDomain
 from collector.analytics.numbers.spread import moment_weights, population_variance
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client_sdk.metric import Metric
-from client_sdk.structured_domains import RetentionDomain
+from client_sdk.registry.joint_domains import RetentionDomain
+from client_sdk.registry.metric import Metric
 from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load

@@ -12,9 +12,9 @@ import pytest
 
 from client_sdk.caps import Caps
 from client_sdk.explain import explain
-from client_sdk.metric import Metric
 from client_sdk.plain_words import why_deniable
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from tests.collector.web.dashboard.conftest import Visit
 from tests.support.device.every_type import NAMES, registry_text
 from tests.support.sites.page import Page

@@ -10,12 +10,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from .core.dataclass import dataclass
-from .core.limits import DIGEST_SIZE
+from ..core.dataclass import dataclass
+from ..core.limits import DIGEST_SIZE
+from ..mechanisms import Mechanism
 from .domains import Domain, Encoded
 from .longitudinal import Longitudinal, TwoLayer
-from .mechanism_choice import FAMILIES, Family
-from .mechanisms import Mechanism
+from .selection import FAMILIES, Family
 
 AGGREGATES: Final = {  # what a device can make of the values of an epoch, in words
     "sum": "the sum",

@@ -12,11 +12,11 @@ from functools import cached_property
 from math import cos, prod, radians
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from . import registry_fields as fields
-from .core.dataclass import dataclass
-from .core.errors import InvalidValueError
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidValueError
+from . import fields
 from .domains import ItemDomain, NumberDomain, SetDomain, listed
-from .registry_fields import Problems
+from .fields import Problems
 
 if TYPE_CHECKING:
     from typing import Self

@@ -24,19 +24,29 @@ Proof: write E for the oracle's largest ratio and D for the number of distinct v
     it grows with the reports beyond any bound.
     Two reports of one value may cost more than 2·spent_report, because the same payload twice is a
     sign that it is the permanent one; they never cost more than spent_value.
+
+The randomness of permanent responses: drawn again from one secret, so that none is stored.
+
+A guarantee about permanent responses is therefore computational: it rests on SHAKE-256 and on the
+secret never leaving the device.
+
+Source: NIST FIPS 202, SHA-3 Standard: SHAKE-256, an extendable-output function.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from .core.dataclass import dataclass
-from .core.errors import InvalidParameterError
-from .core.randomness import Randomness
-from .mechanisms import EpsilonLike, FrequencyOracle, Mixture, parse_epsilon
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.limits import SECRET_SIZE
+from ..core.randomness import ByteRandomness, Randomness
+from ..mechanisms import EpsilonLike, FrequencyOracle, Mixture, parse_epsilon
 
 
 def _nano(epsilon: Fraction) -> int:
@@ -174,3 +184,39 @@ class TwoLayer(Longitudinal):
         if fresh.bernoulli(self.mixture.kept):
             return oracle.randomize(value, permanent)
         return oracle.randomize(fresh.uniform(oracle.domain_size), fresh)
+
+
+ITEM_SIZE: Final = 4  # bytes of an encoded item, big-endian; above MAX_DOMAIN_SIZE
+_FIRST_SQUEEZE: Final = 256  # bytes; a GRR or a hash report needs less
+
+
+def permanent_randomness(secret: bytes, digest: bytes, encoded: bytes) -> ByteRandomness:
+    """Return the primitives over SHAKE-256(secret || digest || encoded): the same every time.
+
+    Args:   secret: SECRET_SIZE bytes.  digest: of the metric, of fixed size.
+            encoded: what the response is permanent for; ``encode_item`` of a value.
+    Raises: InvalidParameterError: the secret has another size; it is not shown.
+    """
+    if len(secret) != SECRET_SIZE:
+        raise InvalidParameterError("secret", "...", f"must be {SECRET_SIZE} bytes")
+    return ByteRandomness(_squeeze(secret + digest + encoded))
+
+
+def encode_item(item: int) -> bytes:
+    """Return the fixed-width form of *item* from which its permanent response is derived."""
+    return item.to_bytes(ITEM_SIZE, "big")
+
+
+def _squeeze(absorbed: bytes) -> Callable[[int], bytes]:
+    """Return a reader of the SHAKE-256 stream of *absorbed*, no byte twice."""
+    shake = hashlib.shake_256(absorbed)
+    squeezed, position = b"", 0
+
+    def read(count: int) -> bytes:
+        nonlocal squeezed, position
+        start, position = position, position + count
+        if position > len(squeezed):  # hashlib squeezes from the beginning only
+            squeezed = shake.digest(max(2 * position, _FIRST_SQUEEZE))
+        return squeezed[start:position]
+
+    return read

@@ -1,4 +1,7 @@
-"""The plain types of values: items, truths, sets, numbers, keys with numbers, and texts."""
+"""The plain types of values: items, truths, sets, numbers, keys with numbers, and texts.
+
+What a value is once the type that a program gave it is left aside.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,45 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from . import registry_fields as fields
-from .core.dataclass import dataclass
-from .core.errors import InvalidValueError
-from .core.limits import MAX_EXPONENT
-from .mechanisms import MAX_DOMAIN_SIZE, MAX_LENGTH, Pairs
-from .plain_values import plain
-from .registry_domains import SHARE as SHARE
-from .registry_domains import Domain as Domain
-from .registry_domains import Encoded as Encoded
-from .registry_fields import Problems
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidValueError
+from ..core.limits import MAX_EXPONENT
+from ..mechanisms import MAX_DOMAIN_SIZE, MAX_LENGTH, Pairs
+from . import fields
+from .fields import Problems
+from .kinds import SHARE as SHARE
+from .kinds import Domain as Domain
+from .kinds import Encoded as Encoded
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+def plain(value: object) -> object:
+    """Return *value* as text, truth value or number of Python's own, or as it is.
+
+    Members of a StrEnum or IntEnum, and the scalars of numpy, which is not imported, stand for what
+    they are equal to.
+    """
+    kind = type(value)
+    if kind is str or kind is bool or kind is int or kind is float:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)  # not that of a subclass, which may say something else
+    if isinstance(value, bool | int | float | Decimal | Fraction):
+        return value
+    if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
+        return bool(value)
+    try:
+        if isinstance(value, Integral):
+            return int(value)
+        return float(value) if isinstance(value, Real) else value
+    except (TypeError, ValueError, OverflowError):
+        return value  # which no metric takes
+
 
 BOOLEAN_LABELS: Final = ("false", "true")
 MEAN_OF: Final = "mean of "  # and a key: how the mean of the key's numbers is called in answers

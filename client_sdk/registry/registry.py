@@ -1,25 +1,33 @@
-"""The rules of ``metrics.toml``.  Unknown keys are errors; all problems are reported at once."""
+"""The registry: ``metrics.toml``, the contract that device, collector and docs all read.
+
+The rules of ``metrics.toml``.  Unknown keys are errors; all problems are reported at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from fractions import Fraction
-from typing import Any, Final
+from functools import cached_property
+from os import PathLike
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from . import registry_fields as fields
-from .core.epoch import EVERY
-from .core.errors import HearsayError, RegistryError
-from .core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
+from ..core.dataclass import dataclass
+from ..core.epoch import EVERY
+from ..core.errors import HearsayError, RegistryError, UnknownMetricError
+from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
+from ..core.paths import PathOrStr
+from ..mechanisms import names
+from . import fields
 from .domains import Domain, Encoded
+from .fields import MAX_TEXT, Problems, load
+from .kinds import kind_of, kinds
 from .longitudinal import Longitudinal, TwoLayer
-from .longitudinal_choice import LONGITUDINAL, choose_policy
-from .mechanism_choice import FAMILIES, choose
-from .mechanisms import names
 from .metric import ANY, GRID, SHAPES, Metric
-from .registry_domains import kind_of, kinds
-from .registry_fields import Problems
-from .registry_text import load
+from .selection import FAMILIES, LONGITUDINAL, choose, choose_policy
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 SCHEMA: Final = 1
 _TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
@@ -170,7 +178,7 @@ def _aggregation(
     """Check ``aggregate`` and ``otherwise``, and return the latter as its metric encodes it."""
     if domain is None or not {"aggregate", "otherwise"} & entry.keys():
         return None
-    from .registry_aggregates import otherwise_of, problems_of  # few metrics have any
+    from .aggregates import otherwise_of, problems_of  # few metrics have any
 
     found = list(problems_of(entry, every, domain))
     problems.lines += [f"{place}.{problem}" for problem in found]
@@ -229,3 +237,76 @@ def _dimensions(
         problems.add(place, "must be a list of dimensions declared under [segments]")
         return {}
     return {dimension: segments[dimension] for dimension in sorted(set(map(str, entry)))}
+
+
+RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The metrics of an application and its segment dimensions, as a checked, immutable value."""
+
+    app: str
+    segments: Mapping[str, tuple[str, ...]]
+    metrics: Mapping[str, Metric]
+
+    @classmethod
+    def from_file(cls, path: RegistryFile) -> Registry:
+        """Read a registry file, or a resource of a package, which may lie in a zip.
+
+        Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
+        """
+        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):  # not shown: may be long
+            raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
+        try:
+            with _opened(path) as file:
+                text = file.read(MAX_TEXT + 1)  # one more than is taken
+        except (OSError, UnicodeDecodeError) as error:
+            raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
+        return cls.from_text(text)
+
+    @classmethod
+    def from_text(cls, text: str) -> Registry:
+        """Read a registry from TOML *text*.  Raises RegistryError with all problems."""
+        app, segments, metrics = parse(text)
+        return cls(app, segments, {metric.name: metric for metric in metrics})
+
+    def __iter__(self) -> Iterator[Metric]:
+        """Iterate over the metrics in the order of the file."""
+        return iter(self.metrics.values())
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric called *name*.  Raises UnknownMetricError."""
+        try:
+            return self.metrics[name]
+        except KeyError:
+            raise UnknownMetricError(name, tuple(self.metrics)) from None
+
+    @cached_property
+    def aggregated(self) -> tuple[Metric, ...]:
+        """The metrics whose values add up on the device until their epoch is over."""
+        return tuple(metric for metric in self if metric.aggregate is not None)
+
+    @cached_property
+    def by_digest(self) -> Mapping[bytes, Metric]:
+        """The metrics by their name on the wire."""
+        return {metric.digest: metric for metric in self}
+
+    def require_segment(self, segment: Mapping[str, str]) -> None:
+        """Raise RegistryError unless every dimension and value of *segment* is declared."""
+        problems = [
+            f"segment.{dimension}: must be a declared dimension with one of its values"
+            for dimension, value in segment.items()
+            if value not in self.segments.get(dimension, ())
+        ]
+        if problems:
+            raise RegistryError(problems)
+
+
+def _opened(path: RegistryFile) -> IO[str]:
+    if isinstance(path, (str, PathLike)):
+        return open(path, encoding="utf-8")
+    if callable(getattr(path, "joinpath", None)):  # a resource, which need not be a file
+        return path.open(encoding="utf-8")
+    rule = "must be a Registry, the path of its file, or a resource; from_text takes the text"
+    raise RegistryError([f"registry={type(path).__name__}: {rule}"])

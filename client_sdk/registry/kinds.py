@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
-from .mechanisms import Pairs
-from .registry_fields import Problems
+from ..mechanisms import Pairs
+from .fields import Problems
 
 if TYPE_CHECKING:
     from typing import Self
@@ -172,6 +172,6 @@ def kind_of(name: str) -> type[Domain] | None:
 
 def kinds() -> Mapping[str, type[Domain]]:
     """Return all types by name.  Joint values are loaded late: few registries have any."""
-    from . import domains, structured_domains  # noqa: F401 - declared types are known
+    from . import domains, joint_domains  # noqa: F401 - declared types are known
 
     return _KINDS
