@@ -9,19 +9,19 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
 if TYPE_CHECKING:
-    from .caps import Caps as Caps
     from .client import Client as Client
-    from .consent import Consent as Consent
     from .core.errors import HearsayError as HearsayError
+    from .privacy.caps import Caps as Caps
+    from .privacy.consent import Consent as Consent
     from .registry.registry import Registry as Registry
     from .uploader import Delivery as Delivery
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Caps": "caps",
+    "Caps": "privacy.caps",
     "Client": "client",
-    "Consent": "consent",
+    "Consent": "privacy.consent",
     "Delivery": "uploader",
     "HearsayError": "core.errors",
     "Registry": "registry.registry",

@@ -8,15 +8,14 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from .caps import Caps
-from .consent import Consent, ConsentLike
 from .core.paths import PathOrStr, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .dry_run import WithheldUploads
 from .engine import Engine
 from .mode import Mode, ModeLike
-from .opt_out import Level, OptOuts
+from .privacy.caps import Caps
+from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recorder import OnReport
 from .registry.registry import Registry, RegistryFile
 from .transport import RequestsTransport, Transport
@@ -211,7 +210,9 @@ class Client:
 
         Raises: UnknownMetricError.
         """
-        from .explain import explain  # words that an application which shows none must not load
+        from .privacy.wording import (
+            explain,  # words that an application which shows none must not load
+        )
 
         return explain(self._engine.registry.metric(name), self._engine.caps)
 
@@ -220,8 +221,7 @@ class Client:
 
         Args: ascii: in letters that every terminal can print, "epsilon" for ε.
         """
-        from .notice import notice
-        from .privacy.wording import in_ascii
+        from .privacy.wording import in_ascii, notice
 
         text = notice(self._engine.registry, self._engine.caps)
         return in_ascii(text) if ascii else text

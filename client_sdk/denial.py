@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from .consent import Consent
 from .core.stats import Reason, Stats
-from .opt_out import Level
+from .privacy.consent import Consent, Level
 from .wiping import erase, open_windows
 
 if TYPE_CHECKING:
-    from .consent import ConsentSwitch
+    from .privacy.consent import ConsentSwitch
     from .store import Store
 
 FIRST_WAIT: Final = 5.0  # seconds; whoever holds a database, holds it for less

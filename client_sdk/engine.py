@@ -16,8 +16,6 @@ from .background import (
     seconds_of,
     why_no_thread,
 )
-from .caps import Caps
-from .consent import Consent, ConsentLike, ConsentSwitch
 from .core.dataclass import replace
 from .core.epoch import HOUR
 from .core.errors import EntropyError, StoreError
@@ -29,8 +27,9 @@ from .denial import Erasure
 from .inbox import Inbox
 from .ledger import Ledger
 from .mode import Mode, ModeLike
-from .opt_out import OptOuts
 from .outbox import Outbox
+from .privacy.caps import Caps
+from .privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from .recorder import OnReport, Pending, Recorder
 from .registry.registry import Registry, RegistryFile
 from .schedule import SHORTEST_REST

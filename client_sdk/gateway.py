@@ -8,8 +8,6 @@ from itertools import islice
 from types import TracebackType
 from typing import Final, TypeVar
 
-from .caps import Caps
-from .consent import Consent, ConsentLike
 from .core.dataclass import replace
 from .core.paths import PathOrStr, absolute
 from .core.randomness import Randomness
@@ -17,7 +15,8 @@ from .core.stats import Reason
 from .core.wire import GATEWAY
 from .device_keys import DeviceKeys
 from .engine import Engine
-from .opt_out import OptOuts
+from .privacy.caps import Caps
+from .privacy.consent import Consent, ConsentLike, OptOuts
 from .recorder import Pending
 from .registry.registry import Registry, RegistryFile
 from .transport import MESSAGEPACK, RequestsTransport, Transport

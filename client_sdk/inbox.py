@@ -18,8 +18,8 @@ from .registry.domains import Encoded
 from .registry.metric import Metric
 
 if TYPE_CHECKING:
-    from .consent import ConsentSwitch
     from .ledger import Days
+    from .privacy.consent import ConsentSwitch
     from .registry.aggregates import Last
 
 MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many

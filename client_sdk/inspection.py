@@ -16,7 +16,7 @@ from typing import Final
 from .core.errors import InvalidParameterError
 from .core.paths import PathOrStr, absolute
 from .looking import open_readonly
-from .opt_out import OptOuts, set_user_opt_out
+from .privacy.consent import OptOuts, set_user_opt_out
 from .privacy.wording import counted
 from .registry.registry import Registry
 from .secret import Secret

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from .caps import Caps
 from .core.dataclass import dataclass
 from .core.errors import AlreadyReportedError, BudgetExhaustedError
 from .meta import property_of, remove_property
 from .noted_caps import publish_caps
+from .privacy.caps import Caps
 
 if TYPE_CHECKING:
     from .schema import Transaction

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from .caps import Caps
 from .core.dataclass import as_dict
 from .meta import property_of, set_property
+from .privacy.caps import Caps
 
 if TYPE_CHECKING:
     from .schema import Transaction

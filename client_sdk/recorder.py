@@ -11,7 +11,6 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from . import trusted_clock
-from .consent import ConsentSwitch
 from .core.dataclass import dataclass, field
 from .core.epoch import day_of, day_of_date, epoch_start
 from .core.errors import (
@@ -30,6 +29,7 @@ from .inbox import Slot
 from .ledger import Charge, Ledger
 from .memo import reports_of, set_reports, tag_of
 from .outbox import Outbox
+from .privacy.consent import ConsentSwitch
 from .registry.longitudinal import Longitudinal, encode_item, permanent_randomness
 from .registry.metric import Metric
 from .registry.registry import Registry

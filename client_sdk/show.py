@@ -16,7 +16,7 @@ from .core.epoch import ONCE, epoch_label
 from .core.limits import MAX_ACKNOWLEDGED
 from .core.randomness import system_randomness
 from .core.wire import Report, from_base64url
-from .plain_words import what_was_sent, why_deniable
+from .privacy.wording import what_was_sent, why_deniable
 from .registry.registry import Registry
 from .secret import Secret
 from .sent import acknowledged_reports

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from . import outbox, trusted_clock
 from .ledger import DOUBT, WEEK, totals_of
 from .noted_caps import published_caps
-from .opt_out import USER_FILE, Level, OptOuts
 from .privacy.budget import epsilon
+from .privacy.consent import USER_FILE, Level, OptOuts
 from .privacy.wording import counted
 from .registry.registry import Registry
 

@@ -13,14 +13,13 @@ from threading import RLock
 from typing import Final
 
 from .answers import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer
-from .caps import Caps
 from .client import DEFAULT_CAPS, Client
-from .consent import Consent, ConsentLike
 from .core.epoch import DAY
 from .core.stats import MISTAKES, Reason, caller, rule_of
 from .core.wire import Report, from_base64url
 from .mode import Mode
-from .opt_out import NoOptOuts
+from .privacy.caps import Caps
+from .privacy.consent import Consent, ConsentLike, NoOptOuts
 from .registry.registry import Registry, RegistryFile
 from .transport import Transport
 from .trusted_clock import Uptime

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from . import outbox, sealing
 from .answers import TOO_LARGE, Answer, Outcome, outcome_of, read_acknowledgement
-from .consent import ConsentSwitch
 from .core.dataclass import dataclass
 from .core.epoch import day_of
 from .core.errors import TransportError
@@ -21,6 +20,7 @@ from .core.locks import ProcessLock
 from .core.randomness import Randomness
 from .core.stats import Reason, Stats
 from .core.wire import DEVICE, Bounds
+from .privacy.consent import ConsentSwitch
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import SealedUpload, Sealer
 from .sent import keep_acknowledged

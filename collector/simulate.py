@@ -10,8 +10,7 @@ from importlib.resources import files
 from typing import Final, TypeAlias
 
 from client_sdk.client import Client
-from client_sdk.consent import Consent
-from client_sdk.opt_out import NoOptOuts
+from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
 from client_sdk.transport import Transport

@@ -122,7 +122,7 @@ def records(metric: str, value: object, accepted: bool) -> list[float]:
     Args: accepted: whether the value is its metric's; a wrong one is refused and counted.
     """
     from client_sdk import Client, Registry
-    from client_sdk.opt_out import NoOptOuts
+    from client_sdk.privacy.consent import NoOptOuts
 
     with tempfile.TemporaryDirectory() as folder:
         client = Client(
@@ -147,8 +147,8 @@ def charge_times(charges: int) -> tuple[float, int]:
 
     The commit is left out: it waits for the disk, whatever the ledger holds.
     """
-    from client_sdk.caps import Caps
     from client_sdk.ledger import Charge, Ledger
+    from client_sdk.privacy.caps import Caps
     from client_sdk.store import Store
     from tests.support.device.ledgers import LAST_DAY, fill_ledger
 
@@ -173,7 +173,7 @@ def loop(metric: str, value: object) -> tuple[float, int]:
     Returns: microseconds a call, the writing beside it included, and how many calls were lost.
     """
     from client_sdk import Client, Registry
-    from client_sdk.opt_out import NoOptOuts
+    from client_sdk.privacy.consent import NoOptOuts
 
     with tempfile.TemporaryDirectory() as folder:
         client = Client(

@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.lib.page import ROOT
 from client_sdk.gateway import Gateway
-from client_sdk.opt_out import NoOptOuts
+from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer

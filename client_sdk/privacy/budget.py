@@ -12,10 +12,10 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
-from ..caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, ONCE
 from ..registry.metric import Metric
+from .caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 
 NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon
 WEEK: Final = 7  # dates

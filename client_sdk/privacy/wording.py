@@ -1,8 +1,40 @@
-"""Words that several texts for people share."""
+"""Words that several texts for people share.
+
+What a report says and why it can be denied, in words for the person it came from.
+
+Reads payloads, which are perturbed: nothing here knows a true value.
+
+What one metric asks, sends and costs, in plain words for a privacy screen or a support page.
+
+A text with which an application can ask for consent: what is asked, and how much it gives away.
+
+The numbers are upper bounds from the registry and the caps.  Only the frame is ours; the titles and
+questions are the application's own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Final
+
+from ..mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
+from ..registry.domains import Domain, NumberDomain
+from ..registry.metric import Metric
+from ..registry.registry import Registry
+from .budget import (
+    YEAR,
+    chance,
+    epsilon,
+    guesses_in_words,
+    most,
+    nano_of,
+    odds,
+    percent,
+    reports,
+    shift,
+)
+from .caps import Caps
 
 ASCII: Final = {
     "ε": "epsilon",
@@ -46,3 +78,181 @@ def printable(text: str, encoding: str | None) -> str:
     except (UnicodeEncodeError, LookupError):
         return in_ascii(text)
     return text
+
+
+_SHOWN: Final = 4  # labels; more would not be read
+
+
+def what_was_sent(metric: Metric, payload: bytes) -> str:
+    """Return what *payload* tells the collector, in words."""
+    mechanism, domain = metric.mechanism, metric.domain
+    if len(payload) != mechanism.payload_size or mechanism.reason(payload) is not None:
+        return f"the bytes {payload.hex()}, which mean nothing here"
+    if isinstance(mechanism, KeyValueMechanism) and domain.numbers:
+        return _pairs(mechanism.supports(payload), domain.labels, domain.numbers)
+    if isinstance(mechanism, SupportReports) and domain.labels:
+        return _items(list(mechanism.supports(payload)), domain)
+    if isinstance(mechanism, MeanMechanism) and (grid := domain.grid):
+        number = grid.minimum + grid.step * mechanism.decode(payload)
+        return f"{_rounded(number)} {grid.unit}, which is the value and noise together"
+    return f"the code {int.from_bytes(payload, 'big')}, which every value can give"
+
+
+def why_deniable(metric: Metric) -> str:
+    """Return how little one report of *metric* says about what was true."""
+    mechanism = metric.mechanism
+    said = (
+        f"{_chances(metric)}It shifts nobody's odds by more than"
+        f" {odds(mechanism.spent_nano, mechanism.delta)}."
+    )
+    spent_value = None if metric.policy is None else metric.policy.spent_value
+    if spent_value is None:
+        return said
+    return (
+        f"{said} All reports of one answer together: by no more than {odds(nano_of(spent_value))}."
+    )
+
+
+def _chances(metric: Metric) -> str:
+    """Return how often a report speaks for what is true, and for what is not, if that is simple."""
+    mechanism, domain = metric.mechanism, metric.domain
+    if not isinstance(mechanism, SupportReports) or domain.numbers or not domain.labels:
+        return "Any value could have given this report. "
+    p, q = mechanism.channel.p, mechanism.channel.q
+    return (
+        f"A report points to the true answer with a chance of at most {percent(p, up=True)}, and to"
+        f" each other answer with at least {percent(q, up=False)}. "
+    )
+
+
+def _items(items: Sequence[int], domain: Domain) -> str:
+    if not items:
+        return f"none of the {domain.size} answers"
+    named = _joined([f'"{domain.told(item)}"' for item in items])
+    return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
+
+
+def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberDomain) -> str:
+    """Return the keys with the end of the range that each was rounded to."""
+    ends = numbers.maximum, numbers.minimum  # the cells of plus come first
+    found = [
+        f'"{keys[cell % len(keys)]}" with {_rounded(ends[cell // len(keys)])} {numbers.unit}'
+        for cell in supports
+    ]
+    return _joined(found) if found else f"none of the {len(keys)} keys"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    rest = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _rounded(number: Fraction) -> str:
+    return f"{float(number):,.6g}"
+
+
+def explain(metric: Metric, caps: Caps) -> str:
+    """Return an explanation of *metric* within the application's *caps*, a paragraph a line."""
+    mechanism = metric.mechanism
+    size = counted(mechanism.payload_size, "byte")
+    lines = [
+        f"{metric.title} ({metric.name})",
+        f"What is asked: {metric.question} The answer is {metric.domain.form}.",
+        f"What is sent: {how_often(metric.every)}, {size} made from"
+        f" {_source(metric)} and from chance by {metric.mechanism_name}, with the date of the"
+        f" period{_segments(metric)} and nothing that names you or this device.",
+        f"What it proves: nothing for certain. {why_deniable(metric)} Someone who sees the"
+        " report and guesses between two answers is right at most"
+        f" {guesses_in_words(mechanism.spent_nano, mechanism.delta)} times in 100; a coin is right"
+        " 50 times.",
+        *_repeats(metric),
+        _price(metric, caps),
+    ]
+    return "\n".join(lines)
+
+
+def _price(metric: Metric, caps: Caps) -> str:
+    if not reports(metric, caps):
+        return "What it costs: nothing. A report would pass this application's caps: none is sent."
+    cost = most([metric], caps)
+    return (
+        f"What it costs: ε {epsilon(metric.most_nano)} a report (odds shift by at most"
+        f" {odds(metric.most_nano, metric.mechanism.delta)}), ε {epsilon(cost.week)} in any"
+        f" seven days, ε {epsilon(cost.year)} in any {YEAR} days and ε {epsilon(cost.life)}"
+        f" for life. The caps of this application, over all its"
+        f" questions together, are ε {epsilon(caps.week)} in seven days and"
+        f" ε {epsilon(caps.lifetime)} for life."
+    )
+
+
+def _repeats(metric: Metric) -> list[str]:
+    policy = metric.policy
+    if policy is None:
+        return []
+    bound = policy.spent_value
+    price = ""
+    if bound is not None:
+        price = f" All reports of one answer cost at most ε {epsilon(nano_of(bound))} together."
+    return [f"What repeats: {policy.leak}{price}"]
+
+
+def _source(metric: Metric) -> str:
+    """Return of what a report is made."""
+    aggregation = metric.aggregation
+    return "the answer" if aggregation is None else f"all answers of a period ({aggregation})"
+
+
+def _segments(metric: Metric) -> str:
+    return "".join(f", your {dimension}" for dimension in sorted(metric.segments))
+
+
+_EVERY = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
+
+
+def notice(registry: Registry, caps: Caps) -> str:
+    """Return the notice for all metrics of *registry* under the application's *caps*."""
+    metrics = [metric for metric in registry if reports(metric, caps)]
+    if not metrics:
+        return f"{registry.app} asks nothing: no report is within its own privacy caps.\n"
+    cost = most(metrics, caps)
+    questions = "\n".join(
+        f"- {metric.title} ({_EVERY[metric.every]}): {metric.question}" for metric in metrics
+    )
+    return f"""\
+{registry.app} would like to learn how it is used, without learning what you do.
+
+It asks:
+{questions}
+
+Before an answer leaves this device, it is changed by chance. What is sent may be true or not:
+nobody can tell, {registry.app} and its makers included. Only over thousands of people does
+chance cancel out. {_about_segments(registry)}
+
+How much this gives away: a whole day of reports costs at most ε {epsilon(cost.day)}. In plain
+words: of two stories about you, a day's reports make neither look more than
+{shift(cost.day)} times as likely as before. Somebody who guesses which of the two is true
+would be right at most {guesses_in_words(cost.day)} times in 100, and 50 times without any
+report.
+In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at most
+ε {epsilon(cost.year)}, and for as long as you use {registry.app} at most
+ε {epsilon(cost.life)}; then it stops by itself.{_about_delta(metrics)}
+
+You can say no, and change your mind at any time. A no deletes what waits to be sent.
+DO_NOT_TRACK=1 in the environment is always obeyed.
+"""
+
+
+def _about_segments(registry: Registry) -> str:
+    if not registry.segments:
+        return "A report has a date, and nothing that names you or this device."
+    named = " and ".join(sorted(registry.segments))
+    return f"A report has a date and your {named}, and nothing that names you or this device."
+
+
+def _about_delta(metrics: Sequence[Metric]) -> str:
+    delta = sum((metric.mechanism.delta for metric in metrics), Fraction())
+    if not delta:
+        return ""
+    return (
+        f"\nWith a chance of at most {chance(delta)} for a round of reports it is more than that."
+    )

@@ -9,9 +9,9 @@ from typing import Any, Final
 import pytest
 
 from client_sdk import Client
-from client_sdk.caps import Caps
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
+from client_sdk.privacy.caps import Caps
 
 ROOT: Final = Path(__file__).parents[2]
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from client_sdk.client import Client
-from client_sdk.consent import Consent
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import ByteRandomness, system_randomness
 from client_sdk.inbox import MAX_SLOTS
+from client_sdk.privacy.consent import Consent
 from client_sdk.recorder import ReportView
 from client_sdk.schema import FILE_NAME
 from tests.support.device.clock import FakeClock

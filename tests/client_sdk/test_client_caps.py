@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.core.epoch import DAY
+from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (

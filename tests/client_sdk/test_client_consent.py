@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client_sdk.caps import Caps
-from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.stats import Reason
 from client_sdk.ledger import Ledger
 from client_sdk.outbox import Outbox
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recorder import Recorder
 from client_sdk.store import Store
 from tests.support.device.clock import NOON

@@ -18,10 +18,9 @@ import pytest
 from client_sdk import inspection
 from client_sdk.__main__ import main
 from client_sdk.client import Client
-from client_sdk.consent import Consent
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
-from client_sdk.opt_out import USER_FILE, OptOuts
+from client_sdk.privacy.consent import USER_FILE, Consent, OptOuts
 from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME
 from client_sdk.show import MAX_SHOWN

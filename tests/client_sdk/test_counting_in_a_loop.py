@@ -11,11 +11,11 @@ from types import FrameType
 from typing import Any, Final
 
 from client_sdk.client import Client
-from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.stats import Reason, Stats
 from client_sdk.inbox import MAX_SLOTS, Inbox, Pending
 from client_sdk.inbox import __file__ as inbox_file
+from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.registry.domains import Encoded
 from client_sdk.testing import NOON
 from client_sdk.window_mask import Key

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.core.errors import (
     ExpiredMetricError,
     InvalidValueError,
@@ -15,6 +14,7 @@ from client_sdk.core.errors import (
     UnknownMetricError,
 )
 from client_sdk.core.stats import LOGGER, Reason, Stats, log_failure
+from client_sdk.privacy.caps import Caps
 from client_sdk.transport import Answer
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import CANARY, changed, make_client

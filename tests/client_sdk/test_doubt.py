@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.identity import identity_of
+from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME, RESERVE_FILE
 from client_sdk.secret import NAMES_FILE, SECRET_FILE

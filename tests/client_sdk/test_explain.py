@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.core.errors import UnknownMetricError
-from client_sdk.explain import explain
-from client_sdk.notice import notice
 from client_sdk.privacy.budget import NANO, epsilon, most, reports
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.wording import explain, notice
 from client_sdk.registry import Registry
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import changed, make_client, metric_text, registry_of

@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.client import Client
 from client_sdk.core.errors import RegistryError
+from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import changed, make_client, rows

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from client_sdk.caps import Caps
 from client_sdk.client import Client
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.errors import EntropyError, TransportError
+from client_sdk.privacy.caps import Caps
 from client_sdk.recorder import ReportView
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from client_sdk.caps import Caps
+from client_sdk.privacy.caps import Caps
 from client_sdk.schema import FILE_NAME
 from client_sdk.store import Store
 from tests.support.device.clock import FakeClock

@@ -7,7 +7,7 @@ import pytest
 from client_sdk.core.errors import RegistryError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import names
-from client_sdk.plain_words import what_was_sent, why_deniable
+from client_sdk.privacy.wording import what_was_sent, why_deniable
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from tests.support.device.registries import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.opt_out import USER_FILE, set_user_opt_out
+from client_sdk.privacy.consent import USER_FILE, set_user_opt_out
 from client_sdk.schema import FILE_NAME, RESERVE_FILE
 from client_sdk.secret import NAMES_FILE, SECRET_FILE
 from client_sdk.set_aside import DAMAGED_SUFFIX

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import client_sdk
-from client_sdk.consent import Consent
+from client_sdk.privacy.consent import Consent
 from client_sdk.pytest_fixture import clients_of_a_test
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from tests.support.device.device import CANARY, REGISTRY

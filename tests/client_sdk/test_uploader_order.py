@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from client_sdk.consent import Consent
 from client_sdk.core.epoch import DAY
+from client_sdk.privacy.consent import Consent
 from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.sealing import MAX_SEALED
 from client_sdk.testing import answer_of

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.core.epoch import DAY
+from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from tests.support.device.device import dearest_span, metric_text, registry_of

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.client import Client
 from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_REPORT_AGE
+from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from client_sdk.testing import MemoryClient
 from tests.support.device.clock import NOON, FakeClock
@@ -294,7 +294,7 @@ def test_a_memory_client_tells_what_was_added_up() -> None:
 def test_more_windows_than_one_transaction_closes_are_all_closed(tmp_path: Path) -> None:
     """Law: a gateway's many devices are worked off in portions, and the rest is not forgotten."""
     from client_sdk.gateway import Gateway
-    from client_sdk.opt_out import NoOptOuts
+    from client_sdk.privacy.consent import NoOptOuts
 
     clock, transport = FakeClock(), ScriptedTransport()
     registry = registry_of(boolean("used", "otherwise = false"))

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from client_sdk.caps import Caps
 from client_sdk.privacy.budget import costs_together
+from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
 from collector.budget import budget_lines
 from collector.lint import warnings

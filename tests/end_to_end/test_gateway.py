@@ -14,7 +14,7 @@ import pytest
 
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.gateway import Gateway
-from client_sdk.opt_out import NoOptOuts
+from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.transport import MESSAGEPACK, Answer, RequestsTransport, Transport
 from collector.config import STANDARD

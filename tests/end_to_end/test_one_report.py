@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from client_sdk.answers import Answer
-from client_sdk.caps import Caps
 from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
-from client_sdk.opt_out import NoOptOuts
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from collector.catalog import Catalog
 from collector.intake import Verdict, judge

@@ -19,9 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.tables.epsilon_table import table
-from client_sdk.caps import Caps
 from client_sdk.core.epoch import DAY, HOUR
-from client_sdk.explain import explain
 from client_sdk.privacy.budget import (
     NANO,
     chance,
@@ -33,6 +31,8 @@ from client_sdk.privacy.budget import (
     percent,
     shift,
 )
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.wording import explain
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient
 from collector.cli import main

@@ -7,12 +7,12 @@ from datetime import date
 import numpy as np
 import pytest
 
-from client_sdk.caps import Caps
-from client_sdk.consent import Consent, ConsentSwitch
 from client_sdk.core.dataclass import replace
 from client_sdk.core.wire import GATEWAY
 from client_sdk.ledger import Ledger
 from client_sdk.outbox import Outbox
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric

@@ -13,9 +13,7 @@ from flask.testing import FlaskClient
 from client_sdk.client import DEFAULT_CAPS
 from client_sdk.core.epoch import DAY
 from client_sdk.core.errors import RegistryError
-from client_sdk.explain import explain
-from client_sdk.notice import notice
-from client_sdk.plain_words import what_was_sent
+from client_sdk.privacy.wording import explain, notice, what_was_sent
 from client_sdk.registry import Registry
 from client_sdk.registry.domains import BooleanDomain
 from client_sdk.registry.kinds import kinds

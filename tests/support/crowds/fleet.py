@@ -12,7 +12,7 @@ from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
-from client_sdk.opt_out import NoOptOuts
+from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.schedule import MAX_BACKOFF

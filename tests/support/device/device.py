@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
-from client_sdk.caps import Caps
 from client_sdk.client import Client
-from client_sdk.consent import Consent, ConsentLike
 from client_sdk.core.randomness import Randomness
 from client_sdk.mode import ModeLike
-from client_sdk.opt_out import NoOptOuts, OptOuts
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.consent import Consent, ConsentLike, NoOptOuts, OptOuts
 from client_sdk.recorder import OnReport, ReportView
 from client_sdk.registry import Registry
 from client_sdk.schema import FILE_NAME

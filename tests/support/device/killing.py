@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from client_sdk.caps import Caps
 from client_sdk.core.epoch import HOUR
 from client_sdk.core.errors import TransportError
+from client_sdk.privacy.caps import Caps
 from client_sdk.testing import answer_of
 from client_sdk.transport import Answer
 from tests.support.device.clock import NOON, FakeClock

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from client_sdk.caps import Caps
 from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_REPORT_AGE
+from client_sdk.privacy.caps import Caps
 from client_sdk.registry.metric import Metric
 from client_sdk.sealing import MAX_SEALED
 from client_sdk.trusted_clock import SAVE_EVERY

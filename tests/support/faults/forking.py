@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from client_sdk.client import Client
-from client_sdk.opt_out import NoOptOuts
+from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.transport import Answer, RequestsTransport
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.device import metric_text

@@ -10,9 +10,8 @@ from typing import Final
 
 import pytest
 
-from client_sdk.caps import Caps
-from client_sdk.explain import explain
-from client_sdk.plain_words import why_deniable
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.wording import explain, why_deniable
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from tests.collector.web.dashboard.conftest import Visit

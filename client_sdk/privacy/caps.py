@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .core.dataclass import dataclass
-from .core.errors import InvalidParameterError
-from .core.limits import (
+from ..core.dataclass import dataclass
+from ..core.errors import InvalidParameterError
+from ..core.limits import (
     DEFAULT_CAP_DELTA,
     DEFAULT_CAP_LIFETIME,
     DEFAULT_CAP_METRIC_WEEK,
