@@ -12,7 +12,7 @@ from . import inspection
 from .core.errors import HearsayError
 from .privacy.wording import printable
 from .registry.registry import Registry
-from .schema import FILE_NAME
+from .storage.schema import FILE_NAME
 
 _COMMANDS: Final = {
     "status": "who says no, what was spent of the privacy budget, and what waits",

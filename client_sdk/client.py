@@ -18,8 +18,8 @@ from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recorder import OnReport
 from .registry.registry import Registry, RegistryFile
+from .storage.trusted_clock import Uptimes
 from .transport import RequestsTransport, Transport
-from .trusted_clock import Uptimes
 
 if TYPE_CHECKING:
     from .history import History, ReportedValue

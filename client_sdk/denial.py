@@ -11,7 +11,7 @@ from .wiping import erase, open_windows
 
 if TYPE_CHECKING:
     from .privacy.consent import ConsentSwitch
-    from .store import Store
+    from .storage.store import Store
 
 FIRST_WAIT: Final = 5.0  # seconds; whoever holds a database, holds it for less
 MAX_WAIT: Final = 300.0  # seconds; a disk that was made read-only needs no oftener

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .core.errors import InvalidValueError, StoreError
-from .meta import set_property
-from .secret import NAMES_FILE, Secret, device_key
+from .storage.schema import set_property
+from .storage.secret import NAMES_FILE, Secret, device_key
 
 if TYPE_CHECKING:
     from .core.paths import PathOrStr
-    from .store import Store
+    from .storage.store import Store
 
 
 class DeviceKeys:

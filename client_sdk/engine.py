@@ -25,17 +25,17 @@ from .core.stats import MISTAKES, Reason, Stats, reason_of
 from .core.wire import DEVICE, Bounds
 from .denial import Erasure
 from .inbox import Inbox
-from .ledger import Ledger
 from .mode import Mode, ModeLike
-from .outbox import Outbox
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from .recorder import OnReport, Pending, Recorder
 from .registry.registry import Registry, RegistryFile
 from .schedule import SHORTEST_REST
-from .store import Store
+from .storage.ledger import Ledger
+from .storage.outbox import Outbox
+from .storage.store import Store
+from .storage.trusted_clock import SystemUptime, Uptimes
 from .transport import Transport
-from .trusted_clock import SystemUptime, Uptimes
 from .uploader import Delivery, Uploader
 
 if TYPE_CHECKING:

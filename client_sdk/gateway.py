@@ -19,8 +19,8 @@ from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, OptOuts
 from .recorder import Pending
 from .registry.registry import Registry, RegistryFile
+from .storage.trusted_clock import Uptimes
 from .transport import MESSAGEPACK, RequestsTransport, Transport
-from .trusted_clock import Uptimes
 from .uploader import Delivery
 
 T = TypeVar("T")

@@ -18,9 +18,9 @@ from .registry.domains import Encoded
 from .registry.metric import Metric
 
 if TYPE_CHECKING:
-    from .ledger import Days
     from .privacy.consent import ConsentSwitch
     from .registry.aggregates import Last
+    from .storage.ledger import Days
 
 MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many
 PLAIN: Final = 1 << 53  # units; whole numbers and floats below are taken by their type alone

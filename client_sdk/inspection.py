@@ -15,14 +15,14 @@ from typing import Final
 
 from .core.errors import InvalidParameterError
 from .core.paths import PathOrStr, absolute
-from .looking import open_readonly
 from .privacy.consent import OptOuts, set_user_opt_out
 from .privacy.wording import counted
 from .registry.registry import Registry
-from .secret import Secret
 from .show import report_lines
 from .status import consent_line, ledger_lines
-from .store import Store
+from .storage.readonly import open_readonly
+from .storage.secret import Secret
+from .storage.store import Store
 from .wiping import erase
 
 _NOTHING: Final = "nothing was recorded here"

@@ -10,7 +10,6 @@ from math import inf
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from . import trusted_clock
 from .core.dataclass import dataclass, field
 from .core.epoch import day_of, day_of_date, epoch_start
 from .core.errors import (
@@ -26,19 +25,19 @@ from .core.stats import Reason, reason_of
 from .core.wire import Report
 from .inbox import Pending as Pending
 from .inbox import Slot
-from .ledger import Charge, Ledger
-from .memo import reports_of, set_reports, tag_of
-from .outbox import Outbox
 from .privacy.consent import ConsentSwitch
 from .registry.longitudinal import Longitudinal, encode_item, permanent_randomness
 from .registry.metric import Metric
 from .registry.registry import Registry
-from .store import Store
-from .trusted_clock import MAX_WALL, SystemUptime, Uptimes
+from .storage import trusted_clock
+from .storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
+from .storage.outbox import Outbox
+from .storage.store import Store
+from .storage.trusted_clock import MAX_WALL, SystemUptime, Uptimes
 
 if TYPE_CHECKING:
     from .history import History
-    from .schema import Transaction
+    from .storage.schema import Transaction
     from .windows import Windows
 
 CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many

@@ -20,7 +20,7 @@ from .core.wire import DEVICE, Bounds, Report, columns_of
 if TYPE_CHECKING:
     from sqlite3 import Cursor
 
-    from .schema import Transaction
+    from .storage.schema import Transaction
 
 Row: TypeAlias = tuple[int, str, bytes, int, bytes, int]  # of the table ``reports``
 

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from . import outbox
 from .core.epoch import ONCE, epoch_label
 from .core.limits import MAX_ACKNOWLEDGED
 from .core.randomness import system_randomness
 from .core.wire import Report, from_base64url
 from .privacy.wording import what_was_sent, why_deniable
 from .registry.registry import Registry
-from .secret import Secret
-from .sent import acknowledged_reports
 from .status import name_of
+from .storage import outbox
+from .storage.outbox import acknowledged_reports
+from .storage.secret import Secret
 from .window_mask import Key
 
 if TYPE_CHECKING:
-    from .schema import Transaction
+    from .storage.schema import Transaction
 
 MAX_SHOWN: Final = 100  # reports that wait; a gateway has a million
 _NOT_KEPT: Final = "    what was true: this device does not know it any more"

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from . import outbox, trusted_clock
-from .ledger import DOUBT, WEEK, totals_of
-from .noted_caps import published_caps
 from .privacy.budget import epsilon
 from .privacy.consent import USER_FILE, Level, OptOuts
 from .privacy.wording import counted
 from .registry.registry import Registry
+from .storage import outbox, trusted_clock
+from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
 
 if TYPE_CHECKING:
-    from .schema import Transaction
+    from .storage.schema import Transaction
 
 SAYS_NO: Final = {
     Level.DO_NOT_TRACK: "the environment variable DO_NOT_TRACK",

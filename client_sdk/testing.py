@@ -21,8 +21,8 @@ from .mode import Mode
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, NoOptOuts
 from .registry.registry import Registry, RegistryFile
+from .storage.trusted_clock import Uptime
 from .transport import Transport
-from .trusted_clock import Uptime
 
 NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its edges
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
-from . import outbox, sealing
+from . import sealing
 from .answers import TOO_LARGE, Answer, Outcome, outcome_of, read_acknowledgement
 from .core.dataclass import dataclass
 from .core.epoch import day_of
@@ -23,12 +23,13 @@ from .core.wire import DEVICE, Bounds
 from .privacy.consent import ConsentSwitch
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import SealedUpload, Sealer
-from .sent import keep_acknowledged
-from .store import Store
+from .storage import outbox
+from .storage.outbox import keep_acknowledged
+from .storage.store import Store
 from .transport import Transport
 
 if TYPE_CHECKING:
-    from .schema import Transaction
+    from .storage.schema import Transaction
 
 ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
 _TURNED_AWAY: Final = (

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .core.dataclass import dataclass
 from .core.randomness import Randomness
-from .secret import Secret
+from .storage.secret import Secret
 
 if TYPE_CHECKING:
-    from .schema import Transaction
+    from .storage.schema import Transaction
 
 NONCE_SIZE: Final = 16  # bytes; one of 2^128 for each write
 TAG_SIZE: Final = 16  # bytes

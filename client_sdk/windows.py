@@ -16,16 +16,16 @@ from .core.epoch import day_of, day_of_date, epoch_of, epoch_start
 from .core.limits import MAX_REPORT_AGE
 from .core.randomness import Randomness
 from .core.stats import Reason
-from .ledger import Days
 from .registry.aggregates import Last, aggregate_of
 from .registry.domains import Encoded
 from .registry.metric import Metric
 from .registry.registry import Registry
-from .secret import Secret
+from .storage.ledger import Days
+from .storage.secret import Secret
 from .window_mask import Key, Masker
 
 if TYPE_CHECKING:
-    from .schema import Transaction
+    from .storage.schema import Transaction
 
 _HEAD: Final = Struct(">iii")  # days: the last of the epoch; trusted, of the opening and that last
 _EMPTY, _HELD = b"\0", b"\1"

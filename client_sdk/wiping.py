@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import outbox
-from .change_history import forget_changes
+from .storage import outbox
+from .storage.ledger import forget_changes
 
 if TYPE_CHECKING:
-    from .schema import Transaction
-    from .store import Store
+    from .storage.schema import Transaction
+    from .storage.store import Store
 
 _ERASED_TABLES: Final = ("windows", "memo", "sent")
 

@@ -40,7 +40,7 @@ def test_both_packages_are_looked_at() -> None:
         ("client_sdk.testing", "import pytest", "pytest is imported in"),
         ("client_sdk.registry.metric", "def f():\n    import requests", "client_sdk.transport"),
         ("client_sdk.transport", "import requests", "when first needed"),
-        ("client_sdk.store", "class A:\n    import sqlite3", "when first needed"),
+        ("client_sdk.storage.store", "class A:\n    import sqlite3", "when first needed"),
         ("client_sdk.mechanisms.items.grr", "import os", "a pure module"),
         (
             "client_sdk.mechanisms.items.grr",
@@ -56,9 +56,13 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.analytics.answer", "import socket", "a pure module"),
         ("collector.worker", "from .web import create_app", "collector.web is imported in"),
         ("collector.serving", "from . import web", "collector.web is imported in"),
-        ("collector.catalog", "from client_sdk.ledger import Ledger", "the collector takes only"),
+        (
+            "collector.catalog",
+            "from client_sdk.storage.ledger import Ledger",
+            "the collector takes only",
+        ),
         ("collector.catalog", "from client_sdk import Client", "the collector takes only"),
-        ("collector.catalog", "import client_sdk.store", "the collector takes only"),
+        ("collector.catalog", "import client_sdk.storage.store", "the collector takes only"),
         (
             "collector.planning",
             "from client_sdk.registry.domains import SetDomain",

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Final, NamedTuple
 
-from client_sdk.schema import FILE_NAME
+from client_sdk.storage.schema import FILE_NAME
 
 TRIES: Final = 15  # interpreters
 CALLS: Final = 800  # of record, each measured
@@ -147,9 +147,9 @@ def charge_times(charges: int) -> tuple[float, int]:
 
     The commit is left out: it waits for the disk, whatever the ledger holds.
     """
-    from client_sdk.ledger import Charge, Ledger
     from client_sdk.privacy.caps import Caps
-    from client_sdk.store import Store
+    from client_sdk.storage.ledger import Charge, Ledger
+    from client_sdk.storage.store import Store
     from tests.support.device.ledgers import LAST_DAY, fill_ledger
 
     digests = [b"metric", b"second"]

@@ -11,19 +11,19 @@ import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.stats import Reason
-from client_sdk.ledger import Ledger
-from client_sdk.outbox import Outbox
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recorder import Recorder
-from client_sdk.store import Store
+from client_sdk.storage.ledger import Ledger
+from client_sdk.storage.outbox import Outbox
+from client_sdk.storage.store import Store
 from tests.support.device.clock import NOON
 from tests.support.device.device import REGISTRY, alter, bytes_on_disk, changed, make_client, rows
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
 from tests.support.enumeration.enumeration import Untouchable
 
 if TYPE_CHECKING:
-    from client_sdk.schema import Transaction
+    from client_sdk.storage.schema import Transaction
 
 FAILING_WIPE = (
     "CREATE TRIGGER stuck BEFORE DELETE ON reports BEGIN SELECT RAISE(ABORT, 'disk full'); END"

@@ -12,7 +12,7 @@ import pytest
 from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.core.randomness import ByteRandomness
-from client_sdk.schema import FILE_NAME
+from client_sdk.storage.schema import FILE_NAME
 from client_sdk.transport import Answer, Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import alter, changed, make_client, many_metrics, rows

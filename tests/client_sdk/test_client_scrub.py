@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from client_sdk import outbox
-from client_sdk.schema import FILE_NAME
-from client_sdk.store import Store
+from client_sdk.storage import outbox
+from client_sdk.storage.schema import FILE_NAME
+from client_sdk.storage.store import Store
 from tests.support.device.device import bytes_on_disk, changed, crashing, make_client, rows
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
 

@@ -22,8 +22,8 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import USER_FILE, Consent, OptOuts
 from client_sdk.registry import Registry
-from client_sdk.schema import FILE_NAME
 from client_sdk.show import MAX_SHOWN
+from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryTransport
 from tests.support.device.device import CANARY, alter
 from tests.support.device.registries import HEAD, NUMBER, table

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.ballast import RESERVE_SIZE
 from client_sdk.client import Client
-from client_sdk.schema import RESERVE_FILE
+from client_sdk.storage.database import RESERVE_SIZE
+from client_sdk.storage.schema import RESERVE_FILE
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import changed, make_client, metric_text, registry_of, rows
 from tests.support.device.device_transport import ScriptedTransport

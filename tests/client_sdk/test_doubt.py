@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.identity import identity_of
 from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
-from client_sdk.schema import FILE_NAME, RESERVE_FILE
-from client_sdk.secret import NAMES_FILE, SECRET_FILE
-from client_sdk.set_aside import DAMAGED_SUFFIX
-from client_sdk.witness import GENERATION_FILE
+from client_sdk.storage.rollback import GENERATION_FILE, identity_of
+from client_sdk.storage.schema import FILE_NAME, RESERVE_FILE
+from client_sdk.storage.secret import DAMAGED_SUFFIX, NAMES_FILE, SECRET_FILE
 from tests.client_sdk.test_gateway import make_gateway
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (

@@ -12,13 +12,13 @@ from client_sdk.core.dataclass import replace
 from client_sdk.core.limits import MAX_COLUMNS, MAX_REPORT_AGE
 from client_sdk.core.wire import GATEWAY, Report
 from client_sdk.gateway import Gateway
-from client_sdk.outbox import Outbox
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.sealing import SealedUpload, Sealer, remove
-from client_sdk.secret import NAMES_FILE
-from client_sdk.store import Store
+from client_sdk.storage.outbox import Outbox
+from client_sdk.storage.secret import NAMES_FILE
+from client_sdk.storage.store import Store
 from client_sdk.transport import Transport
 from collector.wire import MSGPACK, Upload, decode
 from tests.support.device.clock import FakeClock

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.errors import AlreadyReportedError, BudgetExhaustedError, StoreError
-from client_sdk.ledger import DOUBT, Charge, ChargeTotals, Days, Ledger, totals_of
-from client_sdk.meta import property_of, set_property
 from client_sdk.privacy.caps import Caps
-from client_sdk.store import Store
+from client_sdk.storage.ledger import DOUBT, Charge, ChargeTotals, Days, Ledger, totals_of
+from client_sdk.storage.schema import property_of, set_property
+from client_sdk.storage.store import Store
 
 NANO = 10**9
 DIGEST = b"digest"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from client_sdk.privacy.caps import Caps
-from client_sdk.schema import FILE_NAME
-from client_sdk.store import Store
+from client_sdk.storage.schema import FILE_NAME
+from client_sdk.storage.store import Store
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import changed, make_client, metric_text, registry_of
 from tests.support.device.ledgers import fill_ledger

@@ -10,18 +10,17 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import StoreError
-from client_sdk.ledger import Ledger
-from client_sdk.memo import tag_of
-from client_sdk.outbox import Outbox
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
 from client_sdk.registry.longitudinal import encode_item
 from client_sdk.registry.metric import Metric
-from client_sdk.schema import FILE_NAME
-from client_sdk.secret import SECRET_FILE
-from client_sdk.store import Store
+from client_sdk.storage.ledger import Ledger, tag_of
+from client_sdk.storage.outbox import Outbox
+from client_sdk.storage.schema import FILE_NAME
+from client_sdk.storage.secret import SECRET_FILE
+from client_sdk.storage.store import Store
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     CANARY,

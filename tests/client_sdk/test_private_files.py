@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from client_sdk.privacy.consent import USER_FILE, set_user_opt_out
-from client_sdk.schema import FILE_NAME, RESERVE_FILE
-from client_sdk.secret import NAMES_FILE, SECRET_FILE
-from client_sdk.set_aside import DAMAGED_SUFFIX
-from client_sdk.witness import GENERATION_FILE
+from client_sdk.storage.rollback import GENERATION_FILE
+from client_sdk.storage.schema import FILE_NAME, RESERVE_FILE
+from client_sdk.storage.secret import DAMAGED_SUFFIX, NAMES_FILE, SECRET_FILE
 from tests.client_sdk.test_gateway import make_gateway
 from tests.support.device.device import changed, make_client, metric_text, registry_of
 

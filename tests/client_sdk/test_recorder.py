@@ -11,12 +11,12 @@ from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import EntropyError, InvalidParameterError, StoreError
 from client_sdk.core.randomness import Randomness
 from client_sdk.core.stats import Reason
-from client_sdk.ledger import Ledger
-from client_sdk.outbox import Outbox
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recorder import OnReport, Recorder, ReportView
-from client_sdk.store import Store
+from client_sdk.storage.ledger import Ledger
+from client_sdk.storage.outbox import Outbox
+from client_sdk.storage.store import Store
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import (
     CANARY,

@@ -10,8 +10,8 @@ import pytest
 
 from client_sdk.core.errors import StoreError
 from client_sdk.core.limits import SECRET_SIZE
-from client_sdk.secret import DEVICE_SIZE, SECRET_FILE, device_key
-from client_sdk.store import Store
+from client_sdk.storage.secret import DEVICE_SIZE, SECRET_FILE, device_key
+from client_sdk.storage.store import Store
 
 
 def secret_of(store: Store) -> bytes:

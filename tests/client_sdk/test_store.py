@@ -9,10 +9,10 @@ import pytest
 
 from client_sdk.core.errors import EntropyError, StoreError
 from client_sdk.core.locks import this_process
-from client_sdk.schema import FILE_NAME, SCHEMA_VERSION
-from client_sdk.secret import SECRET_FILE
-from client_sdk.store import Store
-from client_sdk.witness import GENERATION_FILE
+from client_sdk.storage.rollback import GENERATION_FILE
+from client_sdk.storage.schema import FILE_NAME, SCHEMA_VERSION
+from client_sdk.storage.secret import SECRET_FILE
+from client_sdk.storage.store import Store
 from tests.support.device.device import alter, rows
 
 INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.core.errors import StoreError
-from client_sdk.store import Store
+from client_sdk.storage.store import Store
 
 INSERT = "INSERT INTO charges VALUES (x'', x'00', 0)"
 COUNT = "SELECT count(*) FROM charges"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.identity import identity_of
-from client_sdk.schema import FILE_NAME
-from client_sdk.store import Store
+from client_sdk.storage.rollback import identity_of
+from client_sdk.storage.schema import FILE_NAME
+from client_sdk.storage.store import Store
 
 INSERT = (
     "INSERT INTO reports (digest, epoch, payload, segment, day) VALUES (x'00', 0, x'00', '', 0)"

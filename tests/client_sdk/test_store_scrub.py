@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from client_sdk.core.errors import StoreError
-from client_sdk.schema import FILE_NAME
-from client_sdk.store import Store
+from client_sdk.storage.schema import FILE_NAME
+from client_sdk.storage.store import Store
 
 SECRET = b"payload-to-be-forgotten"
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from client_sdk import trusted_clock
 from client_sdk.core.epoch import DAY
 from client_sdk.core.errors import BudgetExhaustedError
-from client_sdk.ledger import Charge, Ledger
-from client_sdk.meta import set_property
 from client_sdk.privacy.caps import Caps
-from client_sdk.store import Store
-from client_sdk.trusted_clock import SAVE_EVERY, SystemUptime, Uptime
+from client_sdk.storage import trusted_clock
+from client_sdk.storage.ledger import Charge, Ledger
+from client_sdk.storage.schema import set_property
+from client_sdk.storage.store import Store
+from client_sdk.storage.trusted_clock import SAVE_EVERY, SystemUptime, Uptime
 from tests.support.device.clock import NOON
 
 TEN_YEARS = 3_650 * DAY

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from client_sdk.schema import FILE_NAME
+from client_sdk.storage.schema import FILE_NAME
 
 from .hosted import BIN, PATIENCE, WSGI, application, get, reports, runs, serving
 

@@ -144,7 +144,7 @@ SOURCE_BANK: Final = (
         "weeks counted by the wall clock",
         "tests/client_sdk/test_trusted_clock.py"
         "::test_trusted_time_advances_by_the_least_that_the_clocks_allow",
-        "client_sdk/trusted_clock.py",
+        "client_sdk/storage/trusted_clock.py",
         "return min(now.wall - last.wall, ran)",
         "return now.wall - last.wall",
     ),
@@ -152,7 +152,7 @@ SOURCE_BANK: Final = (
         "a copied database believed",
         "tests/client_sdk/test_doubt.py"
         "::test_a_copy_spends_nothing_for_a_week_and_sends_nothing_twice",
-        "client_sdk/database.py",
+        "client_sdk/storage/database.py",
         "moved = known is not None and known != identity",
         "moved = False",
     ),

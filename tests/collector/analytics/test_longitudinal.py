@@ -9,14 +9,14 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.core.wire import GATEWAY
-from client_sdk.ledger import Ledger
-from client_sdk.outbox import Outbox
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.store import Store
+from client_sdk.storage.ledger import Ledger
+from client_sdk.storage.outbox import Outbox
+from client_sdk.storage.store import Store
 from collector.analytics.answer import label_truth
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from client_sdk.core.epoch import DAY
-from client_sdk.trusted_clock import Uptime
+from client_sdk.storage.trusted_clock import Uptime
 
 NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its edges
 

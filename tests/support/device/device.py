@@ -15,7 +15,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentLike, NoOptOuts, OptOuts
 from client_sdk.recorder import OnReport, ReportView
 from client_sdk.registry import Registry
-from client_sdk.schema import FILE_NAME
+from client_sdk.storage.schema import FILE_NAME
 from client_sdk.transport import Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device_transport import ScriptedTransport

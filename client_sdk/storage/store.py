@@ -12,17 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from .ballast import ReserveFile
-from .core.dataclass import dataclass
-from .core.errors import StoreError
-from .core.locks import Process, QuietLock, this_process
-from .core.paths import PathOrStr
-from .database import may_mean_full, means_damage, open_in_memory, open_on_disk
-from .meta import property_of
-from .schema import FILE_NAME
-from .secret import Secret
-from .set_aside import damaged_files, remove_damaged
-from .witness import write_generation
+from ..core.dataclass import dataclass
+from ..core.errors import StoreError
+from ..core.locks import Process, QuietLock, this_process
+from ..core.paths import PathOrStr
+from .database import ReserveFile, may_mean_full, means_damage, open_in_memory, open_on_disk
+from .rollback import write_generation
+from .schema import FILE_NAME, property_of
+from .secret import Secret, damaged_files, remove_damaged
 
 if TYPE_CHECKING:
     import sqlite3

@@ -12,12 +12,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from .core.errors import StoreError
+from ..core.errors import StoreError
 from .database import means_damage
-from .identity import identity_of
-from .meta import property_of
-from .schema import FILE_NAME, is_sound, require_known
-from .witness import read_generation
+from .rollback import identity_of, read_generation
+from .schema import FILE_NAME, is_sound, property_of, require_known
 
 if TYPE_CHECKING:
     from .schema import Transaction

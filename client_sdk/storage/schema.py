@@ -6,6 +6,8 @@ is carried to the latest row of its metric, so nothing is ever lost from the sum
 what a metric has cost for life, so that a charge need not add up the ledger.  No statement is
 exempt from these laws.  A checksum and a count of the charges, the generation, show when the file
 is next opened whether anything was changed behind SQLite's back.
+
+Properties of the database itself: one value a key, in the transaction of whoever needs it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .core.errors import StoreError
+from ..core.errors import StoreError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -187,3 +189,22 @@ def _statements() -> set[str]:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+Property: TypeAlias = bytes | str | int | float
+
+
+def property_of(tx: Transaction, key: str) -> Property | None:
+    """Return the property called *key*, or None."""
+    row = tx.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if row is None else row[0]
+
+
+def set_property(tx: Transaction, key: str, value: Property) -> None:
+    """Set the property called *key* to *value*."""
+    tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def remove_property(tx: Transaction, key: str) -> None:
+    """Delete the property called *key*."""
+    tx.execute("DELETE FROM meta WHERE key = ?", (key,))

@@ -3,16 +3,19 @@
 Only perturbed payloads are stored.  A report carries no more of the device's segment than its
 metric keeps apart, and reports of different segments never share an upload.  So an upload never
 tells a dimension that none of its metrics asked for.
+
+The last reports that were acknowledged, kept so that a device can show its user what it said.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from .core.limits import MAX_REPORT_AGE
-from .core.wire import DEVICE, Bounds, Report
+from ..core.dataclass import dataclass
+from ..core.limits import MAX_ACKNOWLEDGED, MAX_REPORT_AGE
+from ..core.wire import DEVICE, Bounds, Report, from_base64url
 
 if TYPE_CHECKING:
     from .schema import Transaction
@@ -95,3 +98,34 @@ def clear(tx: Transaction) -> int:
     tx.execute("DELETE FROM reports")
     tx.execute("DELETE FROM uploads")
     return count
+
+
+@dataclass(frozen=True)
+class AcknowledgedReport:
+    """A report and the epoch day on which the collector acknowledged it."""
+
+    report: Report
+    day: int
+
+
+def keep_acknowledged(tx: Transaction, body: bytes, day: int) -> None:
+    """Keep the reports of a device's acknowledged upload; of all, the last MAX_ACKNOWLEDGED.
+
+    A device makes one report a metric and epoch, so a column of its uploads is one report.
+    """
+    rows = [
+        (from_base64url(column["metric"]), column["epoch"], from_base64url(column["payloads"]), day)
+        for column in json.loads(body)["columns"]
+    ]
+    tx.executemany("INSERT INTO sent (digest, epoch, payload, day) VALUES (?, ?, ?, ?)", rows)
+    tx.execute(
+        "DELETE FROM sent WHERE number <= (SELECT max(number) FROM sent) - ?", (MAX_ACKNOWLEDGED,)
+    )
+
+
+def acknowledged_reports(tx: Transaction) -> Iterator[AcknowledgedReport]:
+    """Yield the reports that are kept, the latest first."""
+    for *report, day in tx.execute(
+        "SELECT digest, epoch, payload, day FROM sent ORDER BY number DESC"
+    ):
+        yield AcknowledgedReport(Report(*report), day)

@@ -5,6 +5,11 @@ elsewhere, or put back to an earlier state, keeps its charges and loses what a c
 reports, uploads, windows, the memo and the secret.  Either way the ledger is in *doubt*: what was
 spent elsewhere is not known, so the first charge is preceded by one for the rest of the week
 (``ledger.begin``).
+
+The reserve file takes up room beside the database, so that there is some on a full disk.
+
+On a full disk SQLite cannot even delete: that, too, is written to its log first.  Without this file
+an outbox would never empty again, and a user could not withdraw what is in it.
 """
 
 from __future__ import annotations
@@ -14,19 +19,27 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from ..core.errors import StoreError
+from ..core.paths import create, make_folder
 from . import trusted_clock
-from .change_history import forget_changes
-from .core.errors import StoreError
-from .core.paths import create, make_folder
-from .identity import identity_of
-from .meta import property_of, set_property
-from .schema import FILE_NAME, GUARDS, RESERVE_FILE, TABLES, is_sound, require_schema
-from .secret import NAMES_FILE, SECRET_FILE, Secret
-from .set_aside import DAMAGED_SUFFIX
-from .witness import GENERATION_FILE, read_generation
+from .ledger import forget_changes
+from .rollback import GENERATION_FILE, identity_of, read_generation
+from .schema import (
+    FILE_NAME,
+    GUARDS,
+    RESERVE_FILE,
+    TABLES,
+    is_sound,
+    property_of,
+    require_schema,
+    set_property,
+)
+from .secret import DAMAGED_SUFFIX, NAMES_FILE, SECRET_FILE, Secret
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from ..core.paths import PathOrStr
 
 BUSY_TIMEOUT: Final = 2.0  # seconds that one process waits for another; a commit takes some 10 ms
 _DAMAGE: Final = (11, 26)  # SQLITE_CORRUPT and SQLITE_NOTADB
@@ -195,3 +208,55 @@ def _make_private(folder: str) -> str:
     except OSError as error:
         raise StoreError(f"data_dir={folder}: must be a folder to write in: {error}") from error
     return path
+
+
+RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
+LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
+
+
+class ReserveFile:
+    """The file in *folder*."""
+
+    def __init__(self, folder: PathOrStr) -> None:
+        """Make nothing yet."""
+        self._folder = folder
+        self._path = os.path.join(folder, RESERVE_FILE)
+
+    def drop(self) -> None:
+        """Give up the file if the disk is full; never raises."""
+        with suppress(OSError):
+            if self._free() < RESERVE_SIZE:
+                os.remove(self._path)
+
+    def restore(self) -> bool:
+        """Make the file if it is gone and there is room; return whether it is there.  Never raises.
+
+        Its bytes are chance, since file systems store nothing for zeros.
+        """
+        try:
+            if os.path.exists(self._path):
+                return True
+            if self._free() >= RESERVE_SIZE + LEFT_FREE:
+                self._make()
+                return True
+        except FileExistsError:  # another process made it meanwhile
+            return True
+        except OSError:
+            with suppress(OSError):
+                os.remove(self._path)
+        return False
+
+    def _make(self) -> None:
+        descriptor = create(os.fspath(self._path))
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(descriptor, 0, RESERVE_SIZE)
+            else:
+                os.write(descriptor, os.urandom(RESERVE_SIZE))
+        finally:
+            os.close(descriptor)
+
+    def _free(self) -> int:
+        from shutil import disk_usage
+
+        return disk_usage(self._folder).free

@@ -7,21 +7,60 @@ the clock makes run faster.
 A charge counts for the days that its report is about: the day on which a value was recorded, or all
 days from the first value that was added up to the last day of the epoch.  A week is within its cap
 if the reports that are about any of its seven days are, whenever they are made.
+
+The caps of the application, published beside the ledger for readers without the application.
+
+Only to be shown: what is enforced are the caps compiled into the application, never these.
+
+The memo: which values of a metric this device has been charged for.
+
+The values themselves are not in it.  A row has a tag that only who holds the secret can connect to
+a value, and payloads are not stored at all: they are drawn again from the secret.
+
+What the ledger tells of repeated metrics, and how that is forgotten.
+
+Of a permanent or two-layer metric the first report of a value costs something, and later ones
+nothing.  So the costs of each day say, without any noise, on which days a value was new.  While the
+user agrees, this stays: the collector sees the same.  When it is to be forgotten, which epochs have
+their report stays, and so does the sum; but all that the metric has cost is carried to the day of
+its latest report.  There it counts no less, and longer towards the week.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from .core.dataclass import dataclass
-from .core.errors import AlreadyReportedError, BudgetExhaustedError
-from .meta import property_of, remove_property
-from .noted_caps import publish_caps
-from .privacy.caps import Caps
+from ..core.dataclass import as_dict, dataclass
+from ..core.errors import AlreadyReportedError, BudgetExhaustedError
+from ..privacy.caps import Caps
+from .schema import property_of, remove_property, set_property
 
 if TYPE_CHECKING:
     from .schema import Transaction
+
+_KEY: Final = "caps"
+
+
+def publish_caps(tx: Transaction, caps: Caps) -> None:
+    """Store *caps*, unless they are those that were published last."""
+    text = json.dumps(as_dict(caps))
+    if property_of(tx, _KEY) != text:
+        set_property(tx, _KEY, text)
+
+
+def published_caps(tx: Transaction) -> dict[str, int]:
+    """Return the caps published last, in nano-epsilon by name; empty if none can be read."""
+    try:
+        caps = json.loads(str(property_of(tx, _KEY)))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(caps, dict) or any(type(cap) is not int for cap in caps.values()):
+        return {}
+    return caps
+
 
 _Cost: TypeAlias = tuple[bytes, int, int, int]  # digest, first and last day, nano-epsilon
 
@@ -169,3 +208,51 @@ def _require_within(name: str, cap: int, spent: int, cost: int) -> None:
     if spent + cost > cap:
         unit = "1e-12" if name == "delta" else "nano-epsilon"
         raise BudgetExhaustedError(f"caps.{name}={cap}: must not be passed, in {unit}")
+
+
+TAG_SIZE: Final = 16  # bytes
+MAX_REPORTS: Final = 2  # counted of a value; beyond, none costs anything, so none need be known
+
+_PURPOSE: Final = b"charge"
+
+
+def tag_of(secret: bytes, device: bytes, digest: bytes, encoded: bytes) -> bytes:
+    """Return the tag under which a value is remembered."""
+    absorbed = secret + device + digest + _PURPOSE + encoded
+    return hashlib.shake_256(absorbed).digest(TAG_SIZE)
+
+
+def reports_of(tx: Transaction, device: bytes, digest: bytes, tag: bytes) -> int:
+    """Return how many reports of the value of *tag* there were; MAX_REPORTS stands for any more."""
+    row = tx.execute(
+        "SELECT reports FROM memo WHERE device = ? AND digest = ? AND tag = ?",
+        (device, digest, tag),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def set_reports(tx: Transaction, device: bytes, digest: bytes, tag: bytes, reports: int) -> None:
+    """Set the number of reports of a value to *reports*, of which MAX_REPORTS are counted."""
+    if reports <= MAX_REPORTS:
+        tx.execute(
+            "INSERT OR REPLACE INTO memo (device, digest, tag, reports) VALUES (?, ?, ?, ?)",
+            (device, digest, tag, reports),
+        )
+
+
+# A report of a fresh metric always costs something: a day that cost nothing had repeats alone.
+_REPEATED: Final = """
+    SELECT device, digest FROM memo UNION
+    SELECT device, digest FROM costs WHERE digest <> x''
+        GROUP BY device, digest HAVING min(nano) = 0"""
+
+
+def forget_changes(tx: Transaction) -> None:
+    """Carry all that each repeated metric has cost to the day of its latest report."""
+    for device, digest in tx.execute(_REPEATED).fetchall():
+        tx.execute(
+            "DELETE FROM costs WHERE device = ? AND digest = ? AND (last, first) < ("
+            " SELECT last, first FROM costs WHERE device = ? AND digest = ?"
+            " ORDER BY last DESC, first DESC LIMIT 1)",
+            (device, digest, device, digest),
+        )

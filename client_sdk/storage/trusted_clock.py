@@ -15,9 +15,9 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .core.dataclass import dataclass, replace
-from .core.epoch import DAY
-from .meta import property_of, set_property
+from ..core.dataclass import dataclass, replace
+from ..core.epoch import DAY
+from .schema import property_of, set_property
 
 if TYPE_CHECKING:
     from .schema import Transaction
