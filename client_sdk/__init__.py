@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .privacy.caps import Caps as Caps
     from .privacy.consent import Consent as Consent
     from .registry.registry import Registry as Registry
-    from .uploader import Delivery as Delivery
+    from .upload.uploader import Delivery as Delivery
 
 __version__ = "0.1.0"
 
@@ -22,7 +22,7 @@ _HOMES = {
     "Caps": "privacy.caps",
     "Client": "client",
     "Consent": "privacy.consent",
-    "Delivery": "uploader",
+    "Delivery": "upload.uploader",
     "HearsayError": "core.errors",
     "Registry": "registry.registry",
 }

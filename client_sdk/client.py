@@ -19,11 +19,11 @@ from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recorder import OnReport
 from .registry.registry import Registry, RegistryFile
 from .storage.trusted_clock import Uptimes
-from .transport import RequestsTransport, Transport
+from .upload.transport import RequestsTransport, Transport
 
 if TYPE_CHECKING:
     from .history import History, ReportedValue
-    from .uploader import Delivery
+    from .upload.uploader import Delivery
 
 DEFAULT_CAPS: Final = Caps()
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from .answers import ACCEPTED, Answer
+from .upload.transport import ACCEPTED, Answer
 
 MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
 

@@ -30,13 +30,13 @@ from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from .recorder import OnReport, Pending, Recorder
 from .registry.registry import Registry, RegistryFile
-from .schedule import SHORTEST_REST
 from .storage.ledger import Ledger
 from .storage.outbox import Outbox
 from .storage.store import Store
 from .storage.trusted_clock import SystemUptime, Uptimes
-from .transport import Transport
-from .uploader import Delivery, Uploader
+from .upload.schedule import SHORTEST_REST
+from .upload.transport import Transport
+from .upload.uploader import Delivery, Uploader
 
 if TYPE_CHECKING:
     from .history import History

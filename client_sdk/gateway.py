@@ -20,8 +20,8 @@ from .privacy.consent import Consent, ConsentLike, OptOuts
 from .recorder import Pending
 from .registry.registry import Registry, RegistryFile
 from .storage.trusted_clock import Uptimes
-from .transport import MESSAGEPACK, RequestsTransport, Transport
-from .uploader import Delivery
+from .upload.transport import MESSAGEPACK, RequestsTransport, Transport
+from .upload.uploader import Delivery
 
 T = TypeVar("T")
 

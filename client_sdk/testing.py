@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from threading import RLock
 from typing import Final
 
-from .answers import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer
 from .client import DEFAULT_CAPS, Client
 from .core.epoch import DAY
 from .core.stats import MISTAKES, Reason, caller, rule_of
@@ -22,7 +21,7 @@ from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, NoOptOuts
 from .registry.registry import Registry, RegistryFile
 from .storage.trusted_clock import Uptime
-from .transport import Transport
+from .upload.transport import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer, Transport
 
 NOON: Final = 20_000 * DAY + DAY // 2  # Unix time; a day in 2024, far from its edges
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from client_sdk.registry.registry import Registry
-from client_sdk.transport import RequestsTransport
+from client_sdk.upload.transport import RequestsTransport
 
 from .children import Children, free_port
 from .config import VOLATILE

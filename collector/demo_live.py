@@ -10,7 +10,7 @@ from typing import Final
 from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_REPORT_AGE
 from client_sdk.registry.registry import Registry
-from client_sdk.transport import Transport
+from client_sdk.upload.transport import Transport
 
 from .demo_people import Person, population
 from .simulate import visits

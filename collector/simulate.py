@@ -13,7 +13,7 @@ from client_sdk.client import Client
 from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
-from client_sdk.transport import Transport
+from client_sdk.upload.transport import Transport
 
 from .analytics.answer import label_truth
 from .demo_people import Person

@@ -38,8 +38,12 @@ def test_both_packages_are_looked_at() -> None:
         ("client_sdk.registry.metric", "import collector.tally", "never imports the collector"),
         ("client_sdk.registry.metric", "from numpy import array", "standard library only"),
         ("client_sdk.testing", "import pytest", "pytest is imported in"),
-        ("client_sdk.registry.metric", "def f():\n    import requests", "client_sdk.transport"),
-        ("client_sdk.transport", "import requests", "when first needed"),
+        (
+            "client_sdk.registry.metric",
+            "def f():\n    import requests",
+            "client_sdk.upload.transport",
+        ),
+        ("client_sdk.upload.transport", "import requests", "when first needed"),
         ("client_sdk.storage.store", "class A:\n    import sqlite3", "when first needed"),
         ("client_sdk.mechanisms.items.grr", "import os", "a pure module"),
         (
@@ -100,8 +104,8 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("client_sdk.transport", "def send():\n    import requests"),
-        ("client_sdk.transport", "if TYPE_CHECKING:\n    import requests"),
+        ("client_sdk.upload.transport", "def send():\n    import requests"),
+        ("client_sdk.upload.transport", "if TYPE_CHECKING:\n    import requests"),
         ("client_sdk.pytest_fixture", "import pytest"),
         ("client_sdk.mechanisms.items.grr", "from ..errors import X\nimport math"),
         ("collector.tally", "import numpy as np"),

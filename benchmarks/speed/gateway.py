@@ -17,7 +17,7 @@ from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 
 DEVICES: Final = 20_000
 METRICS: Final = {"theme": "dark", "uses_plugins": True, "startup_ms": 740}

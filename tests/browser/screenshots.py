@@ -15,7 +15,7 @@ from typing import Final, Literal
 from playwright.sync_api import Page, ViewportSize
 
 from client_sdk.registry import Registry
-from client_sdk.transport import RequestsTransport
+from client_sdk.upload.transport import RequestsTransport
 from collector.demo_live import bring_past_days
 from collector.demo_people import population
 from collector.simulate import DEMO_REGISTRY, drive

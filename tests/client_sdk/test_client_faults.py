@@ -13,7 +13,7 @@ from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.core.randomness import ByteRandomness
 from client_sdk.storage.schema import FILE_NAME
-from client_sdk.transport import Answer, Transport
+from client_sdk.upload.transport import Answer, Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import alter, changed, make_client, many_metrics, rows
 from tests.support.device.device_transport import NoEntropy, ScriptedTransport

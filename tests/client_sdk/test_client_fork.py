@@ -16,8 +16,8 @@ from typing import Final
 import pytest
 
 from client_sdk.client import Client
-from client_sdk.connections import Connections
 from client_sdk.core.locks import QuietLock, this_process
+from client_sdk.upload.connections import Connections
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client, many_metrics, rows
 

@@ -15,7 +15,7 @@ from client_sdk.core.errors import (
 )
 from client_sdk.core.stats import LOGGER, Reason, Stats, log_failure
 from client_sdk.privacy.caps import Caps
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import CANARY, changed, make_client
 from tests.support.device.device_transport import ScriptedTransport

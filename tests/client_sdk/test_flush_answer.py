@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk import Delivery
-from client_sdk.schedule import FIRST_BACKOFF
+from client_sdk.upload.schedule import FIRST_BACKOFF
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import alter, make_client
 from tests.support.device.device_transport import ScriptedTransport

@@ -15,11 +15,11 @@ from client_sdk.gateway import Gateway
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
-from client_sdk.sealing import SealedUpload, Sealer, remove
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.secret import NAMES_FILE
 from client_sdk.storage.store import Store
-from client_sdk.transport import Transport
+from client_sdk.upload.sealing import SealedUpload, Sealer, remove
+from client_sdk.upload.transport import Transport
 from collector.wire import MSGPACK, Upload, decode
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (

@@ -21,7 +21,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.recorder import ReportView
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client
 from tests.support.device.ledger_model import LedgerModel

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from client_sdk import sealing
 from client_sdk.core.dataclass import replace
 from client_sdk.core.epoch import day_of
 from client_sdk.core.errors import EntropyError, TransportError
@@ -22,10 +21,11 @@ from client_sdk.core.limits import (
 )
 from client_sdk.core.randomness import Randomness
 from client_sdk.core.wire import DEVICE, Report, from_base64url
-from client_sdk.sealing import MAX_SEALED, SealedUpload, Sealer
 from client_sdk.storage import outbox
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
+from client_sdk.upload import sealing
+from client_sdk.upload.sealing import MAX_SEALED, SealedUpload, Sealer
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import NoEntropy, ScriptedTransport, reports_in
 from tests.support.enumeration.seeded import SeededRandomness

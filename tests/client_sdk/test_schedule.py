@@ -8,9 +8,9 @@ import pytest
 
 from client_sdk.core.epoch import DAY, HOUR
 from client_sdk.core.errors import TransportError
-from client_sdk.schedule import FIRST_REST, MAX_RETRY_AFTER, UPLOAD_EVERY
 from client_sdk.storage.store import Store
-from client_sdk.transport import Answer
+from client_sdk.upload.schedule import FIRST_REST, MAX_RETRY_AFTER, UPLOAD_EVERY
+from client_sdk.upload.transport import Answer
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.enumeration.seeded import SeededRandomness

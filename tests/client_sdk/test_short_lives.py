@@ -8,7 +8,7 @@ from pathlib import Path
 
 from client_sdk.client import Client
 from client_sdk.core.epoch import HOUR
-from client_sdk.transport import RequestsTransport
+from client_sdk.upload.transport import RequestsTransport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import KEY, make_client, many_metrics, rows
 from tests.support.device.slow_collector import SlowCollector, slow_collector

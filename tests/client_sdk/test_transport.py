@@ -15,7 +15,7 @@ from client_sdk.core.errors import TransportError
 from client_sdk.core.limits import MAX_ANSWER
 from client_sdk.core.locks import this_process
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer, RequestsTransport
+from client_sdk.upload.transport import Answer, RequestsTransport
 from tests.support.device.device import CANARY, KEY, REGISTRY, changed, make_client
 
 BODY = b'{"v":1}'

@@ -13,10 +13,9 @@ import pytest
 import requests
 
 from client_sdk.client import Client
-from client_sdk.connections import Connections
 from client_sdk.core.errors import TransportError
-from client_sdk.exchange import Exchange
-from client_sdk.transport import Answer, RequestsTransport
+from client_sdk.upload.connections import Connections, Exchange
+from client_sdk.upload.transport import Answer, RequestsTransport
 from tests.support.device.device import KEY, REGISTRY, changed
 from tests.support.device.loopback import LoopbackServer, running
 

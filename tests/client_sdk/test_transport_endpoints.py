@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.transport import RequestsTransport
+from client_sdk.upload.transport import RequestsTransport
 from tests.support.device.device import KEY
 from tests.support.device.slow_collector import slow_collector
 

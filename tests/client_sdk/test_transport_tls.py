@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from client_sdk.core.errors import TransportError
-from client_sdk.transport import RequestsTransport
+from client_sdk.upload.transport import RequestsTransport
 from tests.support.device.device import KEY
 from tests.support.device.loopback import running
 from tests.support.device.tls import TRUSTED, Proxy, TlsCollector

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_sdk.answers import Outcome, outcome_of
 from client_sdk.core.errors import TransportError
 from client_sdk.privacy.consent import Consent
-from client_sdk.schedule import MAX_BACKOFF
 from client_sdk.storage import outbox
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer
+from client_sdk.upload.schedule import MAX_BACKOFF
+from client_sdk.upload.transport import Answer, Outcome, outcome_of
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import HookedTransport, LossyCollector, ScriptedTransport
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from client_sdk.answers import read_acknowledgement
 from client_sdk.core.limits import MAX_ANSWER
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer, read_acknowledgement
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import ScriptedTransport
 

@@ -8,10 +8,10 @@ import pytest
 
 from client_sdk.core.epoch import DAY
 from client_sdk.privacy.consent import Consent
-from client_sdk.schedule import MAX_BACKOFF
-from client_sdk.sealing import MAX_SEALED
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer
+from client_sdk.upload.schedule import MAX_BACKOFF
+from client_sdk.upload.sealing import MAX_SEALED
+from client_sdk.upload.transport import Answer
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
 from tests.support.enumeration.seeded import SeededRandomness

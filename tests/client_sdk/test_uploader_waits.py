@@ -6,8 +6,8 @@ import pytest
 
 from client_sdk.core.epoch import DAY
 from client_sdk.core.errors import TransportError
-from client_sdk.schedule import FIRST_BACKOFF, FIRST_SPREAD, MAX_BACKOFF, MAX_RETRY_AFTER
-from client_sdk.transport import Answer
+from client_sdk.upload.schedule import FIRST_BACKOFF, FIRST_SPREAD, MAX_BACKOFF, MAX_RETRY_AFTER
+from client_sdk.upload.transport import Answer
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import ScriptedTransport
 from tests.support.enumeration.seeded import SeededRandomness

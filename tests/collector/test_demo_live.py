@@ -11,7 +11,7 @@ import pytest
 from client_sdk.core.epoch import epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry import Registry
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 from collector.catalog import Catalog
 from collector.demo_live import A_DAY, PAST_DAYS, bring_past_days, go_on
 from collector.intake import judge

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.registry import Registry
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 from collector.demo_people import MOST_VIEWS, VERSIONS, population
 from collector.simulate import DEMO_REGISTRY, drive, truth_of
 from collector.wire import JSON, decode

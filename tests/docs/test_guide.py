@@ -21,7 +21,7 @@ from client_sdk.core.limits import (
     MAX_REPORT_AGE,
 )
 from client_sdk.gateway import GROUP
-from client_sdk.schedule import UPLOAD_EVERY
+from client_sdk.upload.schedule import UPLOAD_EVERY
 from tests.docs.pages import ROOT, blocks, flowing, only
 from tests.support.sites.site import Site, running_site
 

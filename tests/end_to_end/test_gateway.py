@@ -16,7 +16,7 @@ from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
-from client_sdk.transport import MESSAGEPACK, Answer, RequestsTransport, Transport
+from client_sdk.upload.transport import MESSAGEPACK, Answer, RequestsTransport, Transport
 from collector.config import STANDARD
 from collector.storage.connect import open_storage
 from collector.wire import MSGPACK

@@ -11,11 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from client_sdk.answers import Outcome, outcome_of
 from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.wire import Column, seal
-from client_sdk.transport import JSON, RequestsTransport
+from client_sdk.upload.transport import JSON, Outcome, RequestsTransport, outcome_of
 from tests.support.crowds.uploads import (
     READ_TOKEN,
     WRITE_KEY,

@@ -12,7 +12,7 @@ import requests
 from client_sdk.client import Client
 from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import NoOptOuts
-from client_sdk.transport import MESSAGEPACK, RequestsTransport
+from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
 from tests.support.device.tls import TRUSTED
 from tests.support.sites.nginx import bare_nginx, needs_nginx, shipped_nginx

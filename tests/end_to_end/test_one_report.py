@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from client_sdk.answers import Answer
 from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
+from client_sdk.upload.transport import Answer
 from collector.catalog import Catalog
 from collector.intake import Verdict, judge
 from collector.wire import JSON, decode

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from client_sdk.core.epoch import DAY, HOUR
-from client_sdk.schedule import UPLOAD_EVERY, Schedule
+from client_sdk.upload.schedule import UPLOAD_EVERY, Schedule
 from tests.faults.conftest import Tell
 from tests.support.enumeration.seeded import SeededRandomness
 

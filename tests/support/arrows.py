@@ -67,9 +67,14 @@ HOMES: Final = {
     ),
     "distributed": ("collector.archive.cluster",),
     "requests": (
-        *("client_sdk.transport", "client_sdk.connections", "collector.client", "collector.demo"),
+        *(
+            "client_sdk.upload.transport",
+            "client_sdk.upload.connections",
+            "collector.client",
+            "collector.demo",
+        ),
     ),
-    "urllib3": ("client_sdk.transport",),  # what requests lets through of its own errors
+    "urllib3": ("client_sdk.upload.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
     "collector.web": ("collector.web", "collector.cli"),
     "dataclasses": ("collector",),  # the device has its own, which loads less

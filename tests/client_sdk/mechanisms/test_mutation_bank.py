@@ -160,7 +160,7 @@ SOURCE_BANK: Final = (
         "a retry goes under another upload id",
         "tests/client_sdk/test_uploader.py"
         "::test_a_failure_that_may_pass_keeps_the_upload_and_resends_the_same_bytes",
-        "client_sdk/sealing.py",
+        "client_sdk/upload/sealing.py",
         "SealedUpload(*row)",
         """SealedUpload(row[0], row[1].replace(b'"id":"', b'"id":"A'), row[2])""",
     ),

@@ -15,8 +15,8 @@ from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from client_sdk.schedule import MAX_BACKOFF
-from client_sdk.transport import Answer, RequestsTransport, Transport
+from client_sdk.upload.schedule import MAX_BACKOFF
+from client_sdk.upload.transport import Answer, RequestsTransport, Transport
 from collector.segments import segment_text
 from collector.storage.protocols import TallyStore
 from collector.wire import JSON, decode

@@ -16,7 +16,7 @@ from client_sdk.privacy.consent import Consent, ConsentLike, NoOptOuts, OptOuts
 from client_sdk.recorder import OnReport, ReportView
 from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
-from client_sdk.transport import Transport
+from client_sdk.upload.transport import Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device_transport import ScriptedTransport
 

@@ -10,8 +10,8 @@ from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.storage import outbox
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
-from client_sdk.transport import Transport
-from client_sdk.uploader import Uploader
+from client_sdk.upload.transport import Transport
+from client_sdk.upload.uploader import Uploader
 from tests.support.device.clock import FakeClock
 from tests.support.enumeration.seeded import SeededRandomness
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from client_sdk.core.errors import EntropyError, TransportError
 from client_sdk.core.wire import from_base64url
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 
 
 class ScriptedTransport:

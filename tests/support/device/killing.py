@@ -18,7 +18,7 @@ from client_sdk.core.epoch import HOUR
 from client_sdk.core.errors import TransportError
 from client_sdk.privacy.caps import Caps
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import make_client, metric_text, registry_of
 

@@ -11,8 +11,8 @@ from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_REPORT_AGE
 from client_sdk.privacy.caps import Caps
 from client_sdk.registry.metric import Metric
-from client_sdk.sealing import MAX_SEALED
 from client_sdk.storage.trusted_clock import SAVE_EVERY
+from client_sdk.upload.sealing import MAX_SEALED
 
 
 @dataclass

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from client_sdk.core.epoch import DAY
 from client_sdk.testing import answer_of
-from client_sdk.transport import Answer
+from client_sdk.upload.transport import Answer
 
 REFUSED_DAYS = (8, 9)  # of every ten: no upload is taken, so that new ones lie behind old ones
 

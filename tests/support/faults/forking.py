@@ -13,7 +13,7 @@ from typing import Final
 
 from client_sdk.client import Client
 from client_sdk.privacy.consent import NoOptOuts
-from client_sdk.transport import Answer, RequestsTransport
+from client_sdk.upload.transport import Answer, RequestsTransport
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.device import metric_text
 

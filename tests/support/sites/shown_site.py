@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from client_sdk.core.epoch import DAY
 from client_sdk.registry import Registry
-from client_sdk.transport import RequestsTransport
+from client_sdk.upload.transport import RequestsTransport
 from collector.demo_people import Person, population
 from collector.simulate import DEMO_REGISTRY, drive
 from tests.support.sites.site import Site, running_site

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .core.epoch import DAY, HOUR
-from .core.randomness import Randomness
-from .storage.schema import property_of, set_property
+from ..core.epoch import DAY, HOUR
+from ..core.randomness import Randomness
+from ..storage.schema import property_of, set_property
 
 if TYPE_CHECKING:
-    from .storage.schema import Transaction
+    from ..storage.schema import Transaction
 
 UPLOAD_EVERY: Final = 4 * HOUR  # seconds on average; few enough wake-ups for a battery
 MOST_LOTS: Final = 4  # uploads that may wait before each more no longer shortens the time between

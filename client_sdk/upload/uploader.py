@@ -11,25 +11,24 @@ from collections.abc import Callable
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
+from ..core.dataclass import dataclass
+from ..core.epoch import day_of
+from ..core.errors import TransportError
+from ..core.locks import ProcessLock
+from ..core.randomness import Randomness
+from ..core.stats import Reason, Stats
+from ..core.wire import DEVICE, Bounds
+from ..privacy.consent import ConsentSwitch
+from ..storage import outbox
+from ..storage.outbox import keep_acknowledged
+from ..storage.store import Store
 from . import sealing
-from .answers import TOO_LARGE, Answer, Outcome, outcome_of, read_acknowledgement
-from .core.dataclass import dataclass
-from .core.epoch import day_of
-from .core.errors import TransportError
-from .core.locks import ProcessLock
-from .core.randomness import Randomness
-from .core.stats import Reason, Stats
-from .core.wire import DEVICE, Bounds
-from .privacy.consent import ConsentSwitch
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import SealedUpload, Sealer
-from .storage import outbox
-from .storage.outbox import keep_acknowledged
-from .storage.store import Store
-from .transport import Transport
+from .transport import TOO_LARGE, Answer, Outcome, Transport, outcome_of, read_acknowledgement
 
 if TYPE_CHECKING:
-    from .storage.schema import Transaction
+    from ..storage.schema import Transaction
 
 ASLEEP: Final = 600.0  # seconds; a pass so late was missed, as the thread looks twice in that time
 _TURNED_AWAY: Final = (

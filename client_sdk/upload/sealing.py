@@ -12,15 +12,15 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .core.dataclass import dataclass, replace
-from .core.limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
-from .core.randomness import Randomness
-from .core.wire import DEVICE, Bounds, Report, columns_of
+from ..core.dataclass import dataclass, replace
+from ..core.limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
+from ..core.randomness import Randomness
+from ..core.wire import DEVICE, Bounds, Report, columns_of
 
 if TYPE_CHECKING:
     from sqlite3 import Cursor
 
-    from .storage.schema import Transaction
+    from ..storage.schema import Transaction
 
 Row: TypeAlias = tuple[int, str, bytes, int, bytes, int]  # of the table ``reports``
 

@@ -1,0 +1,1 @@
+"""From the outbox to the collector: schedule, sealing, connections, acknowledgements."""
