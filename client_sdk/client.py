@@ -1,9 +1,13 @@
-"""The client: what an application holds.  Recording and uploading never raise into it."""
+"""The client: what an application holds.  Recording and uploading never raise into it.
+
+A dry run: everything happens but the sending, and what would be sent can be read.
+"""
 
 from __future__ import annotations
 
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
@@ -11,19 +15,37 @@ from typing import TYPE_CHECKING, Final
 from .core.paths import PathOrStr, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
-from .dry_run import WithheldUploads
-from .engine import Engine
-from .mode import Mode, ModeLike
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
-from .recorder import OnReport
+from .recording.engine import Engine, Mode, ModeLike
+from .recording.recorder import OnReport
 from .registry.registry import Registry, RegistryFile
 from .storage.trusted_clock import Uptimes
-from .upload.transport import RequestsTransport, Transport
+from .upload.transport import ACCEPTED, Answer, RequestsTransport, Transport
 
 if TYPE_CHECKING:
-    from .history import History, ReportedValue
+    from .recording.history import History, ReportedValue
     from .upload.uploader import Delivery
+
+MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
+
+
+class WithheldUploads:
+    """A transport that keeps the last uploads and says that they have arrived."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._bodies: deque[bytes] = deque(maxlen=MAX_WITHHELD)
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        """Keep *body*; nothing leaves."""
+        self._bodies.append(body)
+        return Answer(ACCEPTED, None, b'{"accepted": 0}')  # read as nothing rejected
+
+    def uploads(self) -> tuple[bytes, ...]:
+        """Return the bodies that would have been sent, oldest first."""
+        return tuple(self._bodies)
+
 
 DEFAULT_CAPS: Final = Caps()
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
@@ -210,9 +232,7 @@ class Client:
 
         Raises: UnknownMetricError.
         """
-        from .privacy.wording import (
-            explain,  # words that an application which shows none must not load
-        )
+        from .privacy.wording import explain
 
         return explain(self._engine.registry.metric(name), self._engine.caps)
 
@@ -239,6 +259,6 @@ class Client:
 
 
 def _history(on_report: OnReport | None) -> History:
-    from .history import History  # few applications remember: the others need not load it
+    from .recording.history import History  # few applications remember: the others need not load it
 
     return History(on_report)

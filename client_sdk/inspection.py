@@ -5,25 +5,216 @@ program has them where ``python -m client_sdk`` is not to be had.  Each function
 *data_dir* that the application gave its client, and returns lines of text for people.
 
 They raise HearsayError or OSError where a file cannot be read or written.
+
+What this device has told the collector, and why it can be denied, report by report.
+
+What was true is not here: it is kept nowhere once a report is drawn.  Until then, and while values
+add up, this device can read what it keeps.
+
+What telemetry has cost the user of this device so far, and who may have switched it off.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
-from typing import Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
+from .core.epoch import ONCE, epoch_label
 from .core.errors import InvalidParameterError
+from .core.limits import MAX_ACKNOWLEDGED
 from .core.paths import PathOrStr, absolute
-from .privacy.consent import OptOuts, set_user_opt_out
-from .privacy.wording import counted
+from .core.randomness import system_randomness
+from .core.wire import Report, from_base64url
+from .privacy.budget import epsilon
+from .privacy.consent import USER_FILE, Level, OptOuts, set_user_opt_out
+from .privacy.wording import counted, what_was_sent, why_deniable
+from .recording.aggregation import Key
+from .recording.erasure import erase
 from .registry.registry import Registry
-from .show import report_lines
-from .status import consent_line, ledger_lines
+from .storage import outbox, trusted_clock
+from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
+from .storage.outbox import acknowledged_reports
 from .storage.readonly import open_readonly
 from .storage.secret import Secret
 from .storage.store import Store
-from .wiping import erase
+
+if TYPE_CHECKING:
+    from .storage.schema import Transaction
+
+SAYS_NO: Final = {
+    Level.DO_NOT_TRACK: "the environment variable DO_NOT_TRACK",
+    Level.HEARSAY_TELEMETRY: "the environment variable HEARSAY_TELEMETRY",
+    Level.POLICY: "the policy file of this machine",
+    Level.USER: f"your own setting, the file {USER_FILE}",
+}
+
+
+def consent_line(opt_outs: OptOuts) -> str:
+    """Return whether telemetry is off, and who says so."""
+    level = opt_outs.said_by()
+    if level is None:
+        return "telemetry: no opt-out found; your choice in the application applies"
+    return f"telemetry: off, says {SAYS_NO[level]}"
+
+
+def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iterator[str]:
+    """Yield what was spent: over all, a metric, and what waits.
+
+    Args: registry: gives metrics their names; None: they are shown by digest.
+          now: Unix time.
+    """
+    day = trusted_clock.day(tx, now, trusted_clock.SystemUptime()())
+    caps, totals = published_caps(tx), totals_of(tx, day)
+    yield f"spent in the last seven days: {_of(totals.week, caps.get('week'))}"
+    yield f"spent for life: {_of(totals.lifetime, caps.get('lifetime'))}"
+    yield from _metric_lines(tx, registry, caps.get("metric_week"), day)
+    yield from _gateway_lines(tx, day)
+    yield f"waiting to be sent: {counted(outbox.waiting(tx), 'report')}"
+    yield "show prints each report that waits or was sent lately, in words"
+
+
+def _metric_lines(
+    tx: Transaction, registry: Registry | None, cap: int | None, day: int
+) -> Iterator[str]:
+    rows = tx.execute(
+        "SELECT digest,"
+        " (SELECT sum(nano) FROM costs WHERE costs.device = x'' AND costs.digest = totals.digest"
+        " AND last > ?), nano,"
+        " (SELECT count(*) FROM charges WHERE charges.device = x''"
+        " AND charges.digest = totals.digest)"
+        " FROM totals WHERE device = x'' ORDER BY digest",
+        (day - WEEK,),
+    )
+    for digest, week, lifetime, reports in rows:
+        yield (
+            f"  {name_of(digest, registry)}: {_of(week or 0, cap)} in seven"
+            f" days, ε {epsilon(lifetime)} for life, {counted(reports, 'report')}"
+        )
+
+
+def _gateway_lines(tx: Transaction, day: int) -> Iterator[str]:
+    """Say how many devices a gateway speaks for, and what the one that spent most has spent."""
+    devices, most = tx.execute(
+        "SELECT count(*), max(week) FROM (SELECT coalesce(sum(nano) FILTER (WHERE last > ?), 0)"
+        " AS week FROM costs WHERE device <> x'' GROUP BY device)",
+        (day - WEEK,),
+    ).fetchone()
+    if devices:
+        yield (
+            f"  ledgers of {counted(devices, 'device')}; the most that one of them spent in"
+            f" seven days is ε {epsilon(most)}"
+        )
+
+
+def name_of(digest: bytes, registry: Registry | None) -> str:
+    """Return what the metric of *digest* is called, as far as that is known."""
+    if digest == DOUBT:
+        return "set aside, as a copy of this database may have spent it"
+    if registry is None or digest not in registry.by_digest:
+        return f"metric {digest.hex()}"
+    return registry.by_digest[digest].name
+
+
+def _of(nano: int, cap: int | None) -> str:
+    return f"ε {epsilon(nano)}" + ("" if cap is None else f" of {epsilon(cap)}")
+
+
+MAX_SHOWN: Final = 100  # reports that wait; a gateway has a million
+_NOT_KEPT: Final = "    what was true: this device does not know it any more"
+_NOT_STORED: Final = (
+    "    what was true: it is not stored; while this device keeps its secret, so that it can give"
+    " the same answer again, it could find out"
+)
+
+
+def report_lines(
+    tx: Transaction, registry: Registry | None, secret: Secret | None = None
+) -> Iterator[str]:
+    """Yield what adds up, the reports that wait and those that were sent last, the latest first.
+
+    Args: registry: gives bytes their words; None: they are shown as they are.
+          secret: of the device, to show what was true of what adds up.
+    """
+    if tx.execute("SELECT 1 FROM windows LIMIT 1").fetchone():
+        yield "being added up, until the period is over:"
+        yield from _window_lines(tx, registry, secret)
+    yield "waiting to be sent:"
+    waiting = list(islice(_waiting(tx), MAX_SHOWN))
+    yield from _or_none([line for report in waiting for line in _lines(report, registry)])
+    if len(waiting) == MAX_SHOWN:
+        yield f"  of {outbox.waiting(tx)}, the latest {MAX_SHOWN}"
+    yield f"sent, the last {MAX_ACKNOWLEDGED}:"
+    yield from _or_none(list(_acknowledged_lines(tx, registry)))
+
+
+def _window_lines(
+    tx: Transaction, registry: Registry | None, secret: Secret | None
+) -> Iterator[str]:
+    """Yield each open window; a gateway's only by their number, since nobody is to read them."""
+    from .recording.aggregation import Windows
+
+    windows: Windows | None = None
+    if registry is not None and secret is not None and secret.exists:
+        windows = Windows(registry, secret, system_randomness())
+    for digest, epoch, own, devices in tx.execute(
+        "SELECT digest, epoch, sum(device = x''), sum(device <> x'') FROM windows"
+        " GROUP BY digest, epoch ORDER BY epoch"
+    ).fetchall():
+        among = f", of {devices} devices" if devices else ""
+        yield f"  {_heading(digest, epoch, registry)}{among}"
+        value = windows.value_so_far(tx, Key(b"", digest, epoch)) if windows and own else None
+        if registry is not None and value is not None:
+            metric = registry.by_digest[digest]
+            yield f"    what is asked: {metric.question}"
+            yield f"    what is true so far: {metric.domain.in_words(value)}"
+
+
+def _waiting(tx: Transaction) -> Iterator[Report]:
+    """Yield the reports that wait, sealed ones included; but for a gateway's uploads."""
+    for row in tx.execute("SELECT digest, epoch, payload FROM reports ORDER BY number DESC"):
+        yield Report(*row)
+    for (body,) in tx.execute("SELECT body FROM uploads ORDER BY number DESC"):
+        try:
+            columns = json.loads(body)["columns"]
+        except ValueError:
+            continue  # MessagePack, of many devices, which are nobody's to read here
+        for column in columns:
+            payload = from_base64url(column["payloads"])
+            yield Report(from_base64url(column["metric"]), column["epoch"], payload)
+
+
+def _acknowledged_lines(tx: Transaction, registry: Registry | None) -> Iterator[str]:
+    for acknowledged in acknowledged_reports(tx):
+        yield from _lines(acknowledged.report, registry)
+        yield f"    sent on: {epoch_label('1d', acknowledged.day)}"
+
+
+def _lines(report: Report, registry: Registry | None) -> Iterator[str]:
+    yield f"  {_heading(report.metric, report.epoch, registry)}"
+    metric = None if registry is None else registry.by_digest.get(report.metric)
+    if metric is None:
+        yield f"    what is sent: the bytes {report.payload.hex()}; --registry gives them words"
+        return
+    yield f"    what is asked: {metric.question}"
+    yield f"    what is sent: {what_was_sent(metric, report.payload)}"
+    yield _NOT_KEPT if metric.policy is None else _NOT_STORED
+    yield f"    why it can be denied: {why_deniable(metric)}"
+
+
+def _heading(digest: bytes, epoch: int, registry: Registry | None) -> str:
+    metric = None if registry is None else registry.by_digest.get(digest)
+    if metric is None:
+        return f"{name_of(digest, registry)}, period {epoch}"
+    since = "once" if metric.every == ONCE else f"from {epoch_label(metric.every, epoch)}"
+    return f"{metric.title} ({metric.name}), {since}"
+
+
+def _or_none(lines: list[str]) -> list[str]:
+    return lines or ["  nothing"]
+
 
 _NOTHING: Final = "nothing was recorded here"
 _KEPT: Final = "The ledger of what was spent stays: without it the same could be spent again."

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_sdk.core.errors import InvalidValueError
-from client_sdk.inbox import Slot
+from client_sdk.recording.inbox import Slot
 from client_sdk.registry import Registry
 from client_sdk.registry.aggregates import KEPT, Last, aggregate_of, dump, load, size_of
 from client_sdk.registry.domains import Domain, Encoded

@@ -20,9 +20,9 @@ from client_sdk.__main__ import main
 from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
+from client_sdk.inspection import MAX_SHOWN
 from client_sdk.privacy.consent import USER_FILE, Consent, OptOuts
 from client_sdk.registry import Registry
-from client_sdk.show import MAX_SHOWN
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryTransport
 from tests.support.device.device import CANARY, alter

@@ -13,12 +13,12 @@ from typing import Any, Final
 from client_sdk.client import Client
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.stats import Reason, Stats
-from client_sdk.inbox import MAX_SLOTS, Inbox, Pending
-from client_sdk.inbox import __file__ as inbox_file
 from client_sdk.privacy.consent import Consent, ConsentSwitch
+from client_sdk.recording.aggregation import Key
+from client_sdk.recording.inbox import MAX_SLOTS, Inbox, Pending
+from client_sdk.recording.inbox import __file__ as inbox_file
 from client_sdk.registry.domains import Encoded
 from client_sdk.testing import NOON
-from client_sdk.window_mask import Key
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     changed,

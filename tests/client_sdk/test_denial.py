@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from client_sdk.client import Client
-from client_sdk.denial import MAX_WAIT
 from client_sdk.privacy.consent import Consent, OptOuts, set_user_opt_out
+from client_sdk.recording.erasure import MAX_WAIT
 from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.device import CANARY, alter, bytes_on_disk, changed, make_client, rows
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport

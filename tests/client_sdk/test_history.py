@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.history import MAX_HISTORY, ReportedValue
-from client_sdk.recorder import ReportView
+from client_sdk.recording.history import MAX_HISTORY, ReportedValue
+from client_sdk.recording.recorder import ReportView
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     CANARY,

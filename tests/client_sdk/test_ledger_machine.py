@@ -18,7 +18,7 @@ from client_sdk.client import Client
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.errors import EntropyError, TransportError
 from client_sdk.privacy.caps import Caps
-from client_sdk.recorder import ReportView
+from client_sdk.recording.recorder import ReportView
 from client_sdk.registry import Registry
 from client_sdk.testing import answer_of
 from client_sdk.upload.transport import Answer

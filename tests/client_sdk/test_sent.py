@@ -9,9 +9,9 @@ import pytest
 from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_ACKNOWLEDGED
 from client_sdk.core.wire import Report, from_base64url
+from client_sdk.recording.erasure import erase
 from client_sdk.storage.outbox import AcknowledgedReport, acknowledged_reports
 from client_sdk.upload.transport import Answer
-from client_sdk.wiping import erase
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import ScriptedTransport
 

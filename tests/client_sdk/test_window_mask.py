@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from client_sdk.core.errors import EntropyError
-from client_sdk.window_mask import NONCE_SIZE, TAG_SIZE, Key, mask, unmask
+from client_sdk.recording.aggregation import NONCE_SIZE, TAG_SIZE, Key, mask, unmask
 from tests.support.device.device_transport import NoEntropy
 from tests.support.enumeration.seeded import SeededRandomness
 

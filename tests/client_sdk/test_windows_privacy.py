@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from client_sdk.client import Client
+from client_sdk.recording.aggregation import Key, Today, Windows
 from client_sdk.registry.aggregates import dump
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.storage.secret import SECRET_FILE, Secret
 from client_sdk.storage.store import Store
-from client_sdk.window_mask import Key
-from client_sdk.windows import Today, Windows
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     alter,

@@ -128,7 +128,7 @@ SOURCE_BANK: Final = (
     SourceBug(
         "ledger not charged",
         "tests/client_sdk/test_client.py::test_the_ledger_is_charged_what_the_channel_spends",
-        "client_sdk/recorder.py",
+        "client_sdk/recording/recorder.py",
         "            self.ledger.charge(tx, charge, day)\n",
         "",
     ),
@@ -136,7 +136,7 @@ SOURCE_BANK: Final = (
         "a repeated value never charged",
         "tests/client_sdk/test_longitudinal_client.py"
         "::test_a_two_layer_response_is_charged_as_its_policy_says",
-        "client_sdk/recorder.py",
+        "client_sdk/recording/recorder.py",
         "policy.nano_after(reports)",
         "policy.nano_after(reports + 2)",
     ),

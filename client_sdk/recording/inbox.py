@@ -11,16 +11,16 @@ from collections.abc import Callable
 from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, Final
 
-from .core.dataclass import dataclass
-from .core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
-from .core.stats import Reason, Stats
-from .registry.domains import Encoded
-from .registry.metric import Metric
+from ..core.dataclass import dataclass
+from ..core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
+from ..core.stats import Reason, Stats
+from ..registry.domains import Encoded
+from ..registry.metric import Metric
 
 if TYPE_CHECKING:
-    from .privacy.consent import ConsentSwitch
-    from .registry.aggregates import Last
-    from .storage.ledger import Days
+    from ..privacy.consent import ConsentSwitch
+    from ..registry.aggregates import Last
+    from ..storage.ledger import Days
 
 MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many
 PLAIN: Final = 1 << 53  # units; whole numbers and floats below are taken by their type alone

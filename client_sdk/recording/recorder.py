@@ -10,9 +10,9 @@ from math import inf
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from .core.dataclass import dataclass, field
-from .core.epoch import day_of, day_of_date, epoch_start
-from .core.errors import (
+from ..core.dataclass import dataclass, field
+from ..core.epoch import day_of, day_of_date, epoch_start
+from ..core.errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
     ConsentError,
@@ -20,25 +20,25 @@ from .core.errors import (
     InvalidParameterError,
     UnknownMetricError,
 )
-from .core.randomness import Randomness
-from .core.stats import Reason, reason_of
-from .core.wire import Report
+from ..core.randomness import Randomness
+from ..core.stats import Reason, reason_of
+from ..core.wire import Report
+from ..privacy.consent import ConsentSwitch
+from ..registry.longitudinal import Longitudinal, encode_item, permanent_randomness
+from ..registry.metric import Metric
+from ..registry.registry import Registry
+from ..storage import trusted_clock
+from ..storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
+from ..storage.outbox import Outbox
+from ..storage.store import Store
+from ..storage.trusted_clock import MAX_WALL, SystemUptime, Uptimes
 from .inbox import Pending as Pending
 from .inbox import Slot
-from .privacy.consent import ConsentSwitch
-from .registry.longitudinal import Longitudinal, encode_item, permanent_randomness
-from .registry.metric import Metric
-from .registry.registry import Registry
-from .storage import trusted_clock
-from .storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
-from .storage.outbox import Outbox
-from .storage.store import Store
-from .storage.trusted_clock import MAX_WALL, SystemUptime, Uptimes
 
 if TYPE_CHECKING:
+    from ..storage.schema import Transaction
+    from .aggregation import Windows
     from .history import History
-    from .storage.schema import Transaction
-    from .windows import Windows
 
 CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
 
@@ -123,7 +123,7 @@ class Recorder:
     @cached_property
     def windows(self) -> Windows:
         """What is added up until its epoch is over."""
-        from .windows import Windows  # most registries aggregate nothing, and need not load it
+        from .aggregation import Windows  # most registries aggregate nothing, and need not load it
 
         return Windows(self.registry, self.store.secret, self.randomness)
 
@@ -229,8 +229,7 @@ class Recorder:
 
     def _aggregate(self, tx: Transaction, pendings: Sequence[Pending], day: int) -> Counter[Reason]:
         """Add values to their windows, those of one window together."""
-        from .window_mask import Key
-        from .windows import Today
+        from .aggregation import Key, Today
 
         try:
             self.consent.require()  # again: a denial erases the windows under the same lock

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Final
 
-from .core.dataclass import dataclass
-from .core.locks import Process, this_process
+from ..core.dataclass import dataclass
+from ..core.locks import Process, this_process
 from .recorder import OnReport, Pending, ReportView
 
 MAX_HISTORY: Final = 100  # reports; a page of a privacy screen

@@ -1,4 +1,7 @@
-"""The order in which the parts of a client act.  Nothing here raises into the app."""
+"""The order in which the parts of a client act.  Nothing here raises into the app.
+
+Whether a client has a thread of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from ..core.dataclass import replace
+from ..core.epoch import HOUR
+from ..core.errors import EntropyError, InvalidParameterError, StoreError
+from ..core.locks import PerProcess, this_process
+from ..core.randomness import Randomness, system_randomness
+from ..core.stats import MISTAKES, Reason, Stats, reason_of
+from ..core.wire import DEVICE, Bounds
+from ..privacy.caps import Caps
+from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
+from ..registry.registry import Registry, RegistryFile
+from ..storage.ledger import Ledger
+from ..storage.outbox import Outbox
+from ..storage.store import Store
+from ..storage.trusted_clock import SystemUptime, Uptimes
+from ..upload.schedule import SHORTEST_REST
+from ..upload.transport import Transport
+from ..upload.uploader import Delivery, Uploader
 from .background import (
     THREADS_STAND_STILL,
     Background,
@@ -16,30 +37,30 @@ from .background import (
     seconds_of,
     why_no_thread,
 )
-from .core.dataclass import replace
-from .core.epoch import HOUR
-from .core.errors import EntropyError, StoreError
-from .core.locks import PerProcess, this_process
-from .core.randomness import Randomness, system_randomness
-from .core.stats import MISTAKES, Reason, Stats, reason_of
-from .core.wire import DEVICE, Bounds
-from .denial import Erasure
+from .erasure import Erasure
 from .inbox import Inbox
-from .mode import Mode, ModeLike
-from .privacy.caps import Caps
-from .privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
 from .recorder import OnReport, Pending, Recorder
-from .registry.registry import Registry, RegistryFile
-from .storage.ledger import Ledger
-from .storage.outbox import Outbox
-from .storage.store import Store
-from .storage.trusted_clock import SystemUptime, Uptimes
-from .upload.schedule import SHORTEST_REST
-from .upload.transport import Transport
-from .upload.uploader import Delivery, Uploader
 
 if TYPE_CHECKING:
     from .history import History
+
+
+class Mode(StrEnum):
+    """Who writes values down and sends reports."""
+
+    BACKGROUND = "background"  # a thread, on a schedule
+    MANUAL = "manual"  # the caller of record and flush; there is no thread
+
+    @classmethod
+    def of(cls, mode: object) -> Mode:
+        """Return *mode* as a Mode.  Raises InvalidParameterError."""
+        if not isinstance(mode, str) or mode not in tuple(cls):
+            raise InvalidParameterError("mode", mode, f"must be one of {', '.join(cls)}")
+        return cls(mode)
+
+
+ModeLike: TypeAlias = Mode | Literal["background", "manual"]
+
 
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
 _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own

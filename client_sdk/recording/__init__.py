@@ -1,0 +1,1 @@
+"""From a recorded value to a charged report: consent, aggregation, the ledger's charge, erasure."""
