@@ -11,7 +11,7 @@ from .analytics.rows import Row
 from .charts.letters import one_line
 from .charts.number import margin, numbers_of, range_of, value_of
 from .charts.remarks import remarks
-from .tables import table_lines
+from .core.text_tables import table_lines
 
 _WORDS: Final = {
     "pointwise": "each interval for itself",

@@ -22,7 +22,7 @@ from client_sdk.mechanisms import Mechanism
 
 from .audit_cases import Case, cases_of
 from .binomial import lower_limit, upper_limit
-from .tables import table_lines
+from .core.text_tables import table_lines
 
 ALPHA: Final = 1e-9  # chance that an honest mechanism is called a liar
 DRAWS: Final = (

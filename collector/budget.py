@@ -9,7 +9,7 @@ from client_sdk.privacy.budget import WEEK, YEAR, Cost, chance, cost_of, costs_t
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
 
-from .tables import table_lines
+from .core.text_tables import table_lines
 
 
 def budget_lines(registry: Registry) -> Iterator[str]:

@@ -20,8 +20,8 @@ import requests
 
 from client_sdk.privacy.wording import counted
 
-from .config import is_loopback
-from .errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
+from .core.config import is_loopback
+from .core.errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
 
 if TYPE_CHECKING:
     from .analytics.rows import Row

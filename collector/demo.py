@@ -18,7 +18,7 @@ from client_sdk.registry.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
 
 from .children import Children, free_port
-from .config import VOLATILE
+from .core.config import VOLATILE
 from .demo_live import PAST_DAYS, PER_SECOND, bring_past_days, go_on
 from .demo_people import population
 from .demo_report import covered, print_table

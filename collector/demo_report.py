@@ -8,7 +8,7 @@ from typing import Any, Final, TextIO
 from client_sdk.privacy.wording import counted
 
 from .charts.number import number
-from .tables import table_lines
+from .core.text_tables import table_lines
 
 _HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .errors import StorageUnavailableError
+from .core.errors import StorageUnavailableError
 from .server_process import ServerProcess
 from .tether import die_with_parent as die_with_parent
 

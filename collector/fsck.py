@@ -14,10 +14,11 @@ from typing import Final
 
 from client_sdk.registry.metric import Metric
 
-from .entry import decode
-from .errors import CorruptEntryError, RequestError
+from .core.cells import Cell
+from .core.entry import decode
+from .core.errors import CorruptEntryError, RequestError
 from .storage.protocols import Inspection
-from .storage.values import Cell, Counters, ShardTally, StreamEntry
+from .storage.values import Counters, ShardTally, StreamEntry
 from .tally import fault_of, reports_of
 
 _DIGEST_SHOWN: Final = 8  # hex digits; two definitions of one metric share its name

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from .errors import ConfigError
+from .core.errors import ConfigError
 
 STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
 

@@ -16,11 +16,10 @@ from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
 from client_sdk.registry.metric import Metric
 
-from .catalog import Catalog
-from .entry import Accepted
-from .errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
-from .segments import is_declared, segment_text
-from .storage.values import Cell
+from .core.catalog import Catalog
+from .core.cells import Cell, is_declared, segment_text
+from .core.entry import Accepted
+from .core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
 from .tally import check_column
 from .wire import Upload
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
 
-from .catalog import Catalog
-from .credentials import (
+from .core.catalog import Catalog
+from .core.credentials import (
     ADMIN,
     GATEWAY,
     MAX_READ_DAYS,
@@ -21,7 +21,7 @@ from .credentials import (
     id_of,
     parse,
 )
-from .errors import CredentialError, NotPreparedError
+from .core.errors import CredentialError, NotPreparedError
 from .storage.credentials import CredentialStore
 
 _FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0

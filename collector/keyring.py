@@ -15,9 +15,9 @@ from typing import Final
 from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
-from .catalog import Catalog
-from .credentials import GATEWAY, REPORT, Credential, id_of, parse, presented
-from .errors import (
+from .core.catalog import Catalog
+from .core.credentials import GATEWAY, REPORT, Credential, id_of, parse, presented
+from .core.errors import (
     CollectorError,
     CredentialError,
     QuotaExhaustedError,

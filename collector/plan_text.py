@@ -10,9 +10,9 @@ from client_sdk.privacy.wording import a_period
 from client_sdk.registry.metric import Metric
 
 from .analytics.release.buckets import Buckets
+from .core.text_tables import table_lines
 from .planner import Line, Question
 from .precision import in_words, scale_of
-from .tables import table_lines
 
 NEVER: Final = "never"
 _SHOWN: Final = 5  # numbers of buckets

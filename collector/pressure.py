@@ -15,7 +15,7 @@ from typing import Final
 
 from client_sdk.core.epoch import day_of
 
-from .errors import (
+from .core.errors import (
     ClockError,
     CollectorError,
     OverloadedError,
@@ -24,7 +24,7 @@ from .errors import (
     TooFastError,
     UnsafeStoreError,
 )
-from .steady_clock import SteadyClock
+from .core.steady_clock import SteadyClock
 from .storage.protocols import Gauge
 from .storage.values import Health
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from .errors import RequestError
+from .core.errors import RequestError
 from .storage.protocols import Inspection
 from .storage.values import StreamEntry
 

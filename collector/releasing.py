@@ -23,9 +23,9 @@ from client_sdk.core.errors import InvalidTallyError
 from .analytics.release.data_sheet import facts_of, markdown
 from .analytics.release.release import Columns, Part, parts_of, records, refusal, table
 from .analytics.sizes import sized, withheld
-from .catalog import Catalog
 from .charts.table import inert
-from .errors import ConfigError, DamagedTallyError, PrunedError, QueryError
+from .core.catalog import Catalog
+from .core.errors import ConfigError, DamagedTallyError, PrunedError, QueryError
 from .query import Plan, plan, question, without_pruned
 from .query.plan import Reading
 from .query.reading import slices_of

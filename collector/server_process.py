@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import IO, Final
 
-from .errors import StorageUnavailableError
+from .core.errors import StorageUnavailableError
 from .tether import die_with_parent
 
 _START_TIMEOUT: Final = 10.0  # seconds until the server must answer; loading its log included

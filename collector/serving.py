@@ -11,13 +11,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from .catalog import Catalog
-from .config import Config
-from .errors import ConfigError
+from .core.catalog import Catalog
+from .core.config import Config
+from .core.errors import ConfigError
+from .core.logs import server_config
+from .core.steady_clock import SteadyClock
 from .heartbeat import Heartbeat
 from .keyring import Keyring
-from .logs import server_config
-from .steady_clock import SteadyClock
 from .stopping import on_stop
 from .storage.activity import open_activity
 from .storage.connect import connect

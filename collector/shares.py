@@ -16,8 +16,8 @@ from typing import Final
 
 from client_sdk.core.epoch import day_of
 
-from .credentials import id_of
-from .errors import CollectorError, QuotaExhaustedError
+from .core.credentials import id_of
+from .core.errors import CollectorError, QuotaExhaustedError
 from .pressure import ALARM_MEMORY
 from .storage.credentials import CredentialStore
 from .storage.redis import SEEN_DAYS

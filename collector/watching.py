@@ -17,7 +17,7 @@ from client_sdk.registry.metric import Metric
 from .analytics.poisoning.change import Estimated, estimated
 from .analytics.poisoning.suspicions import found_in
 from .analytics.slices import Slice
-from .errors import CollectorError, StorageFullError, StorageUnavailableError
+from .core.errors import CollectorError, StorageFullError, StorageUnavailableError
 from .storage.protocols import TallyStore
 from .storage.suspicions import SuspicionStore, WatchRecord
 from .storage.values import COUNTER_SIZE

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .entry import Accepted, decode
-from .errors import (
+from .core.cells import Cell, class_of
+from .core.entry import Accepted, decode
+from .core.errors import (
     ClassEndedError,
     ClockError,
     CorruptEntryError,
@@ -25,10 +26,9 @@ from .errors import (
     StorageUnavailableError,
     UnsafeStoreError,
 )
-from .lateness import class_of
-from .steady_clock import SteadyClock
+from .core.steady_clock import SteadyClock
 from .storage.protocols import ALONE_FROM, MAX_CLAIM, Work
-from .storage.values import Cell, ClaimedEntry, Increments
+from .storage.values import ClaimedEntry, Increments
 from .tally import Mechanisms, tally_entries
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried

@@ -61,12 +61,12 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.worker", "from .web import create_app", "collector.web is imported in"),
         ("collector.serving", "from . import web", "collector.web is imported in"),
         (
-            "collector.catalog",
+            "collector.core.catalog",
             "from client_sdk.storage.ledger import Ledger",
             "the collector takes only",
         ),
-        ("collector.catalog", "from client_sdk import Client", "the collector takes only"),
-        ("collector.catalog", "import client_sdk.storage.store", "the collector takes only"),
+        ("collector.core.catalog", "from client_sdk import Client", "the collector takes only"),
+        ("collector.core.catalog", "import client_sdk.storage.store", "the collector takes only"),
         (
             "collector.planning",
             "from client_sdk.registry.domains import SetDomain",
@@ -119,7 +119,7 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("collector.cli", "def serve():\n    from .web import create_app"),
         ("collector.simulate", "from client_sdk.client import Client"),
         (
-            "collector.catalog",
+            "collector.core.catalog",
             "from client_sdk.registry.metric import Metric\nfrom client_sdk import epoch",
         ),
         ("collector.webhooks", "import os"),
@@ -135,5 +135,5 @@ def test_relative_imports_are_resolved_from_modules_and_from_packages() -> None:
     from_module = imports_of("from ..errors import X", "collector.web.app", is_package=False)
     from_package = imports_of("from .app import X", "collector.web", is_package=True)
 
-    assert from_module == [Import("collector.errors.X", False, 1)]
+    assert from_module == [Import("collector.core.errors.X", False, 1)]
     assert from_package == [Import("collector.web.app.X", False, 1)]

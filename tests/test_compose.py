@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from client_sdk.registry import Registry
-from collector.config import STRICT, Config
-from collector.credentials import ADMIN, GATEWAY, READ, WRITE
+from collector.core.config import STRICT, Config
+from collector.core.credentials import ADMIN, GATEWAY, READ, WRITE
 from collector.storage.access import INGEST, INIT, QUERY, USERS, WORKER, acl_lines, name_of
 
 ROOT = Path(__file__).parents[1]

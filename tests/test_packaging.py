@@ -22,7 +22,7 @@ from packaging.version import Version
 
 from benchmarks.speed.sdk_costs import device_bytes
 from client_sdk import __version__
-from collector.config import MIN_SECRET
+from collector.core.config import MIN_SECRET
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("client_sdk", "collector")

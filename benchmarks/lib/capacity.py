@@ -13,7 +13,7 @@ from typing import Final
 
 from redis.crc import key_slot
 
-from collector.lateness import LAST_DAYS
+from collector.core.cells import LAST_DAYS
 from collector.pressure import ALARM_MEMORY
 from collector.storage.redis import SEEN_DAYS
 

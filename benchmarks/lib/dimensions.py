@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from collector.analytics.rows import Row
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
 from collector.query import Plan, plan, read, run
 from tests.support.store.segmented import (
     DIMENSIONS,

@@ -18,7 +18,7 @@ from collector.analytics.rows import Findings, Row
 from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import Verb
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
 from collector.query import plan, read
 
 ALL: Final = "(all)"  # the value of a dimension that was summed over

@@ -19,14 +19,15 @@ from client_sdk.mechanisms import load
 from collector.archive.cluster import refold
 from collector.archive.drain import drain
 from collector.archive.folder import Folder
-from collector.config import STANDARD
+from collector.core.cells import Cell
+from collector.core.config import STANDARD
+from collector.core.entry import Accepted, encode
 from collector.embedded import PATH, WHEEL, launch
-from collector.entry import Accepted, encode
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, SealedUpload
+from collector.storage.values import SealedUpload
 from collector.worker import Worker
 
 METRIC: Final = b"\x01" * 6

@@ -20,12 +20,13 @@ from typing import Final, NamedTuple
 from benchmarks.lib import sites
 from benchmarks.lib.load import Plan, send
 from client_sdk.registry import Registry
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell
+from collector.core.entry import Accepted, encode
 from collector.embedded import PATH, WHEEL, launch
-from collector.entry import Accepted, encode
 from collector.intake import judge
 from collector.storage.connect import open_storage
-from collector.storage.values import Cell, SealedUpload
+from collector.storage.values import SealedUpload
 from collector.wire import JSON, MSGPACK, decode
 from collector.worker import Worker
 

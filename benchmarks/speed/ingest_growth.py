@@ -16,13 +16,14 @@ from typing import Final, NamedTuple
 from benchmarks.lib import sites
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell
+from collector.core.entry import encode
 from collector.embedded import PATH, WHEEL, launch
-from collector.entry import encode
 from collector.intake import judge
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, SealedUpload
+from collector.storage.values import SealedUpload
 from collector.wire import JSON, decode
 from collector.worker import Worker
 

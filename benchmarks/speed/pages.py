@@ -22,13 +22,12 @@ from flask.testing import FlaskClient
 
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.config import VOLATILE, Config
+from collector.core.cells import Cell, segment_text
+from collector.core.config import VOLATILE, Config
 from collector.embedded import PATH, WHEEL, launch
-from collector.segments import segment_text
 from collector.storage.connect import open_storage
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys, member_of
-from collector.storage.values import Cell
 from collector.web import create_app
 
 DAY: Final = 20_500  # today

@@ -21,17 +21,16 @@ import numpy as np
 
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.catalog import Catalog
-from collector.config import VOLATILE, Config
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell, segment_text
+from collector.core.config import VOLATILE, Config
 from collector.embedded import PATH, WHEEL, launch
 from collector.query import plan, read, run
-from collector.segments import segment_text
 from collector.storage.connect import open_storage
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys, member_of
 from collector.storage.protocols import TallyStore
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from collector.web import create_app
 
 DAY: Final = 20_500  # today

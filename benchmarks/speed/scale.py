@@ -27,10 +27,11 @@ from benchmarks.lib.capacity import (
 from benchmarks.lib.load import Plan, send
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
-from collector.entry import Accepted, encode
+from collector.core.cells import Cell
+from collector.core.entry import Accepted, encode
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.replies import parse_info
-from collector.storage.values import Cell, SealedUpload
+from collector.storage.values import SealedUpload
 from collector.worker import Worker
 
 SMALL, FACTOR = 15_000, 5  # uploads of the small store; how many times as many the larger has

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from client_sdk.core.epoch import DAY
 from client_sdk.registry.metric import Metric
 
-from ..lateness import ends, first_day
-from ..storage.values import ArchiveProgress, Cell
+from ..core.cells import Cell, ends, first_day
+from ..storage.values import ArchiveProgress
 from ..tally import reports_of
 from .tallies import Place
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from ..entry import decode
-from ..errors import ArchiveError, CorruptEntryError
+from ..core.cells import Cell
+from ..core.entry import decode
+from ..core.errors import ArchiveError, CorruptEntryError
 from ..storage.protocols import ArchiveQueue
-from ..storage.values import ArchivedFold, Cell
+from ..storage.values import ArchivedFold
 from ..tally import Mechanisms, sorted_payloads
 from .folder import Folder
 from .rows import encode_rows

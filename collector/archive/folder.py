@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ..errors import ArchiveError
+from ..core.errors import ArchiveError
 
 VERSION: Final = 1  # of the folder's form; a file that is read by other rules gets another
 _MANIFEST: Final = "archive.json"

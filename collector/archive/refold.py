@@ -8,7 +8,7 @@ from pathlib import Path
 
 from client_sdk.registry.metric import Metric
 
-from ..errors import ArchiveError
+from ..core.errors import ArchiveError
 from ..storage.protocols import ArchiveQueue, Inspection
 from ..tally import Mechanisms, pairs_of
 from .compare import Difference, differences, scope_of

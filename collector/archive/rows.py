@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from client_sdk.core.limits import DIGEST_SIZE
 
-from ..entry import Accepted
-from ..errors import ArchiveError
-from ..storage.values import Cell
+from ..core.cells import Cell
+from ..core.entry import Accepted
+from ..core.errors import ArchiveError
 
 _COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
     ("metric", pa.binary(DIGEST_SIZE)),

@@ -7,9 +7,9 @@ from functools import reduce
 from pathlib import Path
 from typing import TypeAlias
 
-from ..entry import Accepted
-from ..errors import ArchiveError, CorruptEntryError
-from ..storage.values import Cell
+from ..core.cells import Cell
+from ..core.entry import Accepted
+from ..core.errors import ArchiveError, CorruptEntryError
 from ..tally import Mechanisms, sum_vectors, tally_entries, vector_of
 from .rows import read_rows
 

@@ -17,18 +17,18 @@ import click
 from client_sdk.core.epoch import day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
-from ..config import HA, STANDARD, Config
-from ..errors import ConfigError, StorageFullError, StorageUnavailableError
+from ..core.config import HA, STANDARD, Config
+from ..core.errors import ConfigError, StorageFullError, StorageUnavailableError
 from .root import explained, main
 
 if TYPE_CHECKING:
     from ..archive.folder import Folder
     from ..archive.refold import Engine
-    from ..catalog import Catalog
+    from ..core.catalog import Catalog
 
 
 def _catalog(config: Config) -> Catalog:
-    from ..catalog import Catalog
+    from ..core.catalog import Catalog
 
     return Catalog.from_files(config.registry_paths)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..config import Config
-from ..credentials import KINDS, MAX_READ_DAYS, ROLES, VIEWER
-from ..tables import table_lines
+from ..core.config import Config
+from ..core.credentials import KINDS, MAX_READ_DAYS, ROLES, VIEWER
+from ..core.text_tables import table_lines
 from .root import explained, main
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _cells(row: dict[str, object]) -> tuple[str, ...]:
 
 def _issue(wish: Wish) -> tuple[str, str]:
 
-    from ..catalog import Catalog
+    from ..core.catalog import Catalog
     from ..issuing import issue
 
     config = Config.from_env()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..config import Config
+from ..core.config import Config
 from .root import explained, main
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import click
 
 from client_sdk.privacy.wording import counted
 
-from ..config import Config
-from ..logs import configure
+from ..core.config import Config
+from ..core.logs import configure
 from .root import explained, main, override
 
 

@@ -13,8 +13,8 @@ import click
 from client_sdk.core.epoch import day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
-from ..config import Config
-from ..errors import ConfigError, StorageFullError, StorageUnavailableError
+from ..core.config import Config
+from ..core.errors import ConfigError, StorageFullError, StorageUnavailableError
 from .root import explained, main
 
 
@@ -91,7 +91,7 @@ def _prune(
     yes: bool,
 ) -> None:
     from .. import pruning
-    from ..catalog import Catalog
+    from ..core.catalog import Catalog
     from ..storage.connect import inspect
 
     now = time.time()

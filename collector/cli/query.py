@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ..analytics.rows import ALPHA
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 from .root import explained, main
 
 if TYPE_CHECKING:

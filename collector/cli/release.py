@@ -11,8 +11,8 @@ from typing import Literal
 import click
 
 from ..analytics.rows import ALPHA
-from ..config import Config
-from ..errors import ConfigError
+from ..core.config import Config
+from ..core.errors import ConfigError
 from .root import explained, main
 
 _FORMATS = ("csv", "parquet")
@@ -68,7 +68,7 @@ def release(
 
     What is written was computed from randomized reports alone: publishing it costs no privacy.
     """
-    from ..catalog import Catalog
+    from ..core.catalog import Catalog
     from ..releasing import Wanted
     from ..releasing import release as write
     from ..storage.connect import connect_reader

@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from client_sdk import __version__
 from client_sdk.core.errors import HearsayError
 
-from ..errors import CollectorError
+from ..core.errors import CollectorError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import click
 
 from client_sdk.privacy.wording import counted
 
-from ..config import Config
+from ..core.config import Config
 from .root import explained, main
 
 
@@ -19,7 +19,7 @@ from .root import explained, main
 @explained
 def fsck(accept_missing: bool) -> None:
     """Compare what the store holds with what it has counted; exit status 1 if they differ."""
-    from ..catalog import Catalog
+    from ..core.catalog import Catalog
     from ..fsck import accept_missing as accept
     from ..fsck import fsck as findings
     from ..storage.connect import inspect

@@ -13,10 +13,10 @@ from typing import Final
 from client_sdk.core.epoch import day_of
 from client_sdk.privacy.wording import counted
 
-from ..catalog import Catalog
-from ..config import HIDDEN, VOLATILE, Config, is_loopback
-from ..credentials import REPORT, Credential, parse
-from ..errors import CredentialError, RefusedByStoreError, StorageUnavailableError
+from ..core.catalog import Catalog
+from ..core.config import HIDDEN, VOLATILE, Config, is_loopback
+from ..core.credentials import REPORT, Credential, parse
+from ..core.errors import CredentialError, RefusedByStoreError, StorageUnavailableError
 from ..lint import warnings
 from ..storage.activity import open_activity
 from ..storage.connect import archive_queue, open_connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from ..config import Config
+from ..core.config import Config
 from . import days, expiry, poisoning, servers, uploads
 from .findings import Finding
 from .state import State

@@ -8,8 +8,8 @@ from typing import Final
 from client_sdk.core.epoch import DAY, day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
-from ..config import Config
-from ..credentials import ADMIN, OPERATE, REPORT, id_of
+from ..core.config import Config
+from ..core.credentials import ADMIN, OPERATE, REPORT, id_of
 from .findings import GOOD, NOTE, WARNING, Finding
 from .state import INIT, State
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..config import Config
+from ..core.config import Config
 from .findings import GOOD, WARNING, Finding
 from .state import State
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..config import HA, VOLATILE, Config
-from ..lateness import MARGIN
+from ..core.cells import MARGIN
+from ..core.config import HA, VOLATILE, Config
 from ..pressure import ALARM_MEMORY, SHED_MEMORY
 from ..shares import BYTES_PER_ID
 from ..storage.preparation import LIBRARY_VERSION

@@ -8,7 +8,7 @@ from typing import Final
 
 from client_sdk.registry.metric import Metric
 
-from ..credentials import Credential
+from ..core.credentials import Credential
 from ..storage.diagnosis import Server, Shard
 from ..storage.suspicions import WatchRecord
 from ..storage.values import ArchiveProgress

@@ -8,7 +8,7 @@ from typing import Final
 from client_sdk.core.epoch import day_of
 from client_sdk.privacy.wording import counted
 
-from ..config import Config
+from ..core.config import Config
 from ..telemetry.activity import WORKER
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import INIT, State

@@ -15,9 +15,9 @@ from client_sdk.registry.metric import Metric
 
 from ..analytics.rows import TIME
 from ..analytics.verb import Verb, load, names
-from ..catalog import Catalog
-from ..errors import QueryError
-from ..lateness import version_of
+from ..core.catalog import Catalog
+from ..core.cells import version_of
+from ..core.errors import QueryError
 from .request import Query, convert
 from .window import EPOCH, PERIOD, day_of_text, days_of, epochs_of, labeller, with_previous
 

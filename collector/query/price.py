@@ -12,9 +12,10 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from ..errors import BusyError, QueryError
+from ..core.cells import Cell
+from ..core.errors import BusyError, QueryError
 from ..storage.protocols import TallyStore
-from ..storage.values import Cell, Index
+from ..storage.values import Index
 
 MOST_READ: Final = 64_000_000  # counters that one question reads: 512 MB in all, a page at a time
 MOST_HELD: Final = 4_500_000  # counters of all groups of one question; each takes some 90 bytes

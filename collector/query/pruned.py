@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from client_sdk.core.epoch import ONCE, epoch_label
 
-from ..errors import PrunedError
+from ..core.errors import PrunedError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
 

@@ -19,9 +19,9 @@ from client_sdk.registry.metric import Metric
 from ..analytics.rows import TIME
 from ..analytics.sizes import too_few
 from ..analytics.slices import NOT_SAID, Slice, in_order
-from ..errors import QueryError, TallyOverflowError
+from ..core.cells import Cell
+from ..core.errors import QueryError, TallyOverflowError
 from ..storage.protocols import TallyStore
-from ..storage.values import Cell
 from ..tally import Sum, reports_of
 from .plan import Plan, Reading
 from .price import require_affordable, require_few_indexes

@@ -21,8 +21,8 @@ from msgspec.inspect import (
 
 from ..analytics.rows import ALPHA
 from ..analytics.verb import ESTIMATE
-from ..errors import QueryError
-from ..lateness import LAST_VERSION
+from ..core.cells import LAST_VERSION
+from ..core.errors import QueryError
 from .window import DEFAULT_RANGE
 
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level

@@ -21,7 +21,7 @@ from ..analytics.poisoning.suspicions import missed, suspicions
 from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sizes import sized
 from ..analytics.slices import Asked, Slice
-from ..errors import DamagedTallyError, QueryError, StorageUnavailableError
+from ..core.errors import DamagedTallyError, QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
 from .price import one_question

@@ -10,7 +10,7 @@ from typing import Final
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_start, epochs_between
 from client_sdk.registry.metric import Metric
 
-from ..errors import QueryError
+from ..core.errors import QueryError
 
 DEFAULT_RANGE: Final = "30d"
 MAX_EPOCHS: Final = 10_000  # epochs of one window: a year of hours

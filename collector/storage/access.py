@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 from .keys import Keys
 
 INIT: Final = "init"  # hearsay init, keys, fsck, quarantine: people, and once at each start

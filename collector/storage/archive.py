@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from ..errors import CorruptEntryError, TallyOverflowError
+from ..core.cells import Cell
+from ..core.errors import CorruptEntryError, TallyOverflowError
 from .connection import Connection
 from .generation import change_contents
 from .keys import Keys, member_of
 from .replies import field
-from .values import ArchivedFold, ArchiveProgress, Cell
+from .values import ArchivedFold, ArchiveProgress
 
 _DAY: Final = b"d"  # the field that holds the day of the fold
 _CLASSES: Final = b"c"  # the one that holds the classes of its cells

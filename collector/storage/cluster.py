@@ -20,7 +20,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from ..errors import ConfigError, StorageUnavailableError
+from ..core.errors import ConfigError, StorageUnavailableError
 from .connection import Command, Connection, Part
 from .replies import translated
 

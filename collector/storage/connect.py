@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..config import Config
+from ..core.config import Config
 from .archive import RedisArchiveQueue
 from .cluster import ClusterConnection, is_cluster
 from .connection import Connection

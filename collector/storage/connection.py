@@ -10,7 +10,7 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import ResponseError
 from redis.retry import Retry
 
-from ..errors import ConfigError, NotReplicatedError
+from ..core.errors import ConfigError, NotReplicatedError
 from .replies import translated
 
 Part: TypeAlias = str | bytes | int

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from client_sdk.core.epoch import DAY
 
-from ..config import Config
+from ..core.config import Config
 from .connect import open_connection
 from .connection import Connection, Part
 from .keys import Keys

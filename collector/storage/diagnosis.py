@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ..config import Config
-from ..errors import NotPreparedError, RefusedByStoreError
+from ..core.config import Config
+from ..core.errors import NotPreparedError, RefusedByStoreError
 from .connect import open_connection
 from .connection import Connection
 from .inspection import counted

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ..errors import NotPreparedError, RefusedByStoreError, UnsafeStoreError
+from ..core.errors import NotPreparedError, RefusedByStoreError, UnsafeStoreError
 from .connection import Connection, Part
 from .keys import Keys
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ..core.cells import Cell
 from .connection import Command, Connection, Part
 from .keys import Keys, cell_of, member_of
 from .replies import ENTRY, REASON, REPORTS, field, marks_in, parse_counters
-from .values import COUNTER_SIZE, Cell, Counters, ShardTally, StreamEntry, TallySize
+from .values import COUNTER_SIZE, Counters, ShardTally, StreamEntry, TallySize
 from .vectors import read
 
 _PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most

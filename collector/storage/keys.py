@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..errors import ConfigError
-from .values import Cell
+from ..core.cells import Cell
+from ..core.errors import ConfigError
 
 _PREFIX = re.compile(
     r"[A-Za-z0-9_.-]{1,64}"

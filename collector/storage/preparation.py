@@ -9,8 +9,8 @@ from typing import Final
 
 from client_sdk.core.epoch import DAY
 
-from ..config import HA, STRICT
-from ..errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
+from ..core.config import HA, STRICT
+from ..core.errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
 from .connection import Connection
 from .generation import establish
 from .keys import Keys

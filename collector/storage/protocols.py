@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
+from ..core.cells import Cell
 from .values import (
     ArchivedFold,
     ArchiveProgress,
-    Cell,
     ClaimedEntry,
     Counters,
     Health,

@@ -10,8 +10,9 @@ from typing import Final
 from client_sdk.core.epoch import DAY
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 
-from ..config import HA, STANDARD
-from ..errors import TallyOverflowError
+from ..core.cells import Cell
+from ..core.config import HA, STANDARD
+from ..core.errors import TallyOverflowError
 from .archive import classes_of
 from .connection import Command, Connection, Part
 from .generation import generation_of
@@ -21,7 +22,7 @@ from .preparation import GROUP, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .replies import parse_claimed, parse_info
 from .safety import faults
-from .values import Cell, ClaimedEntry, Counters, Health, Increments, Index, SealedUpload
+from .values import ClaimedEntry, Counters, Health, Increments, Index, SealedUpload
 from .vectors import TallyReader
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a

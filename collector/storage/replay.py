@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..errors import RefusedByStoreError
+from ..core.errors import RefusedByStoreError
 from .connection import Connection
 from .keys import Keys
 

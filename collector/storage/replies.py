@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from redis import exceptions
 
-from ..errors import (
+from ..core.errors import (
     ClassEndedError,
     CollectorError,
     ForgottenUploadError,

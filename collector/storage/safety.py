@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from ..config import HA, STANDARD, STRICT, VOLATILE
+from ..core.config import HA, STANDARD, STRICT, VOLATILE
 
 OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
 OLDEST_VALKEY: Final = (7, 2)  # its first release

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from ..config import Config
+from ..core.config import Config
 from .connect import open_connection
 from .connection import Connection
 from .keys import Keys

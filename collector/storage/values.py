@@ -6,16 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ..core.cells import Cell
+
 COUNTER_SIZE: Final = 8  # bytes of a counter; big-endian int64
-
-
-class Cell(NamedTuple):
-    """The address of one tally.  ``segment`` is canonical text, opaque here: "" for everybody."""
-
-    metric: bytes  # the digest
-    epoch: int
-    segment: str
-    lateness: int = 0  # class of the day of the fold; not known, and so 0, before
 
 
 @dataclass(frozen=True, slots=True)

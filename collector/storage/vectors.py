@@ -9,10 +9,11 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ..errors import RefusedByStoreError
+from ..core.cells import Cell
+from ..core.errors import RefusedByStoreError
 from .connection import Connection, Part
 from .keys import Keys, cell_of
-from .values import COUNTER_SIZE, Cell, Index
+from .values import COUNTER_SIZE, Index
 
 LAST: Final = b"last"  # the field of a hash that holds its highest index, as in hearsay.lua
 # Bytes of vectors a round trip, or one vector: the server counts what waits to be sent as memory.

@@ -18,7 +18,7 @@ from typing import Final
 
 from client_sdk.core.epoch import day_of
 
-from ..errors import CollectorError
+from ..core.errors import CollectorError
 from ..intake import Rejection
 from ..storage.activity import ActivityRecord, ActivityStore
 

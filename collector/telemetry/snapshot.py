@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from client_sdk.core.epoch import DAY, day_of, day_of_date
 from client_sdk.registry.metric import Metric
 
-from ..credentials import parse
-from ..errors import CollectorError, CredentialError
+from ..core.credentials import parse
+from ..core.errors import CollectorError, CredentialError
 from ..storage.credentials import CredentialStore
 from ..storage.diagnosis import Server
 from ..storage.suspicions import WatchRecord

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from ..config import Config
-from ..errors import RefusedByStoreError
+from ..core.config import Config
+from ..core.errors import RefusedByStoreError
 from ..storage.activity import ActivityRecord, ActivityStore, open_activity
 from ..storage.diagnosis import Server, diagnose
 from ..storage.suspicions import SuspicionStore, WatchRecord, open_suspicions

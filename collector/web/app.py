@@ -10,10 +10,10 @@ from typing import Protocol
 from flask import Flask
 from werkzeug.wrappers import Response
 
-from ..catalog import Catalog
-from ..config import Config
-from ..credentials import OPERATE, REPORT
-from ..incidents import Incidents
+from ..core.catalog import Catalog
+from ..core.config import Config
+from ..core.credentials import OPERATE, REPORT
+from ..core.logs import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 from flask import Flask, current_app, g, request
 from werkzeug.exceptions import NotFound
 
-from ..catalog import Catalog
-from ..credentials import GATEWAY, OPEN, REPORT, SCOPES, WRITE, Credential
-from ..errors import CollectorError, ForbiddenError, UnauthorizedError
+from ..core.catalog import Catalog
+from ..core.credentials import GATEWAY, OPEN, REPORT, SCOPES, WRITE, Credential
+from ..core.errors import CollectorError, ForbiddenError, UnauthorizedError
 from ..keyring import Keyring
 from . import cookie
 from .services import services

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import IO, Final
 
-from ..errors import BodyTooLargeError, MalformedUploadError
+from ..core.errors import BodyTooLargeError, MalformedUploadError
 
 _GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: a gzip header is expected
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from flask import request
 from werkzeug.wrappers import Response
 
-from ..config import is_loopback
+from ..core.config import is_loopback
 from .services import services
 
 _PLAIN: Final = "hearsay"  # on this machine, where there may be no TLS

@@ -13,7 +13,7 @@ from werkzeug.exceptions import NotAcceptable
 
 from ..analytics.rows import TIME, Row, flat
 from ..charts import csv_of
-from ..errors import QueryError
+from ..core.errors import QueryError
 from ..query import Answer
 
 ARROW: Final = "application/vnd.apache.arrow.stream"

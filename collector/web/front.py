@@ -18,8 +18,8 @@ from werkzeug.exceptions import HTTPException
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
 
-from ..credentials import OPEN
-from ..errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError
+from ..core.credentials import OPEN
+from ..core.errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError
 from ..pressure import Watch
 from ..telemetry.activity import REFUSED, SharingThread
 from .auth import require, scope_of

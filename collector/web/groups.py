@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeAlias
 
-from ..errors import CollectorError, RefusedByStoreError, StorageUnavailableError
+from ..core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
 from ..storage.protocols import Intake
 from ..storage.values import SealedUpload
 

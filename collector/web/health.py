@@ -10,7 +10,7 @@ from typing import Final
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..credentials import OPEN
+from ..core.credentials import OPEN
 from .answers import Alive, Ready
 from .auth import scope
 from .operations import Operation, documented

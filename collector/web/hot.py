@@ -11,8 +11,8 @@ import msgspec
 
 from client_sdk.core.limits import MAX_INFLATION
 
-from ..entry import encode
-from ..errors import UnsupportedTypeError
+from ..core.entry import encode
+from ..core.errors import UnsupportedTypeError
 from ..intake import Verdict, judge
 from ..keyring import Keyring, WriteGrant
 from ..pressure import Pressure

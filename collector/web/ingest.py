@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, request
 
-from ..credentials import REPORT
+from ..core.credentials import REPORT
 from ..wire import JSON, MSGPACK, JsonUpload
 from .answers import Acknowledgement
 from .auth import scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..credentials import OPERATE
+from ..core.credentials import OPERATE
 from ..telemetry.exposition import CONTENT_TYPE, expose
 from .auth import scope
 from .operations import Operation, documented

@@ -19,7 +19,7 @@ from werkzeug.routing import Rule
 
 from client_sdk import __version__
 
-from ..credentials import OPEN, REPORT
+from ..core.credentials import OPEN, REPORT
 from .answers import Problem
 from .auth import scope, scope_of
 from .operations import JSON, PLACES, Operation, documented, in_path, operation_of, schema_of

@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response
 
 from client_sdk.core.errors import UnknownMetricError
 
-from ..errors import (
+from ..core.errors import (
     BodyTooLargeError,
     BusyError,
     CollectorError,
@@ -38,7 +38,7 @@ from ..errors import (
     UnsafeStoreError,
     UnsupportedTypeError,
 )
-from ..incidents import Incidents
+from ..core.logs import Incidents
 from ..telemetry.activity import REFUSED
 from .services import services
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-from ..logs import configure
+from ..core.logs import configure
 from ..telemetry.activity import WEB
 from ..tether import end_with_parent
 from .app import create_app

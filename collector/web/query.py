@@ -9,9 +9,9 @@ from flask.typing import ResponseReturnValue
 
 from client_sdk.registry.metric import Metric
 
-from ..credentials import ASK, VIEW
-from ..errors import QueryError, UnsupportedTypeError
-from ..lateness import LAST_VERSION
+from ..core.cells import LAST_VERSION
+from ..core.credentials import ASK, VIEW
+from ..core.errors import QueryError, UnsupportedTypeError
 from ..query import Answer, Query, plan, question, read, run, without_pruned
 from ..query.cache import key_of
 from ..query.parameters import PARAMETERS, SEGMENT

@@ -6,7 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from ..errors import StorageUnavailableError
+from ..core.errors import StorageUnavailableError
 from ..pressure import Pressure
 from ..storage.protocols import Gauge
 

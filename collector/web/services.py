@@ -8,9 +8,9 @@ from typing import Final
 
 from flask import Flask, current_app
 
-from ..catalog import Catalog
-from ..config import Config
-from ..incidents import Incidents
+from ..core.catalog import Catalog
+from ..core.config import Config
+from ..core.logs import Incidents
 from ..keyring import Keyring
 from ..pressure import Pressure
 from ..query.cache import Cache

@@ -23,13 +23,12 @@ from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.poisoning.anomaly import anomalies
 from collector.audit import FAILS, audit
-from collector.catalog import Catalog
-from collector.config import Config
-from collector.credentials import OPERATOR, READ, Credential
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell, segment_text
+from collector.core.config import Config
+from collector.core.credentials import OPERATOR, READ, Credential
 from collector.planner import Question, plan
 from collector.releasing import Wanted, release
-from collector.segments import segment_text
-from collector.storage.values import Cell
 from collector.tally import fault_of, vector_of
 from collector.web import create_app
 from collector.worker import Worker

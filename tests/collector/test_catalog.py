@@ -8,8 +8,8 @@ import pytest
 
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry import Registry
-from collector.catalog import Catalog
-from collector.errors import ConfigError
+from collector.core.catalog import Catalog
+from collector.core.errors import ConfigError
 from tests.support.crowds.uploads import registry, registry_text
 
 CURRENT, OLD = registry(epsilon="1.0"), registry(epsilon="2.0")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from collector.children import Children, free_port
+from collector.core.errors import ChildError
 from collector.embedded import EmbeddedStore
-from collector.errors import ChildError
 from collector.simulate import DEMO_REGISTRY
 from collector.storage.keys import Keys
 from tests.support.store.servers import needs_real

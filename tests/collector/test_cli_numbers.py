@@ -15,9 +15,8 @@ from benchmarks.lib.tallies import law_of
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.cli import main
-from collector.config import Config
-from collector.segments import segment_text
-from collector.storage.values import Cell
+from collector.core.cells import Cell, segment_text
+from collector.core.config import Config
 from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5
 from tests.support.crowds.uploads import NOON, READ_TOKEN

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from collector.cli import main
-from collector.config import Config
+from collector.core.config import Config
 from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text

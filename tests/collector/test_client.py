@@ -16,8 +16,8 @@ from flask import Flask
 
 from collector.client import PAGE as MOST_ROWS
 from collector.client import Client, Result
-from collector.config import Config
-from collector.errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
+from collector.core.config import Config
+from collector.core.errors import AnswerError, ConfigError, MissingPackageError, UnreachableError
 from collector.web import create_app
 from tests.support.crowds.asked import JANUARY, JANUARY_5, store
 from tests.support.crowds.uploads import NOON, READ_TOKEN, registry, registry_text

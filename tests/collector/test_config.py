@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import Config, is_loopback
-from collector.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
-from collector.errors import ConfigError
+from collector.core.config import Config, is_loopback
+from collector.core.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
+from collector.core.errors import ConfigError
 
 KEY, GATEWAY_KEY, TOKEN, ADMIN_TOKEN = (
     f"{name}-0123456789-abcdefgh"

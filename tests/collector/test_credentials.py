@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.credentials import (
+from collector.core.credentials import (
     ADMIN,
     ANALYST,
     ASK,
@@ -29,7 +29,7 @@ from collector.credentials import (
     parse,
     presented,
 )
-from collector.errors import CredentialError
+from collector.core.errors import CredentialError
 from collector.issuing import new_secret
 
 TOKEN = Credential(READ, "app", frozenset({"b", "a"}), VIEWER, expires=100, label="Ann")

@@ -12,7 +12,7 @@ from client_sdk.core.epoch import epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
 from collector.demo_live import A_DAY, PAST_DAYS, bring_past_days, go_on
 from collector.intake import judge
 from collector.simulate import DEMO_REGISTRY

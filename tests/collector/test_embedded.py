@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import STANDARD, VOLATILE
+from collector.core.config import STANDARD, VOLATILE
+from collector.core.errors import StorageUnavailableError
 from collector.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
-from collector.errors import StorageUnavailableError
 from collector.storage.connect import open_storage
 from collector.tether import die_with_parent
 from tests.support.store.servers import needs_real

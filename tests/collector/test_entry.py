@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.entry import ENTRY_VERSION, Accepted, decode, encode
-from collector.errors import CorruptEntryError
-from collector.storage.values import Cell
+from collector.core.cells import Cell
+from collector.core.entry import ENTRY_VERSION, Accepted, decode, encode
+from collector.core.errors import CorruptEntryError
 
 CELL = Cell(b"\x01\x02\x03\x04\x05\x06", 20_000, "platform=mac")
 ENTRY = encode([Accepted(CELL, b"payloads"), Accepted(CELL, b"")])

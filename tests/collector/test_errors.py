@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from collector import errors
-from collector.errors import CollectorError, ConfigError, CredentialError, QueryError
+from collector.core import errors
+from collector.core.errors import CollectorError, ConfigError, CredentialError, QueryError
 
 PUBLIC = [
     error

@@ -9,12 +9,11 @@ import pytest
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
-from collector.catalog import Catalog
-from collector.entry import Accepted
-from collector.errors import ExpiredUploadError, FutureUploadError
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell, segment_text
+from collector.core.entry import Accepted
+from collector.core.errors import ExpiredUploadError, FutureUploadError
 from collector.intake import Rejection, Verdict, judge
-from collector.segments import segment_text
-from collector.storage.values import Cell
 from collector.wire import Upload
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, registry
 

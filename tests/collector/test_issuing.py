@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client_sdk.registry import Registry
-from collector.catalog import Catalog
 from collector.cli import main
-from collector.credentials import (
+from collector.core.catalog import Catalog
+from collector.core.credentials import (
     ADMIN,
     ANALYST,
     GATEWAY,
@@ -24,8 +24,8 @@ from collector.credentials import (
     digest_of,
     parse,
 )
+from collector.core.errors import CredentialError, NotPreparedError
 from collector.embedded import EmbeddedStore
-from collector.errors import CredentialError, NotPreparedError
 from collector.issuing import Wish, day_text, issue, listed, renew, revoke
 from collector.storage.connection import Connection
 from collector.storage.credentials import RedisCredentials

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
-from collector.catalog import Catalog
-from collector.credentials import ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
-from collector.errors import (
+from collector.core.catalog import Catalog
+from collector.core.credentials import ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
+from collector.core.errors import (
     QuotaExhaustedError,
     StorageFullError,
     StorageUnavailableError,

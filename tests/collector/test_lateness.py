@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from client_sdk.core.epoch import DAY, EVERY, HOUR, LENGTHS, ONCE, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from collector.lateness import BEYOND, LAST_DAYS, LAST_VERSION, MARGIN, class_of, ends, version_of
+from collector.core.cells import BEYOND, LAST_DAYS, LAST_VERSION, MARGIN, class_of, ends, version_of
 
 DAY_0 = 20_000  # a Friday
 TIMES = st.integers(0, 400 * DAY).map(lambda seconds: DAY_0 * DAY + seconds)

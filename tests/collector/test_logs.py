@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.logs import MAX_TEXT, JsonFormatter, configure
+from collector.core.logs import MAX_TEXT, JsonFormatter, configure
 
 NASTY = "a\r\nb\x1b[31m\x00\x7f\u2028\ud800 {}%s"
 SECRET = "canary-of-a-payload"

@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from collector.errors import (
+from collector.core.cells import MARGIN
+from collector.core.errors import (
     CollectorError,
     OverloadedError,
     StorageFullError,
@@ -14,7 +15,6 @@ from collector.errors import (
     TooFastError,
     UnsafeStoreError,
 )
-from collector.lateness import MARGIN
 from collector.pressure import ALARM_MEMORY, BURST_S, COST_UNIT, SHED_MEMORY, Pressure, Watch
 from tests.support.device.clock import FakeClock
 from tests.support.store.memory_storage import MemoryStorage

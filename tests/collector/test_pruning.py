@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 from client_sdk.core.epoch import DAY, epoch_label, epoch_of
 from client_sdk.registry.metric import Metric
 from collector.cli import main
+from collector.core.cells import Cell
 from collector.embedded import EmbeddedStore
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import WRITE_KEY, registry, registry_text
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY as SEALED

@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from collector.cli import main
+from collector.core.cells import Cell
+from collector.core.entry import Accepted, encode
+from collector.core.errors import RequestError
 from collector.embedded import EmbeddedStore
-from collector.entry import Accepted, encode
-from collector.errors import RequestError
 from collector.quarantine import drop, listed, name_of, retry
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import registry, registry_text
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY, NOBODY_LEFT_IT, quarantined

@@ -16,14 +16,19 @@ from click.testing import CliRunner, Result
 
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.core.limits import DIGEST_SIZE
-from collector.catalog import Catalog
 from collector.cli import main
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell
+from collector.core.errors import (
+    ConfigError,
+    DamagedTallyError,
+    QueryError,
+    StorageUnavailableError,
+)
 from collector.embedded import EmbeddedStore
-from collector.errors import ConfigError, DamagedTallyError, QueryError, StorageUnavailableError
 from collector.releasing import PARQUET, Wanted, release
 from collector.storage.connection import Connection
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from tests.support.crowds.releases import (
     MIN_REPORTS,
     REGISTRY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from client_sdk.registry import Registry
-from collector.segments import is_declared, matches, segment_text
+from collector.core.cells import is_declared, matches, segment_text
 from tests.support.crowds.uploads import registry, registry_text
 
 REGISTRY = registry()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import Config
+from collector.core.config import Config
+from collector.core.errors import ConfigError
 from collector.embedded import EmbeddedStore
-from collector.errors import ConfigError
 from collector.serving import serve
 from collector.storage.connect import connect
 from tests.support.crowds.uploads import WRITE_KEY, registry_text

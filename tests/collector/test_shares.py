@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from client_sdk.core.epoch import DAY
-from collector.errors import QuotaExhaustedError, StorageFullError
+from collector.core.errors import QuotaExhaustedError, StorageFullError
 from collector.pressure import ALARM_MEMORY
 from collector.shares import (
     BURST_DAYS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.tables import table_lines
+from collector.core.text_tables import table_lines
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_aligned_as_asked() -> None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
-from collector.entry import Accepted
-from collector.errors import CorruptEntryError, TallyOverflowError
-from collector.storage.values import Cell
+from collector.core.cells import Cell
+from collector.core.entry import Accepted
+from collector.core.errors import CorruptEntryError, TallyOverflowError
 from collector.tally import Mechanisms, check_column, merge, reports_in, reports_of, tally_entries
 from tests.support.enumeration.seeded import SeededRandomness
 

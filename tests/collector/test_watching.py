@@ -12,12 +12,13 @@ import pytest
 from benchmarks.lib.attackers import BEST, fakes_of
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.errors import StorageUnavailableError
+from collector.core.cells import Cell
+from collector.core.errors import StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.suspicions import RedisSuspicions
-from collector.storage.values import Cell, Index
+from collector.storage.values import Index
 from collector.watching import AGAIN_S, NEWEST, Watch
 from tests.support.device.registries import CATEGORY, file_with
 from tests.support.enumeration.seeded import SeededRandomness

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from client_sdk.core.limits import MAX_COLUMNS
 from client_sdk.core.wire import Column, seal
-from collector.errors import MalformedUploadError
+from collector.core.errors import MalformedUploadError
 from collector.wire import JSON, MAX_DIMENSIONS, MSGPACK, Upload, decode
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, as_json, as_msgpack, upload
 

@@ -10,12 +10,12 @@ import pytest
 
 from client_sdk.core.epoch import DAY as SECONDS
 from client_sdk.mechanisms.items.grr import GRR
-from collector.entry import Accepted, encode
-from collector.errors import RefusedByStoreError, StorageUnavailableError
+from collector.core.cells import Cell
+from collector.core.entry import Accepted, encode
+from collector.core.errors import RefusedByStoreError, StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from collector.worker import KILLS, MAX_DELIVERIES, Pace, Worker
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.stored import quarantined, tallies

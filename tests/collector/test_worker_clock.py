@@ -7,12 +7,11 @@ import threading
 import pytest
 
 from client_sdk.core.epoch import DAY as SECONDS
-from collector.entry import Accepted, encode
-from collector.errors import ClockError
-from collector.lateness import MARGIN
-from collector.steady_clock import LASTING_S, SteadyClock
+from collector.core.cells import MARGIN, Cell
+from collector.core.entry import Accepted, encode
+from collector.core.errors import ClockError
+from collector.core.steady_clock import LASTING_S, SteadyClock
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from collector.worker import MAX_DELIVERIES, Worker
 from tests.support.device.clock import FakeClock
 from tests.support.store.memory_storage import MemoryStorage

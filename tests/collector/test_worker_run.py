@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from client_sdk.core.epoch import day_of
-from collector.errors import RefusedByStoreError, StorageUnavailableError
-from collector.steady_clock import SteadyClock
+from collector.core.errors import RefusedByStoreError, StorageUnavailableError
+from collector.core.steady_clock import SteadyClock
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage

@@ -18,8 +18,8 @@ from client_sdk.registry.registry import known_keys
 from collector.analytics.need import guard, shortage
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
-from collector.catalog import Catalog
 from collector.cli.plan import plan as plan_command
+from collector.core.catalog import Catalog
 from collector.query import plan, read, run
 from tests.docs.pages import ROOT, only, text_of
 from tests.support.crowds.uploads import COMMON

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.registry import Registry
-from collector.config import STANDARD
+from collector.core.config import STANDARD
 from collector.storage.connect import open_storage
 from collector.storage.protocols import TallyStore
 from collector.storage.redis import RedisStorage

@@ -17,7 +17,7 @@ from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import MESSAGEPACK, Answer, RequestsTransport, Transport
-from collector.config import STANDARD
+from collector.core.config import STANDARD
 from collector.storage.connect import open_storage
 from collector.wire import MSGPACK
 from tests.support.crowds.fleet import stored_tallies, tallies_of

@@ -8,7 +8,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
 from collector.intake import Verdict, judge
 from collector.wire import JSON, decode
 from tests.support.crowds.uploads import COMMON, NOON, TODAY

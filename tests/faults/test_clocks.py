@@ -13,8 +13,8 @@ import pytest
 
 from client_sdk.core.epoch import DAY, HOUR, day_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from collector.catalog import Catalog
-from collector.config import Config
+from collector.core.catalog import Catalog
+from collector.core.config import Config
 from collector.intake import Rejection, judge
 from collector.web import create_app
 from collector.wire import JSON, decode

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.entry import decode, encode
-from collector.errors import CollectorError, CorruptEntryError
+from collector.core.entry import decode, encode
+from collector.core.errors import CollectorError, CorruptEntryError
 from collector.storage.protocols import Intake
 from collector.web.bodies import inflate
 from tests.faults.conftest import Tell

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.credentials import WRITE, Credential, digest_of
+from collector.core.credentials import WRITE, Credential, digest_of
 from collector.pressure import SHED_MEMORY
 from collector.shares import daily
 from collector.storage.connection import Connection

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from collector.config import STANDARD, STRICT
+from collector.core.config import STANDARD, STRICT
 from tests.faults.conftest import Tell
 from tests.support.faults.fleet import PATIENCE, Fleet
 from tests.support.faults.site import SHARDS, FaultSite, fault_site

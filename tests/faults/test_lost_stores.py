@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import STANDARD, STRICT
-from collector.errors import CollectorError, ReplacedStoreError, UnsafeStoreError
+from collector.core.config import STANDARD, STRICT
+from collector.core.errors import CollectorError, ReplacedStoreError, UnsafeStoreError
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage

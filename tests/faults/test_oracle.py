@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import STANDARD
+from collector.core.config import STANDARD
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.config import STANDARD, STRICT
+from collector.core.config import STANDARD, STRICT
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection

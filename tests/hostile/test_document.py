@@ -14,7 +14,7 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.config import Config
+from collector.core.config import Config
 from collector.web import create_app
 from collector.web.openapi import document as document_of
 from tests.support.crowds.examples import trying

@@ -11,7 +11,7 @@ import pytest
 from client_sdk.core.wire import Column
 from client_sdk.mechanisms import Mechanism, names
 from client_sdk.mechanisms.items.grr import GRR
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
 from collector.intake import judge
 from collector.tally import check_column
 from collector.wire import Upload

@@ -13,8 +13,8 @@ from urllib.parse import quote
 import pytest
 from flask import Flask
 
-from collector.config import Config
-from collector.credentials import ADMIN, GATEWAY, OPEN, READ, ROLES, WRITE, Credential
+from collector.core.config import Config
+from collector.core.credentials import ADMIN, GATEWAY, OPEN, READ, ROLES, WRITE, Credential
 from collector.web import create_app
 from collector.web.auth import scope
 from collector.web.front import Front

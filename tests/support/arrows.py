@@ -83,7 +83,7 @@ HOMES: Final = {
 LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the device: in functions
 PURE: Final = (
     "collector.intake",
-    "collector.credentials",
+    "collector.core.credentials",
     "collector.estimate",
     "collector.distribution",
     "collector.analytics",

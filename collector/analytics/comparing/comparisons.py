@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import Estimate
 from ..rows import Row, row_of, with_item
 from .differences import NO_CHANGE, covers_zero, difference, flipped_by, p_value

@@ -28,7 +28,7 @@ from client_sdk.mechanisms import KeyValueMechanism, Reach
 from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import Estimate, key_shares, mean, shares
 from ..answer import MEAN
 from ..items.joined import is_joined, joined, joined_reach, unsure

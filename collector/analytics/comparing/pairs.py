@@ -11,7 +11,7 @@ from typing import Final
 
 from client_sdk.registry.domains import listed
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ..items.joined import unsure
 from ..rows import AGAINST, TIME
 from ..sizes import too_few

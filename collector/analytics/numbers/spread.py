@@ -21,7 +21,7 @@ import numpy as np
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domains import NumberDomain
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import Estimate, normal_quantile
 from .quantiles import linear_cdf
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ..rows import RAW, Row
 from .base_cut import FALSE_KEEPS, base_cut
 from .isotonic import isotonic

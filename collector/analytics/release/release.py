@@ -23,8 +23,8 @@ import numpy as np
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.metric import Metric
 
+from ...core.errors import QueryError
 from ...distribution import histogram
-from ...errors import QueryError
 from ...estimate import Estimate, shares
 from ..repeats import widened
 from ..slices import Slice

@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import Estimate
 from ..comparing.measure import askable, estimates_of, items_of, refusal
 from ..comparing.series import others

@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ..comparing.comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
 from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
 from ..comparing.pairs import Pair, pairs_of

@@ -11,7 +11,7 @@ from msgspec import Struct
 from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import shares
 from ..items.apart import APART, bounded
 from ..items.association import association, margins

@@ -10,7 +10,7 @@ import numpy as np
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import Estimate, key_shares, shares
 from ..items.sums import Shares
 from ..items.tables import named, refused_rows, rows_of

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, field
 from client_sdk.mechanisms import TextMechanism
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import Estimate, normal_quantile
 from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row

@@ -9,7 +9,7 @@ import msgspec
 from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ..rows import Findings
 from ..slices import Asked, Slice
 from ..verb import Verb

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ..comparing.comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_open
 from ..comparing.differences import POWER, covers_zero, lift, reports_needed, smallest_seen
 from ..comparing.measure import DRAWN, Population, askable, items_of, refusal

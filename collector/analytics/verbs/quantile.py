@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ..answer import MONOTONE
 from ..items.tables import named, refused_rows, rows_of
 from ..numbers.curves import refusal

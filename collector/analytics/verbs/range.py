@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from client_sdk.registry.domains import Domain
 from client_sdk.registry.metric import Metric
 
-from ...errors import QueryError
+from ...core.errors import QueryError
 from ...estimate import Estimate
 from ..items.sums import Shares
 from ..items.tables import named, refused_rows, rows_of

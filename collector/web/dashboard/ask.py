@@ -13,10 +13,10 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import ALPHA, TIME
 from ...analytics.verb import ESTIMATE, Verb, load, names, summary
-from ...catalog import Catalog
 from ...charts import csv_of
-from ...credentials import ASK
-from ...errors import QueryError
+from ...core.catalog import Catalog
+from ...core.credentials import ASK
+from ...core.errors import QueryError
 from ...option_text import options_of, types_of
 from ...query import Query, read
 from ...query.parameters import SEGMENT

@@ -16,8 +16,8 @@ from client_sdk.registry.metric import Metric
 from ...analytics.rows import AGAINST, TIME
 from ...analytics.verb import load
 from ...charts import csv_of
-from ...credentials import ASK
-from ...errors import QueryError
+from ...core.credentials import ASK
+from ...core.errors import QueryError
 from ...query import Query
 from ...query.parameters import SEGMENT
 from ...query.window import PERIOD

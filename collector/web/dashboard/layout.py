@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response
 
 from client_sdk import __version__
 
-from ...credentials import ASK, OPERATE, VIEW, Credential
+from ...core.credentials import ASK, OPERATE, VIEW, Credential
 from .. import cookie
 from ..auth import visitor
 

@@ -14,7 +14,7 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.items.joined import is_joined
 from ...charts import csv_of
-from ...credentials import VIEW
+from ...core.credentials import VIEW
 from ...query.parameters import SEGMENT
 from ..auth import scope
 from ..operations import Operation, documented, in_path, in_query

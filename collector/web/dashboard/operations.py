@@ -10,7 +10,7 @@ from typing import Any
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ...credentials import OPERATE
+from ...core.credentials import OPERATE
 from ...doctor.examine import examine
 from ...doctor.findings import GOOD, LEVELS, Finding, worst
 from ...doctor.state import State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 
-from ...credentials import VIEW
+from ...core.credentials import VIEW
 from .. import cookie
 from ..auth import scope, visible
 from ..operations import Operation, documented

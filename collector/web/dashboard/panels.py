@@ -14,13 +14,14 @@ from client_sdk.core.errors import UnknownMetricError
 
 from ...analytics.rows import AGAINST, ALL, ITEM, LOWER_END, MEASURE, TIME, UPPER_END, Row
 from ...analytics.verbs.actives import DEVICES
-from ...catalog import Catalog
 from ...charts import Face, chart_of, table_of
 from ...charts.labels import varying
-from ...errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
+from ...core.catalog import Catalog
+from ...core.cells import Cell
+from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Plan, Query, plan, run
 from ...storage.protocols import TallyStore
-from ...storage.values import Cell, Index
+from ...storage.values import Index
 from .. import cookie
 from ..auth import visible
 from ..services import services

@@ -18,8 +18,8 @@ from client_sdk.registry.metric import Metric
 from ...analytics.rows import SHARE
 from ...charts import Face
 from ...charts.curve import Curve, curve
-from ...credentials import VIEW
-from ...errors import QueryError
+from ...core.credentials import VIEW
+from ...core.errors import QueryError
 from ...plan_text import NEVER
 from ...planner import EPSILONS, Line, Question, curves, least_epsilon, plan
 from ...planner import Curve as Points

@@ -27,7 +27,7 @@ from client_sdk.privacy.budget import (
 from client_sdk.privacy.wording import PERIODS, how_often
 from client_sdk.registry.metric import Metric
 
-from ...credentials import OPEN, VIEW
+from ...core.credentials import OPEN, VIEW
 from ...planning import plus_minus
 from ..auth import reader, scope, visible
 from ..operations import JSON, Operation, documented

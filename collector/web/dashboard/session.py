@@ -9,8 +9,8 @@ from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from msgspec import Struct, structs
 
-from ...credentials import ADMIN, OPEN, READ, Credential
-from ...errors import ForbiddenError, QueryError, UnauthorizedError
+from ...core.credentials import ADMIN, OPEN, READ, Credential
+from ...core.errors import ForbiddenError, QueryError, UnauthorizedError
 from .. import cookie
 from ..auth import scope
 from ..operations import Operation, documented, in_query

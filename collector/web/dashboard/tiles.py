@@ -20,7 +20,7 @@ from ...analytics.verb import ESTIMATE, load
 from ...charts import Face
 from ...charts.number import margin, numbers_of, reading, value_of
 from ...charts.spark import spark
-from ...errors import DamagedTallyError, QueryError, RefusedByStoreError
+from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Query
 from .chosen import Chosen
 from .panels import NOTHING, Answers, greatest, identifier

@@ -19,9 +19,9 @@ from benchmarks.lib.shapes import LEVELS, Kind, rough, tallies
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import SMOOTH, Metric
 from collector.analytics.rows import GOOD, Row
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell
 from collector.query import plan, read, run
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.store.memory_storage import MemoryStorage

@@ -30,7 +30,7 @@ from benchmarks.lib.capacity import (
     shards_for,
 )
 from benchmarks.speed.scale import BAR
-from collector.config import MAX_SHARDS
+from collector.core.config import MAX_SHARDS
 from collector.pressure import ALARM_MEMORY
 from collector.shares import BYTES_PER_ID
 from collector.storage.keys import Keys

@@ -13,11 +13,11 @@ import pytest
 from collector.archive import drain as draining
 from collector.archive.folder import Folder
 from collector.archive.rows import SCHEMA, encode_rows
-from collector.errors import ArchiveError, StorageUnavailableError
+from collector.core.cells import Cell
+from collector.core.errors import ArchiveError, StorageUnavailableError
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
-from collector.storage.values import Cell
 from tests.support.store.archives import MECHANISMS, PAGE, Desk
 from tests.support.store.servers import profile_of
 

@@ -17,17 +17,17 @@ from collector.archive.compare import Scope, scope_of
 from collector.archive.folder import Folder
 from collector.archive.refold import restore, tallies_of
 from collector.cli import main
-from collector.config import STANDARD, VOLATILE, Config
+from collector.core.cells import BEYOND, Cell, ends
+from collector.core.config import STANDARD, VOLATILE, Config
+from collector.core.errors import ArchiveError
 from collector.embedded import EmbeddedStore
-from collector.errors import ArchiveError
 from collector.fsck import fsck
-from collector.lateness import BEYOND, ends
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
 from collector.storage.generation import generation_of
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import ArchiveProgress, Cell
+from collector.storage.values import ArchiveProgress
 from tests.support.crowds.uploads import TODAY, registry_text
 from tests.support.store.archive_killing import UPLOADS
 from tests.support.store.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process

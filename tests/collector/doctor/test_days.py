@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.core.epoch import day_of
-from collector.config import Config
+from collector.core.config import Config
 from collector.doctor import State, examine
 from collector.doctor.findings import FAULT, GOOD, NOTE, WARNING
 from collector.storage.diagnosis import Shard

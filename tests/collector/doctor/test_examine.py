@@ -11,8 +11,8 @@ import pytest
 
 from client_sdk.core.epoch import DAY, day_of
 from client_sdk.registry import Registry
-from collector.config import HA, STANDARD, STRICT, VOLATILE, Config
-from collector.credentials import ADMIN, OPERATE, READ, REPORT, VIEWER, WRITE, Credential
+from collector.core.config import HA, STANDARD, STRICT, VOLATILE, Config
+from collector.core.credentials import ADMIN, OPERATE, READ, REPORT, VIEWER, WRITE, Credential
 from collector.doctor import State, examine
 from collector.doctor.expiry import SOON_DAYS
 from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst

@@ -10,10 +10,10 @@ import pytest
 
 from client_sdk.registry import Registry
 from collector.analytics.verb import names
-from collector.catalog import Catalog
-from collector.errors import QueryError
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell
+from collector.core.errors import QueryError
 from collector.query import Answer, plan, read, run
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY
 from tests.support.device.registries import BOOLEAN, file_with
 from tests.support.store.memory_storage import MemoryStorage

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from collector.catalog import Catalog
-from collector.errors import QueryError
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell, segment_text
+from collector.core.errors import QueryError
 from collector.query import Plan, Query, plan, run
-from collector.segments import segment_text
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_storage import MemoryStorage
 

@@ -9,13 +9,11 @@ import pytest
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import ALPHA
-from collector.catalog import Catalog
-from collector.errors import DamagedTallyError, QueryError
-from collector.lateness import class_of
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell, class_of, segment_text
+from collector.core.errors import DamagedTallyError, QueryError
 from collector.query import Answer, Plan, plan, question, run
 from collector.query.plan import Reading
-from collector.segments import segment_text
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_storage import MemoryStorage
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from collector.errors import BusyError, QueryError
+from collector.core.cells import Cell
+from collector.core.errors import BusyError, QueryError
 from collector.query import price
 from collector.query.price import Gate, require_affordable, require_few_indexes
-from collector.storage.values import Cell, Index
+from collector.storage.values import Index
 from tests.support.store.memory_storage import MemoryStorage
 
 LARGE = Index((Cell(bytes(6), 0, ""),), price.LARGE, {})

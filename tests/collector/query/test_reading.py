@@ -11,11 +11,10 @@ import pytest
 
 from collector.analytics.rows import ALL
 from collector.analytics.slices import NOT_SAID, OTHER
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell, segment_text
 from collector.query import Answer, plan, read, run
 from collector.query.reading import slices_of
-from collector.segments import segment_text
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_storage import MemoryStorage
 

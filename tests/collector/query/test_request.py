@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.errors import UnknownMetricError
-from collector.catalog import Catalog
-from collector.errors import QueryError
+from collector.core.catalog import Catalog
+from collector.core.errors import QueryError
 from collector.query import Plan, plan, read
 from tests.support.crowds.uploads import NOON, registry
 

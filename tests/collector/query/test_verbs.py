@@ -13,10 +13,9 @@ from benchmarks.lib.text_crowds import tally_of as text_tally
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry import Registry
 from collector.analytics.rows import flat
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell, segment_text
 from collector.query import Answer, plan, read, run
-from collector.segments import segment_text
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON
 from tests.support.device.registries import (
     CATEGORY,

@@ -8,12 +8,10 @@ from typing import Final
 
 import pytest
 
-from collector.config import STANDARD
+from collector.core.cells import Cell
+from collector.core.config import STANDARD
+from collector.core.errors import NotPreparedError, RefusedByStoreError
 from collector.embedded import EmbeddedStore
-from collector.errors import (
-    NotPreparedError,
-    RefusedByStoreError,
-)
 from collector.storage.access import (
     ARCHIVE,
     INGEST,
@@ -34,7 +32,6 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
 from collector.storage.suspicions import RedisSuspicions, WatchRecord
-from collector.storage.values import Cell
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import quarantined, tallies
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from collector.errors import ConfigError
+from collector.core.errors import ConfigError
 from collector.storage.access import (
     INGEST,
     PRUNE,

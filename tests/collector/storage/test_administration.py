@@ -7,12 +7,12 @@ from importlib.resources import files
 
 import pytest
 
-from collector.errors import NotPreparedError, StorageFullError
+from collector.core.cells import Cell
+from collector.core.errors import NotPreparedError, StorageFullError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.preparation import GROUP, LIBRARY_VERSION
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from tests.support.store.servers import EVERY_STORE, REAL
 from tests.support.store.stored import (
     CELL,

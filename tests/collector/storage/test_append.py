@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from collector.errors import ForgottenUploadError
+from collector.core.errors import ForgottenUploadError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage

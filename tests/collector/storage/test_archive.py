@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from collector.errors import ClassEndedError, TallyOverflowError
+from collector.core.cells import Cell
+from collector.core.errors import ClassEndedError, TallyOverflowError
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import ArchivedFold, Cell
+from collector.storage.values import ArchivedFold
 from tests.support.store.servers import profile_of
 from tests.support.store.stored import CELL, METRIC, queue_one, total
 

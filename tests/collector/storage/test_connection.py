@@ -12,9 +12,9 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from collector.config import STANDARD, VOLATILE
-from collector.embedded import EmbeddedStore
-from collector.errors import (
+from collector.core.cells import Cell
+from collector.core.config import STANDARD, VOLATILE
+from collector.core.errors import (
     CollectorError,
     ConfigError,
     NotPreparedError,
@@ -22,10 +22,11 @@ from collector.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
+from collector.embedded import EmbeddedStore
 from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, SealedUpload
+from collector.storage.values import SealedUpload
 from tests.support.device.scripted_server import ECHO, LATE, TOO_LATE, scripted_server
 from tests.support.store.servers import fake_connection, needs_real, own_keys, real_server
 

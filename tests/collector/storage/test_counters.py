@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from collector.errors import RefusedByStoreError
+from collector.core.cells import Cell
+from collector.core.errors import RefusedByStoreError
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Count, Counters, SealedUpload
+from collector.storage.values import Count, Counters, SealedUpload
 from tests.support.store.servers import EVERY_STORE
 from tests.support.store.stored import CELL, DAY, METRIC, NOBODY_LEFT_IT, Store
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collector.errors import RefusedByStoreError
+from collector.core.errors import RefusedByStoreError
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis, Server
 from collector.storage.keys import Keys

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from collector.errors import ClassEndedError, TallyOverflowError
+from collector.core.cells import Cell
+from collector.core.errors import ClassEndedError, TallyOverflowError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from tests.support.store.servers import EVERY_STORE
 from tests.support.store.stored import (
     CELL,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from client_sdk.core.epoch import DAY, day_of
-from collector.errors import ForgottenUploadError
+from collector.core.errors import ForgottenUploadError
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage

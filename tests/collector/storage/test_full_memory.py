@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from collector.config import STANDARD
-from collector.errors import StorageFullError
+from collector.core.config import STANDARD
+from collector.core.errors import StorageFullError
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connect import open_storage
 from collector.storage.credentials import RedisCredentials

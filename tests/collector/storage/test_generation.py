@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from collector.errors import NotPreparedError, ReplacedStoreError, UnsafeStoreError
+from collector.core.errors import NotPreparedError, ReplacedStoreError, UnsafeStoreError
 from collector.storage.connection import Connection
 from collector.storage.generation import change_contents, establish, generation_of
 from collector.storage.keys import Keys

@@ -8,8 +8,8 @@ import pytest
 
 from client_sdk.core.epoch import DAY, day_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
-from collector.catalog import Catalog
-from collector.errors import ExpiredUploadError, ForgottenUploadError, FutureUploadError
+from collector.core.catalog import Catalog
+from collector.core.errors import ExpiredUploadError, ForgottenUploadError, FutureUploadError
 from collector.intake import judge
 from collector.storage.redis import SEEN_DAYS
 from collector.wire import Upload

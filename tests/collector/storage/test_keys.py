@@ -8,11 +8,11 @@ import secrets
 
 import pytest
 
-from collector.errors import ConfigError
+from collector.core.cells import Cell
+from collector.core.errors import ConfigError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from tests.support.store.servers import RecordingConnection, profile_of
 
 METRIC = b"\x01\x02\x03\x04\x05\x06"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from collector.config import HA
-from collector.errors import NotReplicatedError
+from collector.core.config import HA
+from collector.core.errors import NotReplicatedError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage

@@ -7,14 +7,14 @@ from typing import Final
 
 import pytest
 
-from collector.config import STRICT, VOLATILE
-from collector.errors import StorageUnavailableError, UnsafeStoreError
+from collector.core.cells import Cell
+from collector.core.config import STRICT, VOLATILE
+from collector.core.errors import StorageUnavailableError, UnsafeStoreError
 from collector.storage.access import INGEST, INIT, QUERY, WORKER
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from tests.support.sites.guarded_site import GuardedSite, guarded_store
 from tests.support.store.servers import needs_real
 from tests.support.store.stored import tallies

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.config import HA, PROFILES, STANDARD, STRICT, VOLATILE
-from collector.errors import RefusedByStoreError, UnsafeStoreError
+from collector.core.config import HA, PROFILES, STANDARD, STRICT, VOLATILE
+from collector.core.errors import RefusedByStoreError, UnsafeStoreError
 from collector.storage.connection import Connection, Part
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage

@@ -8,13 +8,13 @@ from typing import Final
 
 import pytest
 
-from collector.errors import TallyOverflowError
+from collector.core.cells import Cell
+from collector.core.errors import TallyOverflowError
 from collector.fsck import fsck
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell
 from collector.storage.vectors import PAGE
 from collector.tally import merge
 from tests.support.store.servers import RecordingConnection

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import pytest
 
-from collector.errors import NotPreparedError
+from collector.core.errors import NotPreparedError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.preparation import LIBRARY_VERSION

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 
 from client_sdk.core.epoch import DAY, day_of
-from collector.errors import StorageFullError
+from collector.core.errors import StorageFullError
 from collector.intake import PAYLOAD_SIZE, UNKNOWN_METRIC, Rejection
 from collector.storage.activity import ActivityRecord
 from collector.telemetry.activity import (

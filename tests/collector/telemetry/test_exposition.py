@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from collector.config import STRICT, VOLATILE
+from collector.core.config import STRICT, VOLATILE
 from collector.storage.diagnosis import Server
 from collector.storage.suspicions import WatchRecord
 from collector.storage.values import Count, Counters

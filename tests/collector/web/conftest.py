@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from collector.config import Config
+from collector.core.config import Config
 from collector.web import create_app
 from tests.support.crowds.uploads import (
     ADMIN_TOKEN,

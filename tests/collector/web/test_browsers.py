@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from collector.errors import StorageUnavailableError
+from collector.core.errors import StorageUnavailableError
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, upload
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage

@@ -6,9 +6,9 @@ import pytest
 from flask import Flask
 
 from client_sdk.core.wire import Column
-from collector.config import Config
-from collector.lateness import MARGIN
-from collector.steady_clock import LASTING_S
+from collector.core.cells import MARGIN
+from collector.core.config import Config
+from collector.core.steady_clock import LASTING_S
 from collector.web import create_app
 from collector.web.services import services_of
 from tests.support.crowds.uploads import NOON, TODAY, as_json, registry, upload

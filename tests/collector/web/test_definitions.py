@@ -10,8 +10,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from client_sdk.core.wire import Column
-from collector.catalog import Catalog
-from collector.config import Config
+from collector.core.catalog import Catalog
+from collector.core.config import Config
 from collector.web import create_app
 from collector.worker import Worker
 from tests.support.crowds.asked import post

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from collector.segments import segment_text
-from collector.storage.values import Cell
+from collector.core.cells import Cell, segment_text
 from tests.support.crowds.asked import JANUARY_5, post
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.store.memory_storage import MemoryStorage

@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.wire import Column
-from collector.config import Config
-from collector.errors import StorageUnavailableError
+from collector.core.config import Config
+from collector.core.errors import StorageUnavailableError
 from collector.keyring import TRUST_S
 from collector.web import create_app
 from collector.web.front import THREADS, Front

@@ -10,8 +10,8 @@ from typing import TypeVar
 import pytest
 from flask import Flask
 
-from collector.config import Config
-from collector.errors import StorageUnavailableError
+from collector.core.config import Config
+from collector.core.errors import StorageUnavailableError
 from collector.keyring import TRUST_S
 from collector.web import create_app
 from collector.web.front import MAX_WRONG, THREADS, WAITING, Front

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from collector.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
+from collector.core.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
 from collector.storage.values import SealedUpload
 from collector.web.groups import MAX_GROUP_SIZE, Groups, store
 from tests.support.store.memory_storage import MemoryStorage

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_INFLATION
 from client_sdk.core.wire import Column
-from collector.errors import BodyTooLargeError, MalformedUploadError
+from collector.core.errors import BodyTooLargeError, MalformedUploadError
 from collector.web.bodies import inflate
 from tests.support.crowds.uploads import (
     TODAY,

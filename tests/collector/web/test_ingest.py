@@ -7,8 +7,8 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
-from collector.entry import Accepted, decode
-from collector.storage.values import Cell
+from collector.core.cells import Cell
+from collector.core.entry import Accepted, decode
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     TODAY,

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from client_sdk.core.wire import Column
-from collector.errors import (
+from collector.core.errors import (
     ForgottenUploadError,
     NotPreparedError,
     RefusedByStoreError,
@@ -18,7 +18,7 @@ from collector.errors import (
     StorageUnavailableError,
     UnsafeStoreError,
 )
-from collector.incidents import PERIOD_S, Incidents
+from collector.core.logs import PERIOD_S, Incidents
 from collector.web.services import services_of
 from tests.support.crowds.uploads import READ_TOKEN, TODAY, as_json, bearer, registry, upload
 from tests.support.device.clock import FakeClock

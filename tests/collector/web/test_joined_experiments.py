@@ -13,8 +13,7 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.registry import Registry
-from collector.segments import segment_text
-from collector.storage.values import Cell
+from collector.core.cells import Cell, segment_text
 from tests.support.crowds.asked import JANUARY_5, post
 from tests.support.crowds.uploads import READ_TOKEN
 from tests.support.store.memory_storage import MemoryStorage

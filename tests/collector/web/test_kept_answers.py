@@ -10,8 +10,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from collector.credentials import ANALYST, READ, Credential, digest_of
-from collector.lateness import LAST_VERSION
+from collector.core.cells import LAST_VERSION
+from collector.core.credentials import ANALYST, READ, Credential, digest_of
 from collector.query import cache
 from collector.query.cache import Cache
 from collector.storage.values import Index

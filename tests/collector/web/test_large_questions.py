@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 import pytest
 from flask.testing import FlaskClient
 
-from collector.errors import BusyError
+from collector.core.cells import Cell
+from collector.core.errors import BusyError
 from collector.query.price import MOST_READ
-from collector.storage.values import Cell, Index
+from collector.storage.values import Index
 from tests.collector.web.conftest import MakeApp
 from tests.support.crowds.asked import JANUARY, post
 from tests.support.store.memory_storage import MemoryStorage

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from client_sdk.core.limits import MAX_LABEL
-from collector.storage.values import Cell
+from collector.core.cells import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.hostile.markup import MARKUP
 from tests.support.crowds.uploads import COMMON, READ_TOKEN, TODAY, bearer

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from collector.credentials import ADMIN, OPERATOR, READ, Credential
-from collector.errors import StorageUnavailableError
+from collector.core.credentials import ADMIN, OPERATOR, READ, Credential
+from collector.core.errors import StorageUnavailableError
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     TODAY,

@@ -20,9 +20,9 @@ from client_sdk.registry.kinds import kinds
 from client_sdk.registry.metric import Metric
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.verb import load, names
-from collector.catalog import Catalog
 from collector.cli import main
-from collector.config import Config
+from collector.core.catalog import Catalog
+from collector.core.config import Config
 from collector.releasing import Wanted, release
 from collector.web import create_app
 from collector.worker import Worker

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from collector.credentials import OPEN, REPORT
+from collector.core.credentials import OPEN, REPORT
 from collector.web.auth import scope, scope_of
 from collector.web.openapi import PATH, document, path_of
 from tests.support.crowds.uploads import READ_TOKEN, bearer, registry

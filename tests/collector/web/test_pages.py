@@ -6,7 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from client_sdk.core.epoch import DAY, epoch_of
-from collector.storage.values import Cell
+from collector.core.cells import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY, bearer, registry
 from tests.support.store.memory_storage import MemoryStorage

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.wire import Column
 from collector.analytics.rows import ALPHA
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
 from collector.worker import Worker
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from collector.config import Config
+from collector.core.config import Config
 from collector.web import create_app
 from tests.support.crowds.uploads import GATEWAY_KEY, NOON, TODAY, as_json, bearer, upload
 from tests.support.store.memory_credentials import MemoryCredentials

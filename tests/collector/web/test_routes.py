@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from collector.errors import StorageUnavailableError
+from collector.core.errors import StorageUnavailableError
 from tests.collector.web.conftest import MakeApp
 from tests.support.crowds.uploads import ADMIN_TOKEN, GATEWAY_KEY, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.store.memory_storage import MemoryStorage

@@ -12,8 +12,8 @@ from werkzeug.test import TestResponse
 
 from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from collector.config import Config
-from collector.credentials import ASK, OPEN, OPERATE, REPORT, SCOPES, VIEW, Credential
+from collector.core.config import Config
+from collector.core.credentials import ASK, OPEN, OPERATE, REPORT, SCOPES, VIEW, Credential
 from collector.web import create_app
 from collector.web.auth import scope, scope_of
 from tests.support.crowds.uploads import NOON, TODAY, as_json, bearer, upload

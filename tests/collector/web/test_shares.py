@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 
 from client_sdk.core.wire import Column
-from collector.config import Config
-from collector.credentials import WRITE, Credential
+from collector.core.config import Config
+from collector.core.credentials import WRITE, Credential
 from collector.pressure import ALARM_MEMORY
 from collector.shares import daily
 from collector.web import create_app

@@ -9,8 +9,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from client_sdk.registry.metric import Metric
-from collector.segments import segment_text
-from collector.storage.values import Cell
+from collector.core.cells import Cell, segment_text
 from tests.support.crowds.uploads import READ_TOKEN, bearer
 from tests.support.store.memory_storage import MemoryStorage
 

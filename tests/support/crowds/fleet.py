@@ -17,7 +17,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.upload.schedule import MAX_BACKOFF
 from client_sdk.upload.transport import Answer, RequestsTransport, Transport
-from collector.segments import segment_text
+from collector.core.cells import segment_text
 from collector.storage.protocols import TallyStore
 from collector.wire import JSON, decode
 from tests.support.device.clock import FakeClock

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from collector.catalog import Catalog
-from collector.entry import encode
+from collector.core.catalog import Catalog
+from collector.core.entry import encode
 from collector.intake import judge
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload

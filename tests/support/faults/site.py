@@ -13,8 +13,8 @@ from typing import Final
 import requests
 
 from client_sdk.registry import Registry
-from collector.config import STRICT
-from collector.errors import CollectorError
+from collector.core.config import STRICT
+from collector.core.errors import CollectorError
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys

@@ -14,9 +14,8 @@ from flask import Flask
 from client_sdk.core.epoch import DAY, epochs_between
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.config import Config
-from collector.segments import segment_text
-from collector.storage.values import Cell
+from collector.core.cells import Cell, segment_text
+from collector.core.config import Config
 from collector.web import create_app
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.store.memory_credentials import MemoryCredentials

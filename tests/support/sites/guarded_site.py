@@ -17,8 +17,8 @@ import requests
 import yaml
 
 from collector.children import Children, free_port
+from collector.core.errors import StorageUnavailableError
 from collector.embedded import die_with_parent
-from collector.errors import StorageUnavailableError
 from collector.storage.access import INIT, QUERY, USERS, acl_lines, name_of
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import registry_text

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from collector.config import STANDARD
-from collector.errors import ArchiveError
+from collector.core.config import STANDARD
+from collector.core.errors import ArchiveError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.worker import Pace, Worker

@@ -12,13 +12,14 @@ from collector.archive.drain import drain
 from collector.archive.folder import Folder
 from collector.archive.refold import Comparison, Engine, compare
 from collector.archive.tallies import add, tally_file
-from collector.entry import Accepted, encode
+from collector.core.cells import Cell
+from collector.core.entry import Accepted, encode
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, SealedUpload
+from collector.storage.values import SealedUpload
 from collector.worker import Pace, Worker
 from tests.support.crowds.uploads import TODAY, registry
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from collector.errors import CollectorError
+from collector.core.errors import CollectorError
 from collector.storage.connection import Connection
 from collector.tether import die_with_parent
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from collector.credentials import (
+from collector.core.credentials import (
     ADMIN,
     ANALYST,
     GATEWAY,

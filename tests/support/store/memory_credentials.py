@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from collector.credentials import Credential, digest_of
+from collector.core.credentials import Credential, digest_of
 
 
 class MemoryCredentials:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from client_sdk.core.epoch import DAY
-from collector.errors import ClassEndedError, ForgottenUploadError, TallyOverflowError
+from collector.core.cells import Cell
+from collector.core.errors import ClassEndedError, ForgottenUploadError, TallyOverflowError
 from collector.storage.protocols import ALONE_FROM, MAX_CLAIM
 from collector.storage.redis import MAX_DELTA, SEEN_DAYS
 from collector.storage.suspicions import WatchRecord
 from collector.storage.values import (
-    Cell,
     ClaimedEntry,
     Count,
     Counters,

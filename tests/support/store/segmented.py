@@ -11,8 +11,8 @@ import numpy as np
 
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.segments import segment_text
-from collector.storage.values import Cell, Index
+from collector.core.cells import Cell, segment_text
+from collector.storage.values import Index
 from tests.support.store.stored import Tallies
 
 PLATFORMS: Final = ("android", "ios", "web")

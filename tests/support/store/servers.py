@@ -12,7 +12,7 @@ from typing import Any
 import fakeredis
 import pytest
 
-from collector.config import STANDARD, VOLATILE
+from collector.core.config import STANDARD, VOLATILE
 from collector.embedded import PATH, WHEEL, EmbeddedStore, launch
 from collector.storage.connection import Connection, Part
 from collector.storage.keys import Keys, member_of

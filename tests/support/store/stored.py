@@ -7,8 +7,9 @@ import struct
 from collections.abc import Iterable
 from typing import Final, Protocol, TypeAlias
 
+from collector.core.cells import Cell
 from collector.storage.protocols import Intake, TallyStore, Work
-from collector.storage.values import Cell, ClaimedEntry
+from collector.storage.values import ClaimedEntry
 from collector.tally import merge
 
 DAY: Final = 30_000  # in 2052, so that no server forgets its ids

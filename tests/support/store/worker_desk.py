@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms.items.grr import GRR
-from collector.entry import Accepted, encode
-from collector.errors import RefusedByStoreError, TallyOverflowError
+from collector.core.cells import Cell
+from collector.core.entry import Accepted, encode
+from collector.core.errors import RefusedByStoreError, TallyOverflowError
 from collector.storage.redis import RedisStorage
-from collector.storage.values import Cell, Increments
+from collector.storage.values import Increments
 from collector.tally import merge
 from collector.worker import Pace
 from tests.support.store.memory_storage import MemoryStorage

@@ -10,9 +10,9 @@ import numpy as np
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import POOR
-from collector.catalog import Catalog
+from collector.core.catalog import Catalog
+from collector.core.cells import Cell
 from collector.query import Answer, plan, read, run
-from collector.storage.values import Cell
 from tests.support.crowds.uploads import NOON, TODAY
 from tests.support.device.registries import NUMBER, file_with
 from tests.support.enumeration.seeded import SeededRandomness

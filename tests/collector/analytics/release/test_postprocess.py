@@ -17,7 +17,7 @@ from collector.analytics.release.postprocess import (
     processed,
 )
 from collector.analytics.rows import RAW, Row, empty_row, row_of
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from collector.estimate import Estimate
 from tests.support.enumeration.coverage import fits_rate
 

@@ -14,7 +14,7 @@ from collector.analytics.comparing.pairs import REST, pairs_of
 from collector.analytics.rows import AGAINST
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, PAGE, SHOWN, drawn, exact, is_at_most
 

@@ -19,7 +19,7 @@ from collector.analytics.rows import ALL
 from collector.analytics.sizes import too_few
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import NUMBER, PAIR, SET
 from tests.support.enumeration.coverage import fits_rate

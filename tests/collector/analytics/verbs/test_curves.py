@@ -15,7 +15,7 @@ from collector.analytics.rows import LOWER_END, UPPER_END
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.analytics.verbs.quantile import name_of
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import NUMBER
 from tests.support.enumeration.coverage import fits_rate

@@ -9,7 +9,7 @@ from client_sdk.registry.metric import Metric
 from collector.analytics.release.postprocess import OF_PARTS
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE, NUMBER, SET
 from tests.support.enumeration.populations import category, metric_of, slice_of

@@ -7,7 +7,7 @@ import pytest
 
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE
 from tests.support.enumeration.populations import category, metric_of

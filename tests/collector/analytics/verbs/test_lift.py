@@ -16,7 +16,7 @@ from collector.analytics.comparing.measure import Number, Population, numbers_of
 from collector.analytics.comparing.pairs import pairs_of
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Slice
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry

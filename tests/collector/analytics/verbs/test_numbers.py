@@ -13,7 +13,7 @@ from client_sdk.registry.domains import NumberDomain
 from collector.analytics.numbers.spread import moment_weights, population_variance
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from collector.estimate import Estimate
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE, NUMBER

@@ -12,7 +12,7 @@ from collector.analytics.comparing.differences import NO_CHANGE
 from collector.analytics.comparing.series import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.slices import Slice, merged
-from collector.errors import QueryError
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
 from tests.support.enumeration.coverage import fits_rate

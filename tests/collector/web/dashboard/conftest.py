@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from client_sdk.core.epoch import DAY
-from collector.config import Config
-from collector.credentials import OPERATOR, READ, ROLES, Credential
+from collector.core.config import Config
+from collector.core.credentials import OPERATOR, READ, ROLES, Credential
 from collector.web import create_app
 from tests.support.crowds.uploads import ADMIN_TOKEN, NOON, READ_TOKEN, WRITE_KEY
 from tests.support.device.every_type import fill, registry_text

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from client_sdk.registry import Registry
-from collector.storage.values import Cell
+from collector.core.cells import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.support.crowds.asked import post
 from tests.support.crowds.uploads import READ_TOKEN, TODAY

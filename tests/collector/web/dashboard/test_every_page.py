@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from flask import Flask
 
-from collector.storage.values import Cell
+from collector.core.cells import Cell
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import Visit
 from tests.hostile.markup import MARKUP

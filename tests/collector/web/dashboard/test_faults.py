@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.errors import StorageUnavailableError
+from collector.core.errors import StorageUnavailableError
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import BROWSER, Visit, as_operator
 from tests.support.crowds.uploads import READ_TOKEN, bearer

@@ -12,8 +12,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from client_sdk.core.epoch import DAY
-from collector.config import Config
-from collector.credentials import ANALYST, OPERATOR, READ, VIEWER, Credential, digest_of
+from collector.core.config import Config
+from collector.core.credentials import ANALYST, OPERATOR, READ, VIEWER, Credential, digest_of
 from collector.web import create_app
 from tests.collector.web.conftest import MakeApp
 from tests.collector.web.dashboard.conftest import BROWSER, END, ONE_METRIC, token_of

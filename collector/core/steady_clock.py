@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from .cells import MARGIN
 from .errors import ClockError
-from .lateness import MARGIN
 
 LASTING_S: Final = 300.0  # seconds after which a clock that was set is believed as it is now
 _STEPPED: Final = f"must not be set by more than {MARGIN}; is believed {LASTING_S:.0f} s after it"

@@ -10,9 +10,9 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from .cells import LAST_DAYS
 from .credentials import ADMIN, ANALYST, GATEWAY, OPERATOR, READ, WRITE, Credential, digest_of
 from .errors import ConfigError
-from .lateness import LAST_DAYS
 
 STANDARD: Final = "standard"  # append-only file, synced every second: up to 2 s lost at power loss
 STRICT: Final = "strict"  # append-only file, synced at every write: nothing acknowledged is lost

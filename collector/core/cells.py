@@ -1,4 +1,10 @@
-"""Lateness: how long after the end of its epoch a report is folded, in a few closed classes.  Pure.
+"""Segments: the public dimensions by which a metric's tallies are kept apart.  Pure.
+
+A segment text is "" for a metric without dimensions, otherwise a JSON object of the metric's
+dimensions, sorted, with null where the device did not say.  Dimensions are named in it because they
+are not part of the digest: a registry may add or drop one, and what was stored keeps its meaning.
+
+Lateness: how long after the end of its epoch a report is folded, in a few closed classes.  Pure.
 
 Class c ends on a day that is known beforehand; from then on nothing is added to it.  Version v of
 a window is the sum of the classes 0 to v, so once published it gives the same integers for ever.
@@ -6,12 +12,47 @@ a window is the sum of the classes 0 to v, so once published it gives the same i
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from client_sdk.core.epoch import DAY, ONCE, day_of, epoch_start
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
+from client_sdk.registry.metric import Metric
+
+
+class Cell(NamedTuple):
+    """The address of one tally.  ``segment`` is canonical text, opaque here: "" for everybody."""
+
+    metric: bytes  # the digest
+    epoch: int
+    segment: str
+    lateness: int = 0  # class of the day of the fold; not known, and so 0, before
+
+
+def is_declared(segment: Mapping[str, str], metric: Metric) -> bool:
+    """Return whether *segment* has declared values in every dimension that *metric* keeps apart."""
+    return all(
+        segment[dimension] in vocabulary
+        for dimension, vocabulary in metric.segments.items()
+        if dimension in segment
+    )
+
+
+def segment_text(metric: Metric, segment: Mapping[str, str]) -> str:
+    """Return the text of *segment* as far as *metric* keeps it apart."""
+    if not metric.segments:
+        return ""
+    values = {dimension: segment.get(dimension) for dimension in sorted(metric.segments)}
+    return json.dumps(values, separators=(",", ":"), ensure_ascii=True)
+
+
+def matches(text: str, wanted: Mapping[str, str]) -> bool:
+    """Return whether a stored segment *text* has the *wanted* value of each dimension."""
+    values = json.loads(text) if text else {}
+    return all(values.get(dimension) == value for dimension, value in wanted.items())
+
 
 # Days after the last day of an epoch up to which a fold is of class 0, 1, 2, 3.  The last one is
 # the horizon: an upload is taken MAX_REPORT_AGE after its sealing, its reports were made as long

@@ -15,8 +15,8 @@ import msgspec
 
 from client_sdk.core.limits import DIGEST_SIZE
 
+from .cells import Cell
 from .errors import CorruptEntryError
-from .storage.values import Cell
 
 ENTRY_VERSION: Final = 1
 _CRC_SIZE: Final = 4  # bytes

@@ -1,0 +1,1 @@
+"""What every room of the collector may use: configuration, catalog, errors, logs."""
