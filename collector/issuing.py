@@ -22,7 +22,7 @@ from .core.credentials import (
     parse,
 )
 from .core.errors import CredentialError, NotPreparedError
-from .storage.credentials import CredentialStore
+from .storage.records import CredentialStore
 
 _FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0
 _SECRET_BYTES: Final = 32

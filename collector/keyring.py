@@ -24,7 +24,7 @@ from .core.errors import (
     StorageUnavailableError,
     UnauthorizedError,
 )
-from .storage.credentials import CredentialStore
+from .storage.records import CredentialStore
 
 RENEW_S: Final = 3.0  # seconds after which one request reads the records again
 TRUST_S: Final = 5.0  # seconds after which what was read counts for nothing

@@ -19,10 +19,8 @@ from .core.steady_clock import SteadyClock
 from .heartbeat import Heartbeat
 from .keyring import Keyring
 from .stopping import on_stop
-from .storage.activity import open_activity
 from .storage.connect import connect
-from .storage.credentials import open_credentials
-from .storage.suspicions import open_suspicions
+from .storage.records import open_activity, open_credentials, open_suspicions
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
 from .watching import Watch
 from .worker import Worker

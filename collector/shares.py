@@ -19,7 +19,7 @@ from client_sdk.core.epoch import day_of
 from .core.credentials import id_of
 from .core.errors import CollectorError, QuotaExhaustedError
 from .pressure import ALARM_MEMORY
-from .storage.credentials import CredentialStore
+from .storage.records import CredentialStore
 from .storage.redis import SEEN_DAYS
 from .storage.values import Health
 

@@ -19,7 +19,7 @@ from .analytics.poisoning.suspicions import found_in
 from .analytics.slices import Slice
 from .core.errors import CollectorError, StorageFullError, StorageUnavailableError
 from .storage.protocols import TallyStore
-from .storage.suspicions import SuspicionStore, WatchRecord
+from .storage.records import SuspicionStore, WatchRecord
 from .storage.values import COUNTER_SIZE
 from .tally import Sum
 

@@ -30,7 +30,7 @@ from client_sdk.registry import Registry
 from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
 from collector.storage.connect import open_connection, open_storage
-from collector.storage.replies import parse_info
+from collector.storage.connection import parse_info
 from collector.storage.values import SealedUpload
 from collector.worker import Worker
 

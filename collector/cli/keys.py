@@ -16,7 +16,7 @@ from .root import explained, main
 
 if TYPE_CHECKING:
     from ..issuing import Wish
-    from ..storage.credentials import CredentialStore
+    from ..storage.records import CredentialStore
 
 _HEADINGS = ("id", "kind", "role", "app", "metrics", "expires", "reports a day", "state", "label")
 
@@ -128,7 +128,7 @@ def _issue(wish: Wish) -> tuple[str, str]:
 
 
 def _store(config: Config) -> CredentialStore:
-    from ..storage.credentials import open_credentials
+    from ..storage.records import open_credentials
 
     return open_credentials(config)
 

@@ -18,12 +18,16 @@ from ..core.config import HIDDEN, VOLATILE, Config, is_loopback
 from ..core.credentials import REPORT, Credential, parse
 from ..core.errors import CredentialError, RefusedByStoreError, StorageUnavailableError
 from ..lint import warnings
-from ..storage.activity import open_activity
 from ..storage.connect import archive_queue, open_connection
-from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys
-from ..storage.suspicions import WatchRecord, open_suspicions
+from ..storage.records import (
+    CredentialStore,
+    WatchRecord,
+    open_activity,
+    open_credentials,
+    open_suspicions,
+)
 from ..storage.values import ArchiveProgress
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
 from ..telemetry.sources import watched_in

@@ -10,8 +10,8 @@ from ..core.config import HA, VOLATILE, Config
 from ..pressure import ALARM_MEMORY, SHED_MEMORY
 from ..shares import BYTES_PER_ID
 from ..storage.preparation import LIBRARY_VERSION
+from ..storage.preparation import faults as unsafe
 from ..storage.redis import SEEN_DAYS
-from ..storage.safety import faults as unsafe
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding
 from .state import INIT, State
 

@@ -10,7 +10,7 @@ from client_sdk.registry.metric import Metric
 
 from ..core.credentials import Credential
 from ..storage.diagnosis import Server, Shard
-from ..storage.suspicions import WatchRecord
+from ..storage.records import WatchRecord
 from ..storage.values import ArchiveProgress
 
 INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings

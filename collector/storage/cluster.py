@@ -21,8 +21,7 @@ from redis.exceptions import (
 )
 
 from ..core.errors import ConfigError, StorageUnavailableError
-from .connection import Command, Connection, Part
-from .replies import translated
+from .connection import Command, Connection, Part, translated
 
 SCHEMES: Final = {"redis-cluster": "redis", "rediss-cluster": "rediss"}
 # Seconds of rest before each further try.  Then a failover or a move is over, or the store is away.

@@ -11,13 +11,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from ..core.config import Config
 from ..core.errors import NotPreparedError, RefusedByStoreError
 from .connect import open_connection
-from .connection import Connection
+from .connection import Connection, parse_info
 from .inspection import counted
 from .keys import Keys
-from .preparation import GROUP
-from .replay import may_replay
-from .replies import parse_info
-from .safety import faults
+from .preparation import GROUP, faults, may_replay
 from .values import Counters
 
 T = TypeVar("T")

@@ -6,9 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..core.cells import Cell
-from .connection import Command, Connection, Part
+from .connection import (
+    ENTRY,
+    REASON,
+    REPORTS,
+    Command,
+    Connection,
+    Part,
+    field,
+    marks_in,
+    parse_counters,
+)
 from .keys import Keys, cell_of, member_of
-from .replies import ENTRY, REASON, REPORTS, field, marks_in, parse_counters
 from .values import COUNTER_SIZE, Counters, ShardTally, StreamEntry, TallySize
 from .vectors import read
 

@@ -1,22 +1,111 @@
-"""Make the servers ready: check them, load the library, record the shards, create the groups."""
+"""Make the servers ready: check them, load the library, record the shards, create the groups.
+
+Decide whether a server keeps what it acknowledges.  Pure: settings in, reasons out.
+
+Whether a server would get back at a restart what it has written to its append-only file.
+
+Redis 7.0 replays that file as its default user, and leaves out the steps that this user may not
+take: it starts, without them and without a word.  So the default user is off, and has every right.
+Other servers may not look; which ones do is nothing to rely on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from typing import Final
 
 from client_sdk.core.epoch import DAY
 
-from ..core.config import HA, STRICT
+from ..core.config import HA, STANDARD, STRICT, VOLATILE
 from ..core.errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
-from .connection import Connection
+from .connection import Connection, parse_info
 from .generation import establish
 from .keys import Keys
-from .replay import may_replay
-from .replies import parse_info
-from .safety import faults
+
+OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
+OLDEST_VALKEY: Final = (7, 2)  # its first release
+UNKNOWN: Final = "?"  # a setting that the server does not tell
+
+
+def faults(
+    info: Mapping[str, str],
+    appendfsync: str | None,
+    profile: str,
+    replays: bool | None = None,
+) -> list[str]:
+    """Return why a server is not fit for *profile*, each as ``setting=value: rule``.
+
+    Args: info: fields of INFO; empty for a stand-in that has none, fit for ``volatile`` only.
+          appendfsync: that setting, or None if it may not be read.
+          replays: whether a restart may replay the append-only file; None if that is not told.
+    """
+    if not info:
+        wanted = f"must be told by the server for profile {profile}"
+        return [] if profile == VOLATILE else [f"info={UNKNOWN}: {wanted}"]
+    found = [_version_fault(info)]
+    found.append(_expect(info, "maxmemory_policy", "noeviction", "or tallies vanish"))
+    found.append(_expect(info, "role", "master", "a replica takes no writes"))
+    if profile in (STANDARD, STRICT, HA):
+        found.append(_expect(info, "aof_enabled", "1", f"for profile {profile}"))
+    if profile in (STRICT, HA) and appendfsync != "always":
+        told = appendfsync or UNKNOWN
+        rule = f"must be always for profile {profile}; who may not read it needs hearsay init to"
+        found.append(f"appendfsync={told}: {rule}")
+    if profile != VOLATILE and replays is False:
+        rule = "must have all rights, and be off: a restart forgets what this user may not replay"
+        found.append(f"user default=without rights: {rule}")
+    return [fault for fault in found if fault]
+
+
+def _version_fault(info: Mapping[str, str]) -> str:
+    valkey = "valkey_version" in info
+    name, oldest = ("valkey", OLDEST_VALKEY) if valkey else ("redis", OLDEST_REDIS)
+    told = info.get(f"{name}_version", UNKNOWN)
+    parts = re.match(r"(\d+)\.(\d+)", told)
+    if parts and (int(parts[1]), int(parts[2])) >= oldest:
+        return ""
+    return f"{name}_version={told}: must be at least {oldest[0]}.{oldest[1]}"
+
+
+def _expect(info: Mapping[str, str], field: str, value: str, why: str) -> str:
+    told = info.get(field, UNKNOWN)
+    return "" if told == value else f"{field}={told}: must be {value}, {why}"
+
+
+_REPLAYED: Final = (  # what our functions write, "{stream}" being one of their keys
+    "XADD {stream} 1-* e x",
+    "XDEL {stream} 1-1",
+    "XACK {stream} g 1-1",
+    "HSET {stream} f x",
+    "XCLAIM {stream} g c 0 1-1",
+    "XGROUP SETID {stream} g 0",
+    "PEXPIREAT {stream} 1",
+    "UNLINK {stream}",
+    "PERSIST {stream}",
+    "SADD {stream} x",
+    "HINCRBY {stream} f 1",
+    "BITFIELD {stream} SET i64 #0 0",
+    "HDEL {stream} f",
+    "UNLINK {stream}",
+    "SREM {stream} x",
+)
+
+
+def may_replay(node: Connection, keys: Keys) -> bool | None:
+    """Return whether *node* may replay our steps; None if it, or our user, may not say."""
+    try:
+        return all(_may(node, line.format(stream=keys.stream(0))) for line in _REPLAYED)
+    except RefusedByStoreError:
+        return None
+
+
+def _may(node: Connection, command: str) -> bool:
+    reply: bytes = node.call("ACL", "DRYRUN", "default", *command.split())
+    return reply == b"OK"
+
 
 GROUP: Final = "workers"  # as in hearsay.lua
 LIBRARY_VERSION: Final = 4  # as in hearsay.lua

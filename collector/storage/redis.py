@@ -14,14 +14,12 @@ from ..core.cells import Cell
 from ..core.config import HA, STANDARD
 from ..core.errors import TallyOverflowError
 from .archive import classes_of
-from .connection import Command, Connection, Part
+from .connection import Command, Connection, Part, parse_claimed, parse_info
 from .generation import generation_of
 from .inspection import counted
 from .keys import Keys, member_of
-from .preparation import GROUP, prepare
+from .preparation import GROUP, faults, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
-from .replies import parse_claimed, parse_info
-from .safety import faults
 from .values import ClaimedEntry, Counters, Health, Increments, Index, SealedUpload
 from .vectors import TallyReader
 

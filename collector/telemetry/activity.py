@@ -20,7 +20,7 @@ from client_sdk.core.epoch import day_of
 
 from ..core.errors import CollectorError
 from ..intake import Rejection
-from ..storage.activity import ActivityRecord, ActivityStore
+from ..storage.records import ActivityRecord, ActivityStore
 
 WEB: Final = "web"
 WORKER: Final = "worker"

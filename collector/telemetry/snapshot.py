@@ -11,9 +11,8 @@ from client_sdk.registry.metric import Metric
 
 from ..core.credentials import parse
 from ..core.errors import CollectorError, CredentialError
-from ..storage.credentials import CredentialStore
 from ..storage.diagnosis import Server
-from ..storage.suspicions import WatchRecord
+from ..storage.records import CredentialStore, WatchRecord
 from ..storage.values import Counters
 from .activity import Activity, Totals
 from .sources import Sources

@@ -9,9 +9,15 @@ from typing import NamedTuple
 
 from ..core.config import Config
 from ..core.errors import RefusedByStoreError
-from ..storage.activity import ActivityRecord, ActivityStore, open_activity
 from ..storage.diagnosis import Server, diagnose
-from ..storage.suspicions import SuspicionStore, WatchRecord, open_suspicions
+from ..storage.records import (
+    ActivityRecord,
+    ActivityStore,
+    SuspicionStore,
+    WatchRecord,
+    open_activity,
+    open_suspicions,
+)
 
 
 class Sources(NamedTuple):

@@ -20,8 +20,8 @@ from ..query.cache import Cache
 from ..query.price import Gate
 from ..shares import Shares
 from ..storage.connect import connect, connect_reader
-from ..storage.credentials import CredentialStore, open_credentials
 from ..storage.protocols import Intake, TallyStore
+from ..storage.records import CredentialStore, open_credentials
 from ..telemetry.activity import WEB, Activity
 from ..telemetry.snapshot import take
 from ..telemetry.sources import Sources

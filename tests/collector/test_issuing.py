@@ -28,8 +28,8 @@ from collector.core.errors import CredentialError, NotPreparedError
 from collector.embedded import EmbeddedStore
 from collector.issuing import Wish, day_text, issue, listed, renew, revoke
 from collector.storage.connection import Connection
-from collector.storage.credentials import RedisCredentials
 from collector.storage.keys import Keys
+from collector.storage.records import RedisCredentials
 from collector.storage.redis import RedisStorage
 from tests.collector.test_cli import ENVIRONMENT
 from tests.support.store.credential_cases import OURS, THEIRS, registry_text

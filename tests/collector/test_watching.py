@@ -16,8 +16,8 @@ from collector.core.cells import Cell
 from collector.core.errors import StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
+from collector.storage.records import RedisSuspicions
 from collector.storage.redis import RedisStorage
-from collector.storage.suspicions import RedisSuspicions
 from collector.storage.values import Index
 from collector.watching import AGAIN_S, NEWEST, Watch
 from tests.support.device.registries import CATEGORY, file_with

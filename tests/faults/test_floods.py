@@ -13,7 +13,7 @@ from collector.core.credentials import WRITE, Credential, digest_of
 from collector.pressure import SHED_MEMORY
 from collector.shares import daily
 from collector.storage.connection import Connection
-from collector.storage.credentials import RedisCredentials
+from collector.storage.records import RedisCredentials
 from tests.faults.conftest import Tell
 from tests.support.crowds.uploads import WRITE_KEY, bearer
 from tests.support.faults.reports import upload_of

@@ -18,7 +18,7 @@ from collector.doctor.expiry import SOON_DAYS
 from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
 from collector.storage.diagnosis import Server, Shard
 from collector.storage.preparation import LIBRARY_VERSION
-from collector.storage.suspicions import WatchRecord
+from collector.storage.records import WatchRecord
 from collector.storage.values import ArchiveProgress, Count, Counters
 from collector.telemetry.activity import WEB, WORKER
 from tests.support.crowds.uploads import NOON, WRITE_KEY, registry_text

@@ -23,15 +23,19 @@ from collector.storage.access import (
     acl_lines,
     name_of,
 )
-from collector.storage.activity import ActivityRecord, RedisActivity
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
-from collector.storage.credentials import RedisCredentials
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
+from collector.storage.records import (
+    ActivityRecord,
+    RedisActivity,
+    RedisCredentials,
+    RedisSuspicions,
+    WatchRecord,
+)
 from collector.storage.redis import RedisStorage
-from collector.storage.suspicions import RedisSuspicions, WatchRecord
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import quarantined, tallies
 

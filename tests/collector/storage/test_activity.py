@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from collector.storage.activity import ActivityRecord, ActivityStore, RedisActivity
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
+from collector.storage.records import ActivityRecord, ActivityStore, RedisActivity
 from collector.storage.redis import RedisStorage
 from collector.telemetry.sources import MemoryActivity
 from tests.support.store.servers import EVERY_STORE, MEMORY

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from collector.storage.credentials import CredentialStore, RedisCredentials
 from collector.storage.keys import Keys
+from collector.storage.records import CredentialStore, RedisCredentials
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.servers import EVERY_STORE, MEMORY
 

@@ -11,8 +11,8 @@ from collector.core.config import STANDARD
 from collector.core.errors import StorageFullError
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connect import open_storage
-from collector.storage.credentials import RedisCredentials
 from collector.storage.keys import Keys
+from collector.storage.records import RedisCredentials
 from collector.storage.redis import RedisStorage
 from tests.support.store.cluster import Node, running
 from tests.support.store.servers import needs_real

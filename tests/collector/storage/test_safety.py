@@ -6,11 +6,10 @@ import pytest
 
 from collector.core.config import HA, PROFILES, STANDARD, STRICT, VOLATILE
 from collector.core.errors import RefusedByStoreError, UnsafeStoreError
-from collector.storage.connection import Connection, Part
+from collector.storage.connection import Connection, Part, parse_info
 from collector.storage.keys import Keys
+from collector.storage.preparation import faults
 from collector.storage.redis import RedisStorage
-from collector.storage.replies import parse_info
-from collector.storage.safety import faults
 from tests.support.store.servers import REAL, RecordingConnection, fake_connection
 
 GOOD = {

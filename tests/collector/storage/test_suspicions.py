@@ -6,8 +6,8 @@ import pytest
 
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
+from collector.storage.records import RedisSuspicions, SuspicionStore, WatchRecord
 from collector.storage.redis import RedisStorage
-from collector.storage.suspicions import RedisSuspicions, SuspicionStore, WatchRecord
 from tests.support.store.memory_storage import MemorySuspicions
 from tests.support.store.servers import EVERY_STORE, MEMORY
 

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.core.config import STRICT, VOLATILE
 from collector.storage.diagnosis import Server
-from collector.storage.suspicions import WatchRecord
+from collector.storage.records import WatchRecord
 from collector.storage.values import Count, Counters
 from collector.telemetry.activity import (
     DUPLICATES,

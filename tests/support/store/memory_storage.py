@@ -11,8 +11,8 @@ from client_sdk.core.epoch import DAY
 from collector.core.cells import Cell
 from collector.core.errors import ClassEndedError, ForgottenUploadError, TallyOverflowError
 from collector.storage.protocols import ALONE_FROM, MAX_CLAIM
+from collector.storage.records import WatchRecord
 from collector.storage.redis import MAX_DELTA, SEEN_DAYS
-from collector.storage.suspicions import WatchRecord
 from collector.storage.values import (
     ClaimedEntry,
     Count,

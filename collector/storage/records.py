@@ -1,0 +1,238 @@
+"""Counts of processes in the store: one hash a UTC day, each process writing only its own fields.
+
+A process writes sums, not steps, so a write that is repeated changes nothing.
+
+Keys and tokens in the store: one hash of records, and one a day of what keys have used.
+
+What the checks of closed epochs found, in the store: one hash, a field a metric.
+
+A worker writes all that it found of a metric in place of what was found before, so two that look at
+the same time change nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from client_sdk.core.epoch import DAY
+
+from ..core.config import Config
+from .connect import open_connection
+from .connection import Connection, Part
+from .keys import Keys
+
+_DAYS: Final = 2  # days after which a day's counts are forgotten
+_SEEN: Final = "seen"  # the field that holds the Unix time of the last write
+_FIELD: Final = re.compile(r"([a-z]+):([0-9a-f]+):([a-z0-9_.-]+)")
+
+
+@dataclass(frozen=True)
+class ActivityRecord:
+    """What one process has counted on a day, and the Unix time at which it said so."""
+
+    role: str
+    process: str
+    counts: Mapping[str, int]
+    seen: int
+
+
+class ActivityStore(Protocol):
+    """What processes say of themselves.
+
+    Raises, both methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
+    """
+
+    def put(self, day: int, record: ActivityRecord) -> None:
+        """Write the sums of one process on epoch day *day*, in place of older ones.
+
+        A sum that *record* leaves out stays as it was.
+        """
+
+    def records(self, day: int) -> list[ActivityRecord]:
+        """Return the last record of every process on epoch day *day*."""
+
+
+class RedisActivity:
+    """The ActivityStore protocol on Redis or Valkey."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """Use *connection* for the counts under *prefix*.  Raises ConfigError."""
+        self._connection, self._prefix = connection, Keys(prefix, 1).prefix
+
+    def put(self, day: int, record: ActivityRecord) -> None:
+        """Write one field a count."""
+        own = f"{record.role}:{record.process}"
+        pairs: list[Part] = [f"{own}:{_SEEN}", record.seen]
+        for name, n in record.counts.items():
+            pairs += f"{own}:{name}", n
+        key = self._key(day)
+        forgotten = ("EXPIREAT", key, (day + _DAYS) * DAY)
+        self._connection.call_many([("HSET", key, *pairs), forgotten])
+
+    def records(self, day: int) -> list[ActivityRecord]:
+        """Read the whole hash: a few dozen fields a process."""
+        flat = self._connection.call("HGETALL", self._key(day))
+        found: dict[tuple[str, str], dict[str, int]] = {}
+        for name, text in zip(flat[::2], flat[1::2], strict=True):
+            parts = _FIELD.fullmatch(name.decode(errors="replace"))
+            if parts and text.isdigit():
+                found.setdefault((parts[1], parts[2]), {})[parts[3]] = int(text)
+        return [
+            ActivityRecord(role, process, counts, counts.pop(_SEEN, 0))
+            for (role, process), counts in found.items()
+        ]
+
+    def _key(self, day: int) -> str:
+        return f"{self._prefix}:activity:{day}"
+
+
+def open_activity(config: Config) -> RedisActivity:
+    """Return the counts of *config*'s store.  Nothing is sent before their first use."""
+    return RedisActivity(open_connection(config.redis_url), config.prefix)
+
+
+_USAGE_DAYS: Final = 2  # days after which a day's usage is forgotten
+_UPLOADS_DAYS: Final = 20  # likewise; ids are remembered for 16
+_DIGEST: Final = re.compile(rb"[0-9a-f]{64}")
+
+
+class CredentialStore(Protocol):
+    """Records by digest, and the use that several processes make of them.
+
+    Raises, all methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
+    """
+
+    def records(self) -> dict[bytes, bytes]:
+        """Return every stored record by the digest of its secret."""
+
+    def put(self, digest: bytes, record: str) -> None:
+        """Store the *record* of one credential, in place of an older one."""
+
+    def replace(self, digest: bytes, read: bytes, record: str) -> bool:
+        """Store *record* in place of the one that was *read*; a full store does so, too.
+
+        Returns whether it was still there: read again if it was not.
+        Raises: NotPreparedError.
+        """
+
+    def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Say what *process* counted of each digest on epoch *day*; return the sums of all."""
+
+    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Do the same with uploads, which are known for as long as their ids are."""
+
+
+class RedisCredentials:
+    """The CredentialStore protocol on Redis or Valkey."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """Use *connection* for the credentials under *prefix*.  Raises ConfigError."""
+        self._connection, self._prefix = connection, Keys(prefix, 1).prefix
+
+    @property
+    def _credentials(self) -> str:
+        return f"{self._prefix}:credentials"
+
+    def records(self) -> dict[bytes, bytes]:
+        """Read the whole hash: credentials are made by people, so there are few."""
+        found = _pairs(self._connection.call("HGETALL", self._credentials))
+        return {bytes.fromhex(n.decode()): r for n, r in found.items() if _DIGEST.fullmatch(n)}
+
+    def put(self, digest: bytes, record: str) -> None:
+        """Write one field of the hash."""
+        self._connection.call("HSET", self._credentials, digest.hex(), record)
+
+    def replace(self, digest: bytes, read: bytes, record: str) -> bool:
+        """Write one field of the hash by a function that compares it, and needs no room."""
+        function = "FCALL", "hearsay_replace_checked", 1, self._credentials
+        return bool(self._connection.call(*function, digest.hex(), read, record))
+
+    def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Count reports, of a key with a quota."""
+        return self._share("usage", day, _USAGE_DAYS, process, used)
+
+    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Count uploads, of any key."""
+        return self._share("uploads", day, _UPLOADS_DAYS, process, used)
+
+    def _share(
+        self, what: str, day: int, days: int, process: str, used: Mapping[bytes, int]
+    ) -> dict[bytes, int]:
+        """Write our own sums, which a repeated command cannot add twice, and read all."""
+        key = f"{self._prefix}:{what}:{day}"
+        if used:
+            pairs: list[Part] = []
+            for digest, count in used.items():
+                pairs += f"{digest.hex()}:{process}", count
+            forgotten = (day + days) * DAY
+            self._connection.call_many([("HSET", key, *pairs), ("EXPIREAT", key, forgotten)])
+        sums: dict[bytes, int] = {}
+        for name, text in _pairs(self._connection.call("HGETALL", key)).items():
+            digest = bytes.fromhex(name.partition(b":")[0].decode())
+            sums[digest] = sums.get(digest, 0) + int(text)
+        return sums
+
+
+def open_credentials(config: Config) -> RedisCredentials:
+    """Return the credentials of *config*'s store.  Nothing is sent before their first use."""
+    return RedisCredentials(open_connection(config.redis_url), config.prefix)
+
+
+def _pairs(reply: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(reply[::2], reply[1::2], strict=True))
+
+
+class WatchRecord(msgspec.Struct, frozen=True):
+    """What was found when the closed epochs of one metric were looked at last."""
+
+    at: int  # Unix time
+    latest: int  # epoch
+    looked: int  # epochs with enough reports to be judged
+    found: dict[str, list[str]]  # sentences, by the label of an epoch
+
+
+class SuspicionStore(Protocol):
+    """What the checks found.
+
+    Raises, both methods: StorageUnavailableError, StorageFullError.  Each may be repeated.
+    """
+
+    def put(self, metric: bytes, record: WatchRecord) -> None:
+        """Write what was found of a metric, in place of what was found before."""
+
+    def records(self) -> Mapping[bytes, WatchRecord]:
+        """Return what was found of each metric, by digest."""
+
+
+class RedisSuspicions:
+    """The SuspicionStore protocol on Redis or Valkey."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """Use *connection* for the findings under *prefix*.  Raises ConfigError."""
+        self._connection, self._key = connection, f"{Keys(prefix, 1).prefix}:suspicions"
+
+    def put(self, metric: bytes, record: WatchRecord) -> None:
+        """Write one field."""
+        self._connection.call("HSET", self._key, metric.hex(), msgspec.json.encode(record))
+
+    def records(self) -> dict[bytes, WatchRecord]:
+        """Read the whole hash; what is not ours is passed over."""
+        flat = self._connection.call("HGETALL", self._key)
+        found = {}
+        for name, text in zip(flat[::2], flat[1::2], strict=True):
+            try:
+                digest = bytes.fromhex(name.decode())
+                found[digest] = msgspec.json.decode(text, type=WatchRecord)
+            except (ValueError, msgspec.MsgspecError):
+                continue
+        return found
+
+
+def open_suspicions(config: Config) -> RedisSuspicions:
+    """Return the findings in *config*'s store.  Nothing is sent before their first use."""
+    return RedisSuspicions(open_connection(config.redis_url), config.prefix)
