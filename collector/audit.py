@@ -21,8 +21,8 @@ from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Mechanism
 
 from .audit_cases import Case, cases_of
-from .binomial import lower_limit, upper_limit
 from .core.text_tables import table_lines
+from .estimation.significance import lower_limit, upper_limit
 
 ALPHA: Final = 1e-9  # chance that an honest mechanism is called a liar
 DRAWS: Final = (

@@ -20,7 +20,7 @@ from .core.catalog import Catalog
 from .core.cells import Cell, is_declared, segment_text
 from .core.entry import Accepted
 from .core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
-from .tally import check_column
+from .estimation.tally import check_column
 from .wire import Upload
 
 UNKNOWN_METRIC = "unknown_metric"

@@ -28,7 +28,7 @@ from client_sdk.registry.registry import Registry
 
 from .analytics.poisoning.influence import FAKES
 from .analytics.poisoning.reach import mean_reach
-from .precision import half_width, in_words, still_needed, wished
+from .estimation.precision import half_width, in_words, still_needed, wished
 
 _FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
 _USELESS: Final = 0.25  # half-width as a part of all that the answer can be

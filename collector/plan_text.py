@@ -11,8 +11,8 @@ from client_sdk.registry.metric import Metric
 
 from .analytics.release.buckets import Buckets
 from .core.text_tables import table_lines
+from .estimation.precision import in_words, scale_of
 from .planner import Line, Question
-from .precision import in_words, scale_of
 
 NEVER: Final = "never"
 _SHOWN: Final = 5  # numbers of buckets

@@ -14,8 +14,8 @@ from client_sdk.mechanisms import Mechanism
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.selection import choose, choose_policy
 
-from .analytics.rows import ALPHA
-from .precision import (
+from .estimation.precision import (
+    ALPHA,
     detectable,
     devices_to_detect,
     fewest,

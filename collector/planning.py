@@ -17,8 +17,8 @@ from client_sdk.registry.selection import (
     policy_candidates,
 )
 
-from .analytics.rows import ALPHA
-from .estimate import expected_half_width, normal_quantile
+from .estimation.estimate import expected_half_width, normal_quantile
+from .estimation.precision import ALPHA
 
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 

@@ -18,10 +18,10 @@ from .analytics.poisoning.change import Estimated, estimated
 from .analytics.poisoning.suspicions import found_in
 from .analytics.slices import Slice
 from .core.errors import CollectorError, StorageFullError, StorageUnavailableError
+from .estimation.tally import Sum
 from .storage.protocols import TallyStore
 from .storage.records import SuspicionStore, WatchRecord
 from .storage.values import COUNTER_SIZE
-from .tally import Sum
 
 NEWEST: Final = 7  # closed epochs whose findings are kept; after that, an epoch is history
 KNOWN: Final = 30  # epochs read, the newest among them, to be compared with

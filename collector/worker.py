@@ -27,9 +27,9 @@ from .core.errors import (
     UnsafeStoreError,
 )
 from .core.steady_clock import SteadyClock
+from .estimation.tally import Mechanisms, tally_entries
 from .storage.protocols import ALONE_FROM, MAX_CLAIM, Work
 from .storage.values import ClaimedEntry, Increments
-from .tally import Mechanisms, tally_entries
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried
 KILLS: Final = "deliveries"  # reason of an entry whose workers died, as often

@@ -35,7 +35,11 @@ def test_both_packages_are_looked_at() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "rule"),
     [
-        ("client_sdk.registry.metric", "import collector.tally", "never imports the collector"),
+        (
+            "client_sdk.registry.metric",
+            "import collector.estimation.tally",
+            "never imports the collector",
+        ),
         ("client_sdk.registry.metric", "from numpy import array", "standard library only"),
         ("client_sdk.testing", "import pytest", "pytest is imported in"),
         (
@@ -79,13 +83,21 @@ def test_both_packages_are_looked_at() -> None:
             "ask the domain",
         ),
         (
-            "collector.estimate",
+            "collector.estimation.estimate",
             "from client_sdk.mechanisms.items.grr import GRR",
             "names no mechanism",
         ),
-        ("collector.estimate", "from client_sdk.mechanisms import olh", "names no mechanism"),
+        (
+            "collector.estimation.estimate",
+            "from client_sdk.mechanisms import olh",
+            "names no mechanism",
+        ),
         ("collector.audit", "import client_sdk.mechanisms.items.oue", "names no mechanism"),
-        ("collector.tally", "from client_sdk.mechanisms import _base", "names no mechanism"),
+        (
+            "collector.estimation.tally",
+            "from client_sdk.mechanisms import _base",
+            "names no mechanism",
+        ),
         (
             "client_sdk.registry.metric",
             "from .mechanisms._base import Mechanism",
@@ -108,7 +120,7 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("client_sdk.upload.transport", "if TYPE_CHECKING:\n    import requests"),
         ("client_sdk.pytest_fixture", "import pytest"),
         ("client_sdk.mechanisms.items.grr", "from ..errors import X\nimport math"),
-        ("collector.tally", "import numpy as np"),
+        ("collector.estimation.tally", "import numpy as np"),
         ("collector.planning", "from client_sdk.registry.domains import SHARE, Domain"),
         (
             "collector.analytics.verbs.funnel",
@@ -123,7 +135,10 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
             "from client_sdk.registry.metric import Metric\nfrom client_sdk import epoch",
         ),
         ("collector.webhooks", "import os"),
-        ("collector.estimate", "from client_sdk.mechanisms import FrequencyOracle, load"),
+        (
+            "collector.estimation.estimate",
+            "from client_sdk.mechanisms import FrequencyOracle, load",
+        ),
         ("client_sdk.mechanisms.items.grr", "from ._base import Mechanism"),
     ],
 )

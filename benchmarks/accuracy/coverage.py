@@ -21,7 +21,7 @@ from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import NOISE_UNIT, DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from client_sdk.registry.domains import NumberDomain
-from collector.estimate import is_pure, mean, score_limits
+from collector.estimation.estimate import is_pure, mean, score_limits
 from tests.support.enumeration.enumeration import distribution
 
 Oracle: TypeAlias = FrequencyOracle | SetMechanism

@@ -22,7 +22,7 @@ from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.numbers.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
 from collector.analytics.release.simplex import simplex_l2
-from collector.distribution import cumulative, histogram, quantile_positions
+from collector.estimation.estimate import cumulative, histogram, quantile_positions
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9)

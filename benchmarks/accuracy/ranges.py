@@ -16,7 +16,7 @@ from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.items.pgr import PGR, points
 from client_sdk.registry.selection import AUTO, choose
 from collector.analytics.items.sums import Shares
-from collector.estimate import normal_quantile
+from collector.estimation.estimate import normal_quantile
 
 DEVICES: Final = 100_000
 EPSILONS: Final = ("0.5", "1", "2", "4")

@@ -26,8 +26,7 @@ from client_sdk.registry.selection import AUTO, choose
 from collector.analytics.release.buckets import best_buckets, bias_of
 from collector.analytics.release.postprocess import OF_PARTS, apply
 from collector.analytics.release.simplex import simplex_l2
-from collector.distribution import histogram
-from collector.estimate import normal_quantile, shares
+from collector.estimation.estimate import histogram, normal_quantile, shares
 from tests.support.crowds.analyses import slope, two_means
 from tests.support.enumeration.seeded import SeededRandomness
 

@@ -24,7 +24,7 @@ from benchmarks.lib.crowds import (
 from benchmarks.lib.draws import drawn
 from benchmarks.lib.questions import FLIGHTS, MONTH, ONE_DAY, PERSONS, Scenario
 from collector.analytics.answer import label_truth
-from collector.distribution import quantile_positions
+from collector.estimation.estimate import quantile_positions
 
 LEVELS: Final = (0.25, 0.5, 0.75, 0.9)
 POINTS: Final = tuple(range(20, 90, 5))

@@ -15,7 +15,7 @@ from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.release.simplex import simplex_l2
-from collector.distribution import cumulative, histogram
+from collector.estimation.estimate import cumulative, histogram
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 BINS: Final = (8, 16, 32, 64)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from client_sdk.registry.metric import Metric
 
-from ..estimate import Estimate, expected_half_width, mean, shares
+from ..estimation.estimate import Estimate, expected_half_width, mean, shares
 from .items.key_values import key_estimates, key_truth, mean_items
 from .numbers.distribution import quantile_estimates, quantile_items, quantile_truth, with_notes
 from .repeats import widened

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 
-from ..estimate import Estimate, normal_quantile
+from ..estimation.estimate import Estimate, normal_quantile
 from .rows import Findings, Row, quality_of
 
 _NOTE = "over several definitions of the metric, each by its reports"

@@ -11,9 +11,9 @@ from math import ceil
 
 from client_sdk.registry.metric import Metric
 
-from ..estimate import normal_quantile
-from ..precision import in_words, scale_of, still_needed, wished
-from .rows import ALPHA, Row, empty_row
+from ..estimation.estimate import normal_quantile
+from ..estimation.precision import ALPHA, in_words, scale_of, still_needed, wished
+from .rows import Row, empty_row
 
 
 def shortage(metric: Metric, n: int) -> str:

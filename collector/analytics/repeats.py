@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
-from ..estimate import Estimate
+from ..estimation.estimate import Estimate
 from .slices import Slice
 
 

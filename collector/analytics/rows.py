@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from client_sdk.registry.domains import SHARE as SHARE
 
 if TYPE_CHECKING:
-    from ..estimate import Estimate  # which loads numpy, and rows are drawn without it
+    from ..estimation.estimate import Estimate  # which loads numpy, and rows are drawn without it
 
 AGAINST: Final = "against"  # the dimension of what a number is compared with
 ALL: Final = "(all)"  # the value of a dimension that was summed over
@@ -20,7 +20,6 @@ RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is
 LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
 UPPER_END: Final = "at the upper end"
 RAW: Final = "raw"  # unbiased, as debiased
-ALPHA: Final = 0.05  # 1 - level of an interval, unless a question says otherwise
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
 _GOOD_RELATIVE_ERROR: Final = 0.05  # half-width over value

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from distributed import Client, LocalCluster
 
-from ..tally import Mechanisms
+from ..estimation.tally import Mechanisms
 from .tallies import Vectors, add, tally_file
 
 _FAN_IN: Final = 8  # sums that one task adds up

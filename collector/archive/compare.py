@@ -14,8 +14,8 @@ from client_sdk.core.epoch import DAY
 from client_sdk.registry.metric import Metric
 
 from ..core.cells import Cell, ends, first_day
+from ..estimation.tally import reports_of
 from ..storage.values import ArchiveProgress
-from ..tally import reports_of
 from .tallies import Place
 
 

@@ -8,9 +8,9 @@ from typing import Final
 from ..core.cells import Cell
 from ..core.entry import decode
 from ..core.errors import ArchiveError, CorruptEntryError
+from ..estimation.tally import Mechanisms, sorted_payloads
 from ..storage.protocols import ArchiveQueue
 from ..storage.values import ArchivedFold
-from ..tally import Mechanisms, sorted_payloads
 from .folder import Folder
 from .rows import encode_rows
 

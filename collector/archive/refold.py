@@ -9,8 +9,8 @@ from pathlib import Path
 from client_sdk.registry.metric import Metric
 
 from ..core.errors import ArchiveError
+from ..estimation.tally import Mechanisms, pairs_of
 from ..storage.protocols import ArchiveQueue, Inspection
-from ..tally import Mechanisms, pairs_of
 from .compare import Difference, differences, scope_of
 from .folder import Folder
 from .tallies import Vectors

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ..core.cells import Cell
 from ..core.entry import Accepted
 from ..core.errors import ArchiveError, CorruptEntryError
-from ..tally import Mechanisms, sum_vectors, tally_entries, vector_of
+from ..estimation.tally import Mechanisms, sum_vectors, tally_entries, vector_of
 from .rows import read_rows
 
 Place: TypeAlias = tuple[int, Cell]  # the shard, and the cell in it

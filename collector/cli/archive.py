@@ -160,7 +160,7 @@ def refold(
 def _print(config: Config, folder: Folder, engine: Engine) -> None:
     """Print one JSON object a cell and shard."""
     from ..archive.refold import tallies_of
-    from ..tally import merge
+    from ..estimation.tally import merge
 
     metrics = _catalog(config).by_digest
     for (shard, cell), vector in sorted(tallies_of(folder, metrics, engine).items()):

@@ -13,7 +13,7 @@ from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
 
-from ..analytics.rows import ALPHA
+from ..estimation.precision import ALPHA
 from .root import explained, main
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def plan(
 
     Without options: the expected devices, and the declared need or ±5 points or 5 % of the range.
     """
+    from ..estimation.precision import scale_of, wished
     from ..planner import Question
-    from ..precision import scale_of, wished
 
     if sum(arms) > 1:
         raise click.BadParameter("together they are more than all devices", param_hint="--arms")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ..analytics.rows import ALPHA
 from ..core.errors import ConfigError
+from ..estimation.precision import ALPHA
 from .root import explained, main
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Literal
 
 import click
 
-from ..analytics.rows import ALPHA
 from ..core.config import Config
 from ..core.errors import ConfigError
+from ..estimation.precision import ALPHA
 from .root import explained, main
 
 _FORMATS = ("csv", "parquet")

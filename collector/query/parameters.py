@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from client_sdk.registry.metric import Metric
 
-from ..analytics.rows import ALPHA
 from ..core.cells import LAST_VERSION
 from ..core.errors import QueryError
+from ..estimation.precision import ALPHA
 from .request import LEAST_ALPHA, MOST_ALPHA, Query
 from .window import DEFAULT_RANGE, FIRST_DAY, day_of_text, epochs_of
 

@@ -21,8 +21,8 @@ from ..analytics.sizes import too_few
 from ..analytics.slices import NOT_SAID, Slice, in_order
 from ..core.cells import Cell
 from ..core.errors import QueryError, TallyOverflowError
+from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
-from ..tally import Sum, reports_of
 from .plan import Plan, Reading
 from .price import require_affordable, require_few_indexes
 

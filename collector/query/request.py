@@ -19,10 +19,10 @@ from msgspec.inspect import (
     type_info,
 )
 
-from ..analytics.rows import ALPHA
 from ..analytics.verb import ESTIMATE
 from ..core.cells import LAST_VERSION
 from ..core.errors import QueryError
+from ..estimation.precision import ALPHA
 from .window import DEFAULT_RANGE
 
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level

@@ -27,9 +27,9 @@ from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.config import Config
 from collector.core.credentials import OPERATOR, READ, Credential
+from collector.estimation.tally import fault_of, vector_of
 from collector.planner import Question, plan
 from collector.releasing import Wanted, release
-from collector.tally import fault_of, vector_of
 from collector.web import create_app
 from collector.worker import Worker
 from tests.client_sdk.mechanisms import test_vectors as conformance

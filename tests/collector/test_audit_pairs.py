@@ -17,7 +17,7 @@ from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
 from collector.audit import ALPHA, FAILS, HOLDS, NOTHING, Audit, Trial, audit, lower_bound
 from collector.audit_cases import cases_of
-from collector.binomial import lower_limit, upper_limit
+from collector.estimation.significance import lower_limit, upper_limit
 from tests.support.enumeration.seeded import SeededRandomness
 
 DRAWS = 8_000  # a side, for four pairs

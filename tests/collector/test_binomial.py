@@ -7,7 +7,7 @@ from math import comb
 
 import pytest
 
-from collector.binomial import lower_limit, upper_limit, upper_tail
+from collector.estimation.significance import binomial_tail, lower_limit, upper_limit
 
 ALPHAS = (0.05, 1e-3, 5e-10)
 
@@ -24,7 +24,7 @@ def exact_tail(hits: int, trials: int, p: Fraction) -> float:
     [(1, 1, "1/2"), (1, 40, "1/100"), (7, 40, "1/5"), (30, 40, "3/5"), (150, 300, "1/3")],
 )
 def test_a_tail_is_the_sum_of_its_binomial_terms(hits: int, trials: int, p: str) -> None:
-    assert upper_tail(hits, trials, float(Fraction(p))) == pytest.approx(
+    assert binomial_tail(hits, trials, float(Fraction(p))) == pytest.approx(
         exact_tail(hits, trials, Fraction(p)), rel=1e-10
     )
 

@@ -21,7 +21,7 @@ from benchmarks.accuracy.coverage import (
     oracles,
 )
 from client_sdk.mechanisms import FrequencyOracle, load
-from collector.estimate import linear_limits, normal_quantile, score_limits
+from collector.estimation.estimate import linear_limits, normal_quantile, score_limits
 from tests.support.crowds.boolean_slices import is_at_most
 
 

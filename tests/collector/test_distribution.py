@@ -9,7 +9,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.distribution import cumulative, histogram, quantile_positions
+from collector.estimation.estimate import cumulative, histogram, quantile_positions
 
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
 DEVICES: Final = 20_000

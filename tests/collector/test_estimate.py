@@ -13,7 +13,13 @@ from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import FrequencyOracle, load
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from client_sdk.registry.domains import NumberDomain
-from collector.estimate import Estimate, expected_half_width, mean, normal_quantile, shares
+from collector.estimation.estimate import (
+    Estimate,
+    expected_half_width,
+    mean,
+    normal_quantile,
+    shares,
+)
 from tests.support.crowds.uploads import registry
 from tests.support.enumeration.coverage import fits_rate
 

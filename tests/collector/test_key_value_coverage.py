@@ -29,7 +29,7 @@ from benchmarks.accuracy.key_values import (
     table,
     tally_of,
 )
-from collector.estimate import key_means
+from collector.estimation.estimate import key_means
 
 PAGE = (Path(__file__).parents[2] / "docs/evidence/tables/key_values.md").read_text("utf-8")
 BAND = 0.0115  # a point, and a standard error of 20,000 runs

@@ -13,7 +13,7 @@ from client_sdk.mechanisms import Mechanism, load
 from client_sdk.mechanisms.deployed.cms import CMS
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.registry import Registry
-from collector.precision import (
+from collector.estimation.precision import (
     detectable,
     devices_to_detect,
     fewest,

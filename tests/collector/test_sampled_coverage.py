@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.accuracy.coverage import ALPHA, EXPECTED_SUPPORTS, HIGH, LOW, REPLICATIONS, SETTINGS
 from client_sdk.mechanisms.composite.sampled_item import SampledItem
-from collector.estimate import normal_quantile, sampled_limits, shares
+from collector.estimation.estimate import normal_quantile, sampled_limits, shares
 from tests.support.enumeration.seeded import SeededRandomness
 
 SHARES = (0.0, 0.002, 0.05, 0.4, 1.0)  # of the devices that hold the item

@@ -18,7 +18,14 @@ from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from collector.core.cells import Cell
 from collector.core.entry import Accepted
 from collector.core.errors import CorruptEntryError, TallyOverflowError
-from collector.tally import Mechanisms, check_column, merge, reports_in, reports_of, tally_entries
+from collector.estimation.tally import (
+    Mechanisms,
+    check_column,
+    merge,
+    reports_in,
+    reports_of,
+    tally_entries,
+)
 from tests.support.enumeration.seeded import SeededRandomness
 
 GRR_METRIC, SUM_METRIC = b"grrgrr", b"sumsum"

@@ -29,7 +29,7 @@ SHARED: Final = {
 }
 # Whose mathematics is of one type of values; all others ask the domain, whatever its class.
 ESTIMATORS: Final = (
-    "collector.estimate",
+    "collector.estimation.estimate",
     "collector.analytics.numbers",
     "collector.analytics.items.joined",
     *(f"collector.analytics.verbs.{name}" for name in ("crosstab", "funnel", "map", "retention")),
@@ -50,9 +50,9 @@ DEVICE_USERS: Final = (
 DEVICE_PACKAGES: Final = {"client_sdk", "requests", "urllib3", "pytest", "PyInstaller"}
 HOMES: Final = {
     "numpy": (
-        "collector.tally",
-        "collector.estimate",
-        "collector.distribution",
+        "collector.estimation.tally",
+        "collector.estimation.estimate",
+        "collector.estimation.estimate",
         "collector.analytics",
         "collector.simulate",
     ),
@@ -84,10 +84,10 @@ LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the dev
 PURE: Final = (
     "collector.intake",
     "collector.core.credentials",
-    "collector.estimate",
-    "collector.distribution",
+    "collector.estimation.estimate",
+    "collector.estimation.estimate",
     "collector.analytics",
-    "collector.precision",
+    "collector.estimation.precision",
     "collector.planner",
     "collector.budget",
     "client_sdk.privacy",

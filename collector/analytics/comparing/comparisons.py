@@ -9,11 +9,11 @@ from typing import Any, Final
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
+from ...estimation.significance import each_of, holm
 from ..rows import Row, row_of, with_item
 from .differences import NO_CHANGE, covers_zero, difference, flipped_by, p_value
 from .measure import Number, Population, numbers_of
-from .multiplicity import each_of, holm
 from .pairs import Pair
 
 MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell

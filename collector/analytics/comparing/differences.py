@@ -13,7 +13,7 @@ import numpy as np
 
 from client_sdk.registry.metric import Metric
 
-from ...estimate import Estimate, normal_quantile, ratio_limits
+from ...estimation.estimate import Estimate, normal_quantile, ratio_limits
 from ..poisoning.influence import Side, fakes_to_flip
 from .measure import Number, reach_of
 

@@ -29,7 +29,7 @@ from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimate import Estimate, key_shares, mean, shares
+from ...estimation.estimate import Estimate, key_shares, mean, shares
 from ..answer import MEAN
 from ..items.joined import is_joined, joined, joined_reach, unsure
 from ..poisoning.reach import mean_reach

@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from ...estimation.significance import any_of, chi_square_tail
 from ..rows import TIME
 from ..slices import Slice, merged
-from .chi_square import upper_tail
 from .measure import Number, Population, numbers_of, scatters_of, variance_if
-from .multiplicity import any_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def scan(values: Sequence[float], variances: Sequence[float]) -> tuple[int, floa
     scores = np.abs(np.cumsum(weights * apart)[:-1]) / np.sqrt(sides * (total - sides) / total)
     place = int(scores.argmax())
     alone = erfc(float(scores[place]) / sqrt(2))
-    of_all = upper_tail(float(weights @ apart**2), len(values) - 1)
+    of_all = chi_square_tail(float(weights @ apart**2), len(values) - 1)
     return place + 1, any_of(alone, len(scores)), of_all
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...estimate import Estimate, shares
+from ...estimation.estimate import Estimate, shares
 from ..repeats import widened
 from ..rows import ALL, SHARE, Row, empty_row
 from ..slices import Slice

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...estimate import Estimate, normal_quantile
+from ...estimation.estimate import Estimate, normal_quantile
 from .sums import Shares
 
 MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long

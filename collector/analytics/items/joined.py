@@ -17,7 +17,7 @@ from client_sdk.registry.domains import Domain
 from client_sdk.registry.joint_domains import FunnelDomain, RetentionDomain
 from client_sdk.registry.metric import Metric
 
-from ...estimate import Estimate, normal_quantile
+from ...estimation.estimate import Estimate, normal_quantile
 from ..rows import ITEM, MEASURE, Findings, Row
 from ..slices import Slice
 from .sums import Shares

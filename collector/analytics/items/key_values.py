@@ -11,7 +11,7 @@ from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.registry.domains import MEAN_OF, Domain
 from client_sdk.registry.metric import Metric
 
-from ...estimate import Estimate, key_means, key_shares
+from ...estimation.estimate import Estimate, key_means, key_shares
 
 
 def mean_items(domain: Domain) -> tuple[str, ...]:

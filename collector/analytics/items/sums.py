@@ -18,7 +18,7 @@ import numpy as np
 
 from client_sdk.mechanisms import ItemMechanism, Mechanism
 
-from ...estimate import (
+from ...estimation.estimate import (
     Estimate,
     is_pure,
     linear_limits,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..rows import ITEM, RAW, SHARE, Row, empty_row, row_of
 from ..slices import Slice
 

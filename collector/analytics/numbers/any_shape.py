@@ -31,7 +31,7 @@ import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
 
-from ...estimate import normal_quantile
+from ...estimation.estimate import normal_quantile
 from ..release.simplex import simplex_l2
 from .quantiles import linear_cdf
 

@@ -15,8 +15,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domains import NumberDomain
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
 
-from ...distribution import quantile_positions
-from ...estimate import Estimate, normal_quantile
+from ...estimation.estimate import Estimate, normal_quantile, quantile_positions
 from ..rows import LOWER_END, UPPER_END, Row
 from .any_shape import AnyShape
 from .curves import assumption

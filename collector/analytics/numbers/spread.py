@@ -22,7 +22,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domains import NumberDomain
 
 from ...core.errors import QueryError
-from ...estimate import Estimate, normal_quantile
+from ...estimation.estimate import Estimate, normal_quantile
 from .quantiles import linear_cdf
 
 ROUNDING: Final = 1 / 4  # of a bin's square: the most that rounding at random adds

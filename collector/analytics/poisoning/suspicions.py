@@ -9,7 +9,7 @@ import numpy as np
 
 from client_sdk.registry.metric import Metric
 
-from ...estimate import is_pure, mean
+from ...estimation.estimate import is_pure, mean
 from ..repeats import repeats_of
 from ..rows import TIME, Row
 from ..slices import Slice

@@ -24,8 +24,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...distribution import histogram
-from ...estimate import Estimate, shares
+from ...estimation.estimate import Estimate, histogram, shares
 from ..repeats import widened
 from ..slices import Slice
 from .axes import axes_of

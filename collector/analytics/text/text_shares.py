@@ -15,7 +15,7 @@ import numpy as np
 
 from client_sdk.mechanisms import END, TextMechanism
 
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from .peeling import clipped, peel
 from .text_sketches import Sketch, law_of
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from client_sdk.registry.metric import Metric
 
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..comparing.series import others
 from ..rows import ALL, TIME, Findings, Row, empty_row, row_of
 from ..slices import Asked, Slice

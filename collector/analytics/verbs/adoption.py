@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 
 from ...core.errors import QueryError
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..comparing.measure import askable, estimates_of, items_of, refusal
 from ..comparing.series import others
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item

@@ -12,7 +12,7 @@ from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimate import shares
+from ...estimation.estimate import shares
 from ..items.apart import APART, bounded
 from ..items.association import association, margins
 from ..items.sums import Shares

@@ -11,7 +11,7 @@ from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimate import Estimate, key_shares, shares
+from ...estimation.estimate import Estimate, key_shares, shares
 from ..items.sums import Shares
 from ..items.tables import named, refused_rows, rows_of
 from ..release.postprocess import OF_PARTS, OF_SEVERAL, processed

@@ -11,7 +11,7 @@ from client_sdk.mechanisms import TextMechanism
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimate import Estimate, normal_quantile
+from ...estimation.estimate import Estimate, normal_quantile
 from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice

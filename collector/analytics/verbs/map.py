@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from client_sdk.registry.joint_domains import GridDomain
 from client_sdk.registry.metric import Metric
 
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..items.sums import Shares
 from ..items.tables import named, refused_rows, rows_of
 from ..release.base_cut import base_cut

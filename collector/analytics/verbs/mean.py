@@ -7,8 +7,8 @@ from typing import Any
 
 from client_sdk.registry.metric import Metric
 
-from ... import estimate
-from ...estimate import Estimate
+from ...estimation import estimate
+from ...estimation.estimate import Estimate
 from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice

@@ -14,7 +14,7 @@ from client_sdk.registry.domains import Domain
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..items.sums import Shares
 from ..items.tables import named, refused_rows, rows_of
 from ..numbers import curves

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from ...estimation.significance import each_of
 from ..comparing.measure import askable, estimates_of, items_of, refusal
-from ..comparing.multiplicity import each_of
 from ..comparing.pooling import POOLED, pooled
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..sizes import TOGETHER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row
 from ..slices import Asked, Slice

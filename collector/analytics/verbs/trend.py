@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from ...estimation.significance import each_of, holm
 from ..comparing.differences import NO_CHANGE, difference
 from ..comparing.measure import (
     DRAWN,
@@ -18,7 +19,6 @@ from ..comparing.measure import (
     refusal,
     why_none,
 )
-from ..comparing.multiplicity import each_of, holm
 from ..comparing.series import Scan, others, scans_of, series_of
 from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
 from ..slices import Asked, Slice, merged

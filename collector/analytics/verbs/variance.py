@@ -9,7 +9,7 @@ from typing import Any, Final
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.metric import Metric
 
-from ...estimate import Estimate
+from ...estimation.estimate import Estimate
 from ..items.tables import refused_rows, rows_of
 from ..numbers.spread import population_variance
 from ..rows import Findings, Row

@@ -11,12 +11,13 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
-from ...analytics.rows import ALPHA, TIME
+from ...analytics.rows import TIME
 from ...analytics.verb import ESTIMATE, Verb, load, names, summary
 from ...charts import csv_of
 from ...core.catalog import Catalog
 from ...core.credentials import ASK
 from ...core.errors import QueryError
+from ...estimation.precision import ALPHA
 from ...option_text import options_of, types_of
 from ...query import Query, read
 from ...query.parameters import SEGMENT

@@ -6,7 +6,7 @@ import pytest
 
 from collector.analytics.combining import combined
 from collector.analytics.rows import Findings, Row, empty_row, row_of
-from collector.estimate import Estimate, normal_quantile
+from collector.estimation.estimate import Estimate, normal_quantile
 
 Z = normal_quantile(0.05)
 

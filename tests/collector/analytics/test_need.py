@@ -12,8 +12,8 @@ from collector.analytics.need import guard, shortage
 from collector.analytics.rows import Row
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
-from collector.estimate import normal_quantile
-from collector.precision import still_needed
+from collector.estimation.estimate import normal_quantile
+from collector.estimation.precision import still_needed
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, file_with
 from tests.support.enumeration.seeded import SeededRandomness
 

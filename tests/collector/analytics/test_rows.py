@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from collector.analytics.rows import Row, flat, row_of
-from collector.estimate import Estimate
+from collector.estimation.estimate import Estimate
 
 FOUND = Estimate(0.5, 0.01, 0.48, 0.52)
 

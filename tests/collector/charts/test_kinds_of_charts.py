@@ -22,7 +22,7 @@ from collector.charts.noise import widening
 from collector.charts.number import reading
 from collector.charts.palette import SERIES
 from collector.charts.spark import spark
-from collector.estimate import Estimate
+from collector.estimation.estimate import Estimate
 from tests.support.sites.drawing import boxes, of_class, parsed, path_points
 from tests.support.sites.gallery import (
     REASON,

@@ -8,10 +8,10 @@ import pytest
 
 from client_sdk.core.epoch import DAY, epoch_of
 from client_sdk.registry.metric import Metric
-from collector.analytics.rows import ALPHA
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, class_of, segment_text
 from collector.core.errors import DamagedTallyError, QueryError
+from collector.estimation.precision import ALPHA
 from collector.query import Answer, Plan, plan, question, run
 from collector.query.plan import Reading
 from tests.support.crowds.uploads import NOON, TODAY, registry

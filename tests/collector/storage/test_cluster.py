@@ -13,13 +13,13 @@ from redis.crc import key_slot
 from collector.core.cells import Cell
 from collector.core.config import STANDARD
 from collector.core.errors import ConfigError, StorageUnavailableError
+from collector.estimation.tally import reports_of
 from collector.storage.cluster import ClusterConnection
 from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.tally import reports_of
 from tests.support.store.cluster import Node, holder_of, move_slot, url_of
 from tests.support.store.fold_model import ITEMS, FoldModel, rewinding
 from tests.support.store.servers import needs_real, own_keys

@@ -9,8 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from client_sdk.core.wire import Column
-from collector.analytics.rows import ALPHA
 from collector.core.catalog import Catalog
+from collector.estimation.precision import ALPHA
 from collector.worker import Worker
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,

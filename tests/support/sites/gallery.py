@@ -24,7 +24,7 @@ from collector.charts.heat import heat
 from collector.charts.histogram import histogram
 from collector.charts.line import line
 from collector.charts.spark import spark
-from collector.estimate import Estimate
+from collector.estimation.estimate import Estimate
 
 N: Final = 20_000
 FIRST_DAY: Final = date(2026, 10, 20)

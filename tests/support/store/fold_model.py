@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from collector.estimation.tally import merge
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.values import ClaimedEntry
-from collector.tally import merge
 from tests.support.store.stored import CELL, DAY, METRIC, Store, tallies
 
 WORKERS = ("one", "two", "three")

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import Final, Protocol, TypeAlias
 
 from collector.core.cells import Cell
+from collector.estimation.tally import merge
 from collector.storage.protocols import Intake, TallyStore, Work
 from collector.storage.values import ClaimedEntry
-from collector.tally import merge
 
 DAY: Final = 30_000  # in 2052, so that no server forgets its ids
 NOBODY_LEFT_IT: Final = 3_600_000  # milliseconds

@@ -10,9 +10,9 @@ from client_sdk.mechanisms.items.grr import GRR
 from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
 from collector.core.errors import RefusedByStoreError, TallyOverflowError
+from collector.estimation.tally import merge
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Increments
-from collector.tally import merge
 from collector.worker import Pace
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.stored import tallies

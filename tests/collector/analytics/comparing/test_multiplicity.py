@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analytics.comparing.chi_square import upper_tail
-from collector.analytics.comparing.multiplicity import any_of, each_of, holm
+from collector.estimation.significance import any_of, chi_square_tail, each_of, holm
 
 
 def test_intervals_of_independent_numbers_hold_together_exactly_as_often_as_asked() -> None:
@@ -44,12 +43,12 @@ def test_the_chi_square_tail_agrees_with_tables_and_closed_forms(
     value: float, freedom: int, tail: float
 ) -> None:
     """Of even degrees the tail is a finite sum; others are in every table."""
-    assert upper_tail(value, freedom) == pytest.approx(tail, rel=1e-9)
+    assert chi_square_tail(value, freedom) == pytest.approx(tail, rel=1e-9)
 
 
 @pytest.mark.parametrize("freedom", [1, 5, 30, 364])
 def test_the_chi_square_tail_falls_where_its_two_forms_meet(freedom: int) -> None:
     """Series and fraction agree at the seam, to what a step of 1e-6 explains."""
-    below, above = (upper_tail(freedom + 2 + step, freedom) for step in (-1e-6, 1e-6))
+    below, above = (chi_square_tail(freedom + 2 + step, freedom) for step in (-1e-6, 1e-6))
 
     assert 0 <= below - above < 1e-6

@@ -15,7 +15,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.answer import label_truth
 from collector.analytics.rows import Row
-from collector.estimate import normal_quantile, ratio_limits
+from collector.estimation.estimate import normal_quantile, ratio_limits
 from collector.lint import warnings
 from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus
 from tests.support.crowds.asking import answer

@@ -20,7 +20,7 @@ from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.mechanisms.mixture import Mixture
 from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.slices import Slice
-from collector.estimate import shares
+from collector.estimation.estimate import shares
 from tests.support.crowds.asking import ask
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.enumeration import distribution

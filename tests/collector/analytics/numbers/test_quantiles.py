@@ -21,7 +21,7 @@ from collector.analytics.numbers.quantiles import (
     quantile_limits,
     quantiles,
 )
-from collector.distribution import quantile_positions
+from collector.estimation.estimate import quantile_positions
 from tests.support.enumeration.coverage import fits_rate
 
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9)

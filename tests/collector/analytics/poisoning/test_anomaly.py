@@ -25,11 +25,11 @@ from collector.analytics.poisoning.anomaly import (
 )
 from collector.analytics.poisoning.anomaly_checks import SINGLE, Score, shortfall_limit
 from collector.analytics.poisoning.change import change, estimated
-from collector.analytics.poisoning.student import both_tails, student_quantile
 from collector.analytics.poisoning.suspicions import suspicions
 from collector.analytics.rows import TIME
 from collector.analytics.slices import Slice
-from collector.estimate import normal_quantile
+from collector.estimation.estimate import normal_quantile
+from collector.estimation.significance import both_tails, student_quantile
 from tests.support.crowds.boolean_slices import is_at_most
 from tests.support.device.registries import CATEGORY, NUMBER, file_with
 from tests.support.enumeration.seeded import SeededRandomness

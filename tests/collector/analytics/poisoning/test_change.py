@@ -22,7 +22,7 @@ from collector.analytics.poisoning.change import (
     estimated,
     more_reports,
 )
-from collector.estimate import normal_quantile
+from collector.estimation.estimate import normal_quantile
 from tests.support.enumeration.seeded import SeededRandomness
 
 N: Final = 20_000

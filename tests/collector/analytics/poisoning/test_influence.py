@@ -30,7 +30,7 @@ from collector.analytics.poisoning.influence_rows import with_influence
 from collector.analytics.rows import Row, row_of
 from collector.analytics.slices import Asked, Slice
 from collector.analytics.verb import load
-from collector.estimate import Estimate
+from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import answer
 from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, SET, file_with
 from tests.support.enumeration.seeded import SeededRandomness

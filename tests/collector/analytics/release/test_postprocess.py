@@ -18,7 +18,7 @@ from collector.analytics.release.postprocess import (
 )
 from collector.analytics.rows import RAW, Row, empty_row, row_of
 from collector.core.errors import QueryError
-from collector.estimate import Estimate
+from collector.estimation.estimate import Estimate
 from tests.support.enumeration.coverage import fits_rate
 
 N: Final = 1_000

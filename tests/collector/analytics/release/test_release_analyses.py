@@ -21,7 +21,7 @@ from client_sdk.registry.joint_domains import PairDomain
 from collector.analytics.numbers.distribution import QUANTILES, quantile_estimates
 from collector.analytics.release.release import Part, parts_of, records
 from collector.analytics.slices import Slice
-from collector.estimate import shares
+from collector.estimation.estimate import shares
 from tests.support.crowds.analyses import slope, two_means
 
 FALSE_ALARM: Final = 1e-9

@@ -16,7 +16,7 @@ from collector.analytics.text.prefix_search import candidates
 from collector.analytics.text.search_plan import Plan
 from collector.analytics.text.text_shares import shares_of
 from collector.analytics.text.text_sketches import sketches_of
-from collector.estimate import Estimate
+from collector.estimation.estimate import Estimate
 
 LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
 N: Final = 300_000  # devices

@@ -14,7 +14,7 @@ from collector.analytics.numbers.spread import moment_weights, population_varian
 from collector.analytics.slices import Slice
 from collector.analytics.verb import load
 from collector.core.errors import QueryError
-from collector.estimate import Estimate
+from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE, NUMBER
 from tests.support.enumeration.coverage import fits_rate

@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from collector.analytics.comparing.multiplicity import each_of
 from collector.analytics.comparing.pooling import POOLED, pooled
 from collector.analytics.rows import RAW
 from collector.analytics.slices import OTHER, Slice
 from collector.core.errors import QueryError
+from collector.estimation.significance import each_of
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import PAGE, drawn, exact
 from tests.support.enumeration.coverage import fits_rate

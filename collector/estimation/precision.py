@@ -16,8 +16,10 @@ from client_sdk.mechanisms import MAX_REPORTS, Mechanism
 from client_sdk.registry.domains import SHARE
 from client_sdk.registry.metric import Metric
 
-from .analytics.rows import ALPHA
 from .estimate import expected_half_width, normal_quantile
+
+ALPHA: Final = 0.05  # 1 - level of an interval, unless a question says otherwise
+
 
 USUAL_NEED: Final = 0.05  # half-width where none is declared: 5 points, or 5 % of the range
 SAMPLING: Final = 1 / 4  # the most that one device's value varies: f (1-f) of a share, or the range

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import Checked, Mechanism
 
-from .core.cells import Cell
-from .core.entry import Accepted
-from .core.errors import CorruptEntryError, TallyOverflowError
-from .storage.values import COUNTER_SIZE
+from ..core.cells import Cell
+from ..core.entry import Accepted
+from ..core.errors import CorruptEntryError, TallyOverflowError
+from ..storage.values import COUNTER_SIZE
 
 Mechanisms: TypeAlias = Mapping[bytes, Mechanism[Any]]  # by metric digest
 Vector: TypeAlias = NDArray[np.int64]

@@ -1,0 +1,1 @@
+"""From one tally to one number and its interval."""
