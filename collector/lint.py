@@ -26,8 +26,7 @@ from client_sdk.privacy.budget import (
 from client_sdk.registry.metric import SMOOTH, Metric
 from client_sdk.registry.registry import Registry
 
-from .analytics.poisoning.influence import FAKES
-from .analytics.poisoning.reach import mean_reach
+from .analytics.poisoning.influence import FAKES, mean_reach
 from .estimation.precision import half_width, in_words, still_needed, wished
 
 _FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4

@@ -22,7 +22,7 @@ from client_sdk.core.errors import InvalidTallyError
 
 from .analytics.release.data_sheet import facts_of, markdown
 from .analytics.release.release import Columns, Part, parts_of, records, refusal, table
-from .analytics.sizes import sized, withheld
+from .analytics.suppression import sized, withheld
 from .charts.table import inert
 from .core.catalog import Catalog
 from .core.errors import ConfigError, DamagedTallyError, PrunedError, QueryError

@@ -15,8 +15,8 @@ from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.registry.metric import Metric
 
 from .analytics.poisoning.change import Estimated, estimated
-from .analytics.poisoning.suspicions import found_in
-from .analytics.slices import Slice
+from .analytics.poisoning.findings import found_in
+from .analytics.verb import Slice
 from .core.errors import CollectorError, StorageFullError, StorageUnavailableError
 from .estimation.tally import Sum
 from .storage.protocols import TallyStore

@@ -20,8 +20,8 @@ from benchmarks.lib.page import AGES
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.analytics.numbers.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
-from collector.analytics.release.simplex import simplex_l2
+from collector.analytics.postprocess import simplex_l2
+from collector.analytics.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
 from collector.estimation.estimate import cumulative, histogram, quantile_positions
 
 EPSILONS: Final = ("0.5", "1", "2", "4")

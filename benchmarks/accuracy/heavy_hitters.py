@@ -21,10 +21,8 @@ import numpy as np
 from benchmarks.lib.page import ROOT
 from benchmarks.lib.text_crowds import tally_of
 from client_sdk.mechanisms.composite.pem import PEM
-from collector.analytics.text.prefix_search import candidates
-from collector.analytics.text.search_plan import Plan
-from collector.analytics.text.text_shares import shares_of
-from collector.analytics.text.text_sketches import sketches_of
+from collector.analytics.text.search import Plan, candidates
+from collector.analytics.text.sketches import shares_of, sketches_of
 
 FOLDER: Final = ROOT / "tests" / "data" / "strings"
 ALPHA: Final = 0.05

@@ -25,10 +25,9 @@ from client_sdk.registry import Registry
 from client_sdk.registry.domains import NumberDomain
 from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
-from collector.analytics.poisoning.anomaly_checks import SINGLE
 from collector.analytics.poisoning.change import change, estimated
-from collector.analytics.poisoning.influence import moved
-from collector.analytics.poisoning.reach import mean_reach
+from collector.analytics.poisoning.checks import SINGLE
+from collector.analytics.poisoning.influence import mean_reach, moved
 from tests.support.device.registries import CATEGORY, file_with
 
 EPSILONS: Final = ("0.5", "1", "2", "4")

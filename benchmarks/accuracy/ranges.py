@@ -15,7 +15,7 @@ from client_sdk.mechanisms import ItemMechanism, Mechanism
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.items.pgr import PGR, points
 from client_sdk.registry.selection import AUTO, choose
-from collector.analytics.items.sums import Shares
+from collector.analytics.sums import Shares
 from collector.estimation.estimate import normal_quantile
 
 DEVICES: Final = 100_000

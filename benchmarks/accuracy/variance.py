@@ -31,8 +31,7 @@ from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.mechanisms.composite.sampled_item import SampledItem
 from client_sdk.mechanisms.deployed._sketch import Sketch
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
-from collector.analytics.text.text_shares import shares_of
-from collector.analytics.text.text_sketches import sketches_of
+from collector.analytics.text.sketches import shares_of, sketches_of
 
 EPSILON: Final = "1"  # nats per report
 ITEMS: Final = 16

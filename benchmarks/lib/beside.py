@@ -14,7 +14,7 @@ from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.analytics.release.simplex import simplex_l2
+from collector.analytics.postprocess import simplex_l2
 from collector.estimation.estimate import cumulative, histogram
 
 EPSILONS: Final = ("0.5", "1", "2", "4")

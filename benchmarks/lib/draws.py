@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.lib.crowds import REGISTRY
 from benchmarks.lib.tallies import Bits, Law, Points, law_of, law_of_key_values
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 
 Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Slice]]]
 

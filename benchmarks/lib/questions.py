@@ -15,9 +15,8 @@ from benchmarks.lib.crowds import REGISTRY
 from benchmarks.lib.draws import Draw
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
-from collector.analytics.sizes import too_few
-from collector.analytics.slices import Asked, Slice
-from collector.analytics.verb import Verb
+from collector.analytics.suppression import too_few
+from collector.analytics.verb import Asked, Slice, Verb
 from collector.core.catalog import Catalog
 from collector.query import plan, read
 

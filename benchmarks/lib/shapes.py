@@ -13,7 +13,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import ANY, GRID, Metric
 from collector.analytics.rows import GOOD
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import NUMBER, file_with
 

@@ -1,19 +1,219 @@
-"""The answer to a metric's own question: shares of items, means and quantiles of numbers."""
+"""The answer to a metric's own question: shares of items, means and quantiles of numbers.
+
+The answer to which keys devices hold, and to the mean of the numbers of each key.
+
+The answer to how a number is distributed: five quantiles, with intervals.
+
+Shares and means that were found under several definitions of a metric, as one.  Pure.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor, nan, sqrt
 from typing import Any, Final
 
-from client_sdk.registry.metric import Metric
+import numpy as np
 
-from ..estimation.estimate import Estimate, expected_half_width, mean, shares
-from .items.key_values import key_estimates, key_truth, mean_items
-from .numbers.distribution import quantile_estimates, quantile_items, quantile_truth, with_notes
-from .repeats import widened
-from .rows import RAW, SHARE, Row, empty_row, row_of, with_item
-from .slices import Slice
+from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
+from client_sdk.registry.domains import MEAN_OF, Domain, NumberDomain
+from client_sdk.registry.metric import GRID, SMOOTH, Metric
+
+from ..estimation.estimate import (
+    Estimate,
+    expected_half_width,
+    key_means,
+    key_shares,
+    mean,
+    normal_quantile,
+    quantile_positions,
+    shares,
+)
+from .any_shape import AnyShape
+from .distribution import assumption
+from .quantiles import quantiles
+from .rows import (
+    LOWER_END,
+    RAW,
+    SHARE,
+    UPPER_END,
+    Findings,
+    Row,
+    empty_row,
+    quality_of,
+    row_of,
+    with_item,
+)
+from .verb import Slice, widened
+
+
+def mean_items(domain: Domain) -> tuple[str, ...]:
+    """Return the names of the means, one a key."""
+    return tuple(MEAN_OF + key for key in domain.labels)
+
+
+def key_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str, Estimate | None]:
+    """Return the share of holders of each key, then the mean of its numbers, by name.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    domain, mechanism = metric.domain, metric.mechanism
+    if not domain.numbers or not isinstance(mechanism, KeyValueMechanism):
+        return {}
+    held = key_shares(mechanism, tally, n, alpha)
+    means = key_means(mechanism, domain.numbers, tally, n, alpha)
+    return {
+        **dict(zip(domain.labels, held, strict=True)),
+        **dict(zip(mean_items(domain), means, strict=True)),
+    }
+
+
+def key_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
+    """Return the true answers from how many devices hold each mapping; for demos and tests.
+
+    The mean of a key that nobody holds is NaN.
+    """
+    domain: Any = metric.domain
+    holders = dict.fromkeys(range(domain.size), 0)
+    sums = dict.fromkeys(range(domain.size), Fraction(0))
+    for value, devices in values.items():
+        for key, position in domain.encode(value, metric.name).items():
+            holders[key] += devices
+            sums[key] += devices * position
+    low, step, total = domain.numbers.minimum, domain.numbers.step, sum(values.values())
+    means = [float(low + step * sums[key] / n) if n else nan for key, n in holders.items()]
+    shares = [n / total for n in holders.values()]
+    return dict(zip((*domain.labels, *mean_items(domain)), (*shares, *means), strict=True))
+
+
+QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
+
+
+def quantile_items(metric: Metric) -> tuple[str, ...]:
+    """Return the names of the quantiles that *metric* answers with, if any."""
+    return tuple(QUANTILES) if isinstance(metric.mechanism, DistributionMechanism) else ()
+
+
+def quantile_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict[str, Estimate]:
+    """Return the quantiles of *n* > 0 numbers in the unit of the domain, by name.
+
+    Intervals are pointwise and cut off at the range.
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    if not isinstance(metric.mechanism, DistributionMechanism):
+        return {}
+    found = quantiles_at(metric, tally, n, tuple(QUANTILES.values()), alpha)
+    return dict(zip(QUANTILES, found, strict=True))
+
+
+def quantiles_at(
+    metric: Metric, tally: Any, n: int, levels: Sequence[float], alpha: float
+) -> list[Estimate]:
+    """Return the quantiles of *n* > 0 numbers at ascending *levels*, in the unit of the domain.
+
+    Of numbers on the grid they are grid points, and so are both ends of their intervals.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    domain, mechanism = metric.domain.grid, metric.mechanism
+    assert domain is not None  # noqa: S101 - as the mechanism is
+    assert isinstance(mechanism, DistributionMechanism)  # noqa: S101 - the caller asked
+    smooth = quantiles(mechanism, tally, n, levels, alpha)
+    if metric.shape == SMOOTH:
+        return [_in_unit(estimate, domain) for estimate in smooth]
+    seen = mechanism.require_counts(tally, n, np) / n
+    population = AnyShape.of(mechanism, seen, n)
+    found = [
+        _limited(estimate.value, first, last, mechanism, metric.shape == GRID, alpha)
+        for estimate, (first, last) in zip(
+            smooth, population.quantile_bins(levels, alpha).tolist(), strict=True
+        )
+    ]
+    return [_in_unit(estimate, domain) for estimate in found]
+
+
+def _limited(
+    value: float,
+    first: int,
+    last: int,
+    mechanism: DistributionMechanism,
+    on_grid: bool,
+    alpha: float,
+) -> Estimate:
+    """Return a quantile in grid steps that may be in bins *first* to *last*.
+
+    Numbers that report from a bin lie less than a bin away from it, or on it if each grid point has
+    a bin of its own and all numbers are on the grid.
+    """
+    top = mechanism.top
+    step = Fraction(top, mechanism.bins - 1)  # grid steps a bin
+    low, high = max((first - 1) * step, Fraction(0)), min((last + 1) * step, Fraction(top))
+    if on_grid:
+        low = Fraction(floor((first - 1) * step) + 1 if first else 0)
+        high = Fraction(min(ceil((last + 1) * step) - 1, top))
+        value = round(value)
+    found = min(max(value, float(low)), float(high))
+    error = float(high - low) / (2 * normal_quantile(alpha))
+    return Estimate(found, error, float(low), float(high))
+
+
+def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
+    """Return the true quantiles from how many devices hold each value; for demos and tests.
+
+    Of a smooth population they are those of its bins; of others the least number up to which so
+    many of the devices are.
+    """
+    domain, mechanism = metric.domain, metric.mechanism
+    if not domain.grid or not isinstance(mechanism, DistributionMechanism):
+        return {}
+    places = Counter[float]()
+    for value, devices in values.items():
+        places[float(domain.grid.encode(value, metric.name))] += devices
+    if metric.shape == SMOOTH:
+        found = _smooth_truth(mechanism, places)
+    else:
+        order = sorted(places)
+        up_to = np.cumsum([places[place] for place in order]) / places.total()
+        found = np.array(order)[np.searchsorted(up_to + 1e-12, tuple(QUANTILES.values()))]
+    numbers = float(domain.grid.minimum) + found * float(domain.grid.step)
+    return dict(zip(QUANTILES, numbers.tolist(), strict=True))
+
+
+def _smooth_truth(mechanism: DistributionMechanism, places: Mapping[float, int]) -> Any:
+    """Return the quantiles in grid steps; the share of a bin is spread evenly over it."""
+    shares = np.zeros(mechanism.bins)
+    step = mechanism.top / (mechanism.bins - 1)
+    for place, devices in places.items():
+        below, rest = divmod(place / step, 1)
+        shares[int(below)] += devices * (1 - rest)
+        if rest:
+            shares[int(below) + 1] += devices * rest
+    return quantile_positions(shares / shares.sum(), tuple(QUANTILES.values())) * step
+
+
+def _in_unit(estimate: Estimate, domain: NumberDomain) -> Estimate:
+    """Return *estimate*, in grid steps from the lowest, in the unit of *domain*."""
+    step, low, high = float(domain.step), float(domain.minimum), float(domain.maximum)
+    return Estimate(
+        low + step * estimate.value,
+        step * estimate.std_error,
+        max(low, low + step * estimate.ci_low),
+        min(high, low + step * estimate.ci_high),
+    )
+
+
+def with_notes(row: Row, metric: Metric) -> Row:
+    """Return the row of a quantile with what it assumes, and whether it is an end of the range."""
+    notes = [assumption(metric)]
+    domain = metric.domain.grid
+    if row.ci_low == row.ci_high and domain:
+        ends = {float(domain.minimum): LOWER_END, float(domain.maximum): UPPER_END}
+        notes.insert(0, ends.get(row.value or 0.0))
+    return replace(row, note="; ".join(note for note in notes if note) or None)
+
 
 MEAN: Final = "mean"
 MONOTONE: Final = "monotone"  # of a distribution made to rise
@@ -103,3 +303,62 @@ def _units(metric: Metric) -> dict[str, str]:
         return dict.fromkeys((*quantile_items(metric), MEAN), domain.unit)
     means = dict.fromkeys(mean_items(domain), domain.numbers.unit) if domain.numbers else {}
     return {**dict.fromkeys(domain.answer_items(), SHARE), **means}
+
+
+_NOTE = "over several definitions of the metric, each by its reports"
+
+
+def combined(findings: Sequence[Findings], alpha: float) -> Findings:
+    """Return *findings* as one: rows of the same dimensions weighted by their reports.
+
+    So a row is about all devices that reported, as ever.  Weights by inverse variance would scatter
+    less and be about nobody: users of the two definitions may differ.  Definitions have reports of
+    different devices or epochs, so their errors are independent.  Reports of a definition that has
+    no number for a row, as one that has just begun, are not in it, which its ``n`` and note say.
+
+    Derived: the mean of n_i reports each, sum(n_i x_i)/n, has variance sum((n_i s_i)^2)/n^2.
+    """
+    if len(findings) == 1:
+        return findings[0]
+    places: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
+    for found in findings:
+        for row in found.rows:
+            places.setdefault((tuple(row.dimensions.items()), row.unit), []).append(row)
+    rows = tuple(_combine(rows, alpha) for rows in places.values())
+    warnings = tuple(dict.fromkeys(text for found in findings for text in found.warnings))
+    return Findings(rows, warnings)
+
+
+def _combine(rows: Sequence[Row], alpha: float) -> Row:
+    """Return one row of several about the same, each with its own reports."""
+    missing = [row for row in rows if row.value is None or row.std_error is None]
+    if len(rows) == 1 or len(missing) == len(rows):
+        return replace(rows[0], n=sum(row.n for row in rows))
+    if missing:
+        found = _combine([row for row in rows if row not in missing], alpha)
+        few = sum(row.n for row in missing)
+        return replace(found, note=f"without {few} reports under another definition, too few alone")
+    n = sum(row.n for row in rows)
+
+    def mean(numbers: Sequence[float | None]) -> float:
+        return sum(row.n * (x or 0.0) for row, x in zip(rows, numbers, strict=True)) / n
+
+    value = mean([row.value for row in rows])
+    error = sqrt(sum((row.n * (row.std_error or 0.0)) ** 2 for row in rows)) / n
+    reach = normal_quantile(alpha) * error
+    estimate = Estimate(value, error, value - reach, value + reach)
+    raws = [row.value if row.raw is None else row.raw for row in rows]
+    is_raw = all(row.raw is None for row in rows)
+    centre = value if is_raw else mean(raws)  # the interval is that of the unbiased number
+    return replace(
+        rows[0],
+        value=value,
+        ci_low=centre - reach,
+        ci_high=centre + reach,
+        std_error=error,
+        n=n,
+        quality=quality_of(estimate),
+        raw=None if is_raw else centre,
+        is_open=any(row.is_open for row in rows),
+        note=_NOTE,
+    )

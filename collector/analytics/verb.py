@@ -2,14 +2,26 @@
 
 A verb is one file of ``verbs/``, whose name is that of the verb and which holds one ``VERB``.
 Nothing lists the verbs: ``names`` reads the folder.
+
+What a verb is given: the merged reports of each slice, and what was asked.
+
+Reports that repeat their noise: those of a permanent response, asked for again.  Pure.
+
+A device that sends the same payload in every epoch says no more in E reports than in one.  Where n
+reports are of E epochs, they are groups of at most E alike, and the variance of a sum of such is at
+most E times that of independent ones: errors are at most sqrt(E) times as large.  Responses of two
+layers repeat in part, for which this is a bound, too.
+
+Rows of one slice, item by item: numbers, or the reason why the slice has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from math import sqrt
 from pkgutil import iter_modules
 from typing import Any, Final
 
@@ -18,9 +30,72 @@ from msgspec import Struct
 from client_sdk.registry.domains import Domain
 from client_sdk.registry.metric import Metric
 
+from ..estimation.estimate import Estimate
 from . import verbs
-from .rows import RAW, Findings
-from .slices import Asked, Slice
+from .rows import ITEM, RAW, SHARE, TIME, Findings, Row, empty_row, row_of
+
+NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
+OTHER: Final = "(other)"  # the value of dimensions of groups that are told together
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The reports of one metric that share the values of all dimensions that were asked for.
+
+    ``refusal`` says why there is no number: too few reports.  A verb that estimates must give a row
+    with this reason, so that no report is missing from its answer.  One that only counts reports
+    need not heed it, nor need sums over several slices.
+    """
+
+    metric: Metric
+    dimensions: Mapping[str, str]  # in the order asked: "time" to a label, a dimension to a value
+    n: int  # reports
+    tally: Any  # int64, shape (metric.mechanism.tally_size,)
+    epochs: tuple[int, ...]  # whose reports are here, ascending
+    is_open: bool = False  # the last epoch is still running
+    late: int = 0  # of the n reports, those folded later than a day after their epoch
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of the slices: 1 - level, post-processing and the verb's own options."""
+
+    alpha: float
+    postprocess: str = RAW
+    options: Any = field(default=None)  # a frozen struct of the verb's own type
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # grouped by, in order
+
+
+def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
+    """Return the reports of at least one slice together, as the slice of *dimensions*."""
+    return replace(
+        parts[0],
+        dimensions=dimensions,
+        n=sum(one.n for one in parts),
+        tally=sum(one.tally for one in parts),
+        epochs=tuple(sorted({epoch for one in parts for epoch in one.epochs})),
+        is_open=any(one.is_open for one in parts),
+        late=sum(one.late for one in parts),
+        refusal=None,
+    )
+
+
+def in_order(slices: Iterable[Slice]) -> list[Slice]:
+    """Return *slices* in the order of time, and of values as they are declared."""
+    return sorted(slices, key=_place)
+
+
+def _place(one: Slice) -> tuple[Any, ...]:
+    """Return where a slice stands: what was not said, and what is told together, come last."""
+    places: list[Any] = []
+    for name, value in one.dimensions.items():
+        declared = one.metric.segments.get(name, ())
+        last = len(declared) + (value == OTHER)
+        place: Any = value if name == TIME else declared.index(value) if value in declared else last
+        places.append(place)
+    return tuple(places)
+
 
 ESTIMATE: Final = "estimate"  # the verb of a request that names none
 
@@ -82,3 +157,75 @@ def load(name: str) -> Verb:
 def summary(name: str) -> str:
     """Return what the verb *name* answers, in one line."""
     return (import_module(f"{verbs.__name__}.{name}").__doc__ or "").partition("\n")[0]
+
+
+def repeats_of(one: Slice) -> int:
+    """Return how many reports of a slice may share their noise."""
+    return 1 if one.metric.policy is None else max(len(one.epochs), 1)
+
+
+def widened(one: Slice, estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Return *estimates* of a slice, which took its reports for independent, with their errors."""
+    factor = sqrt(repeats_of(one))
+    return [
+        Estimate(
+            found.value,
+            factor * found.std_error,
+            found.value - factor * (found.value - found.ci_low),
+            found.value + factor * (found.ci_high - found.value),
+        )
+        for found in estimates
+    ]
+
+
+def rows_of(
+    one: Slice,
+    names: Sequence[Mapping[str, str]],
+    estimates: Sequence[Estimate],
+    alpha: float,
+    unit: str = SHARE,
+    *,
+    simultaneous: bool = False,
+    note: str | None = None,
+    postprocess: str = RAW,
+) -> list[Row]:
+    """Return a row of a slice that may have numbers for each of *names*.
+
+    Args: names: dimensions within the slice.  note, postprocess: of every row.
+    """
+    return [
+        row_of(
+            {**one.dimensions, **name},
+            found,
+            one.n,
+            alpha,
+            unit,
+            is_open=one.is_open,
+            simultaneous=simultaneous,
+            note=note,
+            postprocess=postprocess,
+        )
+        for name, found in zip(names, estimates, strict=True)
+    ]
+
+
+def refused_rows(
+    one: Slice,
+    names: Sequence[Mapping[str, str]],
+    alpha: float,
+    unit: str = SHARE,
+    *,
+    reason: str | None = None,
+    simultaneous: bool = False,
+) -> list[Row]:
+    """Return rows without numbers, with the reason of the slice or another *reason*."""
+    why = reason or one.refusal or ""
+    kind: dict[str, Any] = {"is_open": one.is_open, "simultaneous": simultaneous}
+    return [
+        empty_row({**one.dimensions, **name}, one.n, alpha, unit, why, **kind) for name in names
+    ]
+
+
+def named(items: Sequence[str]) -> list[Mapping[str, str]]:
+    """Return the dimensions of *items* within a slice."""
+    return [{ITEM: item} for item in items]

@@ -17,8 +17,8 @@ from client_sdk.mechanisms import MAX_REPORTS
 from client_sdk.registry.metric import Metric
 
 from ..analytics.rows import TIME
-from ..analytics.sizes import too_few
-from ..analytics.slices import NOT_SAID, Slice, in_order
+from ..analytics.suppression import too_few
+from ..analytics.verb import NOT_SAID, Slice, in_order
 from ..core.cells import Cell
 from ..core.errors import QueryError, TallyOverflowError
 from ..estimation.tally import Sum, reports_of

@@ -12,15 +12,12 @@ from msgspec import UNSET, Struct, UnsetType
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.registry.metric import Metric
 
-from ..analytics.answer import expectation
-from ..analytics.combining import combined
-from ..analytics.items.joined import is_joined
-from ..analytics.need import guard
-from ..analytics.poisoning.influence_rows import with_influence
-from ..analytics.poisoning.suspicions import missed, suspicions
+from ..analytics.answer import combined, expectation
+from ..analytics.poisoning.findings import missed, suspicions, with_influence
 from ..analytics.rows import TIME, Findings, Row
-from ..analytics.sizes import sized
-from ..analytics.slices import Asked, Slice
+from ..analytics.sums import is_joined
+from ..analytics.suppression import guard, sized
+from ..analytics.verb import Asked, Slice
 from ..core.errors import DamagedTallyError, QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading

@@ -20,8 +20,8 @@ from client_sdk.mechanisms import FrequencyOracle, _modules, items, load, names
 from client_sdk.mechanisms.frequency import PairLaw
 from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
-from collector.analytics.items.sums import BOUND_NOTE, Shares
 from collector.analytics.poisoning.anomaly import anomalies
+from collector.analytics.sums import BOUND_NOTE, Shares
 from collector.audit import FAILS, audit
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text

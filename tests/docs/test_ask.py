@@ -15,9 +15,8 @@ from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
 from client_sdk.registry.kinds import kinds
 from client_sdk.registry.registry import known_keys
-from collector.analytics.need import guard, shortage
-from collector.analytics.slices import Asked, Slice
-from collector.analytics.verb import load
+from collector.analytics.suppression import guard, shortage
+from collector.analytics.verb import Asked, Slice, load
 from collector.cli.plan import plan as plan_command
 from collector.core.catalog import Catalog
 from collector.query import plan, read, run

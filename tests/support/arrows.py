@@ -31,10 +31,10 @@ SHARED: Final = {
 ESTIMATORS: Final = (
     "collector.estimation.estimate",
     "collector.analytics.numbers",
-    "collector.analytics.items.joined",
+    "collector.analytics.sums",
     *(f"collector.analytics.verbs.{name}" for name in ("crosstab", "funnel", "map", "retention")),
     *("collector.analytics.release.axes", "collector.analytics.release.buckets"),
-    *("collector.analytics.poisoning.reach", "collector.analytics.poisoning.influence_rows"),
+    *("collector.analytics.poisoning.influence", "collector.analytics.poisoning.findings"),
 )
 DOMAIN_MODULES: Final = ("client_sdk.registry.domains", "client_sdk.registry.joint_domains")
 # They drive real clients, or attack mechanisms with the device's own randomness.

@@ -1,21 +1,37 @@
 """Two numbers of different reports: their difference, their ratio, and what it takes to see it.
 
 Pure.  Errors of different reports are independent, so variances add.
+
+Which slice is compared with which.  Pure.
+
+Each comparison stays within one value of every other dimension.
+
+Many pairs of slices compared at once: differences whose intervals hold together.  Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, erfc, isfinite, sqrt
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
 
+from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile, ratio_limits
+from ...estimation.significance import each_of, holm
 from ..poisoning.influence import Side, fakes_to_flip
-from .measure import Number, reach_of
+from ..rows import AGAINST, TIME, Row, row_of, with_item
+from ..sums import unsure
+from ..suppression import too_few
+from ..verb import Slice, merged
+from .measure import Number, Population, numbers_of, reach_of
+from .series import others, series_of
 
 POWER: Final = 0.8  # the chance with which an effect is to be seen
 NO_CHANGE: Final = "no detectable change"
@@ -77,3 +93,173 @@ def flipped_by(metric: Metric, item: str, first: Number, second: Number) -> int 
     if reach is None or first.value == second.value:
         return None
     return fakes_to_flip(Side(first.value, reach, first.n), Side(second.value, reach, second.n))
+
+
+PREVIOUS, FIRST = "previous", "first"  # stretches of time
+REST: Final = "(rest)"  # all other values together
+_ALONE: Final = "nothing else beside it has enough reports"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two slices to compare, or the *refusal*."""
+
+    dimensions: Mapping[str, str]  # of the first, with AGAINST
+    first: Slice
+    second: Slice
+    refusal: str | None = None
+
+
+def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair]:
+    """Return the pairs along dimension *by*.
+
+    Args: against: of time "previous", the default, or "first"; of another dimension one of its
+          values, or None: of all others together.
+    Raises: QueryError: names ``options.against``: no slice has this value.
+    """
+    if by == TIME:
+        if against not in (None, PREVIOUS, FIRST):
+            raise QueryError(f"options.against: of time must be {PREVIOUS} or {FIRST}")
+        return [
+            _pair(second, parts[0 if against == FIRST else i], by)
+            for parts in series_of(slices)
+            for i, second in enumerate(parts[1:])
+        ]
+    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    for one in slices:
+        groups.setdefault(tuple(others(one, by).items()), []).append(one)
+    if against is None:
+        return [pair for group in groups.values() for pair in _with_rest(group, by)]
+    require_value(slices, by, against, "options.against")
+    return [pair for group in groups.values() for pair in _with_value(group, by, against)]
+
+
+def require_value(slices: Sequence[Slice], by: str, value: str, field: str) -> None:
+    """Raise QueryError, which names *field*, unless some slice has this *value* of *by*."""
+    known = tuple(dict.fromkeys(one.dimensions[by] for one in slices))
+    if value not in known:
+        raise QueryError(f"{field}: must be a value of {by} that has reports: {listed(known)}")
+
+
+def _with_value(group: Sequence[Slice], by: str, value: str) -> Iterator[Pair]:
+    reference = next((one for one in group if one.dimensions[by] == value), None)
+    for one in group:
+        if reference is not None and one is not reference:
+            yield _pair(one, reference, by)
+
+
+def _pair(first: Slice, second: Slice, by: str) -> Pair:
+    named = {**first.dimensions, AGAINST: second.dimensions[by]}
+    return Pair(named, first, second, first.refusal or second.refusal)
+
+
+def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
+    """Compare each with all others together, however few reports some of them have."""
+    whole = merged(group, {**others(group[0], by), by: REST})
+    for one in group:
+        # of its epochs no less is known than that they are among those of the whole
+        rest = replace(whole, n=whole.n - one.n, tally=whole.tally - one.tally)
+        alone = _ALONE if too_few(rest.metric, rest.n) else unsure(rest)
+        yield Pair({**one.dimensions, AGAINST: REST}, one, rest, one.refusal or alone)
+
+
+MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell
+MOST_COMPARISONS: Final = 50_000  # of one answer
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The numbers of one item on both sides of a pair, and their *difference*.
+
+    ``difference`` and ``level``, its α, count all comparisons of the answer; so does ``p_value``.
+    """
+
+    pair: Pair
+    item: str
+    first: Number
+    second: Number
+    difference: Estimate
+    level: float
+    p_value: float
+
+    @property
+    def metric(self) -> Metric:
+        """Of what."""
+        return self.pair.first.metric
+
+    @property
+    def note(self) -> str | None:
+        """What a reader must know beside the difference."""
+        return NO_CHANGE if covers_zero(self.difference) else None
+
+
+def compared(
+    pairs: Sequence[Pair],
+    items: Sequence[str],
+    population: Population,
+    alpha: float,
+    *,
+    in_time: bool = False,
+) -> list[Comparison]:
+    """Return the comparisons of all *items* of the *pairs* that are not refused, in order.
+
+    Args: in_time: the pairs are stretches of time.
+    Raises: QueryError: there are too many.  InvalidTallyError.
+    """
+    if len(pairs) * len(items) > MOST_COMPARISONS:
+        rule = f"must leave at most {MOST_COMPARISONS} comparisons; name one item"
+        raise QueryError(f"options.item: {rule}")
+    shown = [pair for pair in pairs if pair.refusal is None]
+    level = each_of(alpha, len(shown) * len(items))
+    numbers = _numbers(shown, items, population, in_time)
+    found = [
+        (pair, item, first, second, difference(first, second, level))
+        for pair in shown
+        for item in items
+        for first, second in [(numbers[id(pair.first)][item], numbers[id(pair.second)][item])]
+    ]
+    chances = holm([p_value(one[-1]) for one in found])
+    return [Comparison(*one, level, p) for one, p in zip(found, chances, strict=True)]
+
+
+def difference_row(one: Comparison, alpha: float) -> Row:
+    """Return the row of the difference."""
+    return row_of(
+        with_item(one.pair.dimensions, one.item),
+        one.difference,
+        one.first.n + one.second.n,
+        alpha,
+        one.metric.domain.unit,
+        simultaneous=True,
+        is_open=is_open(one.pair),
+        p_value=one.p_value,
+        fakes_to_flip=flipped_by(one.metric, one.item, one.first, one.second),
+        note=one.note,
+    )
+
+
+def is_open(pair: Pair) -> bool:
+    """Return whether either side is still growing."""
+    return pair.first.is_open or pair.second.is_open
+
+
+def sides(one: Comparison) -> dict[str, Any]:
+    """Return what was compared, as facts."""
+    return {
+        "dimensions": with_item(one.pair.dimensions, one.item),
+        "first": one.first.value,
+        "second": one.second.value,
+        "n_first": one.first.n,
+        "n_second": one.second.n,
+    }
+
+
+def _numbers(
+    pairs: Sequence[Pair], items: Sequence[str], population: Population, in_time: bool
+) -> Mapping[int, Mapping[str, Number]]:
+    """Return the numbers of every slice by its identity: many pairs may share one."""
+    found: dict[int, Mapping[str, Number]] = {}
+    for one in (one for pair in pairs for one in (pair.first, pair.second)):
+        if id(one) not in found:
+            found[id(one)] = numbers_of(one, items, population, in_time=in_time)
+    return found

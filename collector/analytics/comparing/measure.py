@@ -31,11 +31,10 @@ from client_sdk.registry.metric import Metric
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, key_shares, mean, shares
 from ..answer import MEAN
-from ..items.joined import is_joined, joined, joined_reach, unsure
-from ..poisoning.reach import mean_reach
-from ..repeats import widened
-from ..sizes import too_few
-from ..slices import Slice
+from ..poisoning.influence import mean_reach
+from ..sums import is_joined, joined, joined_reach, unsure
+from ..suppression import too_few
+from ..verb import Slice, widened
 
 Population: TypeAlias = Literal["drawn", "reported"]
 DRAWN: Final = "drawn"

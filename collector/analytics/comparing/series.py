@@ -23,7 +23,7 @@ import numpy as np
 
 from ...estimation.significance import any_of, chi_square_tail
 from ..rows import TIME
-from ..slices import Slice, merged
+from ..verb import Slice, merged
 from .measure import Number, Population, numbers_of, scatters_of, variance_if
 
 

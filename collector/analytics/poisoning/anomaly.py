@@ -33,8 +33,8 @@ import numpy as np
 
 from client_sdk.registry.metric import Metric
 
-from .anomaly_checks import SINGLE, Score
 from .change import Estimated, change, estimated, more_reports
+from .checks import SINGLE, Score
 
 FALSE_ALARM: Final = 1e-4  # chance for a metric and epoch, all checks together
 CHECKS: Final = len(SINGLE) + 2  # with the two below; the chance is shared equally

@@ -33,7 +33,7 @@ from client_sdk.registry.metric import Metric
 
 from ...estimation.estimate import normal_quantile
 from ...estimation.significance import student_quantile
-from .anomaly_checks import Score
+from .checks import Score
 
 LEAST_EARLIER: Final = 3  # epochs; of so few the law is so wide that only leaps are found
 LEAST_POOLED: Final = 4  # estimates; of fewer nothing is learned from the others

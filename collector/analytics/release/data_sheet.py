@@ -13,8 +13,8 @@ from client_sdk import __version__
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 
-from ..numbers.distribution import quantile_estimates
-from ..slices import OTHER
+from ..answer import quantile_estimates
+from ..verb import OTHER
 from .axes import axes_of
 from .release import Part
 

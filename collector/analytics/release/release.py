@@ -25,10 +25,9 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, histogram, shares
-from ..repeats import widened
-from ..slices import Slice
+from ..postprocess import simplex_l1
+from ..verb import Slice, widened
 from .axes import axes_of
-from .lattice import simplex_l1
 
 MAX_RECORDS: Final = 5_000_000  # a gigabyte of memory while they are written
 Columns: TypeAlias = Mapping[str, Sequence[Any]]

@@ -10,8 +10,7 @@ from client_sdk.registry.metric import Metric
 from ...estimation.estimate import Estimate
 from ..comparing.series import others
 from ..rows import ALL, TIME, Findings, Row, empty_row, row_of
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb
 from .adoption import alike
 
 DEVICES: Final = "devices"

@@ -12,8 +12,7 @@ from ...estimation.estimate import Estimate
 from ..comparing.measure import askable, estimates_of, items_of, refusal
 from ..comparing.series import others
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb
 
 EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]

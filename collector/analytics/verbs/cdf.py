@@ -8,12 +8,10 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from ..items.tables import named, refused_rows, rows_of
-from ..numbers.curves import Curve, assumption, refusal
-from ..release.postprocess import OF_CURVES, processed
+from ..distribution import Curve, assumption, refusal
+from ..postprocess import OF_CURVES, processed
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
 from .histogram import edges_of
 
 STEPS: Final = 40  # between the ends of the range, where no points are named

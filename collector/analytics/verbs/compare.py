@@ -8,12 +8,18 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 
 from ...core.errors import QueryError
-from ..comparing.comparisons import MOST_ITEMS, compared, difference_row, is_open, sides
+from ..comparing.differences import (
+    MOST_ITEMS,
+    Pair,
+    compared,
+    difference_row,
+    is_open,
+    pairs_of,
+    sides,
+)
 from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
-from ..comparing.pairs import Pair, pairs_of
 from ..rows import TIME, Findings, Row, empty_row, with_item
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb
 
 MOST_FACTS: Final = 1_000  # comparisons whose two numbers are told
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]

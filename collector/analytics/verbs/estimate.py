@@ -9,8 +9,7 @@ from client_sdk.registry.metric import Metric
 
 from ..answer import answer_rows
 from ..rows import Findings
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb
 
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:

@@ -12,13 +12,10 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, key_shares, shares
-from ..items.sums import Shares
-from ..items.tables import named, refused_rows, rows_of
-from ..release.postprocess import OF_PARTS, OF_SEVERAL, processed
-from ..repeats import widened
+from ..postprocess import OF_PARTS, OF_SEVERAL, processed
 from ..rows import Findings
-from ..slices import Asked, Slice
-from ..verb import Verb, always
+from ..sums import Shares
+from ..verb import Asked, Slice, Verb, always, named, refused_rows, rows_of, widened
 
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:

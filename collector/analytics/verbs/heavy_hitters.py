@@ -12,14 +12,10 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile
-from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..text.prefix_search import candidates
-from ..text.search_plan import Plan
-from ..text.text_shares import shares_of
-from ..text.text_sketches import Sketch, sketches_of
-from ..verb import Verb
+from ..text.search import Plan, candidates
+from ..text.sketches import Sketch, shares_of, sketches_of
+from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
 
 PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told

@@ -11,12 +11,10 @@ from msgspec import Meta, Struct
 
 from client_sdk.registry.metric import Metric
 
-from ..items.tables import named, refused_rows, rows_of
-from ..numbers.curves import Curve, assumption, refusal
-from ..release.postprocess import OF_PARTS, processed
+from ..distribution import Curve, assumption, refusal
+from ..postprocess import OF_PARTS, processed
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
 
 BUCKETS: Final = 20
 DASH: Final = "–"  # between the ends of a bucket, which may have a minus sign

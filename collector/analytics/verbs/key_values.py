@@ -11,8 +11,7 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ..rows import Findings
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb
 from . import estimate
 
 

@@ -11,13 +11,24 @@ from msgspec import Meta, Struct
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ..comparing.comparisons import MOST_ITEMS, Comparison, compared, difference_row, is_open
-from ..comparing.differences import POWER, covers_zero, lift, reports_needed, smallest_seen
+from ..comparing.differences import (
+    MOST_ITEMS,
+    POWER,
+    Comparison,
+    Pair,
+    compared,
+    covers_zero,
+    difference_row,
+    is_open,
+    lift,
+    pairs_of,
+    reports_needed,
+    require_value,
+    smallest_seen,
+)
 from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
-from ..comparing.pairs import Pair, pairs_of, require_value
 from ..rows import MEASURE, RELATIVE, SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb
 
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told

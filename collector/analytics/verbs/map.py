@@ -12,13 +12,10 @@ from client_sdk.registry.joint_domains import GridDomain
 from client_sdk.registry.metric import Metric
 
 from ...estimation.estimate import Estimate
-from ..items.sums import Shares
-from ..items.tables import named, refused_rows, rows_of
-from ..release.base_cut import base_cut
-from ..release.postprocess import OF_PARTS, processed
+from ..postprocess import OF_PARTS, base_cut, processed
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..sums import Shares
+from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
 from .frequency import shares_of
 
 NOISE: Final = "noise alone may be the reason"

@@ -9,10 +9,8 @@ from client_sdk.registry.metric import Metric
 
 from ...estimation import estimate
 from ...estimation.estimate import Estimate
-from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb, always
+from ..verb import Asked, Slice, Verb, always, refused_rows, rows_of
 
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:

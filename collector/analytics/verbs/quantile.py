@@ -9,13 +9,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from ...core.errors import QueryError
-from ..answer import MONOTONE
-from ..items.tables import named, refused_rows, rows_of
-from ..numbers.curves import refusal
-from ..numbers.distribution import quantiles_at, with_notes
+from ..answer import MONOTONE, quantiles_at, with_notes
+from ..distribution import refusal
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
 
 Level = Annotated[float, Meta(gt=0, lt=1)]
 

@@ -15,13 +15,11 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
-from ..items.sums import Shares
-from ..items.tables import named, refused_rows, rows_of
-from ..numbers import curves
-from ..numbers.curves import Curve
+from .. import distribution
+from ..distribution import Curve
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..sums import Shares
+from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
 
 CONSISTENT: Final = (
     "all ranges are read off one linear estimate: those that adjoin add up exactly, "
@@ -69,7 +67,7 @@ def _estimates(
 ) -> tuple[list[Estimate], str | None]:
     if one.metric.domain.grid:
         curve = Curve.of(one.metric, one.tally, one.n)
-        return curve.between(places, alpha, closed=True), curves.assumption(one.metric)
+        return curve.between(places, alpha, closed=True), distribution.assumption(one.metric)
     members = np.zeros((len(places), one.metric.domain.size), dtype=bool)
     for row, (first, last) in zip(members, places, strict=True):
         row[first : last + 1] = True
@@ -126,7 +124,7 @@ def refusal(metric: Metric) -> str | None:
         return "has items without an order; ask for crosstab, map or retention"
     if domain.several:
         return "has sets, whose shares do not add up; ask for frequency"
-    return None if domain.encodes is int else curves.refusal(metric)
+    return None if domain.encodes is int else distribution.refusal(metric)
 
 
 VERB = Verb(answer, refusal, Options, most_slices=100)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from client_sdk.registry.joint_domains import RetentionDomain
 from client_sdk.registry.metric import Metric
 
-from ..items.joined import answer_joined
 from ..rows import Findings
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..sums import answer_joined
+from ..verb import Asked, Slice, Verb
 
 ACTIVE, RETAINED = "active", "of the first period"
 

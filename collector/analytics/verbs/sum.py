@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...estimation.estimate import Estimate
-from ..items.tables import refused_rows, rows_of
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb, refused_rows, rows_of
 from .mean import mean_of, refusal
 
 OF_REPORTS: Final = "the sum over the devices that reported, not over all there are"

@@ -9,10 +9,8 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from ...estimation.estimate import Estimate
-from ..items.tables import named, refused_rows, rows_of
 from ..rows import Findings, Row
-from ..slices import Asked, Slice
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
 from .frequency import refusal, shares_of
 
 

@@ -21,8 +21,7 @@ from ..comparing.measure import (
 )
 from ..comparing.series import Scan, others, scans_of, series_of
 from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
-from ..slices import Asked, Slice, merged
-from ..verb import Verb
+from ..verb import Asked, Slice, Verb, merged
 
 MOST_ITEMS: Final = 20  # lines that one picture can hold
 MOST_FACTS: Final = 100  # series whose change is told

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from client_sdk.privacy.budget import odds
 from client_sdk.registry.metric import Metric
 
-from ...analytics.items.joined import is_joined
+from ...analytics.sums import is_joined
 from ...charts import csv_of
 from ...core.credentials import VIEW
 from ...query.parameters import SEGMENT

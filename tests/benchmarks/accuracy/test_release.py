@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy import release
-from collector.analytics.release.postprocess import PROMISES
+from collector.analytics.postprocess import PROMISES
 from collector.analytics.release.release import refusal
 from tests.support.crowds.releases import REGISTRY
 

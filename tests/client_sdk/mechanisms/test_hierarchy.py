@@ -11,7 +11,7 @@ import pytest
 
 from client_sdk.mechanisms.items.hadamard import Hadamard
 from client_sdk.mechanisms.items.hierarchy import FANOUTS, Hierarchy, best_fanout, depth
-from collector.analytics.items.sums import Shares
+from collector.analytics.sums import Shares
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.enumeration import distribution
 from tests.support.references.hierarchy_reference import counts_and_variances

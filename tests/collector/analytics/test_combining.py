@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analytics.combining import combined
+from collector.analytics.answer import combined
 from collector.analytics.rows import Findings, Row, empty_row, row_of
 from collector.estimation.estimate import Estimate, normal_quantile
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from client_sdk.registry import Registry
-from collector.analytics.need import guard, shortage
 from collector.analytics.rows import Row
-from collector.analytics.slices import Asked, Slice
-from collector.analytics.verb import load
+from collector.analytics.suppression import guard, shortage
+from collector.analytics.verb import Asked, Slice, load
 from collector.estimation.estimate import normal_quantile
 from collector.estimation.precision import still_needed
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, file_with

@@ -12,8 +12,7 @@ import pytest
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings
-from collector.analytics.slices import Asked
-from collector.analytics.verb import load
+from collector.analytics.verb import Asked, load
 from collector.charts import Face, chart_of, csv_of, table_of
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import drawn, exact

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from collector.analytics.rows import ALL
-from collector.analytics.slices import NOT_SAID, OTHER
+from collector.analytics.verb import NOT_SAID, OTHER
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.query import Answer, plan, read, run

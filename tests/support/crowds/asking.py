@@ -9,9 +9,8 @@ import msgspec
 
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
-from collector.analytics.sizes import sized
-from collector.analytics.slices import Asked, Slice
-from collector.analytics.verb import ESTIMATE, load
+from collector.analytics.suppression import sized
+from collector.analytics.verb import ESTIMATE, Asked, Slice, load
 
 
 def answer(metric: Metric, tally: Any, n: int, alpha: float = 0.05) -> tuple[Row, ...]:

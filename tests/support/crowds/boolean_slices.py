@@ -8,7 +8,7 @@ import numpy as np
 
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.registry.metric import Metric
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from tests.support.crowds.uploads import registry
 from tests.support.enumeration.coverage import fits_rate
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from collector.core.cells import Cell, segment_text
 from tests.support.crowds.uploads import epoch_today
 from tests.support.enumeration.seeded import SeededRandomness

@@ -11,7 +11,7 @@ from client_sdk.mechanisms import DistributionMechanism, Mechanism
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from tests.support.device.registries import CATEGORY, NUMBER, file_with
 
 ROUGH: Final = {**NUMBER, "mechanism": '"square_wave"', "min": "0", "max": "47", "step": "1"}

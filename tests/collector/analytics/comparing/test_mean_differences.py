@@ -13,7 +13,7 @@ from client_sdk.mechanisms import MeanMechanism, load
 from client_sdk.mechanisms.families import largest_spread
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import NUMBER
 from tests.support.enumeration.coverage import fits_rate

@@ -14,7 +14,7 @@ from collector.analytics.comparing.measure import (
     refusal,
 )
 from collector.analytics.comparing.series import scans_of
-from collector.analytics.slices import Slice, merged
+from collector.analytics.verb import Slice, merged
 from collector.core.errors import QueryError
 from collector.estimation.estimate import shares
 from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with

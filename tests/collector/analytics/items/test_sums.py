@@ -18,8 +18,8 @@ from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.mechanisms.mixture import Mixture
-from collector.analytics.items.sums import BOUND_NOTE, Shares
-from collector.analytics.slices import Slice
+from collector.analytics.sums import BOUND_NOTE, Shares
+from collector.analytics.verb import Slice
 from collector.estimation.estimate import shares
 from tests.support.crowds.asking import ask
 from tests.support.enumeration.coverage import fits_rate

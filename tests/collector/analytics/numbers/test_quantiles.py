@@ -15,12 +15,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.analytics.numbers.quantiles import (
-    bias_aware_reach,
-    linear_cdf,
-    quantile_limits,
-    quantiles,
-)
+from collector.analytics.quantiles import bias_aware_reach, linear_cdf, quantile_limits, quantiles
 from collector.estimation.estimate import quantile_positions
 from tests.support.enumeration.coverage import fits_rate
 

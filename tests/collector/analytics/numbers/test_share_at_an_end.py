@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from client_sdk.registry.metric import Metric
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import is_at_most
 from tests.support.device.registries import NUMBER

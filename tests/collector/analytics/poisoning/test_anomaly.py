@@ -23,11 +23,11 @@ from collector.analytics.poisoning.anomaly import (
     FALSE_ALARM,
     anomalies,
 )
-from collector.analytics.poisoning.anomaly_checks import SINGLE, Score, shortfall_limit
 from collector.analytics.poisoning.change import change, estimated
-from collector.analytics.poisoning.suspicions import suspicions
+from collector.analytics.poisoning.checks import SINGLE, Score, shortfall_limit
+from collector.analytics.poisoning.findings import suspicions
 from collector.analytics.rows import TIME
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from collector.estimation.estimate import normal_quantile
 from collector.estimation.significance import both_tails, student_quantile
 from tests.support.crowds.boolean_slices import is_at_most

@@ -15,13 +15,13 @@ from benchmarks.accuracy.poisoning import _metric
 from benchmarks.lib.attackers import BEST, fakes_of
 from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
-from collector.analytics.poisoning.anomaly_checks import Score
 from collector.analytics.poisoning.change import (
     Estimated,
     change,
     estimated,
     more_reports,
 )
+from collector.analytics.poisoning.checks import Score
 from collector.estimation.estimate import normal_quantile
 from tests.support.enumeration.seeded import SeededRandomness
 

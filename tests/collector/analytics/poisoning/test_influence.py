@@ -18,6 +18,7 @@ from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry import Registry
+from collector.analytics.poisoning.findings import with_influence
 from collector.analytics.poisoning.influence import (
     FAKES,
     Side,
@@ -26,10 +27,8 @@ from collector.analytics.poisoning.influence import (
     quantiles_moved,
     weight,
 )
-from collector.analytics.poisoning.influence_rows import with_influence
 from collector.analytics.rows import Row, row_of
-from collector.analytics.slices import Asked, Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Asked, Slice, load
 from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import answer
 from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, SET, file_with
@@ -186,7 +185,7 @@ def test_fakes_move_no_quantile_further_than_its_bound(symbol: int) -> None:
 
 def values(mechanism: SquareWave, tally: Any, levels: tuple[float, ...]) -> Any:
     """Return the quantiles of a tally in grid steps."""
-    from collector.analytics.numbers.quantiles import quantiles
+    from collector.analytics.quantiles import quantiles
 
     return np.array([e.value for e in quantiles(mechanism, tally, int(tally.sum()), levels, 0.05)])
 

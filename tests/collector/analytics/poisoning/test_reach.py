@@ -27,7 +27,7 @@ from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.registry.domains import NumberDomain
-from collector.analytics.poisoning.reach import key_mean_reach, mean_reach
+from collector.analytics.poisoning.influence import key_mean_reach, mean_reach
 from tests.support.enumeration.seeded import SeededRandomness
 
 GRID = NumberDomain(Fraction(0), Fraction(100), Fraction(1), "ms")

@@ -7,13 +7,14 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from collector.analytics.release.base_cut import FALSE_KEEPS, base_cut
-from collector.analytics.release.postprocess import (
+from collector.analytics.postprocess import (
+    FALSE_KEEPS,
     OF_CURVES,
     OF_PARTS,
     OF_SEVERAL,
     PROMISES,
     apply,
+    base_cut,
     processed,
 )
 from collector.analytics.rows import RAW, Row, empty_row, row_of

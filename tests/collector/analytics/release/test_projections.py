@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.analytics.release.isotonic import isotonic
-from collector.analytics.release.lattice import simplex_l1
-from collector.analytics.release.simplex import simplex_l2
+from collector.analytics.postprocess import isotonic, simplex_l1, simplex_l2
 
 SHARES: Final = st.lists(st.floats(-2, 2), min_size=1, max_size=12)
 COUNTS: Final = st.lists(st.integers(-16, 24).map(lambda i: i / 4), min_size=1, max_size=4)

@@ -23,8 +23,7 @@ from collector.analytics.release.release import (
     refusal,
     table,
 )
-from collector.analytics.slices import Asked, Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Asked, Slice, load
 from collector.core.errors import QueryError
 from tests.support.crowds.releases import REGISTRY, slice_of, values_of
 from tests.support.device.registries import TWO_LAYER, file_with

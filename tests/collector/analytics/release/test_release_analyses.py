@@ -18,9 +18,9 @@ import pytest
 
 from client_sdk.registry import Registry
 from client_sdk.registry.joint_domains import PairDomain
-from collector.analytics.numbers.distribution import QUANTILES, quantile_estimates
+from collector.analytics.answer import QUANTILES, quantile_estimates
 from collector.analytics.release.release import Part, parts_of, records
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from collector.estimation.estimate import shares
 from tests.support.crowds.analyses import slope, two_means
 

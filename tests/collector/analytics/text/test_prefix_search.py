@@ -12,10 +12,8 @@ import pytest
 from benchmarks.lib.text_crowds import tally_of
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms.composite.pem import PEM
-from collector.analytics.text.prefix_search import candidates
-from collector.analytics.text.search_plan import Plan
-from collector.analytics.text.text_shares import shares_of
-from collector.analytics.text.text_sketches import sketches_of
+from collector.analytics.text.search import Plan, candidates
+from collector.analytics.text.sketches import shares_of, sketches_of
 from collector.estimation.estimate import Estimate
 
 LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"

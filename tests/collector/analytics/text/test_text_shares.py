@@ -13,9 +13,14 @@ from benchmarks.lib.text_crowds import tally_of
 from client_sdk.core.errors import InvalidTallyError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms.composite.pem import PEM, symbols
-from collector.analytics.text.peeling import peel, without
-from collector.analytics.text.text_shares import prefixes, shares_of
-from collector.analytics.text.text_sketches import law_of, sketches_of
+from collector.analytics.text.sketches import (
+    law_of,
+    peel,
+    prefixes,
+    shares_of,
+    sketches_of,
+    without,
+)
 from tests.support.enumeration.enumeration import distribution
 
 N: Final = 200_000  # devices

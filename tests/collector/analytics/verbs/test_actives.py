@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, exact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import exact

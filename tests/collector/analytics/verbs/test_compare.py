@@ -7,13 +7,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from collector.analytics.comparing.comparisons import compared
-from collector.analytics.comparing.differences import NO_CHANGE
+from collector.analytics.comparing.differences import NO_CHANGE, REST, compared, pairs_of
 from collector.analytics.comparing.measure import numbers_of
-from collector.analytics.comparing.pairs import REST, pairs_of
 from collector.analytics.rows import AGAINST
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Slice, load
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, PAGE, SHOWN, drawn, exact, is_at_most

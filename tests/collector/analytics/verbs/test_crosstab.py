@@ -12,13 +12,11 @@ import pytest
 from client_sdk.core.dataclass import replace
 from client_sdk.mechanisms import Mechanism
 from client_sdk.registry.metric import Metric
-from collector.analytics.items.apart import APART
-from collector.analytics.items.association import Association, association, margins
-from collector.analytics.items.sums import Shares
 from collector.analytics.rows import ALL
-from collector.analytics.sizes import too_few
-from collector.analytics.slices import Asked, Slice
-from collector.analytics.verb import load
+from collector.analytics.sums import Shares
+from collector.analytics.suppression import too_few
+from collector.analytics.verb import Asked, Slice, load
+from collector.analytics.verbs.crosstab import APART, Association, association, margins
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import NUMBER, PAIR, SET

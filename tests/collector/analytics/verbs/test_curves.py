@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.analytics.numbers.curves import Curve
+from collector.analytics.distribution import Curve
 from collector.analytics.rows import LOWER_END, UPPER_END
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Slice, load
 from collector.analytics.verbs.quantile import name_of
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask

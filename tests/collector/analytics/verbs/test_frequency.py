@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from client_sdk.registry.metric import Metric
-from collector.analytics.release.postprocess import OF_PARTS
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.postprocess import OF_PARTS
+from collector.analytics.verb import Slice, load
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE, NUMBER, SET

@@ -10,8 +10,7 @@ import pytest
 from benchmarks.lib.text_crowds import tally_of
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry.metric import Metric
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Slice, load
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import STRING

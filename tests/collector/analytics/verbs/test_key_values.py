@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Slice, load
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE

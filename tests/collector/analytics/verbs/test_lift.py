@@ -10,12 +10,16 @@ import pytest
 
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.domains import NumberDomain
-from collector.analytics.comparing.comparisons import compared
-from collector.analytics.comparing.differences import NO_CHANGE, covers_zero, lift
+from collector.analytics.comparing.differences import (
+    NO_CHANGE,
+    compared,
+    covers_zero,
+    lift,
+    pairs_of,
+)
 from collector.analytics.comparing.measure import Number, Population, numbers_of
-from collector.analytics.comparing.pairs import pairs_of
 from collector.analytics.rows import Findings
-from collector.analytics.slices import Slice
+from collector.analytics.verb import Slice
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most

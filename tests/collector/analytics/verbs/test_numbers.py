@@ -10,9 +10,8 @@ import pytest
 
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry.domains import NumberDomain
-from collector.analytics.numbers.spread import moment_weights, population_variance
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Slice, load
+from collector.analytics.verbs.variance import moment_weights, population_variance
 from collector.core.errors import QueryError
 from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import ask

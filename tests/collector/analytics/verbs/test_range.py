@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.analytics.items.sums import BOUND_NOTE
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.sums import BOUND_NOTE
+from collector.analytics.verb import Slice, load
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import (

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from collector.analytics.comparing.pooling import POOLED, pooled
 from collector.analytics.rows import RAW
-from collector.analytics.slices import OTHER, Slice
+from collector.analytics.verb import OTHER, Slice
+from collector.analytics.verbs.segments import POOLED, pooled
 from collector.core.errors import QueryError
 from collector.estimation.significance import each_of
 from tests.support.crowds.asking import ask

@@ -7,9 +7,8 @@ import pytest
 
 from client_sdk.registry.joint_domains import RetentionDomain
 from client_sdk.registry.metric import Metric
-from collector.analytics.items.sums import BOUND_NOTE, Shares
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.sums import BOUND_NOTE, Shares
+from collector.analytics.verb import Slice, load
 from collector.analytics.verbs.map import NOISE
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import FUNNEL, LOCATION, RETENTION, SET

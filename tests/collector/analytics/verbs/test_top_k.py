@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.analytics.slices import Slice
-from collector.analytics.verb import load
+from collector.analytics.verb import Slice, load
 from collector.analytics.verbs.top_k import ranks
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import NUMBER

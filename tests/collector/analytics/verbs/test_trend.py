@@ -11,7 +11,7 @@ import pytest
 from collector.analytics.comparing.differences import NO_CHANGE
 from collector.analytics.comparing.series import scan, scans_of
 from collector.analytics.rows import Findings
-from collector.analytics.slices import Slice, merged
+from collector.analytics.verb import Slice, merged
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most

@@ -29,7 +29,7 @@ import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
 
-from ...estimation.estimate import Estimate, normal_quantile
+from ..estimation.estimate import Estimate, normal_quantile
 
 BELL: Final = 0.06  # part of the range; narrower resolves sharper peaks and widens every interval
 ROUGHER: Final = 2.5  # weights are made for curves so much rougher: bias is a fifth of the noise

@@ -31,8 +31,8 @@ import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
 
-from ...estimation.estimate import normal_quantile
-from ..release.simplex import simplex_l2
+from ..estimation.estimate import normal_quantile
+from .postprocess import simplex_l2
 from .quantiles import linear_cdf
 
 CHOSEN: Final = 1 / 3  # of alpha is left to the limits of a part

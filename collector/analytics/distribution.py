@@ -23,7 +23,7 @@ from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry.domains import NumberDomain
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
 
-from ...estimation.estimate import Estimate, normal_quantile
+from ..estimation.estimate import Estimate, normal_quantile
 from .any_shape import BEYOND, AnyShape
 from .quantiles import THRESHOLDS, LinearCDF, bias_aware_reach, linear_cdf
 

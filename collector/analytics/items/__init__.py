@@ -1,1 +1,0 @@
-"""Sums, ratios and tables of shares of items.  Pure."""

@@ -1,1 +1,0 @@
-"""How numbers are distributed.  Pure."""

@@ -1,0 +1,192 @@
+"""Post-processing: other numbers beside the unbiased ones, each named and with its promise.  Pure.
+
+Nothing here costs privacy or looks at anything but estimates.  It trades bias for sense: the raw
+number stays in the row, and the interval stays that of the raw number.
+
+The nearest shares that are not negative and sum to 1.  Pure.
+
+Source: Held, Wolfe, Crowder, Mathematical Programming 1974: the threshold from sorted values; also
+    Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, figure 1.
+Proof: by the conditions of Karush, Kuhn and Tucker the nearest point is max(v - shift, 0) for the
+    one shift with which it sums to the total.  With the r largest values above the shift it is
+    (their sum - total) / r, and r is the most for which the r-th largest value still is above it.
+
+That is "subtract a constant, cut at 0" too, which Wang et al., NDSS 2020, call Norm-Sub and find
+to be the constrained least squares: one point under two names.  Code that cuts at 0 first, and then
+shifts only what is left, gives another point, further away, where what is left sums to less than 1.
+
+The nearest sequence that never falls, such as a cumulative distribution must be.  Pure.
+
+Source: Ayer, Brunk, Ewing, Reid, Silverman, Annals of Mathematical Statistics 1955: pool adjacent
+    violators; that cutting off at bounds afterwards gives the nearest bounded one is in Robertson,
+    Wright, Dykstra, *Order Restricted Statistical Inference*, 1988.
+
+The nearest histogram that n devices can have: whole counts, not negative, that sum to n.  Pure.
+
+Nearest is in L1, the number of devices by which the counts differ.  Many histograms are equally
+near: when the positive counts c sum to more than n, any that lies below all of them is.  A linear
+program returns some corner of that set.  We return the one that is also nearest in L2; of several
+such, that which favours the earlier items.
+
+Proof: both distances are sums over items of convex functions, so a nearest point is reached by n
+    steps, each of which adds one device to the item where that changes the distance least.  Adding
+    the (j+1)-th device to an item of count c changes the square by 2(j - c) + 1, which orders steps
+    by their key j - c, and changes the absolute value by -1 if the key is at most -1, by 2 key + 1
+    between -1 and 0, by 1 from 0 on: it never falls as the key rises.  So the n steps of the least
+    keys are best for both.  Let y = max(c - s, 0) be the nearest real point.  The keys of at most
+    -s - 1 are the first floor(y) steps of each item; the next key of an item with y > 0 is -s less
+    the fractional part of y, and without y it is at least -s.  So the rest of n goes to the largest
+    fractional parts.
+Source: Wang et al., NDSS 2020, for projecting shares; the lattice and the proof are ours.
+
+Only the shares that noise alone would hardly give.  Pure.
+
+Source: Wang et al., NDSS 2020: Base-Cut; the level is that of Erlingsson, Pihur, Korolova, CCS
+    2014, who correct for as many tests as there are items (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+
+from ..core.errors import QueryError
+from .rows import RAW, Row
+
+
+def simplex_l2(values: Any, total: float = 1.0) -> Any:
+    """Return the point nearest to *values* that is not negative and sums to *total* > 0.
+
+    Args: values: finite, shape (k,) with k > 0, in the unit of *total*.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    given = given - given.max()  # alike for the answer, and the total is never lost beside it
+    ordered = np.sort(given)[::-1]
+    shifts = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
+    above = np.flatnonzero(ordered > shifts)
+    return np.maximum(given - shifts[above[-1]], 0.0)
+
+
+def isotonic(values: Any, weights: Any = None, low: float = 0.0, high: float = 1.0) -> Any:
+    """Return the sequence nearest to *values* that never falls and stays from *low* to *high*.
+
+    Nearest is in squares times *weights*, which are all 1 if left out; an inverse variance each
+    gives the most likely sequence under normal errors.
+
+    Args: values: finite, shape (k,).  weights: positive and finite, shape (k,).
+    """
+    given = np.asarray(values, dtype=np.float64)
+    trust = np.ones(given.size) if weights is None else np.asarray(weights, dtype=np.float64)
+    pools: list[tuple[float, float, int]] = []  # mean, weight, entries
+    for pool in zip(given.tolist(), trust.tolist(), [1] * given.size, strict=True):
+        mean, weight, size = pool
+        while pools and pools[-1][0] >= mean:
+            other, heavy, many = pools.pop()
+            weight, size = weight + heavy, size + many
+            mean += (other - mean) * (heavy / weight)
+        pools.append((mean, weight, size))
+    means, _, sizes = zip(*pools, strict=True) if pools else ((), (), ())
+    return np.clip(np.repeat(np.array(means), np.array(sizes, dtype=np.int64)), low, high)
+
+
+def simplex_l1(counts: Any, n: int) -> Any:
+    """Return whole counts that are not negative, sum to *n* >= 0 and are nearest to *counts*.
+
+    Args:    counts: finite, in devices, shape (k,) with k > 0.
+    Returns: int64, shape (k,).
+    """
+    given = np.asarray(counts, dtype=np.float64)
+    if n == 0:
+        return np.zeros(given.size, dtype=np.int64)
+    near = simplex_l2(given, float(n))
+    whole = np.floor(near).astype(np.int64)
+    order = np.argsort(whole - near, kind="stable")
+    whole[order[: n - int(whole.sum())]] += 1
+    return whole
+
+
+FALSE_KEEPS: Final = 0.05  # at most the chance that any item which nobody holds is kept
+
+
+def base_cut(shares: Any, std_errors: Any) -> Any:
+    """Return *shares* with 0 in place of those below the threshold; the others are as they were.
+
+    The threshold of k shares is z standard errors, with 1 - FALSE_KEEPS/k of a normal below z.
+
+    Args: shares, std_errors: shape (k,), in the same unit.
+    """
+    given = np.asarray(shares, dtype=np.float64)
+    z = NormalDist().inv_cdf(1 - FALSE_KEEPS / max(given.size, 1))
+    return np.where(given >= z * np.asarray(std_errors, dtype=np.float64), given, 0.0)
+
+
+NORM_SUB, BASE_CUT = "norm_sub", "base_cut"
+SIMPLEX_L2, SIMPLEX_L1, ISOTONIC = "simplex_l2", "simplex_l1", "isotonic"
+
+PROMISES: Final = {
+    RAW: "unbiased, and may be below 0 or above 1",
+    NORM_SUB: "from 0, sums to 1: one constant is taken off every share, what falls below 0 is 0",
+    BASE_CUT: "unchanged, or 0 where noise alone may be the reason; "
+    f"keeps an item that nobody holds in at most {100 * FALSE_KEEPS:g} of 100 answers",
+    SIMPLEX_L2: "from 0, sums to 1, nearest to the unbiased shares in squares: that is norm_sub",
+    SIMPLEX_L1: "whole devices from 0, which sum to the reports; fewest devices moved",
+    ISOTONIC: "from 0 to 1, never falls: nearest to the unbiased curve in squares over variances",
+}
+OF_PARTS: Final = (RAW, NORM_SUB, BASE_CUT, SIMPLEX_L2, SIMPLEX_L1)  # shares of one whole
+OF_SEVERAL: Final = (RAW, BASE_CUT)  # shares of items of which a device may hold many
+OF_CURVES: Final = (RAW, ISOTONIC)  # parts of the population up to rising thresholds
+_TO_WHOLE: Final = (NORM_SUB, SIMPLEX_L2, SIMPLEX_L1)
+_LEAST_ERROR: Final = 1e-6  # of the largest standard error: a number known for sure weighs so much
+
+
+def apply(name: str, shares: Any, std_errors: Any, n: int) -> Any:
+    """Return *shares* of *n* reports as *name*, one of PROMISES, promises; shape (k,) as given.
+
+    Raises: QueryError: there is no post-processing *name*.
+    """
+    if name not in PROMISES:
+        raise QueryError(f"postprocess: must be one of {', '.join(PROMISES)}")
+    given = np.asarray(shares, dtype=np.float64)
+    if name == RAW or not given.size:
+        return given
+    if name == BASE_CUT:
+        return base_cut(given, std_errors)
+    if name == ISOTONIC:
+        return isotonic(given, _weights(std_errors))
+    return simplex_l1(given * n, n) / n if name == SIMPLEX_L1 else simplex_l2(given)
+
+
+def processed(rows: Sequence[Row], name: str, *, whole: bool = True) -> tuple[Row, ...]:
+    """Return the raw share *rows* of one slice post-processed; each keeps its ``raw`` number.
+
+    Intervals, standard errors and quality stay those of the raw number.  Rows of which one has no
+    number are returned as they are.
+
+    Args:   whole: the rows are all the items, as all but those of a boolean are, whose other item
+                is what is left of 1 and gets no row.
+    Raises: QueryError: there is no post-processing *name*.
+    """
+    raw = [row.value for row in rows if row.value is not None]
+    errors = [row.std_error or 0.0 for row in rows]
+    if name == RAW or len(raw) < len(rows) or not rows:
+        return tuple(rows)
+    if not whole and name in _TO_WHOLE:
+        raw, errors = [*raw, 1 - sum(raw)], [*errors, 0.0]
+    found = apply(name, raw, errors, rows[0].n).tolist()
+    return tuple(
+        replace(row, value=value, raw=row.value, postprocess=name)
+        for row, value in zip(rows, found, strict=False)  # without what is left of 1
+    )
+
+
+def _weights(std_errors: Any) -> Any:
+    """Return the inverse variances, or None for equal weights where nothing is known of them."""
+    errors = np.asarray(std_errors, dtype=np.float64)
+    largest = float(errors.max(initial=0.0))
+    if not largest:
+        return None
+    return (largest / np.maximum(errors, _LEAST_ERROR * largest)) ** 2

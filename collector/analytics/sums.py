@@ -1,0 +1,253 @@
+"""Shares of groups of items, and other weighted sums of shares, with the right variance.  Pure.
+
+The estimate of the sum of w_i f_i is the sum of w_i times the estimates, so parts add up exactly.
+Its variance is not the sum of theirs: what one report supports of several items depends on each
+other.  Each mechanism answers for it (``sum_variances``); where one knows only the variance of each
+item, the sum of standard errors is a bound, and rows say so.
+
+Derived here; the variance of one item is that of Wang et al., USENIX Security 2017.
+
+What the parts of one report say together: steps reached, and periods that devices came back in.
+
+An item of a funnel is the furthest step of a device, and one of a retention all its periods.  What
+people ask is another number: which part of the devices reached a step, and which part of those that
+were active in the first period were active in a later one.  Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from client_sdk.mechanisms import ItemMechanism, Mechanism, Reach
+from client_sdk.registry.domains import Domain
+from client_sdk.registry.joint_domains import FunnelDomain, RetentionDomain
+from client_sdk.registry.metric import Metric
+
+from ..estimation.estimate import (
+    Estimate,
+    is_pure,
+    linear_limits,
+    normal_quantile,
+    ratio_limits,
+    score_limits,
+)
+from .rows import ITEM, MEASURE, Findings, Row
+from .verb import Slice, refused_rows, repeats_of, rows_of
+
+BOUND_NOTE: Final = "the interval is a bound: it is at least as wide as its level asks for"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Unbiased shares of the items among *n* reports, and how sums of them scatter.
+
+    ``values``, shape (items,), may be below 0.  Up to ``repeats`` reports may share their noise.
+    """
+
+    mechanism: ItemMechanism
+    tally: Any
+    n: int
+    values: Any
+    repeats: int = 1
+
+    @classmethod
+    def of(cls, mechanism: Mechanism[Any], tally: Any, n: int) -> Shares:
+        """Debias a tally of *n* > 0 independent reports of single items.
+
+        Raises: InvalidTallyError: the tally cannot have come from n reports.
+        """
+        assert isinstance(mechanism, ItemMechanism)  # noqa: S101 - metrics of items have no other
+        return cls(mechanism, np.asarray(tally), n, mechanism.debias(tally, n, np).totals / n)
+
+    @classmethod
+    def of_slice(cls, one: Slice) -> Shares:
+        """Debias the tally of a slice that may have numbers.  Raises InvalidTallyError."""
+        found = cls.of(one.metric.mechanism, one.tally, one.n)
+        return replace(found, repeats=repeats_of(one))
+
+    @property
+    def note(self) -> str | None:
+        """What must be said beside sums of several items."""
+        return None if self.mechanism.knows_sums(np) else BOUND_NOTE
+
+    def groups(self, members: Any, alpha: float) -> list[Estimate]:
+        """Return the share of each group: score intervals where the variance is linear in it.
+
+        Args: members: booleans, shape (groups, items).
+        """
+        weights = np.asarray(members, dtype=np.float64)
+        values, errors = weights @ self.values, np.sqrt(self.variances(weights))
+        reach = normal_quantile(alpha) * errors
+        low, high = values - reach, values + reach
+        laws = self.mechanism.sum_laws(weights, np) if self.mechanism.pair_law() else None
+        if laws is not None:
+            inside, outside = (_mean_over(laws, part) for part in (weights, 1 - weights))
+            each = self.repeats / self.n
+            slope = each * np.where(weights.all(axis=1), 0, inside - outside)
+            level = each * np.where(weights.all(axis=1), inside, outside)
+            low, high = linear_limits(values, level, slope, alpha)
+        if is_pure(self.mechanism):  # one item has the interval that it has alone
+            alone = weights.sum(axis=1) == 1
+            ends = score_limits(self.mechanism.channel, values[alone] * self.n, self.n, alpha)
+            for side, end in zip((low, high), ends, strict=True):
+                apart = end / self.n - values[alone]
+                side[alone] = values[alone] + sqrt(self.repeats) * apart
+        columns = (column.tolist() for column in (values, errors, low, high))
+        return [Estimate(*row) for row in zip(*columns, strict=True)]
+
+    def ratio(self, part: Any, whole: Any, alpha: float) -> Estimate | None:
+        """Return the share of the members of group *whole* that are in *part*, which it holds.
+
+        None where whether anybody is in *whole* is not sure.  By Fieller's interval; value and
+        interval are cut off at 0 and 1.
+
+        Args:    part, whole: booleans, shape (items,).
+        Derived: with the share u of the whole and o of the part, o - (B/C) u does not depend on
+                 u, B being their covariance and C the variance of u; its ratio is less by B/C.
+        """
+        weights = np.array([part, whole], dtype=np.float64)
+        over, under = weights @ self.values
+        of_part, of_whole, of_both = self.variances(np.vstack([weights, weights.sum(axis=0)]))
+        if under <= normal_quantile(alpha) * np.sqrt(of_whole):
+            return None
+        shared = (of_both - of_part - of_whole) / 2
+        if self.note is not None:  # nothing is known of it: then the worst
+            shared = -np.sqrt(of_part * of_whole)
+        turn = shared / of_whole
+        law = max(of_part - shared * turn, 0.0), of_whole
+        limits = ratio_limits(over - turn * under, under, *law, alpha)
+        value = min(max(over / under, 0.0), 1.0)
+        error = np.sqrt(law[0] + law[1] * (value - turn) ** 2) / under
+        low, high = (min(max(float(limit + turn), 0.0), 1.0) for limit in limits)
+        return Estimate(float(value), float(error), low, high)
+
+    def variances(self, weights: Any) -> Any:
+        """Return the variance of each weighted sum of shares, shape (sums,).
+
+        Args: weights: shape (sums, items).
+        """
+        return self.repeats * self.mechanism.sum_variances(
+            weights, np, tally=self.tally, n=self.n, shares=self.values
+        )
+
+
+def _mean_over(laws: Any, members: Any) -> Any:
+    """Return the mean of each law over the items of its group; 0 of none."""
+    return (laws * members).sum(axis=1) / np.maximum(members.sum(axis=1), 1)
+
+
+UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
+_SURE: Final = 0.05  # 1 - level at which a group must be above 0 for a part of it to be compared
+
+
+class Joined(NamedTuple):
+    """A share of a group of devices, and which part of all devices the group is."""
+
+    estimate: Estimate
+    part: float
+
+
+def is_joined(domain: Domain) -> bool:
+    """Return whether items of *domain* are compared by what they say together."""
+    return bool(domain.compared)
+
+
+def members_of(domain: FunnelDomain | RetentionDomain) -> Any:
+    """Return which items are of a device that reached each step, or was active in each period.
+
+    Returns: booleans, shape (steps or periods, items).
+    """
+    if isinstance(domain, FunnelDomain):  # the index of an item is how many steps were taken
+        return np.arange(domain.size) >= np.arange(1, domain.size)[:, None]
+    return np.array([domain.bits(item) for item in range(domain.size)], dtype=bool).T
+
+
+def joined(one: Slice, alpha: float) -> Mapping[str, Joined]:
+    """Return the number of each of ``compared`` of a slice with n > 0, as of independent reports.
+
+    Where whether anybody was active in the first period is not sure with 1 - *alpha*, a part of
+    these may be anything from 0 to 1, which its interval says.
+
+    Raises: InvalidTallyError: the tally cannot have come from n reports.
+    """
+    domain: Any = one.metric.domain
+    shares = Shares.of(one.metric.mechanism, one.tally, one.n)
+    members = members_of(domain)
+    if isinstance(domain, FunnelDomain):
+        found = [Joined(estimate, 1.0) for estimate in shares.groups(members, alpha)]
+        return dict(zip(domain.compared, found, strict=True))
+    first, *later = members
+    part = float(shares.values[first].sum())
+    ratios = (shares.ratio(period & first, first, alpha) or _anything() for period in later)
+    return {
+        label: Joined(ratio, part) for label, ratio in zip(domain.compared, ratios, strict=True)
+    }
+
+
+def unsure(one: Slice) -> str | None:
+    """Return why parts of the first period of a slice cannot be compared; None if they can."""
+    domain = one.metric.domain
+    if not isinstance(domain, RetentionDomain):
+        return None
+    first = members_of(domain)[:1].astype(np.float64)
+    shares = Shares.of_slice(one)
+    (part,), (variance,) = first @ shares.values, shares.variances(first)
+    return UNSURE if part <= normal_quantile(_SURE) * np.sqrt(variance) else None
+
+
+def joined_reach(metric: Metric, label: str) -> Reach | None:
+    """Return the reach of fakes on the devices that reached a step; None if it is not known."""
+    if not isinstance(metric.domain, FunnelDomain):
+        return None
+    return metric.mechanism.group_reach(metric.domain.size - metric.domain.labels.index(label))
+
+
+def answer_joined(
+    slices: Sequence[Slice],
+    alpha: float,
+    *,
+    measures: tuple[str, str],
+    labels: Callable[[Slice], Sequence[str]],
+    ratios: Callable[[Any], Iterable[tuple[Any, Any]]],
+) -> Findings:
+    """Answer with a share of each of *labels* and, of all but the first, its part of another group.
+
+    All intervals hold at once; those of parts are Fieller's.
+
+    Args: measures: what a share is of, and what a part is of.
+          ratios: returns part and whole for each label but the first, of what ``members_of`` does.
+    """
+    rows: list[Row] = []
+    level = alpha / max(sum(2 * len(labels(one)) - 1 for one in slices), 1)
+    for one in slices:
+        shares = [{ITEM: label, MEASURE: measures[0]} for label in labels(one)]
+        parts = [{ITEM: label, MEASURE: measures[1]} for label in labels(one)[1:]]
+        if one.refusal is not None:
+            rows += refused_rows(one, [*shares, *parts], alpha, simultaneous=True)
+            continue
+        counts, members = Shares.of_slice(one), members_of(_domain_of(one))
+        estimates = counts.groups(members, level)
+        rows += rows_of(one, shares, estimates, alpha, simultaneous=True, note=counts.note)
+        for name, (part, whole) in zip(parts, ratios(members), strict=True):
+            ratio = counts.ratio(part, whole, level)
+            if ratio is None:
+                rows += refused_rows(one, [name], alpha, reason=UNSURE, simultaneous=True)
+            else:
+                rows += rows_of(one, [name], [ratio], alpha, simultaneous=True, note=counts.note)
+    return Findings(tuple(rows))
+
+
+def _domain_of(one: Slice) -> FunnelDomain | RetentionDomain:
+    domain = one.metric.domain
+    assert isinstance(domain, FunnelDomain | RetentionDomain)  # noqa: S101 - see the verbs' refusals
+    return domain
+
+
+def _anything() -> Estimate:
+    """Return what is known of a share of which nothing is known."""
+    return Estimate(0.5, 0.5, 0.0, 1.0)
