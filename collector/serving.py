@@ -17,7 +17,7 @@ from .core.errors import ConfigError
 from .core.logs import server_config
 from .core.steady_clock import SteadyClock
 from .heartbeat import Heartbeat
-from .keyring import Keyring
+from .intake.keyring import Keyring
 from .stopping import on_stop
 from .storage.connect import connect
 from .storage.records import open_activity, open_credentials, open_suspicions

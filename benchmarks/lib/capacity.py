@@ -14,7 +14,7 @@ from typing import Final
 from redis.crc import key_slot
 
 from collector.core.cells import LAST_DAYS
-from collector.pressure import ALARM_MEMORY
+from collector.intake.backpressure import ALARM_MEMORY
 from collector.storage.redis import SEEN_DAYS
 
 GIB: Final = 1 << 30

@@ -24,10 +24,10 @@ from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
 from collector.embedded import PATH, WHEEL, launch
-from collector.intake import judge
+from collector.intake.validation import judge
+from collector.intake.wire import JSON, MSGPACK, decode
 from collector.storage.connect import open_storage
 from collector.storage.values import SealedUpload
-from collector.wire import JSON, MSGPACK, decode
 from collector.worker import Worker
 
 ROUNDS: Final = 12  # of each collector

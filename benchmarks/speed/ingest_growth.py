@@ -20,11 +20,11 @@ from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.entry import encode
 from collector.embedded import PATH, WHEEL, launch
-from collector.intake import judge
+from collector.intake.validation import judge
+from collector.intake.wire import JSON, decode
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from collector.wire import JSON, decode
 from collector.worker import Worker
 
 METRICS, EPOCHS, UPLOADS = 5, 3, 2_000  # at 1 ×

@@ -7,8 +7,8 @@ from typing import Final
 
 from ..core.cells import MARGIN
 from ..core.config import HA, VOLATILE, Config
-from ..pressure import ALARM_MEMORY, SHED_MEMORY
-from ..shares import BYTES_PER_ID
+from ..intake.backpressure import ALARM_MEMORY, SHED_MEMORY
+from ..intake.memory_quota import BYTES_PER_ID
 from ..storage.preparation import LIBRARY_VERSION
 from ..storage.preparation import faults as unsafe
 from ..storage.redis import SEEN_DAYS

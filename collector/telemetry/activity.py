@@ -19,7 +19,7 @@ from typing import Final
 from client_sdk.core.epoch import day_of
 
 from ..core.errors import CollectorError
-from ..intake import Rejection
+from ..intake.validation import Rejection
 from ..storage.records import ActivityRecord, ActivityStore
 
 WEB: Final = "web"

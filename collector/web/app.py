@@ -14,11 +14,11 @@ from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.credentials import OPERATE, REPORT
 from ..core.logs import Incidents
-from ..keyring import Keyring
-from ..pressure import Pressure
+from ..intake.backpressure import Pressure
+from ..intake.keyring import Keyring
+from ..intake.memory_quota import Shares
 from ..query.cache import Cache
 from ..query.price import Gate
-from ..shares import Shares
 from ..storage.connect import connect, connect_reader
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, open_credentials

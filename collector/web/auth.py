@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from ..core.catalog import Catalog
 from ..core.credentials import GATEWAY, OPEN, REPORT, SCOPES, WRITE, Credential
 from ..core.errors import CollectorError, ForbiddenError, UnauthorizedError
-from ..keyring import Keyring
+from ..intake.keyring import Keyring
 from . import cookie
 from .services import services
 

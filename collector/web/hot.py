@@ -13,13 +13,13 @@ from client_sdk.core.limits import MAX_INFLATION
 
 from ..core.entry import encode
 from ..core.errors import UnsupportedTypeError
-from ..intake import Verdict, judge
-from ..keyring import Keyring, WriteGrant
-from ..pressure import Pressure
-from ..shares import Shares
+from ..intake.backpressure import Pressure
+from ..intake.keyring import Keyring, WriteGrant
+from ..intake.memory_quota import Shares
+from ..intake.validation import Verdict, judge
+from ..intake.wire import JSON, MSGPACK, decode
 from ..storage.values import SealedUpload
 from ..telemetry.activity import Activity
-from ..wire import JSON, MSGPACK, decode
 from .bodies import inflate, require_size
 
 PATH: Final = "/v1/reports"

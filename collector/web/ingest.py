@@ -8,7 +8,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from ..core.credentials import REPORT
-from ..wire import JSON, MSGPACK, JsonUpload
+from ..intake.wire import JSON, MSGPACK, JsonUpload
 from .answers import Acknowledgement
 from .auth import scope
 from .bodies import read

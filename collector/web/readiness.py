@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from ..core.errors import StorageUnavailableError
-from ..pressure import Pressure
+from ..intake.backpressure import Pressure
 from ..storage.protocols import Gauge
 
 PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there

@@ -11,10 +11,10 @@ from flask import Flask, current_app
 from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.logs import Incidents
-from ..keyring import Keyring
-from ..pressure import Pressure
+from ..intake.backpressure import Pressure
+from ..intake.keyring import Keyring
+from ..intake.memory_quota import Shares
 from ..query.cache import Cache
-from ..shares import Shares
 from ..storage.protocols import Intake, TallyStore
 from ..telemetry.activity import Activity
 from ..telemetry.snapshot import Snapshot

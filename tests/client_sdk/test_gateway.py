@@ -20,7 +20,7 @@ from client_sdk.storage.secret import NAMES_FILE
 from client_sdk.storage.store import Store
 from client_sdk.upload.sealing import SealedUpload, Sealer, remove
 from client_sdk.upload.transport import Transport
-from collector.wire import MSGPACK, Upload, decode
+from collector.intake.wire import MSGPACK, Upload, decode
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     CANARY,

@@ -12,7 +12,7 @@ from client_sdk.core.limits import MAX_DEVICE_BODY, SIZE_CLASSES
 from client_sdk.core.randomness import system_randomness
 from client_sdk.core.wire import Column, Report, columns_of, seal, seal_binary, seal_padded
 from client_sdk.mechanisms import load
-from collector.wire import JSON, MSGPACK, decode
+from collector.intake.wire import JSON, MSGPACK, decode
 
 UPLOAD_ID = bytes(range(16))
 DRAWS = 10_000

@@ -14,9 +14,9 @@ from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from collector.core.catalog import Catalog
 from collector.demo_live import A_DAY, PAST_DAYS, bring_past_days, go_on
-from collector.intake import judge
+from collector.intake.validation import judge
+from collector.intake.wire import JSON, decode
 from collector.simulate import DEMO_REGISTRY
-from collector.wire import JSON, decode
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 

@@ -13,8 +13,8 @@ from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.entry import Accepted
 from collector.core.errors import ExpiredUploadError, FutureUploadError
-from collector.intake import Rejection, Verdict, judge
-from collector.wire import Upload
+from collector.intake.validation import Rejection, Verdict, judge
+from collector.intake.wire import Upload
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, registry
 
 REGISTRY = registry()

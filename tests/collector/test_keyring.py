@@ -17,7 +17,7 @@ from collector.core.errors import (
     StorageUnavailableError,
     UnauthorizedError,
 )
-from collector.keyring import TRUST_S, Keyring
+from collector.intake.keyring import TRUST_S, Keyring
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_credentials import MemoryCredentials
 

@@ -15,7 +15,14 @@ from collector.core.errors import (
     TooFastError,
     UnsafeStoreError,
 )
-from collector.pressure import ALARM_MEMORY, BURST_S, COST_UNIT, SHED_MEMORY, Pressure, Watch
+from collector.intake.backpressure import (
+    ALARM_MEMORY,
+    BURST_S,
+    COST_UNIT,
+    SHED_MEMORY,
+    Pressure,
+    Watch,
+)
 from tests.support.device.clock import FakeClock
 from tests.support.store.memory_storage import MemoryStorage
 

@@ -8,8 +8,8 @@ import pytest
 
 from client_sdk.core.epoch import DAY
 from collector.core.errors import QuotaExhaustedError, StorageFullError
-from collector.pressure import ALARM_MEMORY
-from collector.shares import (
+from collector.intake.backpressure import ALARM_MEMORY
+from collector.intake.memory_quota import (
     BURST_DAYS,
     BYTES_PER_ID,
     EXCHANGE_S,

@@ -14,8 +14,8 @@ import pytest
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from collector.demo_people import MOST_VIEWS, VERSIONS, population
+from collector.intake.wire import JSON, decode
 from collector.simulate import DEMO_REGISTRY, drive, truth_of
-from collector.wire import JSON, decode
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 SURVEYED = 48_842  # persons in age_income.csv

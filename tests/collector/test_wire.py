@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from client_sdk.core.limits import MAX_COLUMNS
 from client_sdk.core.wire import Column, seal
 from collector.core.errors import MalformedUploadError
-from collector.wire import JSON, MAX_DIMENSIONS, MSGPACK, Upload, decode
+from collector.intake.wire import JSON, MAX_DIMENSIONS, MSGPACK, Upload, decode
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, as_json, as_msgpack, upload
 
 COLUMNS = (Column(b"digest", TODAY, b"\0\1\2"), Column(b"\xff" * 6, 0, b"\xfe\xff"))

@@ -18,8 +18,8 @@ from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import MESSAGEPACK, Answer, RequestsTransport, Transport
 from collector.core.config import STANDARD
+from collector.intake.wire import MSGPACK
 from collector.storage.connect import open_storage
-from collector.wire import MSGPACK
 from tests.support.crowds.fleet import stored_tallies, tallies_of
 from tests.support.crowds.uploads import GATEWAY_KEY, READ_TOKEN, WRITE_KEY
 from tests.support.device.clock import FakeClock

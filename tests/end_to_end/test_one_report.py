@@ -9,8 +9,8 @@ from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from collector.core.catalog import Catalog
-from collector.intake import Verdict, judge
-from collector.wire import JSON, decode
+from collector.intake.validation import Verdict, judge
+from collector.intake.wire import JSON, decode
 from tests.support.crowds.uploads import COMMON, NOON, TODAY
 from tests.support.device.clock import FakeClock
 from tests.support.device.every_type import VALUES, registry_text

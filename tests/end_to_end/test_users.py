@@ -13,7 +13,7 @@ import requests
 
 from client_sdk.core.wire import Column
 from collector.children import Children
-from collector.keyring import TRUST_S
+from collector.intake.keyring import TRUST_S
 from collector.storage.access import INGEST, QUERY, WORKER
 from tests.collector.web.test_browsers import HEADERS
 from tests.support.crowds.uploads import as_json, bearer, registry, upload

@@ -15,9 +15,9 @@ from client_sdk.core.epoch import DAY, HOUR, day_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from collector.core.catalog import Catalog
 from collector.core.config import Config
-from collector.intake import Rejection, judge
+from collector.intake.validation import Rejection, judge
+from collector.intake.wire import JSON, decode
 from collector.web import create_app
-from collector.wire import JSON, decode
 from tests.faults.conftest import Tell
 from tests.support.crowds.uploads import WRITE_KEY
 from tests.support.device.clock import NOON, FakeClock

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from collector.core.credentials import WRITE, Credential, digest_of
-from collector.pressure import SHED_MEMORY
-from collector.shares import daily
+from collector.intake.backpressure import SHED_MEMORY
+from collector.intake.memory_quota import daily
 from collector.storage.connection import Connection
 from collector.storage.records import RedisCredentials
 from tests.faults.conftest import Tell

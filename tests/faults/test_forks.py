@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from client_sdk.registry import Registry
-from collector.wire import JSON, decode
+from collector.intake.wire import JSON, decode
 from tests.faults.conftest import Tell
 from tests.support.faults.forking import registry_text
 from tests.support.faults.site import fault_site

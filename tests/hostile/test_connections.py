@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
+from collector.intake.wire import JSON
 from collector.web.sockets import UNREAD_S
-from collector.wire import JSON
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
 from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
 from tests.support.sites.hostile_bodies import good

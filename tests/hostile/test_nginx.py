@@ -15,7 +15,7 @@ import requests
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.wire import Column
 from client_sdk.upload.transport import RequestsTransport
-from collector.wire import JSON, MSGPACK
+from collector.intake.wire import JSON, MSGPACK
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,

@@ -13,8 +13,8 @@ from client_sdk.mechanisms import Mechanism, names
 from client_sdk.mechanisms.items.grr import GRR
 from collector.core.catalog import Catalog
 from collector.estimation.tally import check_column
-from collector.intake import judge
-from collector.wire import Upload
+from collector.intake.validation import judge
+from collector.intake.wire import Upload
 from tests.support.crowds.uploads import TODAY, UPLOAD_ID, registry
 from tests.support.enumeration.invalid_payloads import kinds, known
 from tests.support.enumeration.seeded import SeededRandomness

@@ -15,10 +15,10 @@ from flask import Flask
 
 from collector.core.config import Config
 from collector.core.credentials import ADMIN, GATEWAY, OPEN, READ, ROLES, WRITE, Credential
+from collector.intake.wire import JSON
 from collector.web import create_app
 from collector.web.auth import scope
 from collector.web.front import Front
-from collector.wire import JSON
 from tests.support.crowds.uploads import NOON, TODAY, as_json, registry_text, upload
 from tests.support.sites.rsgi import Request, answers
 from tests.support.store.memory_credentials import MemoryCredentials

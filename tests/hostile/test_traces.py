@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from client_sdk.core.wire import Column, base64url
-from collector.wire import JSON
+from collector.intake.wire import JSON
 from tests.hostile.markup import MARKUP
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, registry, upload
 from tests.support.sites.attacked_site import AttackedSite, today

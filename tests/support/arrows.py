@@ -82,7 +82,7 @@ HOMES: Final = {
 }
 LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the device: in functions
 PURE: Final = (
-    "collector.intake",
+    "collector.intake.validation",
     "collector.core.credentials",
     "collector.estimation.estimate",
     "collector.estimation.estimate",

@@ -31,8 +31,8 @@ from benchmarks.lib.capacity import (
 )
 from benchmarks.speed.scale import BAR
 from collector.core.config import MAX_SHARDS
-from collector.pressure import ALARM_MEMORY
-from collector.shares import BYTES_PER_ID
+from collector.intake.backpressure import ALARM_MEMORY
+from collector.intake.memory_quota import BYTES_PER_ID
 from collector.storage.keys import Keys
 
 PAGE = (Path(__file__).parents[3] / "docs" / "evidence" / "scale.md").read_text("utf-8")

@@ -10,9 +10,9 @@ from client_sdk.core.epoch import DAY, day_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from collector.core.catalog import Catalog
 from collector.core.errors import ExpiredUploadError, ForgottenUploadError, FutureUploadError
-from collector.intake import judge
+from collector.intake.validation import judge
+from collector.intake.wire import Upload
 from collector.storage.redis import SEEN_DAYS
-from collector.wire import Upload
 from tests.support.crowds.uploads import registry
 from tests.support.store.servers import EVERY_STORE
 from tests.support.store.stored import Store

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from client_sdk.core.epoch import DAY, day_of
 from collector.core.errors import StorageFullError
-from collector.intake import PAYLOAD_SIZE, UNKNOWN_METRIC, Rejection
+from collector.intake.validation import PAYLOAD_SIZE, UNKNOWN_METRIC, Rejection
 from collector.storage.records import ActivityRecord
 from collector.telemetry.activity import (
     ALIVE_S,

@@ -15,7 +15,7 @@ from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.wire import Column
 from collector.core.config import Config
 from collector.core.errors import StorageUnavailableError
-from collector.keyring import TRUST_S
+from collector.intake.keyring import TRUST_S
 from collector.web import create_app
 from collector.web.front import THREADS, Front
 from collector.web.services import services_of

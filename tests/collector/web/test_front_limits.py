@@ -12,7 +12,7 @@ from flask import Flask
 
 from collector.core.config import Config
 from collector.core.errors import StorageUnavailableError
-from collector.keyring import TRUST_S
+from collector.intake.keyring import TRUST_S
 from collector.web import create_app
 from collector.web.front import MAX_WRONG, THREADS, WAITING, Front
 from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer

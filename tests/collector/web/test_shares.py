@@ -10,8 +10,8 @@ from flask import Flask
 from client_sdk.core.wire import Column
 from collector.core.config import Config
 from collector.core.credentials import WRITE, Credential
-from collector.pressure import ALARM_MEMORY
-from collector.shares import daily
+from collector.intake.backpressure import ALARM_MEMORY
+from collector.intake.memory_quota import daily
 from collector.web import create_app
 from collector.web.services import services_of
 from tests.support.crowds.uploads import NOON, TODAY, WRITE_KEY, as_json, registry, upload

@@ -18,8 +18,8 @@ from client_sdk.registry.metric import Metric
 from client_sdk.upload.schedule import MAX_BACKOFF
 from client_sdk.upload.transport import Answer, RequestsTransport, Transport
 from collector.core.cells import segment_text
+from collector.intake.wire import JSON, decode
 from collector.storage.protocols import TallyStore
-from collector.wire import JSON, decode
 from tests.support.device.clock import FakeClock
 from tests.support.store.stored import tallies
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from collector.core.catalog import Catalog
 from collector.core.entry import encode
-from collector.intake import judge
+from collector.intake.validation import judge
+from collector.intake.wire import JSON, decode
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from collector.wire import JSON, decode
 from collector.worker import Pace, Worker
 
 from .reports import REGISTRY

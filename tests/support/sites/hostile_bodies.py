@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from client_sdk.core.wire import Column
-from collector.wire import JSON, MSGPACK
+from collector.intake.wire import JSON, MSGPACK
 from tests.support.crowds.uploads import as_json, as_msgpack, registry, upload
 
 CANARY: Final = "canary7f3a"  # must come back nowhere

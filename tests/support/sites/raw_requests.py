@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from collector.wire import JSON
+from collector.intake.wire import JSON
 from tests.support.crowds.uploads import WRITE_KEY
 
 LAST: Final = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

@@ -16,11 +16,11 @@ from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
 from client_sdk.registry.metric import Metric
 
-from .core.catalog import Catalog
-from .core.cells import Cell, is_declared, segment_text
-from .core.entry import Accepted
-from .core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
-from .estimation.tally import check_column
+from ..core.catalog import Catalog
+from ..core.cells import Cell, is_declared, segment_text
+from ..core.entry import Accepted
+from ..core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
+from ..estimation.tally import check_column
 from .wire import Upload
 
 UNKNOWN_METRIC = "unknown_metric"

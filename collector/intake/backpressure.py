@@ -15,7 +15,7 @@ from typing import Final
 
 from client_sdk.core.epoch import day_of
 
-from .core.errors import (
+from ..core.errors import (
     ClockError,
     CollectorError,
     OverloadedError,
@@ -24,9 +24,9 @@ from .core.errors import (
     TooFastError,
     UnsafeStoreError,
 )
-from .core.steady_clock import SteadyClock
-from .storage.protocols import Gauge
-from .storage.values import Health
+from ..core.steady_clock import SteadyClock
+from ..storage.protocols import Gauge
+from ..storage.values import Health
 
 ALARM_MEMORY: Final = 0.70  # share of the store's maxmemory from which an operator is told
 SHED_MEMORY: Final = 0.85  # share from which no upload is taken; the worker needs the rest

@@ -15,16 +15,16 @@ from typing import Final
 from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
-from .core.catalog import Catalog
-from .core.credentials import GATEWAY, REPORT, Credential, id_of, parse, presented
-from .core.errors import (
+from ..core.catalog import Catalog
+from ..core.credentials import GATEWAY, REPORT, Credential, id_of, parse, presented
+from ..core.errors import (
     CollectorError,
     CredentialError,
     QuotaExhaustedError,
     StorageUnavailableError,
     UnauthorizedError,
 )
-from .storage.records import CredentialStore
+from ..storage.records import CredentialStore
 
 RENEW_S: Final = 3.0  # seconds after which one request reads the records again
 TRUST_S: Final = 5.0  # seconds after which what was read counts for nothing

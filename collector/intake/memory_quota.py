@@ -16,12 +16,12 @@ from typing import Final
 
 from client_sdk.core.epoch import day_of
 
-from .core.credentials import id_of
-from .core.errors import CollectorError, QuotaExhaustedError
-from .pressure import ALARM_MEMORY
-from .storage.records import CredentialStore
-from .storage.redis import SEEN_DAYS
-from .storage.values import Health
+from ..core.credentials import id_of
+from ..core.errors import CollectorError, QuotaExhaustedError
+from ..storage.records import CredentialStore
+from ..storage.redis import SEEN_DAYS
+from ..storage.values import Health
+from .backpressure import ALARM_MEMORY
 
 BYTES_PER_ID: Final = 80  # of a set of 16-byte ids, as measured on Redis 7.0
 SHARE: Final = 0.6  # of the memory limit: what the ids of one key may take in the long run

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from client_sdk.core.limits import DIGEST_SIZE, MAX_COLUMNS, MAX_LABEL, MAX_NAME, UPLOAD_ID_SIZE
 from client_sdk.core.wire import Column, from_base64url
 
-from .core.errors import MalformedUploadError
+from ..core.errors import MalformedUploadError
 
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"

@@ -1,0 +1,1 @@
+"""Which reports are accepted: wire format, validation, keys, back-pressure."""
