@@ -22,8 +22,8 @@ from .stopping import on_stop
 from .storage.connect import connect
 from .storage.records import open_activity, open_credentials, open_suspicions
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
-from .watching import Watch
-from .worker import Worker
+from .worker.poisoning_watch import Watch
+from .worker.worker import Worker
 
 _log = logging.getLogger("hearsay.serving")
 

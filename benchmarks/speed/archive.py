@@ -16,9 +16,6 @@ from typing import Final, NamedTuple
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import load
-from collector.archive.cluster import refold
-from collector.archive.drain import drain
-from collector.archive.folder import Folder
 from collector.core.cells import Cell
 from collector.core.config import STANDARD
 from collector.core.entry import Accepted, encode
@@ -28,7 +25,10 @@ from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from collector.worker import Worker
+from collector.worker.archive.dask import refold
+from collector.worker.archive.drain import drain
+from collector.worker.archive.files import Folder
+from collector.worker.worker import Worker
 
 METRIC: Final = b"\x01" * 6
 CELL: Final = Cell(METRIC, 0, "")

@@ -28,7 +28,7 @@ from collector.intake.validation import judge
 from collector.intake.wire import JSON, MSGPACK, decode
 from collector.storage.connect import open_storage
 from collector.storage.values import SealedUpload
-from collector.worker import Worker
+from collector.worker.worker import Worker
 
 ROUNDS: Final = 12  # of each collector
 SECONDS: Final = 0.6  # of a round

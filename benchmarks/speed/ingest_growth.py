@@ -25,7 +25,7 @@ from collector.intake.wire import JSON, decode
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from collector.worker import Worker
+from collector.worker.worker import Worker
 
 METRICS, EPOCHS, UPLOADS = 5, 3, 2_000  # at 1 ×
 FACTORS: Final = (1, 10, 100)

@@ -32,7 +32,7 @@ from collector.core.entry import Accepted, encode
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.connection import parse_info
 from collector.storage.values import SealedUpload
-from collector.worker import Worker
+from collector.worker.worker import Worker
 
 SMALL, FACTOR = 15_000, 5  # uploads of the small store; how many times as many the larger has
 WINDOWS: Final = 200  # of the small store

@@ -22,9 +22,9 @@ from ..core.errors import ConfigError, StorageFullError, StorageUnavailableError
 from .root import explained, main
 
 if TYPE_CHECKING:
-    from ..archive.folder import Folder
-    from ..archive.refold import Engine
     from ..core.catalog import Catalog
+    from ..worker.archive.files import Folder
+    from ..worker.archive.refold import Engine
 
 
 def _catalog(config: Config) -> Catalog:
@@ -34,7 +34,7 @@ def _catalog(config: Config) -> Catalog:
 
 
 def _folder(path: str) -> Folder:
-    from ..archive.folder import Folder
+    from ..worker.archive.files import Folder
 
     if not path:
         rule = "must be set: nothing is archived by default"
@@ -84,8 +84,8 @@ def _archive_on(config: Config, every: int) -> None:
 
 
 def _archive_once(config: Config) -> None:
-    from ..archive.drain import SETTLE, drain
     from ..storage.connect import archive_queue
+    from ..worker.archive.drain import SETTLE, drain
 
     folder = _folder(config.archive)
     metrics = _catalog(config).by_digest
@@ -143,7 +143,7 @@ def refold(
 ) -> None:
     """Recompute the tallies from the archive; exit status 1 if the store holds others."""
     _require("pyarrow", "distributed")
-    from ..archive.cluster import refold as run
+    from ..worker.archive.dask import refold as run
 
     config = Config.from_env()
     folder = _folder(path or config.archive)
@@ -159,8 +159,8 @@ def refold(
 
 def _print(config: Config, folder: Folder, engine: Engine) -> None:
     """Print one JSON object a cell and shard."""
-    from ..archive.refold import tallies_of
     from ..estimation.tally import merge
+    from ..worker.archive.refold import tallies_of
 
     metrics = _catalog(config).by_digest
     for (shard, cell), vector in sorted(tallies_of(folder, metrics, engine).items()):
@@ -180,8 +180,8 @@ def _print(config: Config, folder: Folder, engine: Engine) -> None:
 
 
 def _restore(config: Config, folder: Folder, engine: Engine) -> None:
-    from ..archive.refold import restore
     from ..storage.connect import archive_queue
+    from ..worker.archive.refold import restore
 
     added, known, pruned = restore(
         archive_queue(config), folder, _catalog(config).by_digest, engine
@@ -190,8 +190,8 @@ def _restore(config: Config, folder: Folder, engine: Engine) -> None:
 
 
 def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | None) -> None:
-    from ..archive.refold import compare
     from ..storage.connect import archive_queue, inspect
+    from ..worker.archive.refold import compare
 
     found = compare(
         archive_queue(config),

@@ -90,9 +90,9 @@ def _prune(
     apps: tuple[str, ...],
     yes: bool,
 ) -> None:
-    from .. import pruning
     from ..core.catalog import Catalog
     from ..storage.connect import inspect
+    from ..worker import pruning
 
     now = time.time()
     day = day_of_date(before.replace(tzinfo=UTC).date()) if before else None

@@ -20,9 +20,9 @@ from .root import explained, main
 def fsck(accept_missing: bool) -> None:
     """Compare what the store holds with what it has counted; exit status 1 if they differ."""
     from ..core.catalog import Catalog
-    from ..fsck import accept_missing as accept
-    from ..fsck import fsck as findings
     from ..storage.connect import inspect
+    from ..worker.fsck import accept_missing as accept
+    from ..worker.fsck import fsck as findings
 
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
@@ -52,8 +52,8 @@ def quarantine() -> None:
 @explained
 def list_entries() -> None:
     """List what is set aside: name, reports, bytes, reason."""
-    from ..quarantine import listed, name_of
     from ..storage.connect import inspect
+    from ..worker.quarantine import listed, name_of
 
     for one in listed(inspect(Config.from_env())):
         click.echo(f"{name_of(one)}  {one.reports}  {len(one.entry)}  {one.reason}")
@@ -64,8 +64,8 @@ def list_entries() -> None:
 @explained
 def retry(entries: tuple[str, ...]) -> None:
     """Queue ENTRIES again, or "all", for instance after mending what refused them."""
-    from ..quarantine import retry as run
     from ..storage.connect import inspect
+    from ..worker.quarantine import retry as run
 
     click.echo(f"{run(inspect(Config.from_env()), entries)} queued again")
 
@@ -76,7 +76,7 @@ def retry(entries: tuple[str, ...]) -> None:
 @explained
 def drop(entries: tuple[str, ...]) -> None:
     """Delete ENTRIES, or "all"; their number stays in the counts."""
-    from ..quarantine import drop as run
     from ..storage.connect import inspect
+    from ..worker.quarantine import drop as run
 
     click.echo(f"{run(inspect(Config.from_env()), entries)} dropped")

@@ -31,7 +31,7 @@ from collector.estimation.tally import fault_of, vector_of
 from collector.planner import Question, plan
 from collector.releasing import Wanted, release
 from collector.web import create_app
-from collector.worker import Worker
+from collector.worker.worker import Worker
 from tests.client_sdk.mechanisms import test_vectors as conformance
 from tests.support import mechanism as folder
 from tests.support.crowds.uploads import NOON, READ_TOKEN, TODAY, WRITE_KEY, bearer

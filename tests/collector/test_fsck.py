@@ -11,13 +11,13 @@ import pytest
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
-from collector.fsck import accept_missing, fsck
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.protocols import Inspection
 from collector.storage.redis import RedisStorage
-from collector.worker import Worker
+from collector.worker.fsck import accept_missing, fsck
+from collector.worker.worker import Worker
 from tests.support.crowds.uploads import registry
 from tests.support.store.stored import DAY, NOBODY_LEFT_IT, pack, tallies
 

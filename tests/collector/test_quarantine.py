@@ -13,11 +13,11 @@ from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
 from collector.core.errors import RequestError
 from collector.embedded import EmbeddedStore
-from collector.quarantine import drop, listed, name_of, retry
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from collector.worker.quarantine import drop, listed, name_of, retry
 from tests.support.crowds.uploads import registry, registry_text
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY, NOBODY_LEFT_IT, quarantined

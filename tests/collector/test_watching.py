@@ -19,7 +19,7 @@ from collector.storage.keys import Keys
 from collector.storage.records import RedisSuspicions
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Index
-from collector.watching import AGAIN_S, NEWEST, Watch
+from collector.worker.poisoning_watch import AGAIN_S, NEWEST, Watch
 from tests.support.device.registries import CATEGORY, file_with
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.store.memory_storage import MemoryStorage, MemorySuspicions

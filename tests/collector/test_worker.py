@@ -16,7 +16,7 @@ from collector.core.errors import RefusedByStoreError, StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.worker import KILLS, MAX_DELIVERIES, Pace, Worker
+from collector.worker.worker import KILLS, MAX_DELIVERIES, Pace, Worker
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.stored import quarantined, tallies
 from tests.support.store.worker_desk import (

@@ -12,7 +12,7 @@ from collector.core.entry import Accepted, encode
 from collector.core.errors import ClockError
 from collector.core.steady_clock import LASTING_S, SteadyClock
 from collector.storage.redis import RedisStorage
-from collector.worker import MAX_DELIVERIES, Worker
+from collector.worker.worker import MAX_DELIVERIES, Worker
 from tests.support.device.clock import FakeClock
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.stored import quarantined

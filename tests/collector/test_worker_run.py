@@ -14,7 +14,7 @@ from collector.core.steady_clock import SteadyClock
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import SEEN_DAYS, RedisStorage
-from collector.worker import Pace, Worker
+from collector.worker.worker import Pace, Worker
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.worker_desk import (
     CELL,

@@ -16,7 +16,7 @@ from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.config import Config
 from collector.web import create_app
-from collector.worker import Worker
+from collector.worker.worker import Worker
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     NOON,

@@ -62,10 +62,10 @@ HOMES: Final = {
     "werkzeug": ("collector.web",),
     "prometheus_client": ("collector.telemetry",),
     "pyarrow": (
-        *("collector.archive.rows", "collector.client", "collector.releasing"),
+        *("collector.worker.archive.files", "collector.client", "collector.releasing"),
         "collector.web.formats",
     ),
-    "distributed": ("collector.archive.cluster",),
+    "distributed": ("collector.worker.archive.dask",),
     "requests": (
         *(
             "client_sdk.upload.transport",

@@ -10,14 +10,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from collector.archive import drain as draining
-from collector.archive.folder import Folder
-from collector.archive.rows import SCHEMA, encode_rows
 from collector.core.cells import Cell
 from collector.core.errors import ArchiveError, StorageUnavailableError
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
+from collector.worker.archive import drain as draining
+from collector.worker.archive.files import SCHEMA, Folder, encode_rows
 from tests.support.store.archives import MECHANISMS, PAGE, Desk
 from tests.support.store.servers import profile_of
 

@@ -12,22 +12,21 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client_sdk.core.epoch import DAY
-from collector.archive.cluster import refold
-from collector.archive.compare import Scope, scope_of
-from collector.archive.folder import Folder
-from collector.archive.refold import restore, tallies_of
 from collector.cli import main
 from collector.core.cells import BEYOND, Cell, ends
 from collector.core.config import STANDARD, VOLATILE, Config
 from collector.core.errors import ArchiveError
 from collector.embedded import EmbeddedStore
-from collector.fsck import fsck
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
 from collector.storage.generation import generation_of
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchiveProgress
+from collector.worker.archive.dask import refold
+from collector.worker.archive.files import Folder
+from collector.worker.archive.refold import Scope, restore, scope_of, tallies_of
+from collector.worker.fsck import fsck
 from tests.support.crowds.uploads import TODAY, registry_text
 from tests.support.store.archive_killing import UPLOADS
 from tests.support.store.archives import METRICS, OPTED_IN, PAGE, Desk, in_this_process

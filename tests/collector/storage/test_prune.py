@@ -8,12 +8,12 @@ import pytest
 
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell
-from collector.fsck import fsck
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage
+from collector.worker.fsck import fsck
 from tests.support.store.stored import DAY as SEALED
 from tests.support.store.stored import METRIC, NOBODY_LEFT_IT, pack, tallies
 

@@ -11,12 +11,12 @@ import pytest
 from collector.core.cells import Cell
 from collector.core.errors import TallyOverflowError
 from collector.estimation.tally import merge
-from collector.fsck import fsck
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.vectors import PAGE
+from collector.worker.fsck import fsck
 from tests.support.store.servers import RecordingConnection
 from tests.support.store.stored import DAY, METRIC, NOBODY_LEFT_IT, tallies
 

@@ -13,7 +13,7 @@ from client_sdk.core.wire import Column
 from collector.core.catalog import Catalog
 from collector.core.config import Config
 from collector.web import create_app
-from collector.worker import Worker
+from collector.worker.worker import Worker
 from tests.support.crowds.asked import post
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,

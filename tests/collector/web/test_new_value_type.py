@@ -25,7 +25,7 @@ from collector.core.catalog import Catalog
 from collector.core.config import Config
 from collector.releasing import Wanted, release
 from collector.web import create_app
-from collector.worker import Worker
+from collector.worker.worker import Worker
 from tests.support.crowds.asked import post as ask
 from tests.support.crowds.uploads import ADMIN_TOKEN, COMMON, NOON, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.value_types import DAYS, RatingDomain, WeekdayDomain

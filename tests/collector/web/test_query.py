@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from client_sdk.core.wire import Column
 from collector.core.catalog import Catalog
 from collector.estimation.precision import ALPHA
-from collector.worker import Worker
+from collector.worker.worker import Worker
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,

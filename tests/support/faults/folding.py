@@ -11,7 +11,7 @@ from collector.intake.validation import judge
 from collector.intake.wire import JSON, decode
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from collector.worker import Pace, Worker
+from collector.worker.worker import Pace, Worker
 
 from .reports import REGISTRY
 

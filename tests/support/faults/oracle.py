@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from client_sdk.registry import Registry
-from collector.fsck import fsck
 from collector.storage.inspection import RedisInspection
 from collector.storage.protocols import TallyStore
+from collector.worker.fsck import fsck
 from tests.support.crowds.fleet import Tallies, stored_tallies, tallies_of
 
 from .reports import REGISTRY, UNIQUE

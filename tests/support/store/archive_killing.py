@@ -18,7 +18,7 @@ from collector.core.config import STANDARD
 from collector.core.errors import ArchiveError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
-from collector.worker import Pace, Worker
+from collector.worker.worker import Pace, Worker
 from tests.support.store.archives import EVERY, MECHANISMS, Desk
 
 UPLOADS: Final = 60  # a kill

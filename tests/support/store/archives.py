@@ -8,10 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from collector.archive.drain import drain
-from collector.archive.folder import Folder
-from collector.archive.refold import Comparison, Engine, compare
-from collector.archive.tallies import add, tally_file
 from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
 from collector.storage.archive import RedisArchiveQueue
@@ -20,7 +16,10 @@ from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
-from collector.worker import Pace, Worker
+from collector.worker.archive.drain import drain
+from collector.worker.archive.files import Folder
+from collector.worker.archive.refold import Comparison, Engine, add, compare, tally_file
+from collector.worker.worker import Pace, Worker
 from tests.support.crowds.uploads import TODAY, registry
 
 METRICS: Final = {metric.digest: metric for metric in registry()}

@@ -13,7 +13,7 @@ from collector.core.errors import RefusedByStoreError, TallyOverflowError
 from collector.estimation.tally import merge
 from collector.storage.redis import RedisStorage
 from collector.storage.values import Increments
-from collector.worker import Pace
+from collector.worker.worker import Pace
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.stored import tallies
 

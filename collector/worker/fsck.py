@@ -14,12 +14,12 @@ from typing import Final
 
 from client_sdk.registry.metric import Metric
 
-from .core.cells import Cell
-from .core.entry import decode
-from .core.errors import CorruptEntryError, RequestError
-from .estimation.tally import fault_of, reports_of
-from .storage.protocols import Inspection
-from .storage.values import Counters, ShardTally, StreamEntry
+from ..core.cells import Cell
+from ..core.entry import decode
+from ..core.errors import CorruptEntryError, RequestError
+from ..estimation.tally import fault_of, reports_of
+from ..storage.protocols import Inspection
+from ..storage.values import Counters, ShardTally, StreamEntry
 
 _DIGEST_SHOWN: Final = 8  # hex digits; two definitions of one metric share its name
 

@@ -14,12 +14,12 @@ from client_sdk.core.limits import DIGEST_SIZE
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.metric import Metric
 
-from .core.catalog import Catalog
-from .core.cells import LAST_DAYS, Cell
-from .core.errors import RequestError
-from .storage.keys import member_of
-from .storage.protocols import Inspection
-from .storage.values import TallySize
+from ..core.catalog import Catalog
+from ..core.cells import LAST_DAYS, Cell
+from ..core.errors import RequestError
+from ..storage.keys import member_of
+from ..storage.protocols import Inspection
+from ..storage.values import TallySize
 
 
 @dataclass(frozen=True)

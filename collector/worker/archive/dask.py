@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from distributed import Client, LocalCluster
 
-from ..estimation.tally import Mechanisms
-from .tallies import Vectors, add, tally_file
+from ...estimation.tally import Mechanisms
+from .refold import Vectors, add, tally_file
 
 _FAN_IN: Final = 8  # sums that one task adds up
 

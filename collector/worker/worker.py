@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .core.cells import Cell, class_of
-from .core.entry import Accepted, decode
-from .core.errors import (
+from ..core.cells import Cell, class_of
+from ..core.entry import Accepted, decode
+from ..core.errors import (
     ClassEndedError,
     ClockError,
     CorruptEntryError,
@@ -26,10 +26,10 @@ from .core.errors import (
     StorageUnavailableError,
     UnsafeStoreError,
 )
-from .core.steady_clock import SteadyClock
-from .estimation.tally import Mechanisms, tally_entries
-from .storage.protocols import ALONE_FROM, MAX_CLAIM, Work
-from .storage.values import ClaimedEntry, Increments
+from ..core.steady_clock import SteadyClock
+from ..estimation.tally import Mechanisms, tally_entries
+from ..storage.protocols import ALONE_FROM, MAX_CLAIM, Work
+from ..storage.values import ClaimedEntry, Increments
 
 MAX_DELIVERIES: Final = 5  # times that an entry which cannot be folded is tried
 KILLS: Final = "deliveries"  # reason of an entry whose workers died, as often

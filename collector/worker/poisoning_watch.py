@@ -14,14 +14,14 @@ from typing import Final
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.registry.metric import Metric
 
-from .analytics.poisoning.change import Estimated, estimated
-from .analytics.poisoning.findings import found_in
-from .analytics.verb import Slice
-from .core.errors import CollectorError, StorageFullError, StorageUnavailableError
-from .estimation.tally import Sum
-from .storage.protocols import TallyStore
-from .storage.records import SuspicionStore, WatchRecord
-from .storage.values import COUNTER_SIZE
+from ..analytics.poisoning.change import Estimated, estimated
+from ..analytics.poisoning.findings import found_in
+from ..analytics.verb import Slice
+from ..core.errors import CollectorError, StorageFullError, StorageUnavailableError
+from ..estimation.tally import Sum
+from ..storage.protocols import TallyStore
+from ..storage.records import SuspicionStore, WatchRecord
+from ..storage.values import COUNTER_SIZE
 
 NEWEST: Final = 7  # closed epochs whose findings are kept; after that, an epoch is history
 KNOWN: Final = 30  # epochs read, the newest among them, to be compared with

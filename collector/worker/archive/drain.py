@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from ..core.cells import Cell
-from ..core.entry import decode
-from ..core.errors import ArchiveError, CorruptEntryError
-from ..estimation.tally import Mechanisms, sorted_payloads
-from ..storage.protocols import ArchiveQueue
-from ..storage.values import ArchivedFold
-from .folder import Folder
-from .rows import encode_rows
+from ...core.cells import Cell
+from ...core.entry import decode
+from ...core.errors import ArchiveError, CorruptEntryError
+from ...estimation.tally import Mechanisms, sorted_payloads
+from ...storage.protocols import ArchiveQueue
+from ...storage.values import ArchivedFold
+from .files import Folder, encode_rows
 
 FILE_SIZE: Final = 64 * 1024 * 1024  # bytes of entries after which a file is full
 # A store that syncs every second may forget its last two in a crash, and count other folds by the

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from .core.errors import RequestError
-from .storage.protocols import Inspection
-from .storage.values import StreamEntry
+from ..core.errors import RequestError
+from ..storage.protocols import Inspection
+from ..storage.values import StreamEntry
 
 ALL: Final = "all"
 

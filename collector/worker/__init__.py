@@ -1,0 +1,1 @@
+"""What a worker does: fold uploads into tallies, archive, prune, check."""

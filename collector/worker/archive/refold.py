@@ -1,0 +1,240 @@
+"""``hearsay refold``: recompute the tallies from the archive, and compare them with the store's.
+
+Compare what an archive gives with what the store holds, integer for integer.  Pure.
+
+Law: a cell is judged only if the archive must hold all of it.  That is every cell where all folds
+were archived and none was pruned, and else those whose first fold can only have come later.  While
+the store is in use, only cells whose class of lateness had ended are judged: these do not change.
+
+From files to tallies: what a process of the engine runs.  Integers only; sums in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TypeAlias
+
+from client_sdk.core.epoch import DAY
+from client_sdk.registry.metric import Metric
+
+from ...core.cells import Cell, ends, first_day
+from ...core.entry import Accepted
+from ...core.errors import ArchiveError, CorruptEntryError
+from ...estimation.tally import (
+    Mechanisms,
+    pairs_of,
+    reports_of,
+    sum_vectors,
+    tally_entries,
+    vector_of,
+)
+from ...storage.protocols import ArchiveQueue, Inspection
+from ...storage.values import ArchiveProgress
+from .files import Folder, read_rows
+
+Place: TypeAlias = tuple[int, Cell]  # the shard, and the cell in it
+Vectors: TypeAlias = dict[Place, bytes]  # packed big-endian int64, n first
+
+
+def tally_file(path: Path, mechanisms: Mechanisms) -> Vectors:
+    """Return the tallies of the rows in a file; rows of a metric without mechanism are left out.
+
+    Raises: ArchiveError: the file, or a row in it, is not what was written.
+    """
+    shards: dict[int, list[Accepted]] = {}
+    for shard, row in read_rows(path):
+        if row.cell.metric in mechanisms:
+            shards.setdefault(shard, []).append(row)
+    try:
+        return {
+            (shard, cell): vector_of(pairs, mechanisms[cell.metric].tally_size)
+            for shard, rows in shards.items()
+            for cell, pairs in tally_entries([rows], mechanisms).items()
+        }
+    except CorruptEntryError as error:
+        raise ArchiveError(f"archive.file={path}: holds payloads that no value can give") from error
+
+
+def add(parts: Sequence[Vectors], mechanisms: Mechanisms) -> Vectors:
+    """Return the sum of *parts*, cell by cell."""
+    return reduce(lambda left, right: _add_two(left, right, mechanisms), parts, {})
+
+
+def _add_two(left: Mapping[Place, bytes], right: Vectors, mechanisms: Mechanisms) -> Vectors:
+    total = dict(left)
+    for place, vector in right.items():
+        known = total.get(place)
+        size = mechanisms[place[1].metric].tally_size
+        total[place] = vector if known is None else sum_vectors([known, vector], size)
+    return total
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which cells an archive must hold whole.  Days are epoch days, and all are judged at None."""
+
+    since: int | None  # the first day whose folds are all archived
+    until: (
+        int | None
+    )  # the first day with folds that may be in the store and in no file, or reverse
+
+    def holds(self, cell: Cell, every: str) -> bool:
+        """Return whether all folds into *cell* must be in the archive, and in the store."""
+        begun = first_day(every, cell.epoch, cell.lateness)
+        limits = ends(every, cell.epoch)
+        ended = limits[cell.lateness] if cell.lateness < len(limits) else None
+        return (self.since is None or (begun is not None and begun >= self.since)) and (
+            self.until is None or (ended is not None and ended <= self.until * DAY)
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A cell in which the store and its archive do not agree."""
+
+    shard: int
+    metric: str
+    cell: Cell
+    stored: int  # reports
+    archived: int  # reports
+
+    def __str__(self) -> str:
+        """Read ``place: what``."""
+        where = f"epoch={self.cell.epoch} segment={self.cell.segment!r}"
+        place = f"shard={self.shard} metric={self.metric} {where} lateness={self.cell.lateness}"
+        if self.stored == self.archived:
+            return f"{place}: of {self.stored} reports, the tally is another than the archive's"
+        return f"{place}: holds {self.stored} reports, the archive {self.archived}"
+
+
+def scope_of(
+    before: Sequence[ArchiveProgress],
+    after: Sequence[ArchiveProgress],
+    pruned: int | None,
+    since: int | None,
+    today: int,
+) -> Scope:
+    """Return what can be judged.
+
+    Args: before, after: of each shard, before the store was read and after the folder was.
+          pruned: last day that was pruned.  since: day from which on all folds are archived, if
+          somebody knows.
+    """
+    whole = all(one.folded == one.archived for one in after)
+    first = [day for day in (since, None if pruned is None else pruned + 1) if day is not None]
+    if not whole and since is None:
+        first.append(today + 1)  # nobody knows which folds are missing: nothing is judged
+    still = list(before) == list(after) and not any(one.waiting for one in before)
+    oldest = [one.oldest_day for one in before if one.oldest_day is not None]
+    return Scope(max(first, default=None), None if still else min([today, *oldest]))
+
+
+def differences(
+    stored: Mapping[Place, bytes],
+    archived: Mapping[Place, bytes],
+    metrics: Mapping[bytes, Metric],
+    places: Iterable[Place],
+) -> Iterator[Difference]:
+    """Yield the *places* at which two mappings of packed vectors differ."""
+    for shard, cell in places:
+        left, right = stored.get((shard, cell), b""), archived.get((shard, cell), b"")
+        if left.rstrip(b"\0") != right.rstrip(b"\0"):  # zeros at the end may be missing
+            name = metrics[cell.metric].name
+            yield Difference(shard, name, cell, reports_of(left), reports_of(right))
+
+
+Engine = Callable[[Sequence[Path], Mechanisms], Vectors]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of it: the cells compared, the others, and those that differ."""
+
+    compared: int
+    left_out: int  # cells that the archive need not hold whole, or that are still open
+    differences: tuple[Difference, ...]
+    unarchived: int  # reports that were folded without an archive
+
+
+def compare(
+    queue: ArchiveQueue,
+    inspection: Inspection,
+    folder: Folder,
+    metrics: Mapping[bytes, Metric],
+    engine: Engine,
+    *,
+    today: int,
+    since: int | None = None,
+) -> Comparison:
+    """Recompute on *engine* and compare.  The store may be in use.
+
+    Args:   metrics: by digest; tallies of others are left out.  today: epoch day.
+            since: epoch day from which on all folds are archived.
+    Raises: ArchiveError: a file is not what was written.  StorageUnavailableError.
+    """
+    before = queue.archiving()
+    stored = {
+        (one.shard, one.cell): one.vector or b""
+        for one in inspection.tallies()
+        if one.cell.metric in metrics
+    }
+    archived = tallies_of(folder, metrics, engine)
+    after = queue.archiving()
+    scope = scope_of(before, after, folder.pruned, since, today)
+    marks = inspection.marks()  # after all was read: an epoch is marked before it goes
+    found = {
+        (shard, cell)
+        for shard, cell in stored.keys() | archived.keys()
+        if cell.epoch >= marks.get(cell.metric, cell.epoch)
+    }
+    judged = [place for place in found if scope.holds(place[1], metrics[place[1].metric].every)]
+    return Comparison(
+        compared=len(judged),
+        left_out=len(found) - len(judged),
+        differences=tuple(differences(stored, archived, metrics, sorted(judged))),
+        unarchived=sum(one.folded - one.archived for one in after),
+    )
+
+
+def restore(
+    queue: ArchiveQueue, folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine
+) -> tuple[int, int, int]:
+    """Add the tallies of the archive of a lost store to its successor, each once.  Repeatable.
+
+    Returns: the number of cells that were added, of those that had been before, and of those whose
+             epoch was pruned here.
+    Raises:  ArchiveError: the store is the one that was archived here, so it has counted them.
+             TallyOverflowError: a counter would leave its range; what was added before it stays.
+    """
+    if queue.bind(folder.name, fresh=False):
+        rule = "must not be this store's own: it has counted these reports"
+        raise ArchiveError(f"archive={folder.path}: {rule}")
+    tallies = tallies_of(folder, metrics, engine)
+    queue.change_contents()
+    try:
+        steps = _add(queue, folder.name, tallies)
+    finally:
+        queue.change_contents()
+    return steps.count(True), steps.count(False), steps.count(None)
+
+
+def _add(queue: ArchiveQueue, name: str, tallies: Vectors) -> list[bool | None]:
+    """Add *tallies* of the archive *name*; return of each cell what the store says of it."""
+    return [
+        queue.restore(
+            shard % queue.shards,
+            cell,
+            pairs_of(vector),
+            f"{name}:{shard}:{cell.metric.hex()}:{cell.epoch}:{cell.lateness}:{cell.segment}",
+        )
+        for (shard, cell), vector in sorted(tallies.items())
+    ]
+
+
+def tallies_of(folder: Folder, metrics: Mapping[bytes, Metric], engine: Engine) -> Vectors:
+    """Return the tallies that the files of *folder* give."""
+    mechanisms = {digest: metric.mechanism for digest, metric in metrics.items()}
+    return engine([file.path for file in folder.files()], mechanisms)
