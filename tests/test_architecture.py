@@ -72,7 +72,7 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.core.catalog", "from client_sdk import Client", "the collector takes only"),
         ("collector.core.catalog", "import client_sdk.storage.store", "the collector takes only"),
         (
-            "collector.planning",
+            "collector.planning.registry_report",
             "from client_sdk.registry.domains import SetDomain",
             "ask the domain",
         ),
@@ -121,7 +121,10 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("client_sdk.pytest_fixture", "import pytest"),
         ("client_sdk.mechanisms.items.grr", "from ..errors import X\nimport math"),
         ("collector.estimation.tally", "import numpy as np"),
-        ("collector.planning", "from client_sdk.registry.domains import SHARE, Domain"),
+        (
+            "collector.planning.registry_report",
+            "from client_sdk.registry.domains import SHARE, Domain",
+        ),
         (
             "collector.analytics.verbs.funnel",
             "from client_sdk.registry.joint_domains import FunnelDomain",

@@ -17,7 +17,7 @@ from ..estimation.precision import ALPHA
 from .root import explained, main
 
 if TYPE_CHECKING:
-    from ..planner import Question
+    from ..planning.planner import Question
 
 
 class _Within(click.FloatRange):
@@ -73,7 +73,7 @@ def plan(
     Without options: the expected devices, and the declared need or ±5 points or 5 % of the range.
     """
     from ..estimation.precision import scale_of, wished
-    from ..planner import Question
+    from ..planning.planner import Question
 
     if sum(arms) > 1:
         raise click.BadParameter("together they are more than all devices", param_hint="--arms")
@@ -94,8 +94,8 @@ def plan(
 
 
 def _show_plan(metric: Metric, asked: Question, given: tuple[str, ...], as_json: bool) -> None:
-    from ..plan_text import data_of, lines_of
-    from ..planner import EPSILONS, least_epsilon, plan
+    from ..planning.plan_text import data_of, lines_of
+    from ..planning.planner import EPSILONS, least_epsilon, plan
 
     own = () if given else (metric.epsilon,)
     wanted = sorted({*own, *(_epsilon(text) for text in given or EPSILONS)})
@@ -110,8 +110,8 @@ def _show_plan(metric: Metric, asked: Question, given: tuple[str, ...], as_json:
 
 
 def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
-    from ..analytics.release.buckets import best_buckets
-    from ..plan_text import bucket_lines
+    from ..planning.buckets import best_buckets
+    from ..planning.plan_text import bucket_lines
 
     if metric.domain.grid is None:
         raise click.BadParameter("must be a metric of numbers for --buckets", param_hint="METRIC")

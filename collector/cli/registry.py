@@ -22,8 +22,7 @@ def registry() -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 def check(path: str) -> None:
     """Check a registry file and say what each metric will cost and tell."""
-    from ..lint import problems, warnings
-    from ..planning import describe_metrics
+    from ..planning.registry_report import describe_metrics, problems, warnings
 
     loaded = _load(path)
     for line in (*describe_metrics(loaded), *warnings(loaded, datetime.now(UTC).date())):
@@ -46,7 +45,7 @@ def check(path: str) -> None:
 )
 def plan(path: str, max_payload: int) -> None:
     """Compare the mechanisms that could serve each metric, the most accurate first."""
-    from ..planning import compare_mechanisms
+    from ..planning.registry_report import compare_mechanisms
 
     for metric in _load(path):
         for line in compare_mechanisms(metric, max_payload):
@@ -57,7 +56,7 @@ def plan(path: str, max_payload: int) -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 def budget(path: str) -> None:
     """Tell what a device is charged at most: ε of a report, a week, a year and for life."""
-    from ..budget import budget_lines
+    from ..planning.registry_report import budget_lines
 
     for line in budget_lines(_load(path)):
         click.echo(line)
@@ -73,7 +72,7 @@ def budget(path: str) -> None:
 @explained
 def codegen(path: str, output: str | None) -> None:
     """Write the Python module of typed handles, by which an application records."""
-    from ..codegen import module_of
+    from ..planning.codegen import module_of
 
     text = module_of(_load(path))
     if output is None:

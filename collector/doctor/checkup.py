@@ -17,7 +17,7 @@ from ..core.catalog import Catalog
 from ..core.config import HIDDEN, VOLATILE, Config, is_loopback
 from ..core.credentials import REPORT, Credential, parse
 from ..core.errors import CredentialError, RefusedByStoreError, StorageUnavailableError
-from ..lint import warnings
+from ..planning.registry_report import warnings
 from ..storage.connect import archive_queue, open_connection
 from ..storage.diagnosis import Diagnosis, diagnose
 from ..storage.keys import Keys

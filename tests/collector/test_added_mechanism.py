@@ -28,7 +28,7 @@ from collector.core.cells import Cell, segment_text
 from collector.core.config import Config
 from collector.core.credentials import OPERATOR, READ, Credential
 from collector.estimation.tally import fault_of, vector_of
-from collector.planner import Question, plan
+from collector.planning.planner import Question, plan
 from collector.releasing import Wanted, release
 from collector.web import create_app
 from collector.worker.worker import Worker

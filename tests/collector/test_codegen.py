@@ -18,8 +18,7 @@ from click.testing import CliRunner
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
 from collector.cli import main
-from collector.codegen import LAID_OUT_NAME, module_of
-from collector.handle_types import literal
+from collector.planning.codegen import LAID_OUT_NAME, literal, module_of
 from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,

@@ -9,7 +9,7 @@ import pytest
 from client_sdk import mechanisms
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
-from collector.lint import problems, warnings
+from collector.planning.registry_report import problems, warnings
 from tests.support.crowds.uploads import registry
 from tests.support.device.registries import CATEGORY, HEAD, NUMBER, file_with, table
 

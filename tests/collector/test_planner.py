@@ -14,9 +14,17 @@ from click.testing import CliRunner
 from client_sdk.registry import Registry
 from collector.cli import main
 from collector.estimation.precision import half_width, reports_for, still_needed
-from collector.lint import warnings
-from collector.plan_text import data_of, lines_of
-from collector.planner import DEVICES, Line, Question, curves, least_epsilon, mechanism_at, plan
+from collector.planning.plan_text import data_of, lines_of
+from collector.planning.planner import (
+    DEVICES,
+    Line,
+    Question,
+    curves,
+    least_epsilon,
+    mechanism_at,
+    plan,
+)
+from collector.planning.registry_report import warnings
 from collector.query.request import LEAST_ALPHA, MOST_ALPHA
 from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
 

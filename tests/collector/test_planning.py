@@ -5,7 +5,13 @@ from __future__ import annotations
 from client_sdk.registry import Registry
 from client_sdk.registry.selection import AUTO, choose, fitting_names
 from collector.estimation.estimate import expected_half_width
-from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus, privacy
+from collector.planning.registry_report import (
+    compare_mechanisms,
+    describe_metrics,
+    pinned,
+    plus_minus,
+    privacy,
+)
 from tests.support.crowds.uploads import registry
 from tests.support.device.registries import CATEGORY, NUMBER, file_with
 

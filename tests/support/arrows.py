@@ -33,7 +33,7 @@ ESTIMATORS: Final = (
     "collector.analytics.numbers",
     "collector.analytics.sums",
     *(f"collector.analytics.verbs.{name}" for name in ("crosstab", "funnel", "map", "retention")),
-    *("collector.analytics.release.axes", "collector.analytics.release.buckets"),
+    *("collector.analytics.release.axes", "collector.planning.buckets"),
     *("collector.analytics.poisoning.influence", "collector.analytics.poisoning.findings"),
 )
 DOMAIN_MODULES: Final = ("client_sdk.registry.domains", "client_sdk.registry.joint_domains")
@@ -88,8 +88,8 @@ PURE: Final = (
     "collector.estimation.estimate",
     "collector.analytics",
     "collector.estimation.precision",
-    "collector.planner",
-    "collector.budget",
+    "collector.planning.planner",
+    "collector.planning.registry_report",
     "client_sdk.privacy",
     "collector.charts",
     "client_sdk.mechanisms",

@@ -21,9 +21,9 @@ from ...charts.curve import Curve, curve
 from ...core.credentials import VIEW
 from ...core.errors import QueryError
 from ...estimation.precision import in_words, scale_of, wished
-from ...plan_text import NEVER
-from ...planner import EPSILONS, Line, Question, curves, least_epsilon, plan
-from ...planner import Curve as Points
+from ...planning.plan_text import NEVER
+from ...planning.planner import EPSILONS, Line, Question, curves, least_epsilon, plan
+from ...planning.planner import Curve as Points
 from ..auth import scope, visible
 from ..operations import Operation, documented, in_query
 from .chosen import require_known

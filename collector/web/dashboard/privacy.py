@@ -28,7 +28,7 @@ from client_sdk.privacy.wording import PERIODS, how_often
 from client_sdk.registry.metric import Metric
 
 from ...core.credentials import OPEN, VIEW
-from ...planning import plus_minus
+from ...planning.registry_report import plus_minus
 from ..auth import reader, scope, visible
 from ..operations import JSON, Operation, documented
 from ..query import describe

@@ -18,8 +18,12 @@ from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
 from collector.analytics.answer import label_truth
-from collector.lint import warnings
-from collector.planning import compare_mechanisms, describe_metrics, pinned
+from collector.planning.registry_report import (
+    compare_mechanisms,
+    describe_metrics,
+    pinned,
+    warnings,
+)
 from tests.support.crowds.asking import answer
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import collecting

@@ -16,8 +16,13 @@ from client_sdk.registry.metric import Metric
 from collector.analytics.answer import label_truth
 from collector.analytics.rows import Row
 from collector.estimation.estimate import normal_quantile, ratio_limits
-from collector.lint import warnings
-from collector.planning import compare_mechanisms, describe_metrics, pinned, plus_minus
+from collector.planning.registry_report import (
+    compare_mechanisms,
+    describe_metrics,
+    pinned,
+    plus_minus,
+    warnings,
+)
 from tests.support.crowds.asking import answer
 from tests.support.device.registries import KEY_VALUE, file_with
 from tests.support.enumeration.seeded import SeededRandomness

@@ -9,7 +9,7 @@ from client_sdk.mechanisms import SetMechanism
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.answer import label_truth
-from collector.planning import compare_mechanisms
+from collector.planning.registry_report import compare_mechanisms
 from tests.support.crowds.asking import answer
 from tests.support.device.registries import SET, file_with
 from tests.support.enumeration.seeded import SeededRandomness

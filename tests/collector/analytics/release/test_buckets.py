@@ -14,7 +14,7 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.registry.domains import NumberDomain
 from client_sdk.registry.selection import AUTO, choose
-from collector.analytics.release.buckets import (
+from collector.planning.buckets import (
     BELL,
     MOST_BUCKETS,
     bell,

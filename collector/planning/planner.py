@@ -14,7 +14,7 @@ from client_sdk.mechanisms import Mechanism
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.selection import choose, choose_policy
 
-from .estimation.precision import (
+from ..estimation.precision import (
     ALPHA,
     detectable,
     devices_to_detect,

@@ -9,9 +9,9 @@ from typing import Any, Final
 from client_sdk.privacy.wording import a_period
 from client_sdk.registry.metric import Metric
 
-from .analytics.release.buckets import Buckets
-from .core.text_tables import table_lines
-from .estimation.precision import in_words, scale_of
+from ..core.text_tables import table_lines
+from ..estimation.precision import in_words, scale_of
+from .buckets import Buckets
 from .planner import Line, Question
 
 NEVER: Final = "never"

@@ -1,0 +1,1 @@
+"""Before anything is collected: precision to expect, ε to spend, registries to check."""

@@ -1,0 +1,278 @@
+"""What a metric will cost and tell, before any data exist.
+
+What a valid registry still gets wrong: metrics that devices refuse or nobody can answer.
+
+What a registry costs a device, as a table: ε of a report, of a week, of a year and for life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from fractions import Fraction
+from math import tanh
+from typing import Final
+
+from client_sdk.core.limits import (
+    DEFAULT_CAP_DELTA,
+    DEFAULT_CAP_LIFETIME,
+    DEFAULT_CAP_REPORT,
+    DEFAULT_CAP_WEEK,
+)
+from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
+from client_sdk.privacy.budget import (
+    WEEK,
+    YEAR,
+    Cost,
+    chance,
+    cost_of,
+    costs_together,
+    delta_of_a_year,
+    epsilon,
+    nano_of,
+)
+from client_sdk.privacy.wording import a_period, counted
+from client_sdk.registry.metric import SMOOTH, Metric
+from client_sdk.registry.registry import Registry
+from client_sdk.registry.selection import (
+    SAME_ERROR,
+    Candidate,
+    candidates,
+    contenders,
+    policy_candidates,
+)
+
+from ..analytics.poisoning.influence import FAKES, mean_reach
+from ..core.text_tables import table_lines
+from ..estimation.estimate import expected_half_width, normal_quantile
+from ..estimation.precision import ALPHA, half_width, in_words, still_needed, wished
+
+_HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
+
+
+def describe_metrics(registry: Registry) -> Iterator[str]:
+    """Yield one line a metric: mechanism, epsilon, bytes, and the interval to expect."""
+    yield f"{registry.app}: {counted(len(registry.metrics), 'metric')}"
+    for metric in registry:
+        yield (
+            f"  {metric.name}: {metric.mechanism_name}, "
+            f"{privacy(metric)} a report{_bounds(metric)}, "
+            f"one {a_period(metric.every)}{_source(metric)}, "
+            f"{counted(metric.mechanism.payload_size, 'byte')}, digest {metric.digest.hex()}; "
+            f"{metric.expected_devices:,} devices give {plus_minus(metric)}"
+        )
+
+
+def privacy(metric: Metric) -> str:
+    """Return ε of a report, and δ if privacy is not pure."""
+    delta = metric.mechanism.delta
+    return f"ε {metric.epsilon}" + (f" and δ {chance(delta)}" if delta else "")
+
+
+def _source(metric: Metric) -> str:
+    """Return of what the one report of an epoch is made, where it is not of one value."""
+    made = metric.aggregation
+    return "" if made is None else f", of {made}"
+
+
+def _bounds(metric: Metric) -> str:
+    """Return ε of a value and of a life, where repeated reports have such bounds."""
+    policy = metric.policy
+    if policy is None or (life := cost_of(metric).life) is None:
+        return ""
+    return f", ε {policy.oracle.epsilon} per value, charged at most ε {epsilon(life)} for life"
+
+
+def plus_minus(metric: Metric) -> str:
+    """Return the half-width of a 95 % interval with the expected devices, in words."""
+    domain, mechanism, devices = metric.domain, metric.mechanism, metric.expected_devices
+    if domain.grid:
+        reach = expected_half_width(mechanism, devices, ALPHA, domain.extent)
+        return f"±{reach:.2g} {domain.unit}"
+    points = expected_half_width(mechanism, devices, ALPHA, unit=100)
+    shares = f"±{points:.2g} {domain.error_unit}"
+    if not domain.numbers or not isinstance(mechanism, KeyValueMechanism):
+        return shares
+    part = min(normal_quantile(ALPHA) * mechanism.predict_mean(devices, _HELD), 0.5)
+    mean = f"±{part * domain.numbers.extent:.2g} {domain.numbers.unit}"
+    return f"{shares}, and {mean} for the mean of a key that {100 * _HELD:.0f} % hold"
+
+
+def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
+    """Yield what each mechanism would cost and tell, the most accurate first.
+
+    Args: payload_bytes: the longest payload that may be sent.
+    """
+    bits, fixed = 8 * payload_bytes, metric.domain.parameters
+    if metric.policy is None:
+        found = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)
+    else:
+        of_value = metric.policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
+        found = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
+    near = contenders(found, bits)
+    devices, limit = counted(metric.expected_devices, "device"), counted(payload_bytes, "byte")
+    yield f"{metric.name}: {metric.domain.size_in_words()}, ε {metric.epsilon}{_bounds(metric)}"
+    if metric.policy is not None:
+        yield f"  {metric.policy.name}: {metric.policy.leak}"
+    yield f"  in use: {pinned(metric)}; with {devices}, and at most {limit}:"
+    for candidate in sorted(found, key=lambda candidate: _error(candidate, metric)):
+        verdict = f"; {_reason(near)}" if candidate in near[:1] else ""
+        yield f"  {candidate.name}: {_cost(candidate, metric, payload_bytes)}{verdict}"
+
+
+def pinned(metric: Metric) -> str:
+    """Return the lines of a registry that keep the mechanism of *metric* as it is."""
+    fixed = metric.domain.parameters
+    oracle = metric.mechanism if metric.policy is None else metric.policy.oracle
+    own = ", ".join(
+        f"{name} = {value}" for name, value in oracle.parameters.items() if name not in fixed
+    )
+    return f'mechanism = "{metric.mechanism_name}"' + (
+        f" and parameters = {{ {own} }}" if own else ""
+    )
+
+
+def _cost(candidate: Candidate, metric: Metric, payload_bytes: int) -> str:
+    mechanism = candidate.mechanism
+    if mechanism is None:
+        return f"cannot serve: {candidate.refusal}"
+    error = f"{100 * _error(candidate, metric):.3g} {metric.domain.error_unit}"
+    cost = f"error {error}, {counted(mechanism.payload_size, 'byte')}"
+    if not mechanism.automatic:
+        return f"{cost}; only by name"
+    return f"{cost}; too long" if mechanism.payload_size > payload_bytes else cost
+
+
+def _error(candidate: Candidate, metric: Metric) -> float:
+    """Return the standard error to expect from the expected devices; infinite for a refusal."""
+    mechanism = candidate.mechanism
+    return mechanism.predict(metric.expected_devices) if mechanism else float("inf")
+
+
+def _reason(near: list[Candidate]) -> str:
+    """Return why the first of *near*, whose errors are as good as equal, comes first."""
+    if len(near) == 1:
+        return "auto takes it: smallest predicted error"
+    rules = ("shortest payload", "cheapest fold", "smaller error", "first by name")
+    first, second = near[0].costs, near[1].costs
+    deciding = next(rule for rule, a, b in zip(rules, first, second, strict=True) if a != b)
+    same = f"{100 * (SAME_ERROR - 1):.0f} %"
+    return f"auto takes it: {deciding} of {len(near)} within {same} of the smallest error"
+
+
+_FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
+_USELESS: Final = 0.25  # half-width as a part of all that the answer can be
+
+
+def problems(registry: Registry) -> Iterator[str]:
+    """Yield one line for each thing that is legal, and only right if it is declared."""
+    for metric in registry:
+        if metric.robust and (halves := _reached(metric)) > _FRAGILE * _least(metric):
+            yield (
+                f"metrics.{metric.name}.mechanism={metric.mechanism_name}: must not be a mechanism"
+                f" by which 1 % of fake devices move a mean by {100 * FAKES * halves / 2:.0f} % of"
+                " the range; name hybrid, piecewise or duchi, or declare robust = false where no"
+                " device can lie"
+            )
+
+
+def warnings(registry: Registry, today: date) -> Iterator[str]:
+    """Yield one line for each thing that is legal and unlikely to be meant."""
+    for metric in registry:
+        yield from (f"  warning: {metric.name}: {text}" for text in _of_metric(metric, today))
+    for cost in _above_the_default_caps(registry):
+        yield f"  warning: all metrics together can cost {cost}: devices refuse the rest"
+
+
+def _above_the_default_caps(registry: Registry) -> Iterator[str]:
+    """Yield what a device that reports everything is charged beyond the SDK's own caps."""
+    together, delta = costs_together(registry), delta_of_a_year(registry)
+    week, life = (nano_of(Fraction(cap)) for cap in (DEFAULT_CAP_WEEK, DEFAULT_CAP_LIFETIME))
+    if together.week > week:
+        most, cap = epsilon(together.week), DEFAULT_CAP_WEEK
+        yield f"ε {most} in any seven days, above the default cap of {cap}"
+    if together.year > life:
+        most, cap = epsilon(together.year), f"{DEFAULT_CAP_LIFETIME} for life"
+        yield f"ε {most} in any {YEAR} days, above the default cap of {cap}"
+    if delta > Fraction(DEFAULT_CAP_DELTA):
+        cap = f"{DEFAULT_CAP_DELTA} for life"
+        yield f"δ {chance(delta)} in any {YEAR} days, above the default cap of {cap}"
+
+
+def _of_metric(metric: Metric, today: date) -> Iterator[str]:
+    if metric.expires < today:
+        yield f"expired on {metric.expires}: devices record nothing"
+    if metric.mechanism.spent > Fraction(DEFAULT_CAP_REPORT):
+        yield (
+            f"ε {metric.epsilon} is above the default cap of {DEFAULT_CAP_REPORT} a report: "
+            "devices record nothing unless the application raises it"
+        )
+    elif metric.most_nano > nano_of(Fraction(DEFAULT_CAP_REPORT)):
+        yield (
+            f"the second report of a value costs ε {epsilon(metric.most_nano)}, above the default "
+            f"cap of {DEFAULT_CAP_REPORT} a report: devices record not even the first unless the "
+            "application raises it"
+        )
+    if metric.shape == SMOOTH and not isinstance(metric.mechanism, DistributionMechanism):
+        yield (
+            'shape = "smooth" is about quantiles and other parts of a distribution, which '
+            f'{metric.mechanism_name} does not tell; mechanism = "square_wave" does'
+        )
+    yield from _of_need(metric)
+    reach = half_width(metric.mechanism, metric.expected_devices)
+    if reach > _USELESS:
+        what = f"±{100 * reach:.0f} {metric.domain.error_unit}"
+        yield f"{metric.expected_devices:,} devices give only {what}; {_missing(metric)}"
+
+
+def _reached(metric: Metric) -> float:
+    """Return how many halves of the range one report can move a mean; 0 if that is not known."""
+    grid = metric.domain.grid
+    reach = mean_reach(metric.mechanism, grid) if grid else None
+    return (reach.high - reach.low) / metric.domain.extent if reach else 0.0
+
+
+def _least(metric: Metric) -> float:
+    """Return the least that it can be at this epsilon: two reports of opposite meaning do that."""
+    return 1 / tanh(float(metric.mechanism.epsilon) / 2)
+
+
+def _of_need(metric: Metric) -> Iterator[str]:
+    """Warn if the expected devices cannot give the half-width that is declared as needed."""
+    devices = metric.expected_devices
+    reach = half_width(metric.mechanism, devices)
+    if metric.need is None or reach <= wished(metric):
+        return
+    yield f"{devices:,} devices give {in_words(metric, reach)}, above its need; {_missing(metric)}"
+
+
+def _missing(metric: Metric) -> str:
+    """Return how many more devices the need takes, or the usual precision where none is."""
+    more, wish = still_needed(metric, metric.expected_devices), in_words(metric, wished(metric))
+    return f"no number gives {wish}" if more is None else f"{wish} takes {more:,} more"
+
+
+def budget_lines(registry: Registry) -> Iterator[str]:
+    """Yield the costs of *registry* as a table, and how they compare with the default caps."""
+    together = costs_together(registry)
+    yield f"{registry.app}: the most that a device is charged, in ε"
+    spans = f"any {WEEK} days", f"any {YEAR} days", "for life"
+    heads = ("metric", "asked again", "every", "a report", *spans)
+    total = ("all together", "", "", "", *_amounts(together))
+    yield from table_lines([heads, *map(_cells, registry), total], "<<<>>>>", indent="  ")
+    for metric in registry:
+        if metric.mechanism.delta:
+            yield f"  {metric.name} also costs δ {chance(metric.mechanism.delta)} a report"
+    yield (
+        f"the SDK's default caps are {DEFAULT_CAP_WEEK} in any seven days and"
+        f" {DEFAULT_CAP_LIFETIME} for life, of all metrics together"
+    )
+
+
+def _cells(metric: Metric) -> tuple[str, ...]:
+    names = metric.name, metric.longitudinal, metric.every
+    return *names, epsilon(metric.most_nano), *_amounts(cost_of(metric))
+
+
+def _amounts(cost: Cost) -> tuple[str, ...]:
+    return epsilon(cost.week), epsilon(cost.year), epsilon(cost.life)
