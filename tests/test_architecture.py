@@ -92,7 +92,7 @@ def test_both_packages_are_looked_at() -> None:
             "from client_sdk.mechanisms import olh",
             "names no mechanism",
         ),
-        ("collector.audit", "import client_sdk.mechanisms.items.oue", "names no mechanism"),
+        ("collector.audit.audit", "import client_sdk.mechanisms.items.oue", "names no mechanism"),
         (
             "collector.estimation.tally",
             "from client_sdk.mechanisms import _base",
@@ -103,7 +103,7 @@ def test_both_packages_are_looked_at() -> None:
             "from .mechanisms._base import Mechanism",
             "give it a public name",
         ),
-        ("collector.audit", "from .web._pages import layout", "give it a public name"),
+        ("collector.audit.audit", "from .web._pages import layout", "give it a public name"),
     ],
 )
 def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, rule: str) -> None:

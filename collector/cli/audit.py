@@ -26,7 +26,7 @@ def audit(
     as_json: bool,
 ) -> None:
     """Attack the mechanisms as installed here; exit status 1 if one tells more than it claims."""
-    from ..auditing import mechanisms_of, run
+    from ..audit.audit import mechanisms_of, run
 
     mechanisms = mechanisms_of(wanted, epsilon, domain_size)
     raise SystemExit(run(mechanisms, draws, as_json, click.echo, pairs))

@@ -22,7 +22,7 @@ from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient, MemoryTransport
 from collector.analytics.poisoning.anomaly import anomalies
 from collector.analytics.sums import BOUND_NOTE, Shares
-from collector.audit import FAILS, audit
+from collector.audit.audit import FAILS, audit
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.config import Config

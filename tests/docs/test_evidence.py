@@ -17,8 +17,7 @@ from client_sdk.mechanisms import (
     load,
     names,
 )
-from collector.audit import DRAWS, HOLDS, LOOSE_VERDICT, PAIRS, Audit, Trial, table
-from collector.auditing import closing
+from collector.audit.audit import DRAWS, HOLDS, LOOSE_VERDICT, PAIRS, Audit, Trial, closing, table
 from tests.docs.pages import flowing, text_of
 
 AUDIT = text_of("docs/evidence/tables/audit.md")

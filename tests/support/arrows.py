@@ -42,8 +42,8 @@ DEVICE_USERS: Final = (
     "collector.simulate",
     "collector.demo",
     "collector.demo_live",
-    "collector.audit",
-    "collector.auditing",
+    "collector.audit.audit",
+    "collector.audit.audit",
 )
 
 # A package that may be imported only in these modules, and below them.

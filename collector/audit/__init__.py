@@ -1,0 +1,1 @@
+"""Attacks on mechanisms, to measure the ε that they keep."""
