@@ -91,13 +91,13 @@ class Result:
 
     def to_csv(self) -> str:
         """Return comma-separated values with a header, safe to open in a spreadsheet."""
-        from .charts import csv_of
+        from .rendering.tables import csv_of
 
         return csv_of(self.typed())
 
     def to_svg(self, title: str | None = None) -> str:
         """Return the chart that such an answer deserves, as an SVG document."""
-        from .charts import Face, chart_of
+        from .rendering.charts import Face, chart_of
 
         prefix = f"h{hashlib.sha256(json.dumps(self.records()).encode()).hexdigest()[:12]}"
         face = Face(prefix, standalone=True)
@@ -107,7 +107,7 @@ class Result:
         """Return the chart, with the table of all numbers and what they rest on below it."""
         from html import escape
 
-        from .charts import table_of
+        from .rendering.tables import table_of
 
         said = (counted(self.meta["n"], "report"), *self.meta["warnings"])
         notes = "".join(f"<p>{escape(text)}</p>" for text in said)

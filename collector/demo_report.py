@@ -7,8 +7,8 @@ from typing import Any, Final, TextIO
 
 from client_sdk.privacy.wording import counted
 
-from .charts.number import number
 from .core.text_tables import table_lines
+from .rendering.numbers import number
 
 _HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
 

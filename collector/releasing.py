@@ -23,13 +23,13 @@ from client_sdk.core.errors import InvalidTallyError
 from .analytics.release.data_sheet import facts_of, markdown
 from .analytics.release.release import Columns, Part, parts_of, records, refusal, table
 from .analytics.suppression import sized, withheld
-from .charts.table import inert
 from .core.catalog import Catalog
 from .core.errors import ConfigError, DamagedTallyError, PrunedError, QueryError
 from .query import Plan, plan, question, without_pruned
 from .query.plan import Reading
 from .query.reading import slices_of
 from .query.request import TOGETHER
+from .rendering.tables import inert
 from .storage.protocols import TallyStore
 
 CSV, PARQUET = "csv", "parquet"

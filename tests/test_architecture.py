@@ -60,7 +60,7 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.worker.worker", "from redis import Redis", "redis is imported in"),
         ("collector.intake.validation", "from flask import request", "flask is imported in"),
         ("collector.intake.validation", "def f():\n    import time", "a pure module"),
-        ("collector.charts.bars", "from os import path", "a pure module"),
+        ("collector.rendering.charts.bars", "from os import path", "a pure module"),
         ("collector.analytics.answer", "import socket", "a pure module"),
         ("collector.worker.worker", "from .web import create_app", "collector.web is imported in"),
         ("collector.serving", "from . import web", "collector.web is imported in"),
@@ -78,7 +78,7 @@ def test_both_packages_are_looked_at() -> None:
         ),
         ("collector.web.query", "from client_sdk import domains", "ask the domain"),
         (
-            "collector.charts.kinds",
+            "collector.rendering.charts.kinds",
             "def f():\n    from client_sdk.registry.joint_domains import PairDomain",
             "ask the domain",
         ),

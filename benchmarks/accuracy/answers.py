@@ -21,7 +21,7 @@ from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
 from benchmarks.lib.scenarios import scenarios
 from collector.analytics.rows import SHARE, Row
 from collector.analytics.verb import summary
-from collector.charts import Face, chart_of
+from collector.rendering.charts import Face, chart_of
 
 PAGE: Final = PAGES / "evidence" / "answers.md"
 PICTURES: Final = PAGES / "images" / "answers"

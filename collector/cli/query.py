@@ -152,7 +152,7 @@ def _shown(result: Result, form: str) -> Iterator[str]:
         told = {"meta": result.meta, "rows": result.rows}
         yield json.dumps(told, ensure_ascii=False, indent=2)
     else:
-        from ..answer_text import lines_of
+        from ..rendering.tables import lines_of
 
         yield from lines_of(result.title, result.typed(), result.meta)
 

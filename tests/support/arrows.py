@@ -91,7 +91,7 @@ PURE: Final = (
     "collector.planning.planner",
     "collector.planning.registry_report",
     "client_sdk.privacy",
-    "collector.charts",
+    "collector.rendering.charts",
     "client_sdk.mechanisms",
 )
 IMPURE: Final = {

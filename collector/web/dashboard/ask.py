@@ -13,7 +13,6 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import TIME
 from ...analytics.verb import ESTIMATE, Verb, load, names, summary
-from ...charts import csv_of
 from ...core.catalog import Catalog
 from ...core.credentials import ASK
 from ...core.errors import QueryError
@@ -22,6 +21,7 @@ from ...option_text import options_of, types_of
 from ...query import Query, read
 from ...query.parameters import SEGMENT
 from ...query.window import GRANULARITIES
+from ...rendering.tables import csv_of
 from ..auth import scope
 from ..operations import Operation, documented, in_query
 from .chosen import DATES, WORDS, chosen, require_known

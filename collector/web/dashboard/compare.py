@@ -15,12 +15,12 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import AGAINST, TIME
 from ...analytics.verb import load
-from ...charts import csv_of
 from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...query import Query
 from ...query.parameters import SEGMENT
 from ...query.window import PERIOD
+from ...rendering.tables import csv_of
 from ..auth import scope
 from ..operations import Operation, documented, in_query
 from .chosen import WORDS, Chosen, chosen, require_known

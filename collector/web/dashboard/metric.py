@@ -13,9 +13,9 @@ from client_sdk.privacy.budget import odds
 from client_sdk.registry.metric import Metric
 
 from ...analytics.sums import is_joined
-from ...charts import csv_of
 from ...core.credentials import VIEW
 from ...query.parameters import SEGMENT
+from ...rendering.tables import csv_of
 from ..auth import scope
 from ..operations import Operation, documented, in_path, in_query
 from .chosen import WORDS, Chosen, chosen, require_known

@@ -14,12 +14,13 @@ from client_sdk.core.errors import UnknownMetricError
 
 from ...analytics.rows import AGAINST, ALL, ITEM, LOWER_END, MEASURE, TIME, UPPER_END, Row
 from ...analytics.verbs.actives import DEVICES
-from ...charts import Face, chart_of, table_of
-from ...charts.labels import varying
 from ...core.catalog import Catalog
 from ...core.cells import Cell
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Plan, Query, plan, run
+from ...rendering.charts import Face, chart_of
+from ...rendering.charts.frame import varying
+from ...rendering.tables import table_of
 from ...storage.protocols import TallyStore
 from ...storage.values import Index
 from .. import cookie

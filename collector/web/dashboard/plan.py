@@ -16,14 +16,14 @@ from client_sdk.privacy.budget import guesses, nano_of, odds
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import SHARE
-from ...charts import Face
-from ...charts.curve import Curve, curve
 from ...core.credentials import VIEW
 from ...core.errors import QueryError
 from ...estimation.precision import in_words, scale_of, wished
 from ...planning.plan_text import NEVER
 from ...planning.planner import EPSILONS, Line, Question, curves, least_epsilon, plan
 from ...planning.planner import Curve as Points
+from ...rendering.charts import Face
+from ...rendering.charts.curve import Curve, curve
 from ..auth import scope, visible
 from ..operations import Operation, documented, in_query
 from .chosen import require_known

@@ -16,13 +16,13 @@ from client_sdk.registry.metric import Metric
 from ...analytics.answer import MEAN
 from ...analytics.rows import ITEM, MEASURE, Row
 from ...analytics.verb import ESTIMATE, load
-from ...charts import Face
-from ...charts.number import margin, numbers_of, reading, value_of
-from ...charts.spark import spark
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
 from ...query import Answer, Query
+from ...rendering.charts import Face
+from ...rendering.charts.spark import spark
+from ...rendering.numbers import margin, numbers_of, reading, value_of
 from .chosen import Chosen
 from .panels import NOTHING, Answers, greatest, identifier
 from .questions import granularity

@@ -13,7 +13,8 @@ from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Asked, load
-from collector.charts import Face, chart_of, csv_of, table_of
+from collector.rendering.charts import Face, chart_of
+from collector.rendering.tables import csv_of, table_of
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import drawn, exact
 from tests.support.device.registries import FUNNEL, LOCATION, PAIR, RETENTION

@@ -10,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.analytics.rows import Row, empty_row
-from collector.charts import Face, bars, chart_of
-from collector.charts.cdf import cdf
-from collector.charts.curve import Curve, curve
-from collector.charts.difference import difference
-from collector.charts.dots import dots
-from collector.charts.grid import grid
-from collector.charts.heat import heat
-from collector.charts.histogram import histogram
-from collector.charts.line import line
-from collector.charts.spark import spark
+from collector.rendering.charts import Face, bars, chart_of
+from collector.rendering.charts.bars import dots
+from collector.rendering.charts.curve import Curve, curve
+from collector.rendering.charts.difference import difference
+from collector.rendering.charts.distribution import cdf, histogram
+from collector.rendering.charts.heat import heat
+from collector.rendering.charts.line import line
+from collector.rendering.charts.map import grid
+from collector.rendering.charts.spark import spark
 from tests.support.sites.drawing import boxes, parsed, view
 from tests.support.sites.gallery import REASON
 

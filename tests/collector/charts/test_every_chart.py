@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from collector.charts import Face
+from collector.rendering.charts import Face
 from tests.support.sites.drawing import Box, boxes, of_class, parsed, tag, view
 from tests.support.sites.gallery import PICTURES
 

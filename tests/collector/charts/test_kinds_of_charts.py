@@ -8,21 +8,21 @@ from itertools import pairwise
 import pytest
 
 from collector.analytics.rows import LOWER_END, SHARE, TIME, Row, quality_of
-from collector.charts import Face, bars, table_of
-from collector.charts.cdf import cdf
-from collector.charts.curve import Curve, curve
-from collector.charts.difference import NO_CHANGE, difference, verdict
-from collector.charts.dots import dots
-from collector.charts.frame import level_of
-from collector.charts.grid import Box, grid
-from collector.charts.heat import heat
-from collector.charts.histogram import histogram
-from collector.charts.line import line
-from collector.charts.noise import widening
-from collector.charts.number import reading
-from collector.charts.palette import SERIES
-from collector.charts.spark import spark
 from collector.estimation.estimate import Estimate
+from collector.rendering.charts import Face, bars
+from collector.rendering.charts.bars import dots
+from collector.rendering.charts.curve import Curve, curve
+from collector.rendering.charts.difference import NO_CHANGE, difference, verdict
+from collector.rendering.charts.distribution import cdf, histogram
+from collector.rendering.charts.frame import level_of
+from collector.rendering.charts.heat import heat
+from collector.rendering.charts.line import line
+from collector.rendering.charts.map import Box, grid
+from collector.rendering.charts.marks import widening
+from collector.rendering.charts.spark import spark
+from collector.rendering.charts.svg import SERIES
+from collector.rendering.numbers import reading
+from collector.rendering.tables import table_of
 from tests.support.sites.drawing import boxes, of_class, parsed, path_points
 from tests.support.sites.gallery import (
     REASON,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.analytics.rows import RELATIVE, SHARE, Row, chance
-from collector.charts.number import (
+from collector.rendering.numbers import (
     MINUS,
     POINTS,
     ends_of,

@@ -8,8 +8,16 @@ from typing import Final
 
 import pytest
 
-from collector.charts.palette import DARK, LIGHT, SERIES, STEPS, blended, contrast
-from collector.charts.style import CERTAINTY, ink_on
+from collector.rendering.charts.svg import (
+    CERTAINTY,
+    DARK,
+    LIGHT,
+    SERIES,
+    STEPS,
+    blended,
+    contrast,
+    ink_on,
+)
 
 Colour = tuple[float, ...]
 THEMES: Final = {"light": LIGHT, "dark": DARK}

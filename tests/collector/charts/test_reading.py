@@ -9,10 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.core.epoch import epoch_label, epoch_start
-from collector.charts.buckets import adjoining, cell_of, edges_of, threshold_of
-from collector.charts.letters import shortened, width_of, wrapped
-from collector.charts.scale import Linear, Log, log_ticks, nice_ticks
-from collector.charts.times import hours_of, is_gap, ticks, usual_step
+from collector.rendering.charts.distribution import adjoining, cell_of, edges_of, threshold_of
+from collector.rendering.charts.scale import (
+    Linear,
+    Log,
+    hours_of,
+    is_gap,
+    log_ticks,
+    nice_ticks,
+    ticks,
+    usual_step,
+)
+from collector.rendering.numbers import shortened, width_of, wrapped
 
 
 @given(st.sampled_from(["1h", "1d", "7d"]), st.integers(0, 20_000))

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 import collector.web
-from collector.charts import Face
-from collector.charts.style import CSS, paint
+from collector.rendering.charts import Face
+from collector.rendering.charts.svg import CSS, paint
 from tests.support.sites.drawing import parsed
 from tests.support.sites.gallery import PICTURES
 
 FILE = Path(str(collector.web.__file__)).parent / "static" / "charts.css"
-RENEW = "python -c 'from collector.charts.style import CSS; print(CSS, end=\"\")' > " + FILE.name
+RENEW = (
+    "python -c 'from collector.rendering.charts.svg import CSS; print(CSS, end=\"\")' > "
+    + FILE.name
+)
 
 
 def test_the_file_of_the_pages_is_the_text_of_the_charts() -> None:

@@ -7,8 +7,8 @@ from io import StringIO
 
 import pytest
 
-from collector.charts.number import POINTS
-from collector.charts.table import COLUMNS, csv_of, table_of
+from collector.rendering.numbers import POINTS
+from collector.rendering.tables import COLUMNS, csv_of, table_of
 from tests.support.sites.drawing import parsed
 from tests.support.sites.gallery import REASON, blank, differences, row, shares
 

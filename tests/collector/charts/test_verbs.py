@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.analytics.rows import Row
-from collector.charts import chart_of
+from collector.rendering.charts import chart_of
 from tests.support.sites.drawing import of_class, parsed
 from tests.support.sites.gallery import (
     buckets,

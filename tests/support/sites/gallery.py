@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from collector.analytics.rows import ITEM, SHARE, TIME, Row, empty_row, quality_of
-from collector.charts import Face, bars, chart_of
-from collector.charts.cdf import cdf
-from collector.charts.curve import Curve, curve
-from collector.charts.difference import difference
-from collector.charts.dots import dots
-from collector.charts.grid import Box, grid
-from collector.charts.heat import heat
-from collector.charts.histogram import histogram
-from collector.charts.line import line
-from collector.charts.spark import spark
 from collector.estimation.estimate import Estimate
+from collector.rendering.charts import Face, bars, chart_of
+from collector.rendering.charts.bars import dots
+from collector.rendering.charts.curve import Curve, curve
+from collector.rendering.charts.difference import difference
+from collector.rendering.charts.distribution import cdf, histogram
+from collector.rendering.charts.heat import heat
+from collector.rendering.charts.line import line
+from collector.rendering.charts.map import Box, grid
+from collector.rendering.charts.spark import spark
 
 N: Final = 20_000
 FIRST_DAY: Final = date(2026, 10, 20)

@@ -6,19 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ..analytics.rows import ITEM, MEASURE, SHARE, TIME, Row, units_of
-from .bars import bars_picture
-from .buckets import cell_of
-from .cdf import cdf_picture
+from ...analytics.rows import ITEM, MEASURE, SHARE, TIME, Row, units_of
+from .bars import bars_picture, dots_picture
 from .difference import difference_picture
-from .dots import dots_picture
-from .frame import DEFAULT, SEPARATOR, Face, Note, Picture, finish, stacked
-from .grid import Box, grid_picture
+from .distribution import cdf_picture, cell_of, histogram_picture
+from .frame import DEFAULT, SEPARATOR, Face, Note, Picture, finish, label_of, stacked, varying
 from .heat import heat_picture
-from .histogram import histogram_picture
-from .labels import label_of, varying
 from .line import line_picture
-from .palette import SERIES
+from .map import Box, grid_picture
+from .svg import SERIES
 
 _ORDERED: Final = frozenset({"adoption", "funnel", "range", "retention"})  # rows have an order
 _DIFFERENCES: Final = frozenset({"compare", "lift"})

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..analytics.rows import ALL, TIME, Row
+from ...analytics.rows import ALL, TIME, Row
+from ..numbers import extent, numbers_of, one_line, reading, span
 from .frame import DEFAULT, Face
-from .letters import one_line
+from .line import Series, runs, timeline
 from .marks import dot, line_path
-from .number import extent, numbers_of, reading
-from .scale import Linear, apart, span
-from .series import Series, runs, timeline
-from .style import CSS, FONT, paint
-from .svg import Element, element, markup
+from .scale import Linear, apart
+from .svg import CSS, FONT, Element, element, markup, paint
 
 WIDTH, HEIGHT = 120, 32  # user units
 _PAD: Final = 4  # user units

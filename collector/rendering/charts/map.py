@@ -6,17 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..analytics.rows import SHARE, Row
+from ...analytics.rows import SHARE, Row
+from ..numbers import numbers_of, reading, tick_labels
 from .axes import labels_below
-from .buckets import cell_of
-from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text
-from .labels import unit_words
+from .distribution import cell_of
+from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text, unit_words
+from .heat import Ramp, cell, faint, legend_height, opacity_of
 from .marks import mark, rectangle
-from .number import numbers_of, reading, tick_labels
-from .ramp import Ramp, cell, faint, legend_height, opacity_of
 from .scale import Linear, nice_ticks
-from .style import paint
-from .svg import Element, coordinate, element
+from .svg import Element, coordinate, element, paint
 
 _HIGHEST: Final = 420  # user units of the plot
 _GREATEST: Final = 56  # user units a cell

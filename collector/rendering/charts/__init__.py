@@ -3,5 +3,3 @@
 from .bars import bars as bars
 from .frame import Face as Face
 from .kinds import chart_of as chart_of
-from .table import csv_of as csv_of
-from .table import table_of as table_of

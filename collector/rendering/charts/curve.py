@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from ..analytics.rows import SHARE
-from .columns import label_width
-from .frame import DEFAULT, PAD, Face, Note, Picture, finish, text
-from .labels import unit_words
-from .letters import width_of
+from ...analytics.rows import SHARE
+from ..numbers import POINTS, number, tick_labels, width_of
+from .axes import label_width
+from .frame import DEFAULT, PAD, Face, Note, Picture, finish, text, unit_words
 from .marks import dot, line_path, stroke
-from .number import POINTS, number, tick_labels
-from .palette import SERIES
 from .scale import Log, log_ticks
-from .style import SMALL, paint
-from .svg import Element, element
+from .svg import SERIES, SMALL, Element, element, paint
 
 _HEIGHT: Final = 240  # user units of the plot
 _FOOT: Final = 36  # user units: labels, and the name of the axis

@@ -1,4 +1,7 @@
-"""Lines over time with the band of their intervals; a gap where there is no number."""
+"""Lines over time with the band of their intervals; a gap where there is no number.
+
+Rows as lines over time: which series, in which order, cut where there is no number.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..analytics.rows import ALL, SHARE, TIME, Row
-from .axes import FOOT, labels_below, left_axis, left_width
-from .columns import label_width
+from ...analytics.rows import ALL, SHARE, TIME, Row
+from ..numbers import Numbers, bounds_of, extent, numbers_of, reading, span
+from .axes import FOOT, label_width, labels_below, left_axis, left_width
 from .frame import (
     DEFAULT,
     PAD,
     Face,
     Note,
     Picture,
+    constant,
     finish,
+    label_of,
+    named,
     nothing,
+    remarks,
     subtitle_of,
     text,
+    unit_words,
 )
-from .labels import label_of, named, unit_words
 from .marks import (
     around,
     bare_dot,
@@ -28,19 +35,93 @@ from .marks import (
     dot,
     line_path,
     mark,
+    median_half_width,
     rectangle,
     spot,
     standing_whisker,
     stroke,
 )
-from .noise import median_half_width
-from .number import bounds_of, extent, numbers_of, reading
-from .remarks import remarks
-from .scale import Linear, nice_ticks, span
-from .series import Point, Series, Timeline, runs, timeline
-from .style import paint
-from .svg import Element, element, group
-from .times import ticks as time_ticks
+from .scale import Linear, hours_of, is_gap, nice_ticks, usual_step
+from .scale import ticks as time_ticks
+from .svg import SERIES, Element, element, group, paint
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row at its place in time: hours from 1970, or its rank where times are no dates."""
+
+    at: float
+    row: Row
+
+
+@dataclass(frozen=True)
+class Series:
+    """The points of one line, ascending; ``number`` is that of its colour and marker."""
+
+    label: str
+    number: int
+    points: tuple[Point, ...]
+
+    @property
+    def numbered(self) -> list[tuple[Point, Numbers]]:
+        """Its points that have numbers, with them."""
+        return [(point, found) for point in self.points if (found := numbers_of(point.row))]
+
+    @property
+    def level(self) -> float:
+        """The mean of its numbers."""
+        values = [found.value for _, found in self.numbered]
+        return sum(values) / len(values) if values else 0.0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The series that are drawn, how many are not, and what the places stand for."""
+
+    series: tuple[Series, ...]
+    left_out: int
+    dated: bool
+    names: tuple[str, ...]  # of the places, where they are ranks
+    step: float
+
+
+def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
+    """Return the lines of *rows*: the greatest where there are more than *most*."""
+    names = tuple(dict.fromkeys(row.dimensions.get(TIME, "") for row in rows))
+    found = {name: hours_of(name) for name in names}
+    dated = all(hours is not None for hours in found.values())
+    ranks = {name: float(rank) for rank, name in enumerate(names)}
+    places = {name: found[name] if dated else ranks[name] for name in names}
+    common = {TIME, *constant(rows)}
+    lines: dict[str, list[Point]] = {}
+    for row in rows:
+        point = Point(places[row.dimensions.get(TIME, "")] or 0.0, row)
+        lines.setdefault(label_of(row, common), []).append(point)
+    made = [
+        Series(label, 1, tuple(sorted(points, key=lambda point: point.at)))
+        for label, points in lines.items()
+    ]
+    if len(made) > most:
+        made.sort(key=lambda one: -one.level)
+    kept = tuple(Series(one.label, number, one.points) for number, one in enumerate(made[:most], 1))
+    step = usual_step(sorted(place for place in places.values() if place is not None))
+    return Timeline(kept, len(made) - len(kept), dated, names, step)
+
+
+def runs(series: Series, step: float) -> list[list[Point]]:
+    """Return the stretches of *series* without a gap: neighbours in time, each with a number."""
+    stretches: list[list[Point]] = []
+    before: Point | None = None
+    for point in series.points:
+        if numbers_of(point.row) is None:
+            before = None
+            continue
+        if before is None or is_gap(before.at, point.at, step):
+            stretches.append([])
+        stretches[-1].append(point)
+        before = point
+    return stretches
+
 
 _HEIGHT: Final = 220  # user units of the plot
 _MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page

@@ -1,17 +1,23 @@
-"""The table under a chart, and the same as comma-separated values."""
+"""The table under a chart, and the same as comma-separated values.
+
+An answer as text for people: a table with the digits that each interval deserves.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from typing import Any, Final
 
+from client_sdk.privacy.wording import counted
+
 from ..analytics.rows import Row, chance
-from .letters import one_line
-from .number import ends_of, margin, number, numbers_of, reading, value_of
-from .svg import Element, element, markup
+from ..core.text_tables import table_lines
+from .charts.frame import remarks
+from .charts.svg import Element, element, markup
+from .numbers import ends_of, margin, number, numbers_of, one_line, range_of, reading, value_of
 
 COLUMNS: Final = (
     "value",
@@ -121,3 +127,50 @@ def _plain(value: Any) -> Any:
 def inert(text: str) -> str:
     """Return *text* so that no spreadsheet runs it as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+_WORDS: Final = {
+    "pointwise": "each interval for itself",
+    "simultaneous": "all intervals at once",
+    "mixed": "intervals each for itself, where a row does not say otherwise",
+}
+
+
+def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the answer as text, one line after another.
+
+    Args: meta: what the answer rests on, as POST /v1/query tells it.
+    """
+    yield one_line(title)
+    for question in dict.fromkeys(metric["question"] for metric in meta["metrics"]):
+        yield one_line(question)
+    yield ""
+    yield from _table(rows)
+    yield ""
+    yield from _basis(meta)
+    for note in remarks(rows):
+        yield f"note: {note.text}"
+    for warning in meta["warnings"]:
+        yield f"warning: {one_line(warning)}"
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for row in rows for name in row.dimensions))
+    cells = [[*names, "value", "±", "reports", ""]]
+    for row in rows:
+        where = [one_line(row.dimensions.get(name, "")) for name in names]
+        if numbers_of(row) is None:
+            value, after, reason = range_of(row) or "–", "", one_line(row.reason or "no number")
+        else:
+            value, after, reason = value_of(row), margin(row).removeprefix("± "), ""
+        cells.append([*where, value, after, f"{row.n:,}", reason])
+    return table_lines(cells, "<" * len(names) + ">>><")
+
+
+def _basis(meta: Mapping[str, Any]) -> Iterator[str]:
+    level = f"{100 * (1 - meta['alpha']):g} %"
+    yield f"{counted(meta['n'], 'report')}; {level}, {_WORDS[meta['intervals']]}"
+    for metric in meta["metrics"]:
+        window = metric["window"]
+        stretch = " to ".join(dict.fromkeys((window["from"], window["to"])))
+        yield f"{metric['name']}: {stretch}; ε {metric['epsilon_per_report']:.3g} a report"

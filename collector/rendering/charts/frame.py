@@ -1,20 +1,23 @@
-"""The frame of a chart: title, description, notes, and what makes it stand alone."""
+"""The frame of a chart: title, description, notes, and what makes it stand alone.
+
+What a reader must know beside the numbers, once for all rows of a picture.
+
+What rows and units are called in a picture.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from client_sdk.core.errors import InvalidParameterError
 
-from ..analytics.rows import Row
-from .letters import one_line, shortened, wrapped
-from .number import is_cut_off
-from .style import CSS, FONT, SMALL, TEXT, TITLE, paint
-from .svg import Element, element, group, markup
+from ...analytics.rows import AGAINST, ITEM, MEASURE, RAW, RELATIVE, SHARE, Row
+from ..numbers import POINTS, is_cut_off, numbers_of, one_line, shortened, wrapped
+from .svg import CSS, FONT, SMALL, TEXT, TITLE, Element, element, group, markup, paint
 
 PAD: Final = 10  # user units around everything
 SEPARATOR: Final = " · "
@@ -193,3 +196,83 @@ def _document(
         font_family=FONT,
     )
     return markup(root)
+
+
+_WORDS: Final = {
+    SHARE: "share of devices",
+    POINTS: "percentage points",
+    RELATIVE: "relative to the control",
+}
+
+
+def unit_words(unit: str) -> str:
+    """Return what the numbers of an axis are."""
+    return _WORDS.get(unit, unit)
+
+
+def label_of(row: Row, without: Iterable[str] = ()) -> str:
+    """Return the dimensions of *row* as one label, the item last."""
+    left_out = {ITEM, MEASURE, *without}
+    parts = [_part(name, value) for name, value in row.dimensions.items() if name not in left_out]
+    item = "" if ITEM in without else row.dimensions.get(ITEM, "")
+    return " · ".join(part for part in (*parts, item) if part)
+
+
+def named(
+    rows: Sequence[Row], without: Iterable[str] = (), unsaid: Iterable[str] = ()
+) -> tuple[list[str], str]:
+    """Return the labels of *rows* by what they differ in, and what all have in common.
+
+    Args: without: dimensions left out of the labels.  unsaid: of what is common.
+    """
+    left_out = {*without, *(constant(rows) if len(rows) > 1 else ())}
+    shared = [name for name in constant(rows) if len(rows) > 1 or name == MEASURE]
+    said = [name for name in shared if name not in unsaid]
+    common = " · ".join(_part(name, rows[0].dimensions[name]) for name in said)
+    return [label_of(row, left_out) for row in rows], common
+
+
+def varying(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the dimensions in which *rows* differ, in order."""
+    names = dict.fromkeys(name for row in rows for name in row.dimensions)
+    return tuple(name for name in names if len({row.dimensions.get(name) for row in rows}) > 1)
+
+
+def constant(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the dimensions that all *rows* share with one value."""
+    names = dict.fromkeys(name for row in rows for name in row.dimensions)
+    differing = varying(rows)
+    return tuple(name for name in names if name not in differing)
+
+
+def _part(name: str, value: str) -> str:
+    return f"against {value}" if name == AGAINST and value else value
+
+
+_MOST: Final = 3  # notes of single rows; the others are told by a pointer and in the table
+
+
+def remarks(
+    rows: Sequence[Row], still_open: str = "so far: the period is still running"
+) -> list[Note]:
+    """Return what is to be told of *rows*: open periods, post-processing, and their notes."""
+    numbered = [row for row in rows if numbers_of(row)]
+    found = [Note(still_open)] if any(row.is_open for row in numbered) else []
+    moved = sorted({row.postprocess for row in numbered if row.raw is not None} - {RAW})
+    if moved:
+        words = "values are post-processed ({}); intervals are those of the unbiased numbers"
+        found.append(Note(words.format(", ".join(moved))))
+    return [*found, *map(Note, _told(numbered))]
+
+
+def _told(rows: Sequence[Row]) -> Iterator[str]:
+    counts = Counter(one_line(row.note) for row in rows if row.note)
+    single = [note for note, count in counts.items() if count == 1 and len(rows) > 1]
+    for note, count in counts.items():
+        if count == len(rows):
+            yield note
+        elif count > 1:
+            yield f"{note} ({count:,} of {len(rows):,})"
+    for row in rows if len(single) <= _MOST else ():
+        if row.note and one_line(row.note) in single:
+            yield f"{label_of(row)}: {one_line(row.note)}"

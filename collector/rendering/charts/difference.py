@@ -9,18 +9,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..analytics.rows import MEASURE, RELATIVE, SHARE, Row, chance
-from .axes import FOOT, bottom_axis
-from .columns import Columns
-from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text
-from .labels import label_of, named, unit_words
-from .letters import width_of
+from ...analytics.rows import MEASURE, RELATIVE, SHARE, Row, chance
+from ..numbers import POINTS, extent, numbers_of, reading, width_of
+from .axes import FOOT, Columns, bottom_axis
+from .frame import (
+    DEFAULT,
+    PAD,
+    Face,
+    Note,
+    Picture,
+    finish,
+    label_of,
+    named,
+    nothing,
+    remarks,
+    subtitle_of,
+    text,
+    unit_words,
+)
 from .marks import dot, lying_whisker, mark, stroke
-from .number import POINTS, extent, numbers_of, reading
-from .remarks import remarks
 from .scale import Linear
-from .style import SMALL
-from .svg import Element
+from .svg import SMALL, Element
 
 ROW: Final = 40  # user units: two lines of text
 _FEW: Final = 3  # differences of which the fakes that could turn them are told below

@@ -1,0 +1,1 @@
+"""Numbers, tables and charts for people.  Pure."""
