@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from .core.errors import StorageUnavailableError
+from .operations.parent_death import die_with_parent as die_with_parent
 from .server_process import ServerProcess
-from .tether import die_with_parent as die_with_parent
 
 URL: Final = "REDIS_URL"
 PATH: Final = "server on PATH"

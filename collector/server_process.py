@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from .core.errors import StorageUnavailableError
-from .tether import die_with_parent
+from .operations.parent_death import die_with_parent
 
 _START_TIMEOUT: Final = 10.0  # seconds until the server must answer; loading its log included
 _STOP_TIMEOUT: Final = 10.0  # seconds to write its log after being asked to stop

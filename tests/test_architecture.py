@@ -63,7 +63,7 @@ def test_both_packages_are_looked_at() -> None:
         ("collector.rendering.charts.bars", "from os import path", "a pure module"),
         ("collector.analytics.answer", "import socket", "a pure module"),
         ("collector.worker.worker", "from .web import create_app", "collector.web is imported in"),
-        ("collector.serving", "from . import web", "collector.web is imported in"),
+        ("collector.operations.processes", "from . import web", "collector.web is imported in"),
         (
             "collector.core.catalog",
             "from client_sdk.storage.ledger import Ledger",

@@ -71,7 +71,7 @@ def archive(context: click.Context, every: int | None) -> None:
 
 def _archive_on(config: Config, every: int) -> None:
     """Archive again and again until stopped; a store that is away or full is tried again."""
-    from ..stopping import on_stop
+    from ..operations.processes import on_stop
 
     stop = threading.Event()
     on_stop(stop.set, lambda: os._exit(0))

@@ -15,7 +15,7 @@ from ..core.text_tables import table_lines
 from .root import explained, main
 
 if TYPE_CHECKING:
-    from ..issuing import Wish
+    from ..operations.issuing import Wish
     from ..storage.records import CredentialStore
 
 _HEADINGS = ("id", "kind", "role", "app", "metrics", "expires", "reports a day", "state", "label")
@@ -51,7 +51,7 @@ def create(
     label: str,
 ) -> None:
     """Make a key or token and print it, this once: only its digest is kept."""
-    from ..issuing import Wish
+    from ..operations.issuing import Wish
 
     secret, name = _issue(
         Wish(kind=kind, app=app, metrics=metrics, role=role, days=days, quota=quota, label=label)
@@ -65,7 +65,7 @@ def create(
 @explained
 def show(as_json: bool) -> None:
     """List all keys and tokens of the store, revoked ones too; none of their secrets."""
-    from ..issuing import day_text, listed
+    from ..operations.issuing import day_text, listed
 
     rows = []
     for name, state, one in listed(_store(Config.from_env()), _today()):
@@ -84,7 +84,7 @@ def show(as_json: bool) -> None:
 @explained
 def revoke(id: str) -> None:
     """Revoke the key or token ID of the list: within 5 s nothing accepts it."""
-    from ..issuing import revoke as end
+    from ..operations.issuing import revoke as end
 
     one = end(id, _store(Config.from_env()))
     click.echo(f"revoked: {one.kind} {id}")
@@ -102,8 +102,8 @@ def revoke(id: str) -> None:
 @explained
 def renew(id: str, days: int) -> None:
     """Let the key or token ID of the list be good for longer; its secret stays as it is."""
-    from ..issuing import day_text
-    from ..issuing import renew as prolong
+    from ..operations.issuing import day_text
+    from ..operations.issuing import renew as prolong
 
     one = prolong(id, days, _store(Config.from_env()), _today())
     click.echo(f"renewed: {one.kind} {id}, good until {day_text(one.expires)}")
@@ -120,7 +120,7 @@ def _cells(row: dict[str, object]) -> tuple[str, ...]:
 def _issue(wish: Wish) -> tuple[str, str]:
 
     from ..core.catalog import Catalog
-    from ..issuing import issue
+    from ..operations.issuing import issue
 
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)

@@ -12,7 +12,7 @@ from ..core.config import Config
 from .root import explained, main
 
 if TYPE_CHECKING:
-    from ..doctor.findings import Finding
+    from ..operations.doctor.findings import Finding
 
 _strict = click.option("--strict", is_flag=True, help="Exit with status 1 on a warning, too.")
 _as_json = click.option(
@@ -26,7 +26,7 @@ _as_json = click.option(
 @explained
 def doctor(strict: bool, as_json: bool) -> None:
     """Ask the store how the deployment does; exit status 1 if something is at fault."""
-    from ..doctor.checkup import check_deployment
+    from ..operations.doctor.checkup import check_deployment
 
     _tell(check_deployment(Config.from_env()), strict, as_json)
 
@@ -37,7 +37,7 @@ def doctor(strict: bool, as_json: bool) -> None:
 @explained
 def check_config(strict: bool, as_json: bool) -> None:
     """Check settings and registries without a store; exit status 1 if it would not start."""
-    from ..doctor.checkup import check_settings, shown
+    from ..operations.doctor.checkup import check_settings, shown
 
     config = Config.from_env()
     found = check_settings(config)
@@ -49,7 +49,7 @@ def check_config(strict: bool, as_json: bool) -> None:
 
 def _tell(found: Sequence[Finding], strict: bool, as_json: bool) -> None:
     """Print *found* and end with the status that it deserves."""
-    from ..doctor.findings import FAULT, WARNING, worst
+    from ..operations.doctor.findings import FAULT, WARNING, worst
 
     level = worst(found)
     if as_json:

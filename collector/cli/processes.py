@@ -37,8 +37,8 @@ def init() -> None:
 @explained
 def serve(host: str | None, port: int | None, workers: int) -> None:
     """Receive uploads and answer queries over HTTP."""
-    from ..serving import serve as run
-    from ..telemetry.activity import WEB
+    from ..operations.processes import serve as run
+    from ..operations.telemetry.activity import WEB
 
     override("HEARSAY_HOST", host)
     override("HEARSAY_PORT", port)
@@ -51,10 +51,8 @@ def serve(host: str | None, port: int | None, workers: int) -> None:
 @explained
 def worker(check: bool) -> None:
     """Fold stored reports into tallies until stopped."""
-    from ..heartbeat import Heartbeat, is_fresh
-    from ..serving import run_worker
-    from ..stopping import on_stop
-    from ..telemetry.activity import WORKER
+    from ..operations.processes import Heartbeat, is_fresh, on_stop, run_worker
+    from ..operations.telemetry.activity import WORKER
 
     heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
     if check:

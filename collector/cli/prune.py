@@ -70,7 +70,7 @@ def _go_on(
     every: int,
 ) -> None:
     """Prune again and again until stopped; a store that is away or full is tried again."""
-    from ..stopping import on_stop
+    from ..operations.processes import on_stop
 
     stop = threading.Event()
     on_stop(stop.set, lambda: os._exit(0))

@@ -17,14 +17,13 @@ from ..core.logs import Incidents
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Shares
+from ..operations.telemetry.activity import WEB, Activity
+from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
 from ..query.price import Gate
 from ..storage.connect import connect, connect_reader
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, open_credentials
-from ..telemetry.activity import WEB, Activity
-from ..telemetry.snapshot import take
-from ..telemetry.sources import Sources
 from . import auth, health, ingest, metrics, openapi, problems, query
 from .dashboard import BLUEPRINTS
 from .dashboard.faults import page_of

@@ -21,7 +21,7 @@ from client_sdk.core.limits import MAX_DEVICE_BODY
 from ..core.credentials import OPEN
 from ..core.errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError
 from ..intake.backpressure import Watch
-from ..telemetry.activity import REFUSED, SharingThread
+from ..operations.telemetry.activity import REFUSED, SharingThread
 from .auth import require, scope_of
 from .bodies import require_size
 from .bridge import Answer, call, environ_of

@@ -18,8 +18,8 @@ from ..intake.keyring import Keyring, WriteGrant
 from ..intake.memory_quota import Shares
 from ..intake.validation import Verdict, judge
 from ..intake.wire import JSON, MSGPACK, decode
+from ..operations.telemetry.activity import Activity
 from ..storage.values import SealedUpload
-from ..telemetry.activity import Activity
 from .bodies import inflate, require_size
 
 PATH: Final = "/v1/reports"

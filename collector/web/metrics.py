@@ -6,7 +6,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ..core.credentials import OPERATE
-from ..telemetry.exposition import CONTENT_TYPE, expose
+from ..operations.telemetry.exposition import CONTENT_TYPE, expose
 from .auth import scope
 from .operations import Operation, documented
 from .services import services

@@ -39,7 +39,7 @@ from ..core.errors import (
     UnsupportedTypeError,
 )
 from ..core.logs import Incidents
-from ..telemetry.activity import REFUSED
+from ..operations.telemetry.activity import REFUSED
 from .services import services
 
 log = logging.getLogger("hearsay.web")

@@ -6,8 +6,8 @@ import gc
 from typing import Final
 
 from ..core.logs import configure
-from ..telemetry.activity import WEB
-from ..tether import end_with_parent
+from ..operations.parent_death import end_with_parent
+from ..operations.telemetry.activity import WEB
 from .app import create_app
 from .front import Front
 from .sockets import limit_answers

@@ -14,10 +14,10 @@ from ..core.logs import Incidents
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Shares
+from ..operations.telemetry.activity import Activity
+from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
 from ..storage.protocols import Intake, TallyStore
-from ..telemetry.activity import Activity
-from ..telemetry.snapshot import Snapshot
 from .hot import HotRoute
 
 _NAME: Final = "hearsay"

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from client_sdk import __version__
 from collector.cli import main
-from collector.heartbeat import STALE_AFTER
+from collector.operations.processes import STALE_AFTER
 from tests.support.crowds.uploads import registry, registry_text
 
 ENVIRONMENT = {

@@ -30,7 +30,7 @@ from collector.core.credentials import (
     presented,
 )
 from collector.core.errors import CredentialError
-from collector.issuing import new_secret
+from collector.operations.issuing import new_secret
 
 TOKEN = Credential(READ, "app", frozenset({"b", "a"}), VIEWER, expires=100, label="Ann")
 

@@ -15,8 +15,8 @@ import pytest
 from collector.core.config import STANDARD, VOLATILE
 from collector.core.errors import StorageUnavailableError
 from collector.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
+from collector.operations.parent_death import die_with_parent
 from collector.storage.connect import open_storage
-from collector.tether import die_with_parent
 from tests.support.store.servers import needs_real
 
 real = [pytest.mark.real, needs_real]

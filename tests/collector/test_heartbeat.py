@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from collector.heartbeat import STALE_AFTER, Heartbeat, is_fresh
+from collector.operations.processes import STALE_AFTER, Heartbeat, is_fresh
 
 
 def test_a_file_just_beaten_is_fresh(tmp_path: Path) -> None:

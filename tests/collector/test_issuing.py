@@ -26,7 +26,7 @@ from collector.core.credentials import (
 )
 from collector.core.errors import CredentialError, NotPreparedError
 from collector.embedded import EmbeddedStore
-from collector.issuing import Wish, day_text, issue, listed, renew, revoke
+from collector.operations.issuing import Wish, day_text, issue, listed, renew, revoke
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import RedisCredentials

@@ -10,7 +10,7 @@ import pytest
 from collector.core.config import Config
 from collector.core.errors import ConfigError
 from collector.embedded import EmbeddedStore
-from collector.serving import serve
+from collector.operations.processes import serve
 from collector.storage.connect import connect
 from tests.support.crowds.uploads import WRITE_KEY, registry_text
 from tests.support.store.servers import needs_real, own_keys

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.heartbeat import is_fresh
+from collector.operations.processes import is_fresh
 from tests.support.crowds.uploads import registry_text
 from tests.support.store.servers import needs_real, real_server
 

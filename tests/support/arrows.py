@@ -60,7 +60,7 @@ HOMES: Final = {
     "redis": ("collector.storage",),
     "flask": ("collector.web",),
     "werkzeug": ("collector.web",),
-    "prometheus_client": ("collector.telemetry",),
+    "prometheus_client": ("collector.operations.telemetry",),
     "pyarrow": (
         *("collector.worker.archive.files", "collector.client", "collector.releasing"),
         "collector.web.formats",

@@ -11,13 +11,12 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ...core.credentials import OPERATE
-from ...doctor.examine import examine
-from ...doctor.findings import GOOD, LEVELS, Finding, worst
-from ...doctor.state import State
+from ...operations.doctor.checkup import examine
+from ...operations.doctor.findings import GOOD, LEVELS, Finding, State, worst
+from ...operations.telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
+from ...operations.telemetry.snapshot import Snapshot
 from ...storage.diagnosis import Shard
 from ...storage.values import Count
-from ...telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
-from ...telemetry.snapshot import Snapshot
 from ..auth import scope, visible
 from ..operations import Operation, documented
 from ..services import services

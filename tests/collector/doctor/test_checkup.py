@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 from client_sdk.core.epoch import day_of
 from collector.cli import main
 from collector.embedded import EmbeddedStore
+from collector.operations.telemetry.activity import WORKER
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection
 from collector.storage.records import ActivityRecord, RedisActivity
-from collector.telemetry.activity import WORKER
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY

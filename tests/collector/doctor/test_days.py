@@ -9,8 +9,8 @@ import pytest
 
 from client_sdk.core.epoch import day_of
 from collector.core.config import Config
-from collector.doctor import State, examine
-from collector.doctor.findings import FAULT, GOOD, NOTE, WARNING
+from collector.operations.doctor import State, examine
+from collector.operations.doctor.findings import FAULT, GOOD, NOTE, WARNING
 from collector.storage.diagnosis import Shard
 from tests.collector.doctor.test_examine import STATE
 from tests.support.crowds.uploads import NOON, WRITE_KEY, registry_text

@@ -13,14 +13,14 @@ from client_sdk.core.epoch import DAY, day_of
 from client_sdk.registry import Registry
 from collector.core.config import HA, STANDARD, STRICT, VOLATILE, Config
 from collector.core.credentials import ADMIN, OPERATE, READ, REPORT, VIEWER, WRITE, Credential
-from collector.doctor import State, examine
-from collector.doctor.expiry import SOON_DAYS
-from collector.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
+from collector.operations.doctor import State, examine
+from collector.operations.doctor.findings import FAULT, GOOD, LEVELS, NOTE, WARNING, Finding, worst
+from collector.operations.doctor.uploads import SOON_DAYS
+from collector.operations.telemetry.activity import WEB, WORKER
 from collector.storage.diagnosis import Server, Shard
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.records import WatchRecord
 from collector.storage.values import ArchiveProgress, Count, Counters
-from collector.telemetry.activity import WEB, WORKER
 from tests.support.crowds.uploads import NOON, WRITE_KEY, registry_text
 
 GIB: Final = 1 << 30

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from collector.operations.telemetry.snapshot import MemoryActivity
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import ActivityRecord, ActivityStore, RedisActivity
 from collector.storage.redis import RedisStorage
-from collector.telemetry.sources import MemoryActivity
 from tests.support.store.servers import EVERY_STORE, MEMORY
 
 DAY = 30_000  # in 2052, so that no server forgets it

@@ -8,8 +8,7 @@ from dataclasses import replace
 from client_sdk.core.epoch import DAY, day_of
 from collector.core.errors import StorageFullError
 from collector.intake.validation import PAYLOAD_SIZE, UNKNOWN_METRIC, Rejection
-from collector.storage.records import ActivityRecord
-from collector.telemetry.activity import (
+from collector.operations.telemetry.activity import (
     ALIVE_S,
     DUPLICATES,
     FOLD_BOUNDS,
@@ -24,7 +23,8 @@ from collector.telemetry.activity import (
     alive_among,
     granted_by,
 )
-from collector.telemetry.sources import MemoryActivity
+from collector.operations.telemetry.snapshot import MemoryActivity
+from collector.storage.records import ActivityRecord
 from tests.support.device.clock import FakeClock
 
 REJECTED_TWICE = (Rejection(0, PAYLOAD_SIZE, 3), Rejection(1, UNKNOWN_METRIC, 1))

@@ -14,10 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.core.config import STRICT, VOLATILE
-from collector.storage.diagnosis import Server
-from collector.storage.records import WatchRecord
-from collector.storage.values import Count, Counters
-from collector.telemetry.activity import (
+from collector.operations.telemetry.activity import (
     DUPLICATES,
     FOLD_US,
     FOLDS,
@@ -26,8 +23,11 @@ from collector.telemetry.activity import (
     WORKER,
     Totals,
 )
-from collector.telemetry.exposition import expose
-from collector.telemetry.snapshot import Snapshot
+from collector.operations.telemetry.exposition import expose
+from collector.operations.telemetry.snapshot import Snapshot
+from collector.storage.diagnosis import Server
+from collector.storage.records import WatchRecord
+from collector.storage.values import Count, Counters
 
 ROOT: Final = Path(__file__).parents[3]
 ALERTS: Final = yaml.safe_load((ROOT / "examples/prometheus/alerts.yml").read_text("utf-8"))

@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from collector.tether import die_with_parent
+from collector.operations.parent_death import die_with_parent
 from tests.support.store.processes import descendants
 
 POLL: Final = 0.05  # seconds until an ended process is noticed

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from collector.children import free_port
-from collector.tether import die_with_parent
+from collector.operations.parent_death import die_with_parent
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 
 SHIPPED: Final = Path(__file__).parents[3] / "examples" / "nginx" / "hearsay.conf"

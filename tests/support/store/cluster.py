@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from collector.core.errors import CollectorError
+from collector.operations.parent_death import die_with_parent
 from collector.storage.connection import Connection
-from collector.tether import die_with_parent
 
 SLOTS: Final = 16_384
 _PATIENCE: Final = 20.0  # seconds until a server, or the cluster, must be ready

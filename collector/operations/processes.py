@@ -1,29 +1,113 @@
-"""Start the collector's two processes from settings."""
+"""Start the collector's two processes from settings.
+
+Stop in good order when asked: finish what is begun, but not for longer than a supervisor waits.
+
+The first process of a container gets no default action for signals: without these handlers it would
+ignore SIGTERM until it is killed.
+
+A file whose age says that a worker is alive; for health checks of a process without a port.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import secrets
+import signal
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
 
-from .core.catalog import Catalog
-from .core.config import Config
-from .core.errors import ConfigError
-from .core.logs import server_config
-from .core.steady_clock import SteadyClock
-from .heartbeat import Heartbeat
-from .intake.keyring import Keyring
-from .stopping import on_stop
-from .storage.connect import connect
-from .storage.records import open_activity, open_credentials, open_suspicions
+from ..core.catalog import Catalog
+from ..core.config import Config
+from ..core.errors import ConfigError
+from ..core.logs import server_config
+from ..core.steady_clock import SteadyClock
+from ..intake.keyring import Keyring
+from ..storage.connect import connect
+from ..storage.records import open_activity, open_credentials, open_suspicions
+from ..worker.poisoning_watch import Watch
+from ..worker.worker import Worker
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
-from .worker.poisoning_watch import Watch
-from .worker.worker import Worker
+
+GRACE_S: Final = 8.0  # seconds; supervisors kill after 10 or more
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+_signal_log = logging.getLogger("hearsay.stopping")
+
+
+def on_stop(
+    ask: Callable[[], None], give_up: Callable[[], None], grace: float = GRACE_S
+) -> Callable[[], None]:
+    """Call *ask* at the first SIGTERM or SIGINT, and *give_up* if we still run *grace* s later.
+
+    Giving up loses nothing that was acknowledged: what a worker holds is claimed again by another,
+    and what a web process had not answered is sent again.
+
+    *ask* is called in a thread of its own: in a handler it could wait for ever for a lock that the
+    interrupted code holds, such as that of an event the main thread waits for.
+
+    Returns: a function that asks, as a signal would.
+    """
+    bell, rope = os.pipe()
+
+    def stop() -> None:
+        os.write(rope, b".")  # all that a signal handler may safely do
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop()
+
+    threading.Thread(target=_attend, args=(bell, ask, give_up, grace), daemon=True).start()
+    for number in SIGNALS:
+        signal.signal(number, handle)
+    return stop
+
+
+def _attend(bell: int, ask: Callable[[], None], give_up: Callable[[], None], grace: float) -> None:
+    """Wait for the first signal, ask, and give up if the process still runs *grace* s later."""
+    os.read(bell, 1)
+    timer = threading.Timer(grace, _give_up, (give_up,))
+    timer.daemon = True
+    timer.start()
+    ask()
+
+
+def _give_up(give_up: Callable[[], None]) -> None:
+    _signal_log.warning("something does not end, perhaps waiting for the store: ending it now")
+    give_up()
+
+
+STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
+
+
+class Heartbeat:
+    """Touches *path* at every beat."""
+
+    def __init__(self, path: Path) -> None:
+        """Beat on *path*, whose folder must exist."""
+        self._path = path
+
+    def beat(self) -> None:
+        """Say: still here.  Raises ConfigError: there is no folder for the file."""
+        try:
+            self._path.touch()
+        except OSError as error:
+            raise ConfigError(
+                "HEARSAY_HEARTBEAT", self._path, f"cannot be touched: {error}"
+            ) from None
+
+
+def is_fresh(path: Path) -> bool:
+    """Return whether *path* was touched within STALE_AFTER seconds."""
+    try:
+        return time.time() - path.stat().st_mtime < STALE_AFTER
+    except OSError:
+        return False
+
 
 _log = logging.getLogger("hearsay.serving")
 

@@ -18,9 +18,9 @@ from typing import Final
 
 from client_sdk.core.epoch import day_of
 
-from ..core.errors import CollectorError
-from ..intake.validation import Rejection
-from ..storage.records import ActivityRecord, ActivityStore
+from ...core.errors import CollectorError
+from ...intake.validation import Rejection
+from ...storage.records import ActivityRecord, ActivityStore
 
 WEB: Final = "web"
 WORKER: Final = "worker"

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from client_sdk import __version__
 
-from ..storage.values import Count
+from ...storage.values import Count
 from .activity import (
     CLOCK_WAITS,
     DUPLICATES,

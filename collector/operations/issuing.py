@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
 
-from .core.catalog import Catalog
-from .core.credentials import (
+from ..core.catalog import Catalog
+from ..core.credentials import (
     ADMIN,
     GATEWAY,
     MAX_READ_DAYS,
@@ -21,8 +21,8 @@ from .core.credentials import (
     id_of,
     parse,
 )
-from .core.errors import CredentialError, NotPreparedError
-from .storage.records import CredentialStore
+from ..core.errors import CredentialError, NotPreparedError
+from ..storage.records import CredentialStore
 
 _FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0
 _SECRET_BYTES: Final = 32

@@ -1,39 +1,83 @@
-"""Gather the state that `hearsay doctor` judges, and check settings without a store."""
+"""Gather the state that `hearsay doctor` judges, and check settings without a store.
+
+Judge the state of a deployment: state in, findings out.  Pure, so that every case is tested.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from client_sdk.core.epoch import day_of
 from client_sdk.privacy.wording import counted
 
-from ..core.catalog import Catalog
-from ..core.config import HIDDEN, VOLATILE, Config, is_loopback
-from ..core.credentials import REPORT, Credential, parse
-from ..core.errors import CredentialError, RefusedByStoreError, StorageUnavailableError
-from ..planning.registry_report import warnings
-from ..storage.connect import archive_queue, open_connection
-from ..storage.diagnosis import Diagnosis, diagnose
-from ..storage.keys import Keys
-from ..storage.records import (
+from ...core.catalog import Catalog
+from ...core.config import HIDDEN, VOLATILE, Config, is_loopback
+from ...core.credentials import REPORT, Credential, parse
+from ...core.errors import CredentialError, RefusedByStoreError, StorageUnavailableError
+from ...planning.registry_report import warnings
+from ...storage.connect import archive_queue, open_connection
+from ...storage.diagnosis import Diagnosis, diagnose
+from ...storage.keys import Keys
+from ...storage.records import (
     CredentialStore,
     WatchRecord,
     open_activity,
     open_credentials,
     open_suspicions,
 )
-from ..storage.values import ArchiveProgress
+from ...storage.values import ArchiveProgress
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
-from ..telemetry.sources import watched_in
-from .examine import examine
-from .findings import FAULT, GOOD, NOTE, WARNING, Finding
-from .state import State
+from ..telemetry.snapshot import watched_in
+from . import servers, uploads
+from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
+
+
+class Check(NamedTuple):
+    """What judges a part of the state, and whether a web process may see that part."""
+
+    judge: Callable[[Config, State], Iterator[Finding]]
+    on_page: bool = False  # also on the page Operations; else in hearsay doctor alone
+
+
+CHECKS: Final = (
+    Check(servers.profile, on_page=True),
+    Check(servers.library, on_page=True),
+    Check(servers.shards),
+    Check(servers.memory, on_page=True),
+    Check(servers.log, on_page=True),
+    Check(servers.capacity, on_page=True),
+    Check(servers.clock, on_page=True),
+    Check(servers.generation),
+    Check(servers.confirmed),
+    Check(servers.waits),
+    Check(uploads.workers, on_page=True),
+    Check(uploads.stuck),
+    Check(uploads.conservation, on_page=True),
+    Check(uploads.quarantine, on_page=True),
+    Check(uploads.lateness, on_page=True),
+    Check(uploads.archive),
+    Check(uploads.suspicious, on_page=True),
+    Check(uploads.keys),
+    Check(uploads.expiring_tokens),
+    Check(uploads.quotas),
+    Check(uploads.registry, on_page=True),
+)
+
+
+def examine(config: Config, state: State, *, for_page: bool = False) -> list[Finding]:
+    """Return a finding of each thing that was looked at, good ones too.
+
+    Args: for_page: only what can be judged from what a web process may see.
+    """
+    judges = (check.judge for check in CHECKS if check.on_page or not for_page)
+    return [finding for judge in judges for finding in judge(config, state)]
+
 
 PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
 _SECRET = {"redis_url", "query_url"}  # settings that may hold a password

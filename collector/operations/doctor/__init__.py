@@ -1,4 +1,4 @@
 """Say how a deployment does: what is wrong, why it matters, and what to do next."""
 
-from .examine import examine as examine
-from .state import State as State
+from .checkup import examine as examine
+from .findings import State as State

@@ -1,0 +1,1 @@
+"""What operators need beside answers: doctor, telemetry, processes, credentials."""

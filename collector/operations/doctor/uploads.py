@@ -1,0 +1,201 @@
+"""Checks of what became of uploads: folded, waiting, set aside, late, or missing.
+
+Checks of what people have granted and asked, and of the days on which that ends.
+
+What the checks of closed epochs have found: reports that do not look like honest ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from client_sdk.core.epoch import DAY, day_of, day_of_date
+from client_sdk.privacy.wording import counted
+
+from ...core.config import Config
+from ...core.credentials import ADMIN, OPERATE, REPORT, id_of
+from ..telemetry.activity import WORKER
+from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
+
+LATE_NOTE: Final = 0.1  # share of late reports that is worth a look
+OLD_FOLD: Final = 2  # days since the day of a fold: then it has waited for one at least
+
+
+def workers(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether what waits is being folded."""
+    backlog = sum(shard.counters.stream for shard in state.shards if shard.counters)
+    what = f"{counted(backlog, 'upload')} waiting"
+    if state.alive is None:
+        yield Finding(NOTE, "workers", f"{what}; signs of life may not be read", next=INIT)
+    elif state.alive.get(WORKER):
+        yield Finding(GOOD, "workers", f"{what}, workers alive: {state.alive[WORKER]}")
+    elif backlog:
+        why = "memory fills until uploads are refused, and answers lack what waits"
+        yield Finding(FAULT, "workers", f"{what}, and no worker lives", why, "start hearsay worker")
+    else:
+        why = "the next uploads will wait"
+        yield Finding(WARNING, "workers", "none lives", why, "start hearsay worker")
+    if backlog >= config.max_backlog / 2:
+        why = f"from {config.max_backlog} on uploads are answered 503"
+        step = "start more workers: docs/operate/operate.md#backlog"
+        yield Finding(WARNING, "workers", what, why, step)
+
+
+def stuck(config: Config, state: State) -> Iterator[Finding]:
+    """Look for entries that workers are given and never fold."""
+    if state.stuck and (state.alive or {}).get(WORKER):
+        what = f"{counted(state.stuck, 'upload')} given to workers, and the oldest not folded"
+        why = "workers leave what belongs to a metric that is in no registry of theirs"
+        step = "look for that in a worker's log, and give it the registry"
+        step += ": docs/operate/operate.md#backlog"
+        yield Finding(WARNING, "workers", what, why, step)
+
+
+def conservation(config: Config, state: State) -> Iterator[Finding]:
+    """Hold the counts against the lengths of the streams."""
+    known = [shard.counters for shard in state.shards if shard.counters]
+    drift = sum(one.drift for one in known)
+    accepted = sum(one.accepted.uploads for one in known)
+    if drift:
+        why = "somebody wrote to the store by hand, or an upload was lost or doubled"
+        what = f"{counted(drift, 'upload')} not where the counts say"
+        yield Finding(FAULT, "conservation", what, why, "run hearsay fsck")
+    elif known:
+        yield Finding(
+            GOOD, "conservation", f"{counted(accepted, 'accepted upload')}, all accounted for"
+        )
+    pruned, lost = (
+        sum(one.pruned_reports for one in known),
+        sum(one.lost_reports for one in known),
+    )
+    if pruned or lost:
+        what = f"{counted(pruned, 'report')} pruned, {lost:,} lost"
+        yield Finding(NOTE, "conservation", what, "no answer rests on them")
+
+
+def quarantine(config: Config, state: State) -> Iterator[Finding]:
+    """Look for uploads that are set aside."""
+    aside = sum(shard.counters.aside for shard in state.shards if shard.counters)
+    if aside:
+        why = "they could not be folded, and are in no answer"
+        step = "run hearsay quarantine list, then retry or drop"
+        yield Finding(WARNING, "quarantine", f"{counted(aside, 'upload')} set aside", why, step)
+
+
+def archive(config: Config, state: State) -> Iterator[Finding]:
+    """Look for folds that nobody writes to the archive."""
+    days = [one.oldest_day for one in state.archiving if one.oldest_day is not None]
+    if not days:
+        return
+    age = day_of(state.now) - min(days)
+    what = f"{counted(sum(one.waiting for one in state.archiving), 'fold')} not yet written"
+    if age < OLD_FOLD:
+        yield Finding(GOOD, "archive", what)
+        return
+    why = "they fill the store's memory until uploads are refused"
+    step = "run hearsay archive, and see why it did not: docs/operate/operate.md#archive"
+    yield Finding(WARNING, "archive", f"{what}, the oldest for {counted(age, 'day')}", why, step)
+
+
+def lateness(config: Config, state: State) -> Iterator[Finding]:
+    """Look at how many reports miss the first answer."""
+    known = [shard.counters for shard in state.shards if shard.counters]
+    folded = sum(one.folded.reports for one in known)
+    late = sum(one.late_reports for one in known)
+    if folded and late / folded >= LATE_NOTE:
+        why = "answers of fresh windows lack them; later versions have them"
+        yield Finding(NOTE, "lateness", f"{late / folded:.0%} of the reports came late", why)
+
+
+SOON_DAYS: Final = 14  # days before the end of a metric or token at which a person should know
+
+
+def keys(config: Config, state: State) -> Iterator[Finding]:
+    """Look whether somebody can report, and somebody can watch."""
+    if state.credentials is None:
+        yield Finding(NOTE, "keys", "may not be read by this user", next=INIT)
+        return
+    good = [one for one in state.credentials.values() if one.is_good(day_of(state.now))]
+    served = state.granted or {}
+    if any(REPORT in one.scopes for one in good):
+        yield Finding(GOOD, "keys", f"good keys and tokens: {len(good)}")
+    elif served.get(REPORT):
+        yield Finding(GOOD, "keys", "the web processes have a write key in their settings")
+    elif state.granted is None:
+        why = "and no web process lives that says what is in its settings"
+        yield Finding(NOTE, "keys", "no write key is known here", why, "start hearsay serve")
+    else:
+        why, step = "every upload is answered 401", "run hearsay keys create write"
+        yield Finding(WARNING, "keys", "there is no write key", why, step)
+    if not (served.get(OPERATE) or any(OPERATE in one.scopes for one in good)):
+        step = f"run hearsay keys create {ADMIN}, or set HEARSAY_ADMIN_TOKEN_FILE"
+        yield Finding(NOTE, "keys", "no token opens /metrics", "nothing can be watched", step)
+
+
+def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
+    """Look for keys and tokens that end soon."""
+    today = day_of(state.now)
+    for digest, one in (state.credentials or {}).items():
+        if one.expires is not None and one.is_good(today) and one.expires - today <= SOON_DAYS:
+            what = (
+                f"{one.kind} {id_of(digest)} is good for {counted(one.expires - today, 'day')} more"
+            )
+            step = (
+                f"run hearsay keys renew {id_of(digest)}, or make its successor with"
+                " hearsay keys create and hand it over"
+            )
+            yield Finding(WARNING, "keys", what, "who uses it will be refused", step)
+
+
+def quotas(config: Config, state: State) -> Iterator[Finding]:
+    """Look for keys that have sent all they may send today."""
+    today = day_of(state.now)
+    for digest, one in (state.credentials or {}).items():
+        if one.quota is not None and one.is_good(today) and state.used.get(digest, 0) >= one.quota:
+            what = (
+                f"{one.kind} {id_of(digest)} has sent its {counted(one.quota, 'report')} of today"
+            )
+            why = "its uploads are answered 429 until 0:00 UTC; a public key may be abused"
+            step = "replace the key if it is, or else make one with a larger quota"
+            yield Finding(WARNING, "keys", what, why, step)
+
+
+def registry(config: Config, state: State) -> Iterator[Finding]:
+    """Look for metrics that have expired or soon will."""
+    now = state.now / DAY
+    left = {metric.name: day_of_date(metric.expires) + 1 - now for metric in state.metrics}
+    ended = sorted(name for name, days in left.items() if days <= 0)
+    soon = sorted(name for name, days in left.items() if 0 < days <= SOON_DAYS)
+    why = "devices record nothing after the day in expires"
+    if ended:
+        step = "give them a later date in the registry, or take them out"
+        yield Finding(NOTE, "registry", f"expired: {', '.join(ended)}", why, step)
+    if soon:
+        step = "decide whether to ask on, and set a later date"
+        what = f"expires within {SOON_DAYS} days: {', '.join(soon)}"
+        yield Finding(WARNING, "registry", what, why, step)
+    if not soon:
+        yield Finding(GOOD, "registry", f"{counted(len(left) - len(ended), 'metric')} asked")
+
+
+_MOST: Final = 3  # sentences of an epoch; one attack can fail many checks
+
+
+def suspicious(config: Config, state: State) -> Iterator[Finding]:
+    """Tell each epoch in which something was found."""
+    if not state.watched:
+        return  # nobody has looked yet, or that may not be read
+    for name, one in state.watched.items():
+        for epoch, texts in one.found.items():
+            more = f"; and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+            what = f"{name}, {epoch}: {'; '.join(texts[:_MOST])}{more}"
+            why = "fakes, a broken client or news; answers show it unchanged"
+            step = "look who has the write key, and what else happened"
+            step += ": docs/operate/operate.md#suspicious"
+            yield Finding(WARNING, "poisoning", what, why, step)
+    looked = sum(one.looked for one in state.watched.values())
+    if looked and not any(one.found for one in state.watched.values()):
+        yield Finding(
+            GOOD, "poisoning", f"nothing in the {looked} last closed epochs looks made up"
+        )
