@@ -126,7 +126,7 @@ def _column(text: str) -> list[str]:
 
 
 def _options(verb: str, texts: Sequence[str]) -> dict[str, Any]:
-    from ..option_text import options_of
+    from ..query.options import options_of
 
     parts = [text.partition("=") for text in texts]
     if not all(name and found for name, found, _ in parts):
@@ -160,7 +160,7 @@ def _shown(result: Result, form: str) -> Iterator[str]:
 def _explain(address: str, metrics: Sequence[str], fields: dict[str, Any]) -> None:
     """Print what asks the same; what is wrong with the question is said here already."""
     from ..query import read
-    from ..web.dashboard.snippets import curl, python
+    from ..query.options import curl, python
 
     asked = read(json.dumps({"metrics": metrics, **fields}).encode())
     click.echo(f"{curl(asked, address)}\n\n{python(asked, address)}")

@@ -69,8 +69,8 @@ def release(
     What is written was computed from randomized reports alone: publishing it costs no privacy.
     """
     from ..core.catalog import Catalog
-    from ..releasing import Wanted
-    from ..releasing import release as write
+    from ..query.release.publish import Wanted
+    from ..query.release.publish import release as write
     from ..storage.connect import connect_reader
 
     if form == "parquet":

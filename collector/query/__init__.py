@@ -3,11 +3,11 @@
 request -> plan -> reading -> run, and ``cache`` for what cannot change any more.
 """
 
-from .parameters import question as question
 from .plan import Plan as Plan
 from .plan import plan as plan
-from .pruned import without_pruned as without_pruned
+from .reading import without_pruned as without_pruned
 from .request import Query as Query
+from .request import question as question
 from .request import read as read
 from .run import Answer as Answer
 from .run import run as run

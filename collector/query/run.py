@@ -22,8 +22,7 @@ from ..core.errors import DamagedTallyError, QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
 from .price import one_question
-from .pruned import marks_of, without_pruned
-from .reading import slices_of
+from .reading import marks_of, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
 
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"

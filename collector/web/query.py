@@ -14,8 +14,7 @@ from ..core.credentials import ASK, VIEW
 from ..core.errors import QueryError, UnsupportedTypeError
 from ..query import Answer, Query, plan, question, read, run, without_pruned
 from ..query.cache import key_of
-from ..query.parameters import PARAMETERS, SEGMENT
-from ..query.request import LEAST_ALPHA, MOST_ALPHA
+from ..query.request import LEAST_ALPHA, MOST_ALPHA, PARAMETERS, SEGMENT
 from . import bodies
 from .answers import Metrics
 from .auth import scope, visible

@@ -29,7 +29,7 @@ from collector.core.config import Config
 from collector.core.credentials import OPERATOR, READ, Credential
 from collector.estimation.tally import fault_of, vector_of
 from collector.planning.planner import Question, plan
-from collector.releasing import Wanted, release
+from collector.query.release.publish import Wanted, release
 from collector.web import create_app
 from collector.worker.worker import Worker
 from tests.client_sdk.mechanisms import test_vectors as conformance

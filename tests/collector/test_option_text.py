@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collector.option_text import options_of
+from collector.query.options import options_of
 
 
 @pytest.mark.parametrize(

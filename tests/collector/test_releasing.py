@@ -26,7 +26,7 @@ from collector.core.errors import (
     StorageUnavailableError,
 )
 from collector.embedded import EmbeddedStore
-from collector.releasing import PARQUET, Wanted, release
+from collector.query.release.publish import PARQUET, Wanted, release
 from collector.storage.connection import Connection
 from collector.storage.redis import RedisStorage
 from tests.support.crowds.releases import (

@@ -33,7 +33,7 @@ ESTIMATORS: Final = (
     "collector.analytics.numbers",
     "collector.analytics.sums",
     *(f"collector.analytics.verbs.{name}" for name in ("crosstab", "funnel", "map", "retention")),
-    *("collector.analytics.release.axes", "collector.planning.buckets"),
+    *("collector.query.release.release", "collector.planning.buckets"),
     *("collector.analytics.poisoning.influence", "collector.analytics.poisoning.findings"),
 )
 DOMAIN_MODULES: Final = ("client_sdk.registry.domains", "client_sdk.registry.joint_domains")
@@ -62,7 +62,7 @@ HOMES: Final = {
     "werkzeug": ("collector.web",),
     "prometheus_client": ("collector.operations.telemetry",),
     "pyarrow": (
-        *("collector.worker.archive.files", "collector.client", "collector.releasing"),
+        *("collector.worker.archive.files", "collector.client", "collector.query.release.publish"),
         "collector.web.formats",
     ),
     "distributed": ("collector.worker.archive.dask",),

@@ -17,9 +17,9 @@ from ...core.catalog import Catalog
 from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...estimation.precision import ALPHA
-from ...option_text import options_of, types_of
 from ...query import Query, read
-from ...query.parameters import SEGMENT
+from ...query.options import as_json, options_of, types_of
+from ...query.request import SEGMENT
 from ...query.window import GRANULARITIES
 from ...rendering.tables import csv_of
 from ..auth import scope
@@ -28,7 +28,6 @@ from .chosen import DATES, WORDS, chosen, require_known
 from .layout import CONTENT_TYPE, shown
 from .metric import CSV, csv_file
 from .panels import Answers, Panel, PanelRequest, dressed
-from .snippets import as_json
 from .words import RANGE_PARAMETERS
 
 blueprint = Blueprint("ask", __name__)

@@ -13,7 +13,7 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...query.parameters import SEGMENT
+from ...query.request import SEGMENT
 from ...query.window import DEFAULT_RANGE, RANGES, day_of_text
 from ..operations import Parameter
 

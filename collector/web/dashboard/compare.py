@@ -18,7 +18,7 @@ from ...analytics.verb import load
 from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...query import Query
-from ...query.parameters import SEGMENT
+from ...query.request import SEGMENT
 from ...query.window import PERIOD
 from ...rendering.tables import csv_of
 from ..auth import scope

@@ -14,7 +14,7 @@ from client_sdk.registry.metric import Metric
 
 from ...analytics.sums import is_joined
 from ...core.credentials import VIEW
-from ...query.parameters import SEGMENT
+from ...query.request import SEGMENT
 from ...rendering.tables import csv_of
 from ..auth import scope
 from ..operations import Operation, documented, in_path, in_query

@@ -17,7 +17,7 @@ from ...analytics.verbs.actives import DEVICES
 from ...core.catalog import Catalog
 from ...core.cells import Cell
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
-from ...query import Answer, Plan, Query, plan, run
+from ...query import Answer, Plan, Query, options, plan, run
 from ...rendering.charts import Face, chart_of
 from ...rendering.charts.frame import varying
 from ...rendering.tables import table_of
@@ -26,7 +26,6 @@ from ...storage.values import Index
 from .. import cookie
 from ..auth import visible
 from ..services import services
-from . import snippets
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 MOST_ROWS: Final = 40  # of a table; the file has them all
@@ -158,9 +157,9 @@ def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
         reply,
         charts=tuple(_charts(wish, rows)),
         table=Markup(table_of(rows, wish.title, most=MOST_ROWS)),  # noqa: S704  # escapes
-        curl=snippets.curl(query, origin),
-        python=snippets.python(query, origin),
-        json=snippets.as_json(query),
+        curl=options.curl(query, origin),
+        python=options.python(query, origin),
+        json=options.as_json(query),
         csv=csv,
         warnings=(*filter(None, (note,)), *_warnings(reply)),
         facts=reply.meta.facts,

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.accuracy import release
 from collector.analytics.postprocess import PROMISES
-from collector.analytics.release.release import refusal
+from collector.query.release.release import refusal
 from tests.support.crowds.releases import REGISTRY
 
 PAGE = (Path(__file__).parents[3] / "docs" / "ask" / "release.md").read_text(encoding="utf-8")

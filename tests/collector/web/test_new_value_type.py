@@ -23,7 +23,7 @@ from collector.analytics.verb import load, names
 from collector.cli import main
 from collector.core.catalog import Catalog
 from collector.core.config import Config
-from collector.releasing import Wanted, release
+from collector.query.release.publish import Wanted, release
 from collector.web import create_app
 from collector.worker.worker import Worker
 from tests.support.crowds.asked import post as ask

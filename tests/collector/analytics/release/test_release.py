@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.registry import Registry
-from collector.analytics.release.release import (
+from collector.analytics.verb import Asked, Slice, load
+from collector.core.errors import QueryError
+from collector.query.release.release import (
     MAX_RECORDS,
     Part,
     apportioned,
@@ -23,8 +25,6 @@ from collector.analytics.release.release import (
     refusal,
     table,
 )
-from collector.analytics.verb import Asked, Slice, load
-from collector.core.errors import QueryError
 from tests.support.crowds.releases import REGISTRY, slice_of, values_of
 from tests.support.device.registries import TWO_LAYER, file_with
 

@@ -19,9 +19,9 @@ import pytest
 from client_sdk.registry import Registry
 from client_sdk.registry.joint_domains import PairDomain
 from collector.analytics.answer import QUANTILES, quantile_estimates
-from collector.analytics.release.release import Part, parts_of, records
 from collector.analytics.verb import Slice
 from collector.estimation.estimate import shares
+from collector.query.release.release import Part, parts_of, records
 from tests.support.crowds.analyses import slope, two_means
 
 FALSE_ALARM: Final = 1e-9

@@ -20,17 +20,17 @@ import msgspec
 
 from client_sdk.core.errors import InvalidTallyError
 
-from .analytics.release.data_sheet import facts_of, markdown
-from .analytics.release.release import Columns, Part, parts_of, records, refusal, table
-from .analytics.suppression import sized, withheld
-from .core.catalog import Catalog
-from .core.errors import ConfigError, DamagedTallyError, PrunedError, QueryError
-from .query import Plan, plan, question, without_pruned
-from .query.plan import Reading
-from .query.reading import slices_of
-from .query.request import TOGETHER
-from .rendering.tables import inert
-from .storage.protocols import TallyStore
+from ...analytics.suppression import sized, withheld
+from ...core.catalog import Catalog
+from ...core.errors import ConfigError, DamagedTallyError, PrunedError, QueryError
+from ...rendering.tables import inert
+from ...storage.protocols import TallyStore
+from .. import Plan, plan, question, without_pruned
+from ..plan import Reading
+from ..reading import slices_of
+from ..request import TOGETHER
+from .data_sheet import facts_of, markdown
+from .release import Columns, Part, parts_of, records, refusal, table
 
 CSV, PARQUET = "csv", "parquet"
 

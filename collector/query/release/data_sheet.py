@@ -13,10 +13,9 @@ from client_sdk import __version__
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
 
-from ..answer import quantile_estimates
-from ..verb import OTHER
-from .axes import axes_of
-from .release import Part
+from ...analytics.answer import quantile_estimates
+from ...analytics.verb import OTHER
+from .release import Part, axes_of
 
 FORM: Final = 1  # of the facts; one more whenever a name changes its meaning
 USES: Final = (
