@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys

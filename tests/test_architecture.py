@@ -132,7 +132,7 @@ def test_a_planted_import_against_an_arrow_is_found(module: str, source: str, ru
         ("collector.storage.redis", "import redis"),
         ("collector.web.app", "from flask import Flask\nfrom . import health"),
         ("collector.cli", "def serve():\n    from .web import create_app"),
-        ("collector.simulate", "from client_sdk.client import Client"),
+        ("collector.demo.fleet", "from client_sdk.client import Client"),
         (
             "collector.core.catalog",
             "from client_sdk.registry.metric import Metric\nfrom client_sdk import epoch",

@@ -1,7 +1,7 @@
 """How close the decoded distribution comes, and how often each quantile's interval covers.
 
 Run: ``python -m benchmarks distribution``; five minutes.  The first table is about real ages, those
-of collector/demo_data/age_income.csv; the alternative there is optimized unary encoding over 8 or
+of collector/demo/data/age_income.csv; the alternative there is optimized unary encoding over 8 or
 16 equal bins or all single years, made consistent by norm-sub and spread evenly within a bin.
 Wasserstein-1 is in years.  The second table is about five shapes, two of them rougher than the
 intervals assume: a peak narrower than their bell, and the real ages.  The last line compares.

@@ -1,7 +1,7 @@
 """What post-processing and releases cost and give, on real ages: figures of docs/ask/release.md.
 
 Run: ``python -m benchmarks release``; a minute.  People are the 48,842 of
-collector/demo_data/age_income.csv.  Reports of the worked example are made by the devices' own
+collector/demo/data/age_income.csv.  Reports of the worked example are made by the devices' own
 code from a fixed seed, so that the page can be printed again; those of the repeated runs are drawn
 from the exact law of the mechanism.
 """

@@ -8,7 +8,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
 PAGES: Final = ROOT / "docs"
-DEMO: Final = ROOT / "collector" / "demo_data"
+DEMO: Final = ROOT / "collector" / "demo" / "data"
 AGES: Final = DEMO / "age_income.csv"
 
 

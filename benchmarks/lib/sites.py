@@ -18,8 +18,8 @@ from client_sdk.core.epoch import day_of, epoch_of
 from client_sdk.core.randomness import system_randomness
 from client_sdk.core.wire import Column, seal_binary, seal_padded
 from client_sdk.registry import Registry
-from collector.children import free_port
-from collector.embedded import PATH, WHEEL, launch
+from collector.demo.children import free_port
+from collector.demo.embedded import PATH, WHEEL, launch
 from tests.support.store.processes import descendants
 
 WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (

@@ -19,7 +19,7 @@ from client_sdk.mechanisms import load
 from collector.core.cells import Cell
 from collector.core.config import STANDARD
 from collector.core.entry import Accepted, encode
-from collector.embedded import PATH, WHEEL, launch
+from collector.demo.embedded import PATH, WHEEL, launch
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys

@@ -23,7 +23,7 @@ from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
-from collector.embedded import PATH, WHEEL, launch
+from collector.demo.embedded import PATH, WHEEL, launch
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, MSGPACK, decode
 from collector.storage.connect import open_storage

@@ -24,7 +24,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell, segment_text
 from collector.core.config import VOLATILE, Config
-from collector.embedded import PATH, WHEEL, launch
+from collector.demo.embedded import PATH, WHEEL, launch
 from collector.storage.connect import open_storage
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys, member_of

@@ -24,7 +24,7 @@ from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.config import VOLATILE, Config
-from collector.embedded import PATH, WHEEL, launch
+from collector.demo.embedded import PATH, WHEEL, launch
 from collector.query import plan, read, run
 from collector.storage.connect import open_storage
 from collector.storage.connection import Command, Connection

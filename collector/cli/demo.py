@@ -30,7 +30,7 @@ from .root import explained, main
 @explained
 def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None:
     """Run the whole of Hearsay here, on real data, with simulated devices."""
-    from ..demo import run
+    from ..demo.demo import run
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as Ctrl-C does
     raise SystemExit(run(devices=devices, port=port, once=once, as_json=as_json, show=show))

@@ -16,9 +16,8 @@ from playwright.sync_api import Page, ViewportSize
 
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
-from collector.demo_live import bring_past_days
-from collector.demo_people import population
-from collector.simulate import DEMO_REGISTRY, drive
+from collector.demo.fleet import DEMO_REGISTRY, bring_past_days, drive
+from collector.demo.people import population
 from tests.support.sites.browsing import browser_path, running_browser, watched
 from tests.support.sites.shown_site import READ_TOKEN, WRITE_KEY, cookie_of
 from tests.support.sites.site import Site, running_site

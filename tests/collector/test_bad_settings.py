@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from collector.children import free_port
 from collector.cli import main
-from collector.embedded import EmbeddedStore
+from collector.demo.children import free_port
+from collector.demo.embedded import EmbeddedStore
 from collector.storage.connection import Connection
 from tests.collector.test_cli import ENVIRONMENT
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, registry_text

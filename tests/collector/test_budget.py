@@ -11,8 +11,8 @@ import pytest
 from client_sdk.privacy.budget import costs_together
 from client_sdk.privacy.caps import Caps
 from client_sdk.registry import Registry
+from collector.demo.fleet import DEMO_REGISTRY
 from collector.planning.registry_report import budget_lines, warnings
-from collector.simulate import DEMO_REGISTRY
 from tests.support.device.registries import CATEGORY, NUMBER, file_with
 
 ROOT: Final = Path(__file__).parents[2]

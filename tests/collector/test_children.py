@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.children import Children, free_port
 from collector.core.errors import ChildError
-from collector.embedded import EmbeddedStore
-from collector.simulate import DEMO_REGISTRY
+from collector.demo.children import Children, free_port
+from collector.demo.embedded import EmbeddedStore
+from collector.demo.fleet import DEMO_REGISTRY
 from collector.storage.keys import Keys
 from tests.support.store.servers import needs_real
 

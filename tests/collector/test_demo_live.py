@@ -13,10 +13,9 @@ from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from collector.core.catalog import Catalog
-from collector.demo_live import A_DAY, PAST_DAYS, bring_past_days, go_on
+from collector.demo.fleet import A_DAY, DEMO_REGISTRY, PAST_DAYS, bring_past_days, go_on
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, decode
-from collector.simulate import DEMO_REGISTRY
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 

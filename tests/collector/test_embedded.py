@@ -14,7 +14,7 @@ import pytest
 
 from collector.core.config import STANDARD, VOLATILE
 from collector.core.errors import StorageUnavailableError
-from collector.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
+from collector.demo.embedded import FAKE, KINDS, PATH, URL, WHEEL, launch
 from collector.operations.parent_death import die_with_parent
 from collector.storage.connect import open_storage
 from tests.support.store.servers import needs_real

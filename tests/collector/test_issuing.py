@@ -25,7 +25,7 @@ from collector.core.credentials import (
     parse,
 )
 from collector.core.errors import CredentialError, NotPreparedError
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.operations.issuing import Wish, day_text, issue, listed, renew, revoke
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys

@@ -14,7 +14,7 @@ from client_sdk.core.epoch import DAY, epoch_label, epoch_of
 from client_sdk.registry.metric import Metric
 from collector.cli import main
 from collector.core.cells import Cell
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
 from tests.support.crowds.uploads import WRITE_KEY, registry, registry_text

@@ -12,7 +12,7 @@ from collector.cli import main
 from collector.core.cells import Cell
 from collector.core.entry import Accepted, encode
 from collector.core.errors import RequestError
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys

@@ -25,7 +25,7 @@ from collector.core.errors import (
     QueryError,
     StorageUnavailableError,
 )
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.query.release.publish import PARQUET, Wanted, release
 from collector.storage.connection import Connection
 from collector.storage.redis import RedisStorage

@@ -9,7 +9,7 @@ import pytest
 
 from collector.core.config import Config
 from collector.core.errors import ConfigError
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.operations.processes import serve
 from collector.storage.connect import connect
 from tests.support.crowds.uploads import WRITE_KEY, registry_text

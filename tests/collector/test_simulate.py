@@ -13,9 +13,9 @@ import pytest
 
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
-from collector.demo_people import MOST_VIEWS, VERSIONS, population
+from collector.demo.fleet import DEMO_REGISTRY, drive, truth_of
+from collector.demo.people import MOST_VIEWS, VERSIONS, population
 from collector.intake.wire import JSON, decode
-from collector.simulate import DEMO_REGISTRY, drive, truth_of
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 SURVEYED = 48_842  # persons in age_income.csv
@@ -35,7 +35,7 @@ class Recording:
 
 
 def published(name: str) -> list[dict[str, str]]:
-    text = (files("collector") / "demo_data" / name).read_text(encoding="utf-8")
+    text = (files("collector.demo") / "data" / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
@@ -87,7 +87,7 @@ def test_the_counts_of_the_demo_are_those_of_the_examples() -> None:
 
     for ours, theirs in shared.items():
         example = EXAMPLES / "data" / theirs
-        assert (files("collector") / "demo_data" / ours).read_bytes() == example.read_bytes()
+        assert (files("collector.demo") / "data" / ours).read_bytes() == example.read_bytes()
 
 
 def test_what_a_person_says_of_one_visit_agrees() -> None:

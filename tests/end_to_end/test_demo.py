@@ -18,7 +18,7 @@ import requests
 
 from client_sdk.registry import Registry
 from collector.analytics.answer import shown_items
-from collector.simulate import DEMO_REGISTRY
+from collector.demo.fleet import DEMO_REGISTRY
 from tests.support.crowds.uploads import bearer
 from tests.support.store.processes import descendants, survivors
 

@@ -39,9 +39,9 @@ ESTIMATORS: Final = (
 DOMAIN_MODULES: Final = ("client_sdk.registry.domains", "client_sdk.registry.joint_domains")
 # They drive real clients, or attack mechanisms with the device's own randomness.
 DEVICE_USERS: Final = (
-    "collector.simulate",
-    "collector.demo",
-    "collector.demo_live",
+    "collector.demo.fleet",
+    "collector.demo.demo",
+    "collector.demo.fleet",
     "collector.audit.audit",
     "collector.audit.audit",
 )
@@ -54,7 +54,7 @@ HOMES: Final = {
         "collector.estimation.estimate",
         "collector.estimation.estimate",
         "collector.analytics",
-        "collector.simulate",
+        "collector.demo.fleet",
     ),
     "PyInstaller": ("client_sdk.pyinstaller",),
     "redis": ("collector.storage",),
@@ -71,7 +71,7 @@ HOMES: Final = {
             "client_sdk.upload.transport",
             "client_sdk.upload.connections",
             "collector.client",
-            "collector.demo",
+            "collector.demo.demo",
         ),
     ),
     "urllib3": ("client_sdk.upload.transport",),  # what requests lets through of its own errors

@@ -62,7 +62,7 @@ SETTINGS: Final = [(kind, epsilon) for kind in PLAIN for epsilon in EPSILONS]
 @cache
 def ages() -> NDArray[np.int64]:
     """Return the persons of each age, youngest first."""
-    path = Path(collector.__file__).parent / "demo_data" / "age_income.csv"
+    path = Path(collector.__file__).parent / "demo" / "data" / "age_income.csv"
     persons: dict[int, int] = {}
     with path.open(encoding="utf-8", newline="") as rows:
         for row in csv.DictReader(rows):

@@ -16,7 +16,7 @@ from collector.cli import main
 from collector.core.cells import BEYOND, Cell, ends
 from collector.core.config import STANDARD, VOLATILE, Config
 from collector.core.errors import ArchiveError
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
 from collector.storage.generation import generation_of

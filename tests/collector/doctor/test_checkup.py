@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from client_sdk.core.epoch import day_of
 from collector.cli import main
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.operations.telemetry.activity import WORKER
 from collector.storage.connect import open_storage
 from collector.storage.connection import Connection

@@ -11,7 +11,7 @@ import pytest
 from collector.core.cells import Cell
 from collector.core.config import STANDARD
 from collector.core.errors import NotPreparedError, RefusedByStoreError
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.storage.access import (
     ARCHIVE,
     INGEST,

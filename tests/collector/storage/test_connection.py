@@ -22,7 +22,7 @@ from collector.core.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from collector.embedded import EmbeddedStore
+from collector.demo.embedded import EmbeddedStore
 from collector.storage.connection import RETRIES, Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage

@@ -16,9 +16,9 @@ from typing import Any, Final
 import requests
 import yaml
 
-from collector.children import Children, free_port
 from collector.core.errors import StorageUnavailableError
-from collector.embedded import die_with_parent
+from collector.demo.children import Children, free_port
+from collector.operations.parent_death import die_with_parent
 from collector.storage.access import INIT, QUERY, USERS, acl_lines, name_of
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import registry_text

@@ -13,7 +13,7 @@ import fakeredis
 import pytest
 
 from collector.core.config import STANDARD, VOLATILE
-from collector.embedded import PATH, WHEEL, EmbeddedStore, launch
+from collector.demo.embedded import PATH, WHEEL, EmbeddedStore, launch
 from collector.storage.connection import Connection, Part
 from collector.storage.keys import Keys, member_of
 from collector.storage.redis import RedisStorage

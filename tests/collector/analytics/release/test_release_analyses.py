@@ -69,7 +69,7 @@ PEOPLE, AGE = REGISTRY.metric("people"), REGISTRY.metric("age")
 
 def persons() -> Counter[tuple[int, bool]]:
     """Return how many persons have each age and income."""
-    text = (files("collector") / "demo_data" / "age_income.csv").read_text("utf-8")
+    text = (files("collector.demo") / "data" / "age_income.csv").read_text("utf-8")
     return Counter(
         {
             (int(row["age"]), row["income_over_50k"] == "true"): int(row["persons"])

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Final
 
-from .core.errors import ChildError
-from .embedded import die_with_parent
+from ..core.errors import ChildError
+from ..operations.parent_death import die_with_parent
 
 _GRACE: Final = 5.0  # seconds between a request to stop and the end
 _TAIL: Final = 2_000  # characters of a dead child's last words

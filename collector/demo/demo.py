@@ -1,4 +1,7 @@
-"""The whole of Hearsay on one machine: store, collector, worker, simulated devices, answers."""
+"""The whole of Hearsay on one machine: store, collector, worker, simulated devices, answers.
+
+The demo's table: true, estimate, interval, covered.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,64 @@ import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
+from client_sdk.privacy.wording import counted
 from client_sdk.registry.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
 
+from ..core.config import VOLATILE
+from ..core.text_tables import table_lines
+from ..rendering.numbers import number
 from .children import Children, free_port
-from .core.config import VOLATILE
-from .demo_live import PAST_DAYS, PER_SECOND, bring_past_days, go_on
-from .demo_people import population
-from .demo_report import covered, print_table
 from .embedded import launch
-from .simulate import DEMO_REGISTRY, Traffic, drive, truth_of
+from .fleet import (
+    DEMO_REGISTRY,
+    PAST_DAYS,
+    PER_SECOND,
+    Traffic,
+    bring_past_days,
+    drive,
+    go_on,
+    truth_of,
+)
+from .people import population
+
+_HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
+
+
+def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many of the intervals hold the true value, of how many."""
+    rows = [row for metric in metrics.values() for row in metric["rows"]]
+    numbers = [row for row in rows if row["value"] is not None]
+    return {"yes": sum(_covers(row) for row in numbers), "of": len(numbers)}
+
+
+def print_table(document: Mapping[str, Any], out: TextIO) -> None:
+    """Print every metric's rows and the share of intervals that cover."""
+    for name, metric in document["metrics"].items():
+        print(f"\n{name} ({counted(metric['n'], 'report')})", file=out)
+        rows = [_HEADINGS, *(_cells(row, metric["unit"]) for row in metric["rows"])]
+        for line in table_lines(rows, "<>><<", indent="  "):
+            print(line, file=out)
+    count = document["covered"]
+    share = 100 * count["yes"] / max(count["of"], 1)
+    print(f"\n{count['yes']} of {count['of']} intervals cover ({share:.0f} %)", file=out)
+
+
+def _cells(row: Mapping[str, Any], unit: str) -> tuple[str, ...]:
+    if row["value"] is None:
+        return row["item"], number(row["true"], unit, 0), "", "", "not enough reports"
+    names = ("true", "value", "ci_low", "ci_high")
+    half_width = (row["ci_high"] - row["ci_low"]) / 2
+    true, value, low, high = (number(row[name], unit, half_width) for name in names)
+    verdict = "yes" if _covers(row) else "NO"
+    return row["item"], true, value, f"{low} … {high}", verdict
+
+
+def _covers(row: Mapping[str, Any]) -> bool:
+    return bool(row["ci_low"] <= row["true"] <= row["ci_high"])
+
 
 _START_TIMEOUT = 20.0  # seconds until the collector must answer
 _FOLD_TIMEOUT = 60.0  # seconds until everything acknowledged must be folded
@@ -174,7 +223,7 @@ class _Site:
 
     def clean_up(self) -> None:
         """Delete the demo's keys, which matters if the store is the user's own."""
-        from .storage.connect import open_storage
+        from ..storage.connect import open_storage
 
         open_storage(self._redis_url, self._prefix, shards=4, profile=VOLATILE).destroy()
 

@@ -105,6 +105,6 @@ def _households(rich: bool) -> tuple[list[str], list[int]]:
 @cache
 def _counts(name: str) -> dict[tuple[str, ...], int]:
     """Return how many people have each combination: the last column of a file counts them."""
-    text = (files("collector") / "demo_data" / name).read_text(encoding="utf-8")
+    text = (files("collector.demo") / "data" / name).read_text(encoding="utf-8")
     lines = csv.reader(text.splitlines()[1:])
     return {tuple(values): int(count) for *values, count in lines}

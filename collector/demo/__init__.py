@@ -1,0 +1,1 @@
+"""The demonstration: simulated people with real answers, and a collector of its own."""
