@@ -56,7 +56,7 @@ def test_both_packages_are_looked_at() -> None:
             "a pure module",
         ),
         ("collector.worker.worker", "import numpy as np", "numpy is imported in"),
-        ("collector.web.query", "import numpy", "numpy is imported in"),
+        ("collector.web.api.query", "import numpy", "numpy is imported in"),
         ("collector.worker.worker", "from redis import Redis", "redis is imported in"),
         ("collector.intake.validation", "from flask import request", "flask is imported in"),
         ("collector.intake.validation", "def f():\n    import time", "a pure module"),
@@ -76,7 +76,7 @@ def test_both_packages_are_looked_at() -> None:
             "from client_sdk.registry.domains import SetDomain",
             "ask the domain",
         ),
-        ("collector.web.query", "from client_sdk import domains", "ask the domain"),
+        ("collector.web.api.query", "from client_sdk import domains", "ask the domain"),
         (
             "collector.rendering.charts.kinds",
             "def f():\n    from client_sdk.registry.joint_domains import PairDomain",

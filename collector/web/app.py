@@ -24,12 +24,13 @@ from ..query.price import Gate
 from ..storage.connect import connect, connect_reader
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, open_credentials
-from . import auth, health, ingest, metrics, openapi, problems, query
-from .dashboard import BLUEPRINTS
-from .dashboard.faults import page_of
-from .headers import CACHE, EVERY_ANSWER, NO_STORE
-from .hot import HotRoute
-from .services import Services
+from . import auth, problems
+from .api import openapi, query, status
+from .ingest import route
+from .pages import BLUEPRINTS
+from .pages.faults import page_of
+from .services import CACHE, EVERY_ANSWER, NO_STORE, Services
+from .upload import HotRoute
 
 
 class Store(Intake, TallyStore, Protocol):
@@ -95,7 +96,7 @@ def create_app(
         incidents=Incidents(monotonic),
     ).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
-    for module in (ingest, query, health, metrics, openapi):
+    for module in (route, query, status, openapi):
         app.register_blueprint(module.blueprint)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

@@ -1,4 +1,7 @@
-"""What the routes of one application share."""
+"""What the routes of one application share.
+
+The headers that every answer carries: no script but ours, no frame, no cache.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
 from ..storage.protocols import Intake, TallyStore
-from .hot import HotRoute
+from .upload import HotRoute
 
 _NAME: Final = "hearsay"
 
@@ -55,3 +58,18 @@ def services_of(app: Flask) -> Services:
     """Return what *app* was built with."""
     shared: Services = app.extensions[_NAME]
     return shared
+
+
+EVERY_ANSWER: Final = (
+    (
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Strict-Transport-Security", "max-age=31536000"),  # browsers heed it over TLS only
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+)
+CACHE: Final = "Cache-Control"
+REVALIDATE: Final = "private, no-cache"  # kept, but not used before the collector was asked
+NO_STORE: Final = "no-store"  # unless a page says otherwise

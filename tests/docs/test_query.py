@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from collector.query import Query, read
 from collector.query.window import GRANULARITIES, RANGES
-from collector.web.formats import FORMS
+from collector.web.api.formats import FORMS
 from tests.docs.pages import only, text_of
 from tests.support.crowds.verb_table import verb_table
 from tests.support.sites.editor_site import DEVICES, TOKEN, editor_app

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from collector.core.config import Config
 from collector.web import create_app
-from collector.web.openapi import document as document_of
+from collector.web.api.openapi import document as document_of
 from tests.support.crowds.examples import trying
 from tests.support.crowds.uploads import ADMIN_TOKEN, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.sites.attacked_site import PATIENCE, AttackedSite

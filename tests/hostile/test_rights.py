@@ -18,7 +18,7 @@ from collector.core.credentials import ADMIN, GATEWAY, OPEN, READ, ROLES, WRITE,
 from collector.intake.wire import JSON
 from collector.web import create_app
 from collector.web.auth import scope
-from collector.web.front import Front
+from collector.web.ingest.front import Front
 from tests.support.crowds.uploads import NOON, TODAY, as_json, registry_text, upload
 from tests.support.sites.rsgi import Request, answers
 from tests.support.store.memory_credentials import MemoryCredentials

@@ -63,7 +63,7 @@ HOMES: Final = {
     "prometheus_client": ("collector.operations.telemetry",),
     "pyarrow": (
         *("collector.worker.archive.files", "collector.client", "collector.query.release.publish"),
-        "collector.web.formats",
+        "collector.web.api.formats",
     ),
     "distributed": ("collector.worker.archive.dask",),
     "requests": (

@@ -10,8 +10,8 @@ import pytest
 
 from client_sdk.registry import Registry
 from client_sdk.registry.kinds import kinds
-from collector.web.answers import Metric
-from collector.web.query import describe
+from collector.web.api.query import describe
+from collector.web.api.schemas import Metric
 from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,

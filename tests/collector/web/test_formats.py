@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from collector.analytics.rows import Row
 from collector.query import Answer, Query
 from collector.query.run import Meta
-from collector.web.formats import ARROW, FORMS, rfc3339
+from collector.web.api.formats import ARROW, FORMS, rfc3339
 from tests.support.crowds.asked import JANUARY, JANUARY_5, follow, post, store
 from tests.support.crowds.uploads import READ_TOKEN, bearer, registry
 from tests.support.store.memory_storage import MemoryStorage

@@ -17,7 +17,7 @@ from collector.core.config import Config
 from collector.core.errors import StorageUnavailableError
 from collector.intake.keyring import TRUST_S
 from collector.web import create_app
-from collector.web.front import THREADS, Front
+from collector.web.ingest.front import THREADS, Front
 from collector.web.services import services_of
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,

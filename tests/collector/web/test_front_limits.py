@@ -14,7 +14,7 @@ from collector.core.config import Config
 from collector.core.errors import StorageUnavailableError
 from collector.intake.keyring import TRUST_S
 from collector.web import create_app
-from collector.web.front import MAX_WRONG, THREADS, WAITING, Front
+from collector.web.ingest.front import MAX_WRONG, THREADS, WAITING, Front
 from tests.support.crowds.uploads import NOON, READ_TOKEN, bearer
 from tests.support.sites.rsgi import Protocol, Request, Response, answers
 from tests.support.store.memory_credentials import HangingCredentials

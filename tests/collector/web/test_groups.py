@@ -10,7 +10,7 @@ import pytest
 
 from collector.core.errors import RefusedByStoreError, StorageFullError, StorageUnavailableError
 from collector.storage.values import SealedUpload
-from collector.web.groups import MAX_GROUP_SIZE, Groups, store
+from collector.web.ingest.groups import MAX_GROUP_SIZE, Groups, store
 from tests.support.store.memory_storage import MemoryStorage
 
 

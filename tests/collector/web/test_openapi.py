@@ -10,8 +10,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from collector.core.credentials import OPEN, REPORT
+from collector.web.api.openapi import PATH, document, path_of
 from collector.web.auth import scope, scope_of
-from collector.web.openapi import PATH, document, path_of
 from tests.support.crowds.uploads import READ_TOKEN, bearer, registry
 from tests.support.store.memory_storage import MemoryStorage
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.analytics.verb import names
-from collector.web.query import MOST_BYTES
+from collector.web.api.query import MOST_BYTES
 from tests.support.crowds.asked import JANUARY, follow, post
 from tests.support.store.memory_storage import MemoryStorage
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from flask import Flask
 from granian.rsgi import ProtocolClosed  # type: ignore[attr-defined]  # its stub leaves it out
 
-from collector.web.front import Front
+from collector.web.ingest.front import Front
 
 
 class Headers(dict[str, str]):

@@ -1,4 +1,7 @@
-"""A metric in a tile: its number with the interval, its line, and what it rests on."""
+"""The first page: every metric in a tile; of an empty system, what to do next.
+
+A metric in a tile: its number with the interval, its line, and what it rests on.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flask import url_for
+from flask import Blueprint, request, url_for
+from flask.typing import ResponseReturnValue
 from markupsafe import Markup
 
 from client_sdk.core.epoch import ONCE
@@ -16,6 +20,7 @@ from client_sdk.registry.metric import Metric
 from ...analytics.answer import MEAN
 from ...analytics.rows import ITEM, MEASURE, Row
 from ...analytics.verb import ESTIMATE, load
+from ...core.credentials import VIEW
 from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
@@ -23,9 +28,13 @@ from ...query import Answer, Query
 from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
-from .chosen import Chosen
+from .. import auth
+from ..api.operations import Operation, documented
+from ..auth import scope, visible
+from .choices import WORDS, Chosen, chosen, require_known
+from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .metric import granularity
 from .panels import NOTHING, Answers, greatest, identifier
-from .questions import granularity
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
@@ -181,3 +190,27 @@ def _change(reply: Answer) -> tuple[str, float | None]:
         how = "higher" if change["after"] > change["before"] else "lower"
         return f"{how} since {change['changed_at']}", change["p_value"]
     return "", None
+
+
+blueprint = Blueprint("overview", __name__)
+
+
+@blueprint.get("/")
+@scope(VIEW, page=True)
+@documented(Operation(None, media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,)))
+def overview() -> ResponseReturnValue:
+    """Show every metric: its number with the interval, its line, and what it rests on."""
+    require_known(request.args, RANGE_PARAMETERS)
+    picked = chosen(request.args)
+    answers = Answers()
+    tiles = sure_of_changes([tile_of(metric, picked, answers) for metric in visible()])
+    first = next(iter(visible()), None)
+    return shown(
+        "overview.html",
+        tiles=tiles,
+        chosen=picked,
+        ranges=WORDS,
+        is_empty=not any(tile.n for tile in tiles),
+        first=first,
+        origin=auth.origin(),
+    )

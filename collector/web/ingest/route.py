@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, request
 
-from ..core.credentials import REPORT
-from ..intake.wire import JSON, MSGPACK, JsonUpload
-from .answers import Acknowledgement
-from .auth import scope
-from .bodies import read
-from .hot import PATH, Head
-from .operations import Operation, documented
-from .services import services
+from ...core.credentials import REPORT
+from ...intake.wire import JSON, MSGPACK, JsonUpload
+from ..api.operations import Operation, documented
+from ..api.schemas import Acknowledgement
+from ..auth import scope
+from ..services import services
+from ..upload import PATH, Head, read
 
 blueprint = Blueprint("ingest", __name__)
 

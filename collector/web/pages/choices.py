@@ -15,7 +15,7 @@ from client_sdk.registry.metric import Metric
 from ...core.errors import QueryError
 from ...query.request import SEGMENT
 from ...query.window import DEFAULT_RANGE, RANGES, day_of_text
-from ..operations import Parameter
+from ..api.operations import Parameter
 
 Filter: TypeAlias = tuple[Literal["is", "is_not"], str, list[str]]
 

@@ -11,10 +11,10 @@ import msgspec
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import NotAcceptable
 
-from ..analytics.rows import TIME, Row, flat
-from ..core.errors import QueryError
-from ..query import Answer
-from ..rendering.tables import csv_of
+from ...analytics.rows import TIME, Row, flat
+from ...core.errors import QueryError
+from ...query import Answer
+from ...rendering.tables import csv_of
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}")

@@ -23,7 +23,7 @@ from ...rendering.charts.frame import varying
 from ...rendering.tables import table_of
 from ...storage.protocols import TallyStore
 from ...storage.values import Index
-from .. import cookie
+from .. import auth
 from ..auth import visible
 from ..services import services
 
@@ -150,7 +150,7 @@ def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
 
 def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
     """Return the panel of a *reply*."""
-    query, origin = wish.query, cookie.origin()
+    query, origin = wish.query, auth.origin()
     rows, note = _without_common_note(reply.rows)
     return Panel(
         wish,

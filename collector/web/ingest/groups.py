@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeAlias
 
-from ..core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
-from ..storage.protocols import Intake
-from ..storage.values import SealedUpload
+from ...core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
+from ...storage.protocols import Intake
+from ...storage.values import SealedUpload
 
 MAX_GROUP: Final = 256  # uploads a round trip
 MAX_GROUP_SIZE: Final = 8 * 1024 * 1024  # bytes a round trip; an upload may be larger, alone

@@ -1,4 +1,7 @@
-"""What all pages share: navigation, the log-in, and an answer that can be refreshed."""
+"""What all pages share: navigation, the log-in, and an answer that can be refreshed.
+
+Parameters of the pages' addresses, as the description of the routes tells them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from werkzeug.wrappers import Response
 from client_sdk import __version__
 
 from ...core.credentials import ASK, OPERATE, VIEW, Credential
-from .. import cookie
+from ...query.window import RANGES
+from .. import auth
+from ..api.operations import in_query
 from ..auth import visitor
 
 
@@ -67,6 +72,15 @@ def _frame() -> dict[str, Any]:
     return {
         "links": addressed(links_of(who)),
         "here": request.endpoint or "",
-        "logged_in": bool(who and cookie.presented()),
+        "logged_in": bool(who and auth.presented()),
         "version": __version__,
     }
+
+
+# A form sends a day that was not filled in as an empty one.
+_DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
+RANGE_PARAMETERS: Final = (
+    in_query("range", {"enum": [*RANGES, "dates", ""]}, "The period, up to today."),
+    in_query("from", _DATE, "First day, with ``to``."),
+    in_query("to", _DATE, "Last day, with ``from``."),
+)

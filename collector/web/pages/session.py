@@ -11,9 +11,9 @@ from msgspec import Struct, structs
 
 from ...core.credentials import ADMIN, OPEN, READ, Credential
 from ...core.errors import ForbiddenError, QueryError, UnauthorizedError
-from .. import cookie
+from .. import auth
+from ..api.operations import Operation, documented, in_query
 from ..auth import scope
-from ..operations import Operation, documented, in_query
 from ..services import services
 from .faults import wants_page
 from .layout import CONTENT_TYPE, links_of, shown
@@ -71,7 +71,7 @@ def log_in() -> ResponseReturnValue:
             raise UnauthorizedError("the form must hold a good read token as token")
         return shown("login.html", 401, next=wanted, wrong=True)
     response = redirect(wanted if wanted != "/" else home_of(credential), _SEE_OTHER)
-    cookie.keep(response, token)
+    auth.keep(response, token)
     return response
 
 
@@ -91,8 +91,8 @@ def log_out() -> ResponseReturnValue:
     _require_this_site()
     _require_form(LogOut)
     response = redirect(url_for("session.login_page"), _SEE_OTHER)
-    if cookie.presented():
-        cookie.forget(response)
+    if auth.presented():
+        auth.forget(response)
     return response
 
 
@@ -120,13 +120,13 @@ def _require_form(form: type[Struct]) -> None:
 
 def _require_this_site() -> None:
     """Raise ForbiddenError if another site may have sent this form through a visitor's browser."""
-    if cookie.is_from_another_site():
+    if auth.is_from_another_site():
         raise ForbiddenError(
             "this form can only be sent from a page of this collector; behind a proxy, set"
             " HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
         )
-    if cookie.is_misplaced():
+    if auth.is_misplaced():
         raise ForbiddenError(
-            f"this collector takes its address for {cookie.origin()}, and the browser sees another:"
+            f"this collector takes its address for {auth.origin()}, and the browser sees another:"
             " set HEARSAY_ORIGIN to the address that people type, or let the proxy pass Host on"
         )

@@ -1,6 +1,8 @@
 """Liveness and readiness under Flask, for the document, tests and other servers.
 
 ``hearsay serve`` answers both before Flask: see ``front``.
+
+GET /metrics: the state of the whole deployment, in Prometheus' text format.
 """
 
 from __future__ import annotations
@@ -10,14 +12,15 @@ from typing import Final
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..core.credentials import OPEN
-from .answers import Alive, Ready
-from .auth import scope
+from ...core.credentials import OPEN, OPERATE
+from ...operations.telemetry.exposition import CONTENT_TYPE, expose
+from ..auth import scope
+from ..ingest.readiness import backlog
+from ..services import services
 from .operations import Operation, documented
-from .readiness import backlog
-from .services import services
+from .schemas import Alive, Ready
 
-blueprint = Blueprint("health", __name__)
+blueprint = Blueprint("status", __name__)
 
 LIVE: Final = "/livez"
 READY: Final = "/readyz"
@@ -38,3 +41,11 @@ def is_ready() -> ResponseReturnValue:
     """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
     shared = services()
     return {"status": "ok", "backlog": backlog(shared.pressure, shared.storage)}
+
+
+@blueprint.get("/metrics")
+@scope(OPERATE)
+@documented(Operation(None, media_type=CONTENT_TYPE))
+def metrics() -> ResponseReturnValue:
+    """Tell the state; whichever process answers, the counts are those of all."""
+    return expose(services().snapshot()), {"Content-Type": CONTENT_TYPE}

@@ -19,11 +19,11 @@ from werkzeug.routing import Rule
 
 from client_sdk import __version__
 
-from ..core.credentials import OPEN, REPORT
-from .answers import Problem
-from .auth import scope, scope_of
+from ...core.credentials import OPEN, REPORT
+from ..auth import scope, scope_of
+from ..problems import CONTENT_TYPE, titles
 from .operations import JSON, PLACES, Operation, documented, in_path, operation_of, schema_of
-from .problems import CONTENT_TYPE, titles
+from .schemas import Problem
 
 blueprint = Blueprint("openapi", __name__)
 

@@ -22,13 +22,12 @@ from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
 from ...query.window import GRANULARITIES
 from ...rendering.tables import csv_of
+from ..api.operations import Operation, documented, in_query
 from ..auth import scope
-from ..operations import Operation, documented, in_query
-from .chosen import DATES, WORDS, chosen, require_known
-from .layout import CONTENT_TYPE, shown
+from .choices import DATES, WORDS, chosen, require_known
+from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import CSV, csv_file
 from .panels import Answers, Panel, PanelRequest, dressed
-from .words import RANGE_PARAMETERS
 
 blueprint = Blueprint("ask", __name__)
 

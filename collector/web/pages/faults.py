@@ -11,7 +11,7 @@ from flask import current_app, request, url_for
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
-from .. import cookie
+from .. import auth
 from ..auth import is_page, visitor
 from ..problems import CONTENT_TYPE, Document
 from .layout import LINKS, addressed, shown
@@ -39,7 +39,7 @@ def page_of(made: Document) -> Response | None:
     told = json.loads(made.body)
     wrong = _OF_THE_STORE.get(made.slug, "")
     # Who shows a token cannot be known while the store is away, and is not logged out by that.
-    hidden = bool(wrong and cookie.presented() and visitor() is None)
+    hidden = bool(wrong and auth.presented() and visitor() is None)
     response = shown(
         "fault.html",
         made.status,

@@ -21,14 +21,12 @@ from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import PERIOD
 from ...rendering.tables import csv_of
+from ..api.operations import Operation, documented, in_query
 from ..auth import scope
-from ..operations import Operation, documented, in_query
-from .chosen import WORDS, Chosen, chosen, require_known
-from .layout import CONTENT_TYPE, shown
-from .metric import CSV, csv_file
+from .choices import WORDS, Chosen, chosen, require_known
+from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .metric import CSV, csv_file, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest
-from .questions import item_needed, items_of, usual_item
-from .words import RANGE_PARAMETERS
 
 blueprint = Blueprint("compare", __name__)
 

@@ -9,28 +9,18 @@ from flask.typing import ResponseReturnValue
 
 from client_sdk.registry.metric import Metric
 
-from ..core.cells import LAST_VERSION
-from ..core.credentials import ASK, VIEW
-from ..core.errors import QueryError, UnsupportedTypeError
-from ..query import Answer, Query, plan, question, read, run, without_pruned
-from ..query.cache import key_of
-from ..query.request import LEAST_ALPHA, MOST_ALPHA, PARAMETERS, SEGMENT
-from . import bodies
-from .answers import Metrics
-from .auth import scope, visible
+from ...core.cells import LAST_VERSION
+from ...core.credentials import ASK, VIEW
+from ...core.errors import QueryError, UnsupportedTypeError
+from ...query import Answer, Query, plan, question, read, run, without_pruned
+from ...query.cache import key_of
+from ...query.request import LEAST_ALPHA, MOST_ALPHA, PARAMETERS, SEGMENT
+from .. import upload
+from ..auth import scope, visible
+from ..services import CACHE, REVALIDATE, services
 from .formats import FORMS, form_of
-from .headers import CACHE, REVALIDATE
-from .operations import (
-    JSON,
-    Operation,
-    Parameter,
-    documented,
-    in_path,
-    in_query,
-    in_query_as_json,
-)
-from .questions import ALTERNATIVES, forms
-from .services import services
+from .operations import JSON, Operation, Parameter, documented, in_path, in_query, in_query_as_json
+from .schemas import ALTERNATIVES, Metrics, forms
 
 blueprint = Blueprint("query", __name__)
 
@@ -119,7 +109,7 @@ def ask() -> ResponseReturnValue:
     if request.mimetype != JSON:
         raise UnsupportedTypeError(f"the body must be {JSON}")
     _require_parameters("format")
-    return _answer(read(bodies.read(request.stream, MOST_BYTES)))
+    return _answer(read(upload.read(request.stream, MOST_BYTES)))
 
 
 @blueprint.get("/v1/query")

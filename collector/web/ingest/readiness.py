@@ -6,9 +6,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from ..core.errors import StorageUnavailableError
-from ..intake.backpressure import Pressure
-from ..storage.protocols import Gauge
+from ...core.errors import StorageUnavailableError
+from ...intake.backpressure import Pressure
+from ...storage.protocols import Gauge
 
 PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 

@@ -29,9 +29,9 @@ from client_sdk.registry.metric import Metric
 
 from ...core.credentials import OPEN, VIEW
 from ...planning.registry_report import plus_minus
+from ..api.operations import JSON, Operation, documented
+from ..api.query import describe
 from ..auth import reader, scope, visible
-from ..operations import JSON, Operation, documented
-from ..query import describe
 from ..services import services
 from .layout import CONTENT_TYPE, shown
 

@@ -17,8 +17,8 @@ from ...operations.telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED
 from ...operations.telemetry.snapshot import Snapshot
 from ...storage.diagnosis import Shard
 from ...storage.values import Count
+from ..api.operations import Operation, documented
 from ..auth import scope, visible
-from ..operations import Operation, documented
 from ..services import services
 from .layout import CONTENT_TYPE, shown
 

@@ -24,9 +24,9 @@ from ...planning.planner import EPSILONS, Line, Question, curves, least_epsilon,
 from ...planning.planner import Curve as Points
 from ...rendering.charts import Face
 from ...rendering.charts.curve import Curve, curve
+from ..api.operations import Operation, documented, in_query
 from ..auth import scope, visible
-from ..operations import Operation, documented, in_query
-from .chosen import require_known
+from .choices import require_known
 from .layout import CONTENT_TYPE, shown
 from .panels import WIDTH
 

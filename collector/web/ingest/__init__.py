@@ -1,0 +1,1 @@
+"""Uploads over HTTP."""
