@@ -1,18 +1,31 @@
-"""``hearsay doctor`` and ``hearsay check-config``: say what is wrong before a user does."""
+"""``hearsay doctor`` and ``hearsay check-config``: say what is wrong before a user does.
+
+``hearsay fsck`` and ``hearsay quarantine``: check the store, and decide what is set aside.
+
+``hearsay keys``: make, list, renew and revoke keys and tokens.
+"""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from client_sdk.privacy.wording import counted
+
 from ..core.config import Config
+from ..core.credentials import KINDS, MAX_READ_DAYS, ROLES, VIEWER
+from ..core.text_tables import table_lines
 from .root import explained, main
 
 if TYPE_CHECKING:
     from ..operations.doctor.findings import Finding
+    from ..operations.issuing import Wish
+    from ..storage.records import CredentialStore
 
 _strict = click.option("--strict", is_flag=True, help="Exit with status 1 on a warning, too.")
 _as_json = click.option(
@@ -58,3 +71,196 @@ def _tell(found: Sequence[Finding], strict: bool, as_json: bool) -> None:
         for one in found:
             click.echo("\n".join(one.lines()))
     raise SystemExit(level == FAULT or (strict and level == WARNING))
+
+
+@main.command()
+@click.option(
+    "--accept-missing",
+    is_flag=True,
+    help="First count the reports of tallies that somebody deleted as lost. Stop the workers.",
+)
+@explained
+def fsck(accept_missing: bool) -> None:
+    """Compare what the store holds with what it has counted; exit status 1 if they differ."""
+    from ..core.catalog import Catalog
+    from ..storage.connect import inspect
+    from ..worker.fsck import accept_missing as accept
+    from ..worker.fsck import fsck as findings
+
+    config = Config.from_env()
+    catalog = Catalog.from_files(config.registry_paths)
+    inspection = inspect(config)
+    if accept_missing:
+        click.echo(f"{counted(sum(accept(inspection)), 'report')} counted as lost")
+    faults = 0
+    for finding in findings(inspection, catalog.by_digest):
+        faults += 1
+        click.echo(finding)
+    for shard, one in enumerate(inspection.counters()):
+        states = ("accepted", "folded", "pending", "quarantined", "dropped")
+        counts = ((state, getattr(one, state)) for state in states)
+        text = ", ".join(f"{count.reports} {state}" for state, count in counts)
+        gone = f"{one.pruned_reports} pruned, {one.lost_reports} lost"
+        click.echo(f"shard={shard}: reports {text}; {one.late_reports} folded late; {gone}")
+    if faults:
+        raise click.ClickException(counted(faults, "fault"))
+
+
+@main.group()
+def quarantine() -> None:
+    """Work with the uploads that were set aside."""
+
+
+@quarantine.command("list")
+@explained
+def list_entries() -> None:
+    """List what is set aside: name, reports, bytes, reason."""
+    from ..storage.connect import inspect
+    from ..worker.quarantine import listed, name_of
+
+    for one in listed(inspect(Config.from_env())):
+        click.echo(f"{name_of(one)}  {one.reports}  {len(one.entry)}  {one.reason}")
+
+
+@quarantine.command()
+@click.argument("entries", nargs=-1, required=True)
+@explained
+def retry(entries: tuple[str, ...]) -> None:
+    """Queue ENTRIES again, or "all", for instance after mending what refused them."""
+    from ..storage.connect import inspect
+    from ..worker.quarantine import retry as run
+
+    click.echo(f"{run(inspect(Config.from_env()), entries)} queued again")
+
+
+@quarantine.command()
+@click.argument("entries", nargs=-1, required=True)
+@click.confirmation_option(prompt="Their reports will never be counted. Go on?")
+@explained
+def drop(entries: tuple[str, ...]) -> None:
+    """Delete ENTRIES, or "all"; their number stays in the counts."""
+    from ..storage.connect import inspect
+    from ..worker.quarantine import drop as run
+
+    click.echo(f"{run(inspect(Config.from_env()), entries)} dropped")
+
+
+_HEADINGS = ("id", "kind", "role", "app", "metrics", "expires", "reports a day", "state", "label")
+
+
+@main.group()
+def keys() -> None:
+    """Make, list, renew and revoke keys and tokens; REDIS_URL must name a user who may."""
+
+
+@keys.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--app", help="App of a registry; needed if there are several.")
+@click.option("--metric", "metrics", multiple=True, help="Only this one; may be repeated.")
+@click.option(
+    "--role", type=click.Choice(ROLES), help=f"What a read token opens; {VIEWER} by default."
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    help=f"Days it is good for; a write key for ever, others {MAX_READ_DAYS}, by default.",
+)
+@click.option("--quota", type=click.IntRange(1), help="Reports a UTC day, of a write key.")
+@click.option("--label", default="", help="For whom or what, to be shown in the list.")
+@explained
+def create(
+    kind: str,
+    app: str | None,
+    metrics: tuple[str, ...],
+    role: str | None,
+    days: int | None,
+    quota: int | None,
+    label: str,
+) -> None:
+    """Make a key or token and print it, this once: only its digest is kept."""
+    from ..operations.issuing import Wish
+
+    secret, name = _issue(
+        Wish(kind=kind, app=app, metrics=metrics, role=role, days=days, quota=quota, label=label)
+    )
+    click.echo(secret)
+    click.echo(f"id {name}; it works within 5 s, and is not shown again", err=True)
+
+
+@keys.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@explained
+def show(as_json: bool) -> None:
+    """List all keys and tokens of the store, revoked ones too; none of their secrets."""
+    from ..operations.issuing import day_text, listed
+
+    rows = []
+    for name, state, one in listed(_store(Config.from_env()), _today()):
+        chosen = None if one.metrics is None else sorted(one.metrics)
+        rows.append({**asdict(one), "id": name, "state": state, "metrics": chosen})
+        rows[-1]["expires"] = day_text(one.expires)
+    if as_json:
+        click.echo(json.dumps({"credentials": rows}))
+        return
+    for line in table_lines([_HEADINGS, *map(_cells, rows)], "<" * len(_HEADINGS)):
+        click.echo(line)
+
+
+@keys.command()
+@click.argument("id")
+@explained
+def revoke(id: str) -> None:
+    """Revoke the key or token ID of the list: within 5 s nothing accepts it."""
+    from ..operations.issuing import revoke as end
+
+    one = end(id, _store(Config.from_env()))
+    click.echo(f"revoked: {one.kind} {id}")
+
+
+@keys.command()
+@click.argument("id")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=MAX_READ_DAYS,
+    show_default=True,
+    help="Days from today for which it is good.",
+)
+@explained
+def renew(id: str, days: int) -> None:
+    """Let the key or token ID of the list be good for longer; its secret stays as it is."""
+    from ..operations.issuing import day_text
+    from ..operations.issuing import renew as prolong
+
+    one = prolong(id, days, _store(Config.from_env()), _today())
+    click.echo(f"renewed: {one.kind} {id}, good until {day_text(one.expires)}")
+
+
+def _cells(row: dict[str, object]) -> tuple[str, ...]:
+    metrics = row["metrics"]
+    listed_metrics = ",".join(metrics) if isinstance(metrics, list) else "all"
+    app, role, quota = row["app"] or "all", row["role"] or "-", row["quota"] or "-"
+    parts = (row["id"], row["kind"], role, app, listed_metrics, row["expires"], quota)
+    return tuple(map(str, (*parts, row["state"], row["label"])))
+
+
+def _issue(wish: Wish) -> tuple[str, str]:
+
+    from ..core.catalog import Catalog
+    from ..operations.issuing import issue
+
+    config = Config.from_env()
+    catalog = Catalog.from_files(config.registry_paths)
+    return issue(wish, _store(config), catalog, _today())
+
+
+def _store(config: Config) -> CredentialStore:
+    from ..storage.records import open_credentials
+
+    return open_credentials(config)
+
+
+def _today() -> int:
+    from client_sdk.core.epoch import day_of
+
+    return day_of(time.time())

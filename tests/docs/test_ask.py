@@ -17,7 +17,7 @@ from client_sdk.registry.kinds import kinds
 from client_sdk.registry.registry import known_keys
 from collector.analytics.suppression import guard, shortage
 from collector.analytics.verb import Asked, Slice, load
-from collector.cli.plan import plan as plan_command
+from collector.cli.registry import plan_metrics as plan_command
 from collector.core.catalog import Catalog
 from collector.query import plan, read, run
 from tests.docs.pages import ROOT, only, text_of

@@ -1,0 +1,126 @@
+"""``hearsay init``, ``serve`` and ``worker``: prepare the store, and run the two processes.
+
+``hearsay demo``: the whole of it, here.
+
+``hearsay acl``: the users of the store, each with the least that it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import click
+
+from client_sdk.privacy.wording import counted
+
+from ..core.config import Config
+from ..core.logs import configure
+from .root import explained, main, override
+
+
+@main.command()
+@explained
+def init() -> None:
+    """Prepare the store: load the function library, create the groups, check that it is safe."""
+    from ..storage.connect import connect
+
+    storage = connect(Config.from_env())
+    storage.prepare(renew=True)
+    click.echo(f"store ready: {counted(storage.shards, 'shard')}")
+
+
+@main.command()
+@click.option("--host", help="Address to listen on; HEARSAY_HOST, or 127.0.0.1.")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), help="Port to listen on; HEARSAY_PORT, or 8000."
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Web processes."
+)
+@explained
+def serve(host: str | None, port: int | None, workers: int) -> None:
+    """Receive uploads and answer queries over HTTP."""
+    from ..operations.processes import serve as run
+    from ..operations.telemetry.activity import WEB
+
+    override("HEARSAY_HOST", host)
+    override("HEARSAY_PORT", port)
+    configure(WEB)
+    run(Config.from_env(), workers)
+
+
+@main.command()
+@click.option("--check", is_flag=True, help="Only say whether the running worker is alive.")
+@explained
+def worker(check: bool) -> None:
+    """Fold stored reports into tallies until stopped."""
+    from ..operations.processes import Heartbeat, is_fresh, on_stop, run_worker
+    from ..operations.telemetry.activity import WORKER
+
+    heartbeat = os.environ.get("HEARSAY_HEARTBEAT")
+    if check:
+        if not heartbeat or not is_fresh(Path(heartbeat)):
+            raise click.ClickException("the worker's heartbeat is missing or stale")
+        return
+    configure(WORKER)
+    stop = threading.Event()
+    on_stop(stop.set, lambda: os._exit(0))
+    beat = Heartbeat(Path(heartbeat)) if heartbeat else None
+    run_worker(Config.from_env(), stop, beat)
+
+
+@main.command()
+@click.option("--once", is_flag=True, help="Print the result and exit instead of serving it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@click.option(
+    "--devices",
+    type=click.IntRange(1_000),
+    default=5_000,
+    show_default=True,
+    help="People to simulate.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    default=8000,
+    show_default=True,
+    help="Port of the result page.",
+)
+@click.option("--open", "show", is_flag=True, help="Open the result page in a browser.")
+@explained
+def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None:
+    """Run the whole of Hearsay here, on real data, with simulated devices."""
+    from ..demo.demo import run
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up as Ctrl-C does
+    raise SystemExit(run(devices=devices, port=port, once=once, as_json=as_json, show=show))
+
+
+@main.command()
+@click.argument("urls", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--file",
+    "as_file",
+    is_flag=True,
+    help="Print an ACL file; without it, commands, which a server forgets at a restart.",
+)
+@explained
+def acl(urls: Path, as_file: bool) -> None:
+    """Print the store's users, whose addresses with passwords are in the folder URLS.
+
+    It holds <user>_url of init, ingest, worker, query and archive, and of prune if somebody prunes,
+    as make secrets does.  Passwords are printed as digests only.
+    """
+    from ..storage.access import acl_lines, database_in, passwords_in
+
+    prefix = os.environ.get("HEARSAY_PREFIX", "hearsay")
+    for line in acl_lines(prefix, passwords_in(urls), database_in(urls)):
+        click.echo(line if as_file else f"ACL SETUSER {_quoted(line.removeprefix('user '))}")
+
+
+def _quoted(line: str) -> str:
+    """Return *line* as redis-cli reads it: a right in parentheses is one argument."""
+    return line.replace("(", '"(').replace(")", ')"')
