@@ -120,7 +120,7 @@ BANK: Final = (
 SOURCE_BANK: Final = (
     SourceBug(
         "digest without the mechanism",
-        "tests/client_sdk/test_metric.py::test_what_changes_the_meaning_changes_the_digest",
+        "tests/client_sdk/registry/test_metric.py::test_what_changes_the_meaning_changes_the_digest",
         "client_sdk/registry/metric.py",
         '"mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},',
         "",
@@ -134,7 +134,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a repeated value never charged",
-        "tests/client_sdk/test_longitudinal_client.py"
+        "tests/client_sdk/registry/test_longitudinal_client.py"
         "::test_a_two_layer_response_is_charged_as_its_policy_says",
         "client_sdk/recording/recorder.py",
         "policy.nano_after(reports)",
@@ -142,7 +142,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "weeks counted by the wall clock",
-        "tests/client_sdk/test_trusted_clock.py"
+        "tests/client_sdk/storage/test_trusted_clock.py"
         "::test_trusted_time_advances_by_the_least_that_the_clocks_allow",
         "client_sdk/storage/trusted_clock.py",
         "return min(now.wall - last.wall, ran)",
@@ -150,7 +150,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a copied database believed",
-        "tests/client_sdk/test_doubt.py"
+        "tests/client_sdk/storage/test_doubt.py"
         "::test_a_copy_spends_nothing_for_a_week_and_sends_nothing_twice",
         "client_sdk/storage/database.py",
         "moved = known is not None and known != identity",
@@ -158,7 +158,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a retry goes under another upload id",
-        "tests/client_sdk/test_uploader.py"
+        "tests/client_sdk/upload/test_uploader.py"
         "::test_a_failure_that_may_pass_keeps_the_upload_and_resends_the_same_bytes",
         "client_sdk/upload/sealing.py",
         "SealedUpload(*row)",

@@ -37,7 +37,7 @@ from client_sdk.registry import Registry
 from client_sdk.testing import FrozenClock, MemoryClient
 from collector.cli import main
 from tests.collector.web.conftest import MakeApp, config, credentials, make_app, storage
-from tests.collector.web.dashboard.conftest import BROWSER
+from tests.collector.web.pages.conftest import BROWSER
 from tests.support.crowds.uploads import READ_TOKEN
 from tests.support.device.device import dearest_span, metric_text
 from tests.support.sites.page import Page

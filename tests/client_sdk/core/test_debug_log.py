@@ -1,0 +1,196 @@
+"""The debug log: what a developer is told of failures, and what nobody is."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from client_sdk.core.errors import (
+    ExpiredMetricError,
+    InvalidValueError,
+    StoreError,
+    UnknownMetricError,
+)
+from client_sdk.core.stats import LOGGER, Reason, Stats, log_failure
+from client_sdk.privacy.caps import Caps
+from client_sdk.upload.transport import Answer
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import CANARY, changed, make_client
+from tests.support.device.device_transport import ScriptedTransport
+
+
+class Telling:
+    """A transport whose error says what it must not."""
+
+    def send(self, body: bytes, timeout: float) -> Answer:
+        raise RuntimeError(CANARY)
+
+
+class Failing(logging.Handler):
+    """A handler of an application that fails, and that records what it is given."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise RuntimeError("broken")
+
+
+def test_the_first_failure_of_each_reason_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Law: one line a reason and metric; of a mistake it has the rule and the caller's line."""
+    caplog.set_level(logging.DEBUG, LOGGER)
+    with make_client(transport=Telling()) as client:
+        for _ in range(3):
+            client.record("theme", CANARY + "!")
+            client.record("dark_mode", CANARY)
+            client.record(CANARY, 1)
+        client.record("dark_mode", True)
+        client.flush()
+
+    assert [record.name for record in caplog.records] == [LOGGER] * 4
+    told = [message.rpartition(":")[0] for message in caplog.messages]  # without the line number
+    here = "recorded at tests.client_sdk.core.test_debug_log"
+    assert told[0].startswith("invalid_value: theme: takes one of its ")
+    assert told[0].endswith(here)
+    assert told[1] == f"invalid_value: dark_mode: takes True or False; {here}"
+    assert told[2] == f"unknown_metric: the registry has no metric of that name; {here}"
+    assert told[3] == "internal: RuntimeError at tests.client_sdk.core.test_debug_log"
+    assert CANARY not in caplog.text
+
+
+def test_no_text_of_an_error_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Law: what was recorded, or called a metric by mistake, is in no log."""
+    caplog.set_level(logging.DEBUG)
+    with make_client(transport=Telling()) as client:
+        client.record("theme", CANARY + "!")
+        client.record(CANARY, 1)
+        client.record("theme", CANARY)
+        client.flush()
+
+    assert changed(client) == {
+        "invalid_value": 1,
+        "unknown_metric": 1,
+        "recorded": 1,
+        "internal": 1,
+    }
+    assert CANARY not in caplog.text
+
+
+def test_whoever_listens_later_is_told_too(caplog: pytest.LogCaptureFixture) -> None:
+    """Law: a failure that nobody could hear does not count as told."""
+    stats = Stats()
+    caplog.set_level(logging.INFO, LOGGER)
+    stats.fail(StoreError("full"))
+    caplog.set_level(logging.DEBUG, LOGGER)
+
+    stats.fail(StoreError("full"))
+    stats.fail(StoreError("full"))
+
+    assert caplog.messages == ["store: StoreError at an unknown place"]
+    assert stats.counts()["store"] == 3
+
+
+def test_the_cause_is_named_by_its_number(caplog: pytest.LogCaptureFixture) -> None:
+    """Law: a full disk can be told from a missing right, without any path."""
+    caplog.set_level(logging.DEBUG, LOGGER)
+    error = StoreError(CANARY)
+    error.__cause__ = PermissionError(13, CANARY, CANARY)
+
+    log_failure("store", error)
+
+    assert caplog.messages == ["store: StoreError from PermissionError 13 at an unknown place"]
+
+
+def test_a_handler_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """Law: recording never raises, whatever an application does with its logs."""
+    caplog.set_level(logging.DEBUG, LOGGER)
+    handler = Failing()
+    logging.getLogger(LOGGER).addHandler(handler)
+    try:
+        with make_client() as client:
+            client.record("unregistered", 1)
+    finally:
+        logging.getLogger(LOGGER).removeHandler(handler)
+
+    assert changed(client) == {Reason.UNKNOWN_METRIC: 1}
+
+
+def test_a_key_that_is_turned_away_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Reports are kept; but nothing of what is recorded arrives until a developer looks."""
+    clock = FakeClock()
+    client = make_client(transport=ScriptedTransport([401, 401]), clock=clock)
+    client.record("dark_mode", True)
+
+    for _ in range(2):
+        client.flush()
+        clock.advance(days=1)
+
+    (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert record.name == LOGGER
+    assert "status 401: check endpoint, write_key" in record.message
+
+
+def test_a_metric_that_no_cap_ever_allows_is_a_warning_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It would never be reported, on any device, and nobody would know why."""
+    client = make_client(caps=Caps(report="0.001"))
+
+    for _ in range(2):
+        client.record("dark_mode", True)
+        client.record("theme", CANARY)
+
+    assert client.stats()["budget"] == 4
+    told = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert told == [
+        f"metrics.{name}: costs more than caps.report allows, so that it is never reported"
+        for name in ("dark_mode", "theme")
+    ]
+
+
+def test_a_budget_that_is_used_up_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """Another week it is reported again."""
+    client = make_client(caps=Caps(week="1"))
+
+    client.record("dark_mode", True)
+    client.record("theme", CANARY)
+
+    assert client.stats()["budget"] == 1
+    assert caplog.messages == []
+
+
+def test_an_expired_metric_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:
+    """It says since when, and in production too: an application may run for years."""
+    client = make_client()
+
+    for _ in range(2):
+        client.record("bygone", True)
+
+    (told,) = caplog.messages
+    assert told.startswith("metrics.bygone.expires=")
+    assert told.endswith(": has passed; it is recorded no more: renew or remove it")
+
+
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_a_strict_client_raises_what_a_developer_did_wrong_and_nothing_else(
+    mode: str, tmp_path: Path
+) -> None:
+    """At the call, in the thread of the application; and no error shows the value."""
+    client = make_client(tmp_path, mode=mode, strict=True, caps=Caps(report="0.001"))
+    for name, value, error in (
+        ("theme", CANARY + "!", InvalidValueError),
+        (CANARY, True, UnknownMetricError),
+        ("bygone", True, ExpiredMetricError),
+    ):
+        with pytest.raises(error) as raised:
+            client.record(name, value)
+        assert CANARY not in str(raised.value) or error is UnknownMetricError
+
+    client.record("dark_mode", True)  # no cap allows it, which is no mistake in the call
+    client.set_consent("denied")
+    client.record("dark_mode", True)
+    client.close()
+    client.record("dark_mode", True)
+
+    counts = client.stats()
+    assert (counts["invalid_value"], counts["unknown_metric"], counts["expired"]) == (1, 1, 1)
+    assert counts["closed"] == 1

@@ -1,0 +1,147 @@
+"""Errors are pages where a browser asks for a page, and problem documents everywhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.core.errors import StorageUnavailableError
+from tests.collector.web.conftest import MakeApp
+from tests.collector.web.pages.conftest import BROWSER, Visit, as_operator
+from tests.support.crowds.uploads import READ_TOKEN, bearer
+from tests.support.sites.page import Page
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/nothing", 404), ("/metric/none", 404), ("/operations", 403), ("/?range=9d", 400)],
+)
+def test_an_error_is_a_page_to_a_browser(visit: Visit, path: str, status: int) -> None:
+    response = visit(path)
+    page = Page(response.text)
+
+    assert response.status_code == status
+    assert response.mimetype == "text/html"
+    assert page.acting == []
+    assert page.tags.count("h1") == 1
+    assert str(status) in page.text
+    assert "Overview" in page.text  # the way back
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json", "application/problem+json"])
+@pytest.mark.parametrize("path", ["/nothing", "/metric/none", "/operations"])
+def test_an_error_is_a_problem_document_to_a_program(
+    make_app: MakeApp, path: str, accept: str
+) -> None:
+    headers = {**bearer(READ_TOKEN), **({"Accept": accept} if accept else {})}
+
+    response = make_app().test_client().get(path, headers=headers)
+
+    assert response.content_type == "application/problem+json"
+
+
+def test_an_error_of_the_api_is_a_problem_document_to_a_browser_too(visit: Visit) -> None:
+    assert visit("/v1/nothing").content_type == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [(StorageUnavailableError("gone at 10.1.2.3"), 503), (RuntimeError("canary7f3a"), 500)],
+)
+def test_a_failure_is_a_page_that_tells_nothing_of_the_inside(
+    make_app: MakeApp, storage: MemoryStorage, failure: Exception, status: int
+) -> None:
+    client = make_app().test_client()
+    storage.failure = failure
+
+    response = client.get("/", headers={**BROWSER, **bearer(READ_TOKEN)})
+
+    assert response.status_code == status
+    assert response.mimetype == "text/html"
+    assert ("Retry-After" in response.headers) == (status == 503)
+    assert not any(word in response.text for word in ("Traceback", "canary", "10.1.2.3"))
+
+
+def test_a_store_that_is_away_is_a_finding_of_the_operations(
+    make_app: MakeApp, storage: MemoryStorage, credentials: MemoryCredentials
+) -> None:
+    client = as_operator(make_app(), credentials)
+    storage.failure = StorageUnavailableError("gone")
+
+    response = client.get("/operations", headers=BROWSER)
+
+    assert response.status_code == 200
+    assert "does not answer" in response.text
+
+
+def test_a_store_that_is_away_tells_an_operator_what_to_do(
+    make_app: MakeApp, storage: MemoryStorage
+) -> None:
+    """The page speaks to an operator, not to devices, and keeps its navigation."""
+    client = make_app().test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+    storage.failure = StorageUnavailableError("gone")
+
+    text = client.get("/", headers=BROWSER).text
+
+    assert "The store does not answer" in text
+    assert "hearsay doctor" in text
+    assert "HEARSAY_ADMIN_TOKEN" in text
+    assert 'aria-label="Pages"' in text
+    assert "send again" not in text
+
+
+def test_a_token_that_cannot_be_checked_keeps_the_navigation(
+    make_app: MakeApp, credentials: MemoryCredentials
+) -> None:
+    """Whose token the store holds is not logged out by a store that is away."""
+    client = make_app().test_client()
+    credentials.failure = StorageUnavailableError("gone")
+    client.set_cookie("hearsay", "hsr_kept-in-the-store")
+
+    response = client.get("/", headers=BROWSER)
+
+    assert response.status_code == 503
+    assert "hearsay doctor" in response.text
+    assert 'aria-label="Pages"' in response.text
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/?nothing=1", "known are range, from, to"),
+        ("/?range=7d&range=14d", "range: must be given once"),
+        ("/?from=2026-01-01", "to: must be given"),
+        ("/?range=dates&to=2026-01-01", "from: must be given"),
+        ("/metric/category?by=platform", "known are item"),
+        ("/metric/category/answer.csv?nothing=1", "known are item"),
+        ("/metric/category?item=a&item=b", "item: must be given once"),
+        ("/compare?panel=1", "known are metric"),
+        ("/compare.csv?metric=category&by=time&by=time", "by: must be given once"),
+        ("/plan?metric=category&nothing=1", "known are metric"),
+        ("/ask?nothing=1", "known are q"),
+        ("/ask?verb=trend&verb=frequency", "verb: must be given once"),
+        ("/ask.csv?nothing=1", "known are q"),
+    ],
+)
+def test_an_address_that_cannot_be_meant_is_refused_by_name(
+    visit: Visit, path: str, named: str
+) -> None:
+    response = visit(path)
+
+    assert response.status_code == 400
+    assert named in Page(response.text).text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/?range=7d&from=&to=",
+        "/?range=dates&from=&to=",
+        "/ask?metric=category&metric=set&verb=estimate&by=&by=platform",
+    ],
+)
+def test_what_a_form_leaves_empty_is_no_fault_of_its_address(visit: Visit, path: str) -> None:
+    assert "parameter" not in Page(visit(path).text).text
+    assert "must be given" not in Page(visit(path).text).text
