@@ -20,7 +20,7 @@ from client_sdk.mechanisms.numbers._sums import SumReports
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import NOISE_UNIT, DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
-from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.number_domains import NumberDomain
 from collector.estimation.estimate import is_pure, mean, score_limits
 from tests.support.enumeration.enumeration import distribution
 

@@ -22,8 +22,8 @@ from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.registry import Registry
-from client_sdk.registry.domains import NumberDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.number_domains import NumberDomain
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.change import change, estimated
 from collector.analytics.poisoning.checks import SINGLE

@@ -19,8 +19,8 @@ from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
-from client_sdk.registry.domains import KeyValueDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.number_domains import KeyValueDomain
 from tests.support.enumeration.enumeration import distribution
 
 _CELLS: Final = 1 << 22  # of one draw: 32 MiB

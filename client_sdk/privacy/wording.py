@@ -19,8 +19,9 @@ from fractions import Fraction
 from typing import Final
 
 from ..mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
-from ..registry.domains import Domain, NumberDomain
+from ..registry.kinds import Domain
 from ..registry.metric import Metric
+from ..registry.number_domains import NumberDomain
 from ..registry.registry import Registry
 from .budget import (
     YEAR,

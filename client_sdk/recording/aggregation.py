@@ -26,7 +26,7 @@ from ..core.limits import MAX_REPORT_AGE
 from ..core.randomness import Randomness
 from ..core.stats import Reason
 from ..registry.aggregates import Last, aggregate_of
-from ..registry.domains import Encoded
+from ..registry.kinds import Encoded
 from ..registry.metric import Metric
 from ..registry.registry import Registry
 from ..storage.ledger import Days

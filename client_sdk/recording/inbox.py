@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
 from ..core.stats import Reason, Stats
-from ..registry.domains import Encoded
+from ..registry.kinds import Encoded
 from ..registry.metric import Metric
 
 if TYPE_CHECKING:

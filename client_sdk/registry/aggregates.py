@@ -23,9 +23,10 @@ from typing import Any, ClassVar, Final
 from ..core.dataclass import dataclass
 from ..core.epoch import ONCE
 from ..core.errors import InvalidValueError
-from .domains import Domain, Encoded, NumberDomain
+from .kinds import Domain, Encoded
 from .longitudinal import ITEM_SIZE, encode_item
 from .metric import AGGREGATES, Metric
+from .number_domains import NumberDomain
 
 MAX_STATE: Final = 4_096  # bytes; a set of 32,768 items, or 455 keys with numbers
 

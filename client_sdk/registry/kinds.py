@@ -19,7 +19,7 @@ from .fields import Problems
 if TYPE_CHECKING:
     from typing import Self
 
-    from .domains import NumberDomain
+    from .number_domains import NumberDomain
 
 Encoded: TypeAlias = int | frozenset[int] | Fraction | Pairs | bytes  # what a mechanism randomizes
 
@@ -167,11 +167,13 @@ class Domain(ABC):
 
 def kind_of(name: str) -> type[Domain] | None:
     """Return the class of the type *name*; None: there is no such type."""
+    from . import domains, number_domains  # noqa: F401 - declared types are known
+
     return _KINDS.get(name) or kinds().get(name)
 
 
 def kinds() -> Mapping[str, type[Domain]]:
     """Return all types by name.  Joint values are loaded late: few registries have any."""
-    from . import domains, joint_domains  # noqa: F401 - declared types are known
+    from . import domains, grid_domain, joint_domains, number_domains  # noqa: F401 - as above
 
     return _KINDS

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..core.dataclass import dataclass
 from ..core.limits import DIGEST_SIZE
 from ..mechanisms import Mechanism
-from .domains import Domain, Encoded
+from .kinds import Domain, Encoded
 from .longitudinal import Longitudinal, TwoLayer
 from .selection import FAMILIES, Family
 

@@ -19,9 +19,8 @@ from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from ..core.paths import PathOrStr
 from ..mechanisms import names
 from . import fields
-from .domains import Domain, Encoded
 from .fields import MAX_TEXT, Problems, load
-from .kinds import kind_of, kinds
+from .kinds import Domain, Encoded, kind_of, kinds
 from .longitudinal import Longitudinal, TwoLayer
 from .metric import ANY, GRID, SHAPES, Metric
 from .selection import FAMILIES, LONGITUDINAL, choose, choose_policy

@@ -19,8 +19,10 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
-from client_sdk.registry.domains import MEAN_OF, Domain, NumberDomain
+from client_sdk.registry.domains import MEAN_OF
+from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
+from client_sdk.registry.number_domains import NumberDomain
 
 from ..estimation.estimate import (
     Estimate,

@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.registry.domains import NumberDomain
 from client_sdk.registry.metric import GRID, SMOOTH, Metric
+from client_sdk.registry.number_domains import NumberDomain
 
 from ..estimation.estimate import Estimate, normal_quantile
 from .any_shape import BEYOND, AnyShape

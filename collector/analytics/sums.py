@@ -24,8 +24,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms import ItemMechanism, Mechanism, Reach
-from client_sdk.registry.domains import Domain
 from client_sdk.registry.joint_domains import FunnelDomain, RetentionDomain
+from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
 from ..estimation.estimate import (

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from client_sdk.registry.domains import Domain
+from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
 from ..estimation.estimate import Estimate

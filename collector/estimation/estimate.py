@@ -35,7 +35,7 @@ from client_sdk.mechanisms import (
     Mechanism,
     SetMechanism,
 )
-from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.number_domains import NumberDomain
 
 _CLOSE: Final = 1e-6  # standard errors of a count nobody holds: where a limit has been found
 _STEPS: Final = 100  # far more than the limits of 300 reports take

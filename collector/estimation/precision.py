@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from client_sdk.mechanisms import MAX_REPORTS, Mechanism
-from client_sdk.registry.domains import SHARE
+from client_sdk.registry.kinds import SHARE
 from client_sdk.registry.metric import Metric
 
 from .estimate import expected_half_width, normal_quantile

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms import EpsilonLike
-from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.number_domains import NumberDomain
 from client_sdk.registry.selection import AUTO, choose
 
 BELL: Final = 1 / 6  # part of the range: the standard deviation of a bell that just fits into it

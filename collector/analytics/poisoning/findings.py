@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
-from client_sdk.registry.domains import MEAN_OF, NumberDomain
+from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.number_domains import NumberDomain
 
 from ...estimation.estimate import is_pure, mean
 from ..answer import QUANTILES

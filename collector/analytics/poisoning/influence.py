@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism, Mechanism, Reach
-from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.number_domains import NumberDomain
 
 from ..quantiles import LinearCDF, linear_cdf
 

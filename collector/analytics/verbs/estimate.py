@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from client_sdk.registry.domains import Domain
+from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
 from ..answer import answer_rows

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from client_sdk.registry.joint_domains import GridDomain
+from client_sdk.registry.grid_domain import GridDomain
 from client_sdk.registry.metric import Metric
 
 from ...estimation.estimate import Estimate

@@ -23,8 +23,8 @@ from typing import Any, Final
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.registry.domains import NumberDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.number_domains import NumberDomain
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile

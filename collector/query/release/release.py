@@ -28,9 +28,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from client_sdk.mechanisms import DistributionMechanism
-from client_sdk.registry.domains import NumberDomain
-from client_sdk.registry.joint_domains import GridDomain, PairDomain
+from client_sdk.registry.grid_domain import GridDomain
+from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.number_domains import NumberDomain
 
 from ...analytics.postprocess import simplex_l1
 from ...analytics.verb import Slice, widened

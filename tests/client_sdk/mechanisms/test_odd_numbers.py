@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import MeanMechanism, load, names
-from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.number_domains import NumberDomain
 from tests.support.enumeration.enumeration import Untouchable
 
 DOMAIN: Final = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "steps")

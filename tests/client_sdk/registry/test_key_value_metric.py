@@ -13,8 +13,9 @@ import pytest
 from client_sdk.core.errors import InvalidValueError, RegistryError
 from client_sdk.mechanisms import KeyValueMechanism
 from client_sdk.registry import Registry
-from client_sdk.registry.domains import ItemDomain, KeyValueDomain
+from client_sdk.registry.domains import ItemDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.number_domains import KeyValueDomain
 from client_sdk.registry.selection import AUTO, candidates, choose
 from tests.support.device.device import make_client
 from tests.support.device.registries import KEY_VALUE, file_with

@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.registry import Registry
-from client_sdk.registry.domains import (
-    BOOLEAN_LABELS,
-    BooleanDomain,
-    ItemDomain,
-    NumberDomain,
-    SetDomain,
-)
+from client_sdk.registry.domains import BOOLEAN_LABELS, BooleanDomain, ItemDomain, SetDomain
 from client_sdk.registry.metric import Metric
+from client_sdk.registry.number_domains import NumberDomain
 from tests.support.device.registries import BOOLEAN, CATEGORY, HEAD, NUMBER, SET, file_with, table
 
 GRID = NumberDomain(Fraction(-5), Fraction(5), Fraction(1, 4), "degrees")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from client_sdk.core.dataclass import replace
-from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.number_domains import NumberDomain
 from collector.analytics.comparing.differences import (
     NO_CHANGE,
     compared,

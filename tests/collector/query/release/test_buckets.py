@@ -12,7 +12,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.registry.domains import NumberDomain
+from client_sdk.registry.number_domains import NumberDomain
 from client_sdk.registry.selection import AUTO, choose
 from collector.planning.buckets import (
     BELL,
