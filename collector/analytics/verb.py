@@ -31,9 +31,9 @@ from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
 from ..estimation.estimate import Estimate
-from . import verbs
 from .rows import ITEM, RAW, SHARE, TIME, Findings, Row, empty_row, row_of
 
+_VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothing here imports it
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 OTHER: Final = "(other)"  # the value of dimensions of groups that are told together
 
@@ -142,7 +142,7 @@ class Verb:
 @cache
 def names() -> tuple[str, ...]:
     """Return the verbs, in the order of the alphabet."""
-    return tuple(sorted(module.name for module in iter_modules(verbs.__path__)))
+    return tuple(sorted(module.name for module in iter_modules(import_module(_VERBS).__path__)))
 
 
 @cache
@@ -150,13 +150,13 @@ def load(name: str) -> Verb:
     """Return the verb *name*.  Raises LookupError: there is none."""
     if name not in names():
         raise LookupError(name)
-    verb: Verb = import_module(f"{verbs.__name__}.{name}").VERB
+    verb: Verb = import_module(f"{_VERBS}.{name}").VERB
     return verb
 
 
 def summary(name: str) -> str:
     """Return what the verb *name* answers, in one line."""
-    return (import_module(f"{verbs.__name__}.{name}").__doc__ or "").partition("\n")[0]
+    return (import_module(f"{_VERBS}.{name}").__doc__ or "").partition("\n")[0]
 
 
 def repeats_of(one: Slice) -> int:

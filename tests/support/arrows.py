@@ -11,50 +11,43 @@ from client_sdk.mechanisms import names as mechanism_names
 
 PACKAGES: Final = ("client_sdk", "collector")
 
-# What the collector takes from the device: contracts, never the device's own machinery.
-SHARED: Final = {
-    *(
-        "core",
-        "dataclass",
-        "domains",
-        "errors",
-        "epoch",
-        "limits",
-        "mechanisms",
-        "metric",
-        "privacy",
-    ),
-    *("registry", "report", "structured_domains"),
-    *("mechanism_choice", "longitudinal_choice"),  # the plan compares what auto compares
-}
+# The rooms that the collector takes from the device: contracts, never the device's own machinery.
+SHARED: Final = {"core", "mechanisms", "privacy", "registry"}
+# They drive real clients, or attack mechanisms with the device's own randomness.
+DEVICE_USERS: Final = ("collector.demo", "collector.audit")
 # Whose mathematics is of one type of values; all others ask the domain, whatever its class.
 ESTIMATORS: Final = (
     "collector.estimation.estimate",
-    "collector.analytics.numbers",
+    "collector.analytics.answer",
+    "collector.analytics.distribution",
+    "collector.analytics.quantiles",
     "collector.analytics.sums",
-    *(f"collector.analytics.verbs.{name}" for name in ("crosstab", "funnel", "map", "retention")),
-    *("collector.query.release.release", "collector.planning.buckets"),
-    *("collector.analytics.poisoning.influence", "collector.analytics.poisoning.findings"),
+    "collector.analytics.verbs.crosstab",
+    "collector.analytics.verbs.funnel",
+    "collector.analytics.verbs.map",
+    "collector.analytics.verbs.retention",
+    "collector.analytics.verbs.variance",
+    "collector.analytics.poisoning.findings",
+    "collector.analytics.poisoning.influence",
+    "collector.planning.buckets",
+    "collector.query.release.release",
 )
-DOMAIN_MODULES: Final = ("client_sdk.registry.domains", "client_sdk.registry.joint_domains")
-# They drive real clients, or attack mechanisms with the device's own randomness.
-DEVICE_USERS: Final = (
-    "collector.demo.fleet",
-    "collector.demo.demo",
-    "collector.demo.fleet",
-    "collector.audit.audit",
-    "collector.audit.audit",
+DOMAIN_MODULES: Final = (
+    "client_sdk.registry.domains",
+    "client_sdk.registry.grid_domain",
+    "client_sdk.registry.joint_domains",
+    "client_sdk.registry.number_domains",
 )
 
 # A package that may be imported only in these modules, and below them.
 DEVICE_PACKAGES: Final = {"client_sdk", "requests", "urllib3", "pytest", "PyInstaller"}
 HOMES: Final = {
     "numpy": (
-        "collector.estimation.tally",
-        "collector.estimation.estimate",
-        "collector.estimation.estimate",
         "collector.analytics",
         "collector.demo.fleet",
+        "collector.estimation",
+        "collector.planning.buckets",
+        "collector.query.release.release",
     ),
     "PyInstaller": ("client_sdk.pyinstaller",),
     "redis": ("collector.storage",),
@@ -62,37 +55,35 @@ HOMES: Final = {
     "werkzeug": ("collector.web",),
     "prometheus_client": ("collector.operations.telemetry",),
     "pyarrow": (
-        *("collector.worker.archive.files", "collector.client", "collector.query.release.publish"),
+        "collector.client",
+        "collector.query.release.publish",
         "collector.web.api.formats",
+        "collector.worker.archive.files",
     ),
     "distributed": ("collector.worker.archive.dask",),
     "requests": (
-        *(
-            "client_sdk.upload.transport",
-            "client_sdk.upload.connections",
-            "collector.client",
-            "collector.demo.demo",
-        ),
+        "client_sdk.upload.connections",
+        "client_sdk.upload.transport",
+        "collector.client",
+        "collector.demo.demo",
     ),
     "urllib3": ("client_sdk.upload.transport",),  # what requests lets through of its own errors
     "pytest": ("client_sdk.pytest_fixture",),  # which only tests of applications import
-    "collector.web": ("collector.web", "collector.cli"),
     "dataclasses": ("collector",),  # the device has its own, which loads less
     "pkgutil": ("collector", "client_sdk.core.paths"),  # it loads inspect
 }
 LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the device: in functions
 PURE: Final = (
-    "collector.intake.validation",
-    "collector.core.credentials",
-    "collector.estimation.estimate",
-    "collector.estimation.estimate",
-    "collector.analytics",
-    "collector.estimation.precision",
-    "collector.planning.planner",
-    "collector.planning.registry_report",
-    "client_sdk.privacy",
-    "collector.rendering.charts",
     "client_sdk.mechanisms",
+    "client_sdk.privacy.budget",
+    "client_sdk.privacy.caps",
+    "client_sdk.privacy.wording",
+    "collector.analytics",
+    "collector.core.credentials",
+    "collector.estimation",
+    "collector.intake.validation",
+    "collector.planning",
+    "collector.rendering",
 )
 IMPURE: Final = {
     *("os", "time", "socket", "random", "secrets", "logging", "threading", "subprocess"),

@@ -1,0 +1,444 @@
+"""The rooms of the house: who may know whom, and how large rooms and files may grow.
+
+A room is a folder.  The table names for each room the rooms that it may import from, and each
+stands below those that it names, so that there are no circles.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.arrows import PACKAGES, imports_of
+
+ROOT: Final = Path(__file__).parent.parent
+
+# What each room may import from, beside itself; from the ground up.
+ROOMS: Final[dict[str, tuple[str, ...]]] = {
+    "client_sdk.core": (),
+    "client_sdk.mechanisms": ("client_sdk.core",),
+    "client_sdk.registry": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+    ),
+    "client_sdk.privacy": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+    ),
+    "client_sdk.storage": (
+        "client_sdk.core",
+        "client_sdk.privacy",
+    ),
+    "client_sdk.upload": (
+        "client_sdk.core",
+        "client_sdk.privacy",
+        "client_sdk.storage",
+    ),
+    "client_sdk.recording": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "client_sdk.storage",
+        "client_sdk.upload",
+    ),
+    "client_sdk": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "client_sdk.storage",
+        "client_sdk.upload",
+        "client_sdk.recording",
+    ),
+    "collector.core": (
+        "client_sdk.core",
+        "client_sdk.registry",
+    ),
+    "collector.storage": (
+        "client_sdk.core",
+        "collector.core",
+    ),
+    "collector.estimation": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "collector.core",
+        "collector.storage",
+    ),
+    "collector.analytics": (
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "collector.core",
+        "collector.estimation",
+    ),
+    "collector.analytics.poisoning": (
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "collector.estimation",
+        "collector.analytics",
+    ),
+    "collector.analytics.comparing": (
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "collector.core",
+        "collector.estimation",
+        "collector.analytics",
+        "collector.analytics.poisoning",
+    ),
+    "collector.analytics.text": (
+        "client_sdk.mechanisms",
+        "collector.estimation",
+    ),
+    "collector.analytics.verbs": (
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "collector.core",
+        "collector.estimation",
+        "collector.analytics",
+        "collector.analytics.comparing",
+        "collector.analytics.text",
+    ),
+    "collector.audit": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "collector.core",
+        "collector.estimation",
+    ),
+    "collector.intake": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "collector.core",
+        "collector.storage",
+        "collector.estimation",
+    ),
+    "collector.operations.telemetry": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "client_sdk",
+        "collector.core",
+        "collector.storage",
+        "collector.intake",
+    ),
+    "collector.planning": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "collector.core",
+        "collector.estimation",
+        "collector.analytics.poisoning",
+    ),
+    "collector.operations.doctor": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "collector.core",
+        "collector.storage",
+        "collector.intake",
+        "collector.operations.telemetry",
+        "collector.planning",
+    ),
+    "collector.query": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "client_sdk",
+        "collector.core",
+        "collector.storage",
+        "collector.estimation",
+        "collector.analytics",
+        "collector.analytics.poisoning",
+    ),
+    "collector.rendering": (
+        "client_sdk.core",
+        "client_sdk.privacy",
+        "collector.core",
+        "collector.analytics",
+    ),
+    "collector.client": (
+        "client_sdk.privacy",
+        "collector.core",
+        "collector.analytics",
+        "collector.rendering",
+    ),
+    "collector.query.release": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "client_sdk",
+        "collector.core",
+        "collector.storage",
+        "collector.estimation",
+        "collector.analytics",
+        "collector.query",
+        "collector.rendering",
+    ),
+    "collector.worker": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "collector.core",
+        "collector.storage",
+        "collector.estimation",
+        "collector.analytics",
+        "collector.analytics.poisoning",
+    ),
+    "collector.operations": (
+        "collector.core",
+        "collector.storage",
+        "collector.intake",
+        "collector.operations.telemetry",
+        "collector.worker",
+    ),
+    "collector.demo": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "client_sdk.upload",
+        "client_sdk",
+        "collector.core",
+        "collector.storage",
+        "collector.analytics",
+        "collector.rendering",
+        "collector.operations",
+    ),
+    "collector.web": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "client_sdk",
+        "collector.core",
+        "collector.storage",
+        "collector.estimation",
+        "collector.analytics",
+        "collector.analytics.verbs",
+        "collector.intake",
+        "collector.operations.telemetry",
+        "collector.planning",
+        "collector.operations.doctor",
+        "collector.query",
+        "collector.rendering",
+        "collector.operations",
+    ),
+    "collector.worker.archive": (
+        "client_sdk.core",
+        "client_sdk.registry",
+        "collector.core",
+        "collector.storage",
+        "collector.estimation",
+    ),
+    "collector.cli": (
+        "client_sdk.core",
+        "client_sdk.mechanisms",
+        "client_sdk.registry",
+        "client_sdk.privacy",
+        "client_sdk",
+        "collector.core",
+        "collector.storage",
+        "collector.estimation",
+        "collector.audit",
+        "collector.operations.telemetry",
+        "collector.planning",
+        "collector.operations.doctor",
+        "collector.query",
+        "collector.rendering",
+        "collector.client",
+        "collector.query.release",
+        "collector.worker",
+        "collector.operations",
+        "collector.demo",
+        "collector.worker.archive",
+    ),
+    "collector": ("collector.cli",),
+}
+
+MOST_ENTRIES: Final = 16  # of a folder
+MOST_LINES: Final = 400  # of a file
+FEWEST_LINES: Final = 80  # of a file that one other imports
+# Folders in which each file is one of a kind, however many there are and however short.
+KINDS: Final = (
+    "client_sdk/mechanisms/composite",
+    "client_sdk/mechanisms/deployed",
+    "client_sdk/mechanisms/items",
+    "client_sdk/mechanisms/numbers",
+    "collector/analytics/verbs",
+    "collector/rendering/charts",
+    "collector/web/pages",
+)
+# Short files with one user that are files of their own for a reason.
+SHORT: Final = {}
+
+
+def module_of(path: Path) -> tuple[str, bool]:
+    """Return the dotted name of a file, and whether it is a package's own."""
+    parts = path.with_suffix("").parts
+    is_package = parts[-1] == "__init__"
+    return ".".join(parts[:-1] if is_package else parts), is_package
+
+
+def sources() -> dict[str, tuple[str, bool]]:
+    """Return the source of every module of both packages, and whether it is a package's own."""
+    modules = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            name, is_package = module_of(path.relative_to(ROOT))
+            modules[name] = (path.read_text("utf-8"), is_package)
+    return modules
+
+
+SOURCES: Final = sources()
+
+
+def room_of(module: str) -> str:
+    """Return the room that *module* lies in: the deepest of the table."""
+    parts = module.split(".")
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next(name for name in names if name in ROOMS)
+
+
+def targets(module: str, source: str, is_package: bool) -> Iterator[str]:
+    """Yield the modules of both packages that *module* imports, also where it waits for a call."""
+    for imported in imports_of(source, module, is_package):
+        name = imported.target
+        while name and name not in SOURCES:
+            name = name.rpartition(".")[0]
+        if name and name != module:
+            yield name
+
+
+def forbidden(module: str, source: str, is_package: bool = False) -> list[str]:
+    """Return the imports of *module* that the table of rooms does not allow."""
+    room = room_of(module)
+    return [
+        f"{module} -> {target}: {room} may not know {room_of(target)}"
+        for target in targets(module, source, is_package)
+        if room_of(target) not in {room, *ROOMS[room]}
+    ]
+
+
+def test_each_room_names_only_rooms_that_stand_above_it_in_the_table() -> None:
+    order = list(ROOMS)
+
+    for room, known in ROOMS.items():
+        assert set(known) <= set(order[: order.index(room)]), room
+
+
+def test_every_folder_with_modules_lies_in_a_room_of_the_table() -> None:
+    folders = {name for name, (_, is_package) in SOURCES.items() if is_package}
+
+    assert set(ROOMS) <= folders | {"collector.client"}
+    assert all(room_of(folder) == folder for folder in folders if folder.count(".") == 1)
+
+
+def test_no_room_knows_one_that_the_table_does_not_allow_it() -> None:
+    faults = [fault for name, module in SOURCES.items() for fault in forbidden(name, *module)]
+
+    assert faults == []
+
+
+def test_every_arrow_of_the_table_is_needed() -> None:
+    used = defaultdict(set)
+    for name, module in SOURCES.items():
+        for target in targets(name, *module):
+            used[room_of(name)].add(room_of(target))
+
+    unused = {room: set(known) - used[room] for room, known in ROOMS.items()}
+
+    assert {room: names for room, names in unused.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("client_sdk.core.wire", "from ..registry.metric import Metric"),
+        ("client_sdk.mechanisms.items.grr", "from ...registry.domains import Domain"),
+        ("client_sdk.storage.ledger", "def f():\n    from ..upload import uploader"),
+        ("collector.core.catalog", "from client_sdk.storage.ledger import Ledger"),
+        ("collector.core.entry", "from ..storage.values import ClaimedEntry"),
+        ("collector.estimation.precision", "from ..analytics.rows import Row"),
+        ("collector.analytics.rows", "if TYPE_CHECKING:\n    from ..query.run import Reply"),
+        ("collector.worker.worker", "from ..web.app import create_app"),
+        ("collector.rendering.charts.bars", "from ...web.pages.layout import page"),
+    ],
+)
+def test_a_planted_import_up_the_house_is_found(module: str, source: str) -> None:
+    assert len(forbidden(module, source)) == 1
+
+
+def test_a_module_with_an_underscore_is_imported_from_its_own_folder_only() -> None:
+    faults = [
+        f"{name} -> {target}"
+        for name, module in SOURCES.items()
+        for target in targets(name, *module)
+        if target.rpartition(".")[2].startswith("_")
+        if not f"{name}.".startswith(target.rpartition(".")[0] + ".")
+    ]
+
+    assert faults == []
+
+
+def entries(folder: Path) -> list[Path]:
+    """Return what a newcomer sees in *folder*, but for marker files and caches."""
+    hidden = ("__pycache__", "py.typed")
+    return [path for path in folder.iterdir() if path.name not in hidden]
+
+
+def test_no_folder_but_those_of_kinds_has_more_entries_than_a_reader_takes_in() -> None:
+    folders = [ROOT / name.replace(".", "/") for name, module in SOURCES.items() if module[1]]
+    crowded = {
+        str(folder.relative_to(ROOT)): len(entries(folder))
+        for folder in folders
+        if len(entries(folder)) > MOST_ENTRIES
+    }
+
+    assert {name: count for name, count in crowded.items() if name not in KINDS} == {}
+
+
+def test_no_file_is_longer_than_one_subject_takes() -> None:
+    lines = {name: source.count("\n") for name, (source, _) in SOURCES.items()}
+
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def short_files(modules: Mapping[str, tuple[str, bool]]) -> set[str]:
+    """Return the short modules with one user at most that are no kind and no entry point."""
+    users = defaultdict(set)
+    for name, module in modules.items():
+        for target in targets(name, *module):
+            users[target].add(name)
+    return {
+        name
+        for name, (source, is_package) in modules.items()
+        if source.count("\n") < FEWEST_LINES and not is_package
+        if len(users[name]) <= 1 and not name.endswith("__main__")
+        if not name.replace(".", "/").startswith(KINDS)
+    }
+
+
+def test_what_is_short_and_has_one_user_lives_with_it() -> None:
+    assert short_files(SOURCES) == SHORT
+
+
+def test_a_new_short_file_with_one_user_would_be_found() -> None:
+    user = "collector.core.catalog"
+    source, is_package = SOURCES[user]
+    planted = {
+        **SOURCES,
+        user: (f"from .config import Config\n{source}", is_package),
+        "collector.core.riddle": ('"""One function."""\n', False),
+    }
+
+    assert short_files(planted) - SHORT == {"collector.core.riddle"}
+
+
+def test_every_room_says_in_a_line_what_it_is() -> None:
+    for name, (source, is_package) in SOURCES.items():
+        if is_package:
+            docstring = ast.get_docstring(ast.parse(source))
+            assert docstring and docstring.splitlines()[0].endswith((".", "?")), name
