@@ -9,8 +9,8 @@ from typing import Any, Final
 from ..core.cells import Cell
 from ..core.errors import CorruptEntryError, TallyOverflowError
 from .connection import Connection, field
-from .generation import change_contents
 from .keys import Keys, member_of
+from .preparation import change_contents
 from .values import ArchivedFold, ArchiveProgress
 
 _DAY: Final = b"d"  # the field that holds the day of the fold

@@ -15,10 +15,9 @@ from ..core.config import HA, STANDARD
 from ..core.errors import TallyOverflowError
 from .archive import classes_of
 from .connection import Command, Connection, Part, parse_claimed, parse_info
-from .generation import generation_of
 from .inspection import counted
 from .keys import Keys, member_of
-from .preparation import GROUP, faults, prepare
+from .preparation import GROUP, faults, generation_of, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .values import ClaimedEntry, Counters, Health, Increments, Index, SealedUpload
 from .vectors import TallyReader

@@ -9,9 +9,8 @@ import pytest
 
 from collector.core.errors import NotPreparedError, ReplacedStoreError, UnsafeStoreError
 from collector.storage.connection import Connection
-from collector.storage.generation import change_contents, establish, generation_of
 from collector.storage.keys import Keys
-from collector.storage.preparation import LIBRARY_VERSION
+from collector.storage.preparation import LIBRARY_VERSION, change_contents, establish, generation_of
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from tests.support.store.servers import SHARDS, profile_of

@@ -19,8 +19,8 @@ from collector.core.errors import ArchiveError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import connect
 from collector.storage.connection import Connection
-from collector.storage.generation import generation_of
 from collector.storage.keys import Keys
+from collector.storage.preparation import generation_of
 from collector.storage.redis import RedisStorage
 from collector.storage.values import ArchiveProgress
 from collector.worker.archive.dask import refold
