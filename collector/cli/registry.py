@@ -124,7 +124,7 @@ _PART = _Within(_LEAST, 1, max_open=True)
 _SIZE = _Within(1 / _MOST, _MOST)
 
 
-@main.command()
+@main.command("plan")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 @click.argument("metric")
 @click.option("--devices", type=click.IntRange(1, MAX_REPORTS), help="Devices of one window.")
