@@ -181,11 +181,11 @@ def plan_metrics(
 
 def _show_plan(metric: Metric, asked: Question, given: tuple[str, ...], as_json: bool) -> None:
     from ..planning.plan_text import data_of, lines_of
-    from ..planning.planner import EPSILONS, least_epsilon
+    from ..planning.planner import EPSILONS, least_epsilon, plan
 
     own = () if given else (metric.epsilon,)
     wanted = sorted({*own, *(_epsilon(text) for text in given or EPSILONS)})
-    lines = list(plan_metrics(metric, asked, wanted))
+    lines = list(plan(metric, asked, wanted))
     least = least_epsilon(metric, asked)
     if as_json:
         data = data_of(metric, asked, lines, least)

@@ -49,7 +49,7 @@ def in_child(action: Callable[[], bytes]) -> bytes:
 
 _DRAW = """
 import os, sqlite3, sys  # loaded once, not by each child
-from client_sdk.randomness import ByteRandomness
+from client_sdk.core.randomness import ByteRandomness
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import make_client, metric_text, registry_of
 kind, children, folder, clock = sys.argv[1], int(sys.argv[2]), sys.argv[3], FakeClock()
@@ -216,9 +216,9 @@ def test_every_fork_is_another_process() -> None:
 _IMPORT = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from client_sdk.locks import ProcessLock
-from client_sdk.store import Store
-from client_sdk.transport import RequestsTransport
+from client_sdk.core.locks import ProcessLock
+from client_sdk.storage.store import Store
+from client_sdk.upload.transport import RequestsTransport
 kind, package, folder, patience = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])
 importing = threading.Event()
 class Slow:

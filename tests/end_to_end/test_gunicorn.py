@@ -31,7 +31,7 @@ UNDECIDED: Final = {
 _APPLICATION: Final = """
 import os
 from client_sdk import Client
-from client_sdk.randomness import ByteRandomness
+from client_sdk.core.randomness import ByteRandomness
 buffer = iter([os.urandom(16) for _ in range(999)])
 planted = ByteRandomness(lambda count: next(buffer)[:count].ljust(count, b"."))
 client = Client(

@@ -8,13 +8,13 @@ import zipfile
 from pathlib import Path
 from pkgutil import iter_modules
 
-import client_sdk.mechanisms
 from client_sdk.core.paths import module_names
+from client_sdk.mechanisms import items
 
 
 def test_the_modules_of_a_folder_are_those_that_pkgutil_finds() -> None:
     """The folder of mechanisms, read without loading what pkgutil loads."""
-    folders = client_sdk.mechanisms.__path__
+    folders = items.__path__
 
     assert module_names(folders) == {module.name for module in iter_modules(folders)}
 

