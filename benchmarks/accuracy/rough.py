@@ -1,8 +1,8 @@
 """How often intervals of distributions hold, of rough populations and of smooth ones.
 
 Run: ``python -m benchmarks rough``; six minutes.  With ``--write`` the tables go into
-docs/ask/numbers.md, between their marks.  Every answer is asked of a verb, its tally drawn anew
-from the exact law of the mechanism, from a fixed seed.
+docs/evidence/tables/rough.md, between their marks.  Every answer is asked of a verb, its tally
+drawn anew from the exact law of the mechanism, from a fixed seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.lib.page import PAGES, write
 from benchmarks.lib.shapes import LEVELS, Held, parts, quantiles, rough, smooth
 from client_sdk.registry.metric import SMOOTH
 
-PAGE: Final = PAGES / "ask" / "numbers.md"
+PAGE: Final = PAGES / "evidence" / "tables" / "rough.md"
 QUANTILES: Final = [f"p{100 * level:.0f}" for level in LEVELS]
 EPSILONS: Final = ("0.5", "1", "2", "4")
 DEVICES: Final = 45_000
@@ -26,7 +26,7 @@ OF_PARTS: Final = 120  # of ranges, cumulative shares and histograms
 
 
 def main() -> None:
-    """Print what goes between the marks of docs/ask/numbers.md, or put it there."""
+    """Print what goes between the marks of docs/evidence/tables/rough.md, or put it there."""
     made = {"rough": rough_table(), "price": price_table()}
     if "--write" not in sys.argv:
         print("\n\n".join(made.values()))
