@@ -1,6 +1,6 @@
 """What a hierarchy is worth: errors of ranges of ordered items, beside what ``auto`` takes.
 
-Run: ``python -m benchmarks ranges``; docs/ask/mechanisms.md holds its table; a test compares them.
+Run: ``python -m benchmarks ranges``; a test holds docs/evidence/tables/ranges.md to it.
 Nothing is drawn: errors are those that the laws state, for devices that hold all items alike.
 """
 
