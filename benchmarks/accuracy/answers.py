@@ -1,8 +1,8 @@
 """Every verb on real data: its picture, its farthest row, and how often its intervals hold.
 
 Run: ``python -m benchmarks answers``; twenty minutes, most of it for several dimensions.  With
-``--write`` the figures go into docs/evidence/answers.md, between its marks, and the pictures into
-docs/images/answers.
+``--write`` the figures go into docs/evidence/answers.md and its tables/verbs.md, between their
+marks, and the pictures into docs/images/answers.
 Every answer is drawn anew from the exact law of the mechanism, from a fixed seed.
 """
 
@@ -24,6 +24,7 @@ from collector.analytics.verb import summary
 from collector.rendering.charts import Face, chart_of
 
 PAGE: Final = PAGES / "evidence" / "answers.md"
+VERBS: Final = PAGES / "evidence" / "tables" / "verbs.md"
 PICTURES: Final = PAGES / "images" / "answers"
 LOW, HIGH = 0.94, 0.96  # the bar of single intervals; intervals at once may hold more often
 NEAR: Final = 0.05  # the bar of errors: how far off the predicted ones
@@ -32,23 +33,24 @@ WIDE: Final = 100  # characters of a line of a question
 
 
 def main() -> None:
-    """Print what goes between the marks of docs/evidence/answers.md, or put it there."""
+    """Print what goes between the marks of both pages, or put it there."""
     found = {one.verb: (one, measure(one, one.times)) for one in scenarios()}
     parts = {
         "table": table(found),
-        "verbs": "\n\n".join(section(*pair) for pair in found.values()),
         "differences": differences([one for one, _ in found.values()]),
         "dimensions": dimensions_table(),
         "joint": joint_table(),
         "binned": wasserstein_table(),
     }
+    sections = "\n\n".join(section(*pair) for pair in found.values())
     if "--write" not in sys.argv:
-        print("\n\n".join(parts.values()))
+        print("\n\n".join([*parts.values(), sections]))
         return
     PICTURES.mkdir(parents=True, exist_ok=True)
     for one, _ in found.values():
         (PICTURES / f"{one.verb}.svg").write_text(picture(one), encoding="utf-8")
     write(PAGE, **parts)
+    write(VERBS, verbs=sections)
 
 
 def table(found: dict[str, tuple[Scenario, Measured]]) -> str:
@@ -63,7 +65,7 @@ def table(found: dict[str, tuple[Scenario, Measured]]) -> str:
         how = f"{float(mechanism.epsilon):g}, `{mechanism.name}`"
         kind = " all at once" if one.simultaneous else ""
         cells = (
-            f"[`{verb}`](#{verb})",
+            f"[`{verb}`](tables/verbs.md#{verb})",
             "none, counted" if one.ratio is None else how,
             f"{one.times:,}, {one.rows:,}",
             "always" if one.ratio is None else f"{PERCENT * one.covered:.1f} %{kind}",
@@ -107,7 +109,7 @@ def section(scenario: Scenario, found: Measured) -> str:
         f"### {scenario.verb}",
         f"{summary(scenario.verb)} Here: {scenario.devices}.",
         f"```json\n{wrapped(scenario.request)}\n```",
-        f"![{scenario.title}](../images/answers/{scenario.verb}.svg)",
+        f"![{scenario.title}](../../images/answers/{scenario.verb}.svg)",
         farthest(one),
     ]
     if scenario.remark:

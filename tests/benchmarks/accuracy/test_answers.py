@@ -1,4 +1,4 @@
-"""docs/evidence/answers.md: requests can be asked, pictures are there, bars are named."""
+"""docs/evidence/answers.md and tables/verbs.md: requests are answered, bars are named."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.accuracy.answers import NEAR, PAGE, PICTURES, farthest, wrapped
+from benchmarks.accuracy.answers import NEAR, PAGE, PICTURES, VERBS, farthest, wrapped
 from benchmarks.lib.crowds import accidents, dealt, households, long_waits, waits
 from benchmarks.lib.questions import Scenario, measure, question
 from benchmarks.lib.scenarios import scenarios
 from collector.analytics.verb import names
 
 TEXT = PAGE.read_text(encoding="utf-8")
+SECTIONS = VERBS.read_text(encoding="utf-8")
 EVERY = scenarios()
 MOST_BYTES = 40_000  # of a picture
 
 
 def section_of(verb: str) -> str:
-    (found,) = re.findall(rf"^### {verb}\n(.*?)(?=^##|\Z)", TEXT, re.DOTALL | re.MULTILINE)
+    (found,) = re.findall(rf"^### {verb}\n(.*?)(?=^##|\Z)", SECTIONS, re.DOTALL | re.MULTILINE)
     return str(found)
 
 
@@ -60,7 +61,7 @@ def test_a_picture_stands_alone_and_is_small(one: Scenario) -> None:
     assert ElementTree.fromstring(text).tag.endswith("svg")  # noqa: S314  # our own
     assert "prefers-color-scheme:dark" in text
     assert len(text.encode()) <= MOST_BYTES
-    assert f"](../images/answers/{one.verb}.svg)" in section_of(one.verb)
+    assert f"](../../images/answers/{one.verb}.svg)" in section_of(one.verb)
 
 
 def test_what_misses_a_bar_is_named() -> None:
