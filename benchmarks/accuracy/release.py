@@ -1,4 +1,4 @@
-"""What post-processing and releases cost and give, on real ages: figures of docs/ask/release.md.
+"""What post-processing and releases cost and give, on real ages: docs/evidence/tables/release.md.
 
 Run: ``python -m benchmarks release``; a minute.  People are the 48,842 of
 collector/demo/data/age_income.csv.  Reports of the worked example are made by the devices' own
@@ -223,7 +223,7 @@ def analysis_table(runs: int) -> str:
 
 
 def main() -> None:
-    """Print the tables of docs/ask/release.md."""
+    """Print the tables of docs/evidence/tables/release.md."""
     held = in_ranges(people()[0])
     print("### a worked example\n")
     print(example_table(example()))

@@ -1,4 +1,4 @@
-"""docs/ask/release.md: its tables are printed by the command, or within their noise."""
+"""docs/ask/release.md and its tables in docs/evidence: they are printed by the command, or within their noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from collector.analytics.postprocess import PROMISES
 from collector.query.release.release import refusal
 from tests.support.crowds.releases import REGISTRY
 
-PAGE = (Path(__file__).parents[3] / "docs" / "ask" / "release.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "ask" / "release.md").read_text(encoding="utf-8")
+TABLES = (DOCS / "evidence" / "tables" / "release.md").read_text(encoding="utf-8")
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?")
 TAIL = {"67 and older": np.arange(release.TAIL, 15), "27 to 41": np.arange(2, 5)}
 
@@ -22,9 +24,9 @@ def numbers(table: str) -> list[float]:
     return [float(text.replace(",", "")) for text in NUMBER.findall(table)]
 
 
-def table_of_page(head: str) -> str:
-    """Return the table of the page whose first line begins with *head*."""
-    (found,) = re.findall(rf"^{re.escape(head)}.*\n(?:\|.*\n)+", PAGE, re.MULTILINE)
+def table_of(page: str, head: str) -> str:
+    """Return the table of *page* whose first line begins with *head*."""
+    (found,) = re.findall(rf"^{re.escape(head)}.*\n(?:\|.*\n)+", page, re.MULTILINE)
     return str(found)
 
 
@@ -36,12 +38,12 @@ def test_every_post_processing_is_on_the_page_with_its_promise() -> None:
 
 def test_the_worked_example_is_what_its_command_prints() -> None:
     """To the digit: its devices draw from a fixed seed."""
-    assert release.example_table(release.example()) in PAGE
+    assert release.example_table(release.example()) in TABLES
 
 
 def test_the_table_of_buckets_is_what_its_command_prints() -> None:
     """Nothing in it is drawn."""
-    assert release.bucket_table() in PAGE
+    assert release.bucket_table() in TABLES
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_the_table_of_buckets_is_what_its_command_prints() -> None:
 def test_what_is_drawn_is_on_the_page_within_its_noise(head: str, printed: object) -> None:
     """Fewer runs than those of the page give about the same figures."""
     assert callable(printed)
-    shown, found = numbers(table_of_page(head)), numbers(printed())
+    shown, found = numbers(table_of(TABLES, head)), numbers(printed())
 
     assert len(shown) == len(found)
     assert found == pytest.approx(shown, rel=0.3, abs=0.45)
@@ -66,7 +68,7 @@ def test_what_is_drawn_is_on_the_page_within_its_noise(head: str, printed: objec
 
 def test_the_page_says_of_every_type_whether_records_can_be_drawn() -> None:
     """By the code's own refusals."""
-    rows = re.findall(r"^\| (`\w+`.*?|numbers.*?) \| (.*?) \|", table_of_page("| type |"), re.M)
+    rows = re.findall(r"^\| (`\w+`.*?|numbers.*?) \| (.*?) \|", table_of(PAGE, "| type |"), re.M)
     told = {
         name: "none" in cell or "refused" in cell
         for names, cell in rows
