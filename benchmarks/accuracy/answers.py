@@ -1,8 +1,8 @@
 """Every verb on real data: its picture, its farthest row, and how often its intervals hold.
 
 Run: ``python -m benchmarks answers``; twenty minutes, most of it for several dimensions.  With
-``--write`` the figures go into docs/evidence/answers.md and its tables/verbs.md, between their
-marks, and the pictures into docs/images/answers.
+``--write`` the figures go into docs/evidence/answers.md, tables/answers.md and tables/verbs.md,
+between their marks, and the pictures into docs/images/answers.
 Every answer is drawn anew from the exact law of the mechanism, from a fixed seed.
 """
 
@@ -24,6 +24,7 @@ from collector.analytics.verb import summary
 from collector.rendering.charts import Face, chart_of
 
 PAGE: Final = PAGES / "evidence" / "answers.md"
+TABLES: Final = PAGES / "evidence" / "tables" / "answers.md"
 VERBS: Final = PAGES / "evidence" / "tables" / "verbs.md"
 PICTURES: Final = PAGES / "images" / "answers"
 LOW, HIGH = 0.94, 0.96  # the bar of single intervals; intervals at once may hold more often
@@ -33,23 +34,26 @@ WIDE: Final = 100  # characters of a line of a question
 
 
 def main() -> None:
-    """Print what goes between the marks of both pages, or put it there."""
+    """Print what goes between the marks of the pages, or put it there."""
     found = {one.verb: (one, measure(one, one.times)) for one in scenarios()}
     parts = {
         "table": table(found),
         "differences": differences([one for one, _ in found.values()]),
+    }
+    tables = {
         "dimensions": dimensions_table(),
         "joint": joint_table(),
         "binned": wasserstein_table(),
     }
     sections = "\n\n".join(section(*pair) for pair in found.values())
     if "--write" not in sys.argv:
-        print("\n\n".join([*parts.values(), sections]))
+        print("\n\n".join([*parts.values(), *tables.values(), sections]))
         return
     PICTURES.mkdir(parents=True, exist_ok=True)
     for one, _ in found.values():
         (PICTURES / f"{one.verb}.svg").write_text(picture(one), encoding="utf-8")
     write(PAGE, **parts)
+    write(TABLES, **tables)
     write(VERBS, verbs=sections)
 
 

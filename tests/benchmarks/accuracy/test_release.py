@@ -1,4 +1,4 @@
-"""docs/ask/release.md and its tables in docs/evidence: they are printed by the command, or within their noise."""
+"""docs/ask/release.md and its tables: printed by the command, or within their noise."""
 
 from __future__ import annotations
 
