@@ -1,7 +1,8 @@
 """Every mechanism in one table: what it is for, when ``auto`` takes it, and what it costs.
 
-Run: ``python -m benchmarks mechanism_table``; docs/ask/mechanisms.md holds its output, and a test
-compares them, so a new mechanism needs no line written by hand.
+Run: ``python -m benchmarks mechanism_table``; docs/ask/mechanisms.md holds the first table and
+docs/evidence/tables/sources.md the second, and a test compares them, so a new mechanism needs no
+line written by hand.
 """
 
 from __future__ import annotations
@@ -46,19 +47,26 @@ def table() -> str:
     taken = _taken()
     lines = [
         f"| name | what | of | bytes at ε = 1, {SHOWN} items or grid points | steps a fold "
-        "| source | `auto` takes it at |",
-        "|---|---|---|---|---|---|---|",
+        "| `auto` takes it at |",
+        "|---|---|---|---|---|---|",
     ]
     for name in names():
         mechanism = load(name)("1", SHOWN)
         of = next(what for family, what in FAMILIES.items() if name in fitting_names(family))
         where = "; ".join(taken[name]) or ("–" if mechanism.automatic else "never, only by name")
-        what, source = describe(name)
+        what, _ = describe(name)
         lines.append(
             f"| `{name}` | {what} | {of} | {mechanism.payload_size} | {mechanism.fold_steps} "
-            f"| {source} | {where} |"
+            f"| {where} |"
         )
     return "\n".join(lines)
+
+
+def sources() -> str:
+    """Return the table of what each mechanism is taken from, as Markdown."""
+    return "\n".join(
+        ["| name | source |", "|---|---|", *(f"| `{n}` | {describe(n)[1]} |" for n in names())]
+    )
 
 
 def describe(name: str) -> tuple[str, str]:
@@ -84,5 +92,5 @@ def _taken() -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Print the table."""
-    print(table())
+    """Print both tables."""
+    print(table(), sources(), sep="\n\n")
