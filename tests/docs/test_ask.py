@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tables.mechanism_table import describe, sources, table
-from client_sdk.errors import RegistryError
+from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
 from client_sdk.registry.kinds import kinds
