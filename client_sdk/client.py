@@ -1,6 +1,6 @@
 """The client: what an application holds.  Recording and uploading never raise into it.
 
-A dry run: everything happens but the sending, and what would be sent can be read.
+In a dry run everything happens but the sending, and what would be sent can be read.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
 
+DEFAULT_CAPS: Final = Caps()
+FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
+
 
 class WithheldUploads:
     """A transport that keeps the last uploads and says that they have arrived."""
@@ -45,10 +48,6 @@ class WithheldUploads:
     def uploads(self) -> tuple[bytes, ...]:
         """Return the bodies that would have been sent, oldest first."""
         return tuple(self._bodies)
-
-
-DEFAULT_CAPS: Final = Caps()
-FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
 
 
 class Client:

@@ -1,17 +1,13 @@
 """What the user of an application may ask of its telemetry: look, switch off, delete.
 
-Public, for the settings and commands of an application: ``mytool telemetry status``.  A bundled
-program has them where ``python -m client_sdk`` is not to be had.  Each function takes the
-*data_dir* that the application gave its client, and returns lines of text for people.
-
+These functions are public, for the settings and commands of an application, such as ``mytool
+telemetry status``, where ``python -m client_sdk`` is not to be had.  Each takes the *data_dir* that
+the application gave its client, and returns lines of text for people: what its telemetry has cost,
+who may have switched it off, and what this device has told the collector and why it can be denied.
 They raise HearsayError or OSError where a file cannot be read or written.
-
-What this device has told the collector, and why it can be denied, report by report.
 
 What was true is not here: it is kept nowhere once a report is drawn.  Until then, and while values
 add up, this device can read what it keeps.
-
-What telemetry has cost the user of this device so far, and who may have switched it off.
 """
 
 from __future__ import annotations
@@ -50,6 +46,83 @@ SAYS_NO: Final = {
     Level.POLICY: "the policy file of this machine",
     Level.USER: f"your own setting, the file {USER_FILE}",
 }
+
+MAX_SHOWN: Final = 100  # reports that wait; a gateway has a million
+_NOT_KEPT: Final = "    what was true: this device does not know it any more"
+_NOT_STORED: Final = (
+    "    what was true: it is not stored; while this device keeps its secret, so that it can give"
+    " the same answer again, it could find out"
+)
+
+_NOTHING: Final = "nothing was recorded here"
+_KEPT: Final = "The ledger of what was spent stays: without it the same could be spent again."
+
+
+def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
+    """Say who says no, what was spent of the privacy budget, and what waits.
+
+    Args: registry: gives metrics their names; None: they are shown by digest.
+    """
+    folder = _folder(data_dir)
+    lines = [consent_line(OptOuts(folder))]
+    if not Store(folder).exists:
+        return [*lines, _NOTHING]
+    with open_readonly(folder) as (tx, said):
+        return [*lines, *said, *ledger_lines(tx, registry, time.time())]
+
+
+def show(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
+    """Say every report that waits or was sent lately, in words, and why it can be denied.
+
+    Args: registry: gives metrics their names and words; None: reports are shown as bytes.
+    """
+    folder = _folder(data_dir)
+    if not Store(folder).exists:
+        return [_NOTHING]
+    with open_readonly(folder) as (tx, said):
+        return [*said, *report_lines(tx, registry, Secret(folder))]
+
+
+def opt_in(data_dir: PathOrStr) -> list[str]:
+    """Take back the user's own no.  Others who say no are still obeyed."""
+    folder = _folder(data_dir)
+    set_user_opt_out(folder, off=False)
+    return [consent_line(OptOuts(folder))]
+
+
+def opt_out(data_dir: PathOrStr) -> list[str]:
+    """Say no from now on, and delete what waits, what was sent and the device's secret."""
+    folder = _folder(data_dir)
+    set_user_opt_out(folder, off=True)
+    return [consent_line(OptOuts(folder)), *_erase(folder)]
+
+
+def purge(data_dir: PathOrStr) -> list[str]:
+    """Delete what waits, what was sent and the device's secret, and say nothing else."""
+    return list(_erase(_folder(data_dir)))
+
+
+def _erase(folder: str) -> Iterator[str]:
+    store = Store(folder)
+    if not store.has_traces:
+        yield _NOTHING
+        return
+    try:
+        with store.transaction() as tx:
+            reports = erase(tx, store)
+        store.scrub()
+    finally:
+        store.close()
+    waiting = counted(reports, "report")
+    yield f"deleted: {waiting} that waited, what was sent, and the device's secret"
+    yield _KEPT
+
+
+def _folder(data_dir: PathOrStr) -> str:
+    folder = absolute(data_dir)
+    if folder is None:
+        raise InvalidParameterError("data_dir", None, "must be the folder of the client")
+    return str(folder)
 
 
 def consent_line(opt_outs: OptOuts) -> str:
@@ -120,14 +193,6 @@ def name_of(digest: bytes, registry: Registry | None) -> str:
 
 def _of(nano: int, cap: int | None) -> str:
     return f"ε {epsilon(nano)}" + ("" if cap is None else f" of {epsilon(cap)}")
-
-
-MAX_SHOWN: Final = 100  # reports that wait; a gateway has a million
-_NOT_KEPT: Final = "    what was true: this device does not know it any more"
-_NOT_STORED: Final = (
-    "    what was true: it is not stored; while this device keeps its secret, so that it can give"
-    " the same answer again, it could find out"
-)
 
 
 def report_lines(
@@ -214,74 +279,3 @@ def _heading(digest: bytes, epoch: int, registry: Registry | None) -> str:
 
 def _or_none(lines: list[str]) -> list[str]:
     return lines or ["  nothing"]
-
-
-_NOTHING: Final = "nothing was recorded here"
-_KEPT: Final = "The ledger of what was spent stays: without it the same could be spent again."
-
-
-def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
-    """Say who says no, what was spent of the privacy budget, and what waits.
-
-    Args: registry: gives metrics their names; None: they are shown by digest.
-    """
-    folder = _folder(data_dir)
-    lines = [consent_line(OptOuts(folder))]
-    if not Store(folder).exists:
-        return [*lines, _NOTHING]
-    with open_readonly(folder) as (tx, said):
-        return [*lines, *said, *ledger_lines(tx, registry, time.time())]
-
-
-def show(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
-    """Say every report that waits or was sent lately, in words, and why it can be denied.
-
-    Args: registry: gives metrics their names and words; None: reports are shown as bytes.
-    """
-    folder = _folder(data_dir)
-    if not Store(folder).exists:
-        return [_NOTHING]
-    with open_readonly(folder) as (tx, said):
-        return [*said, *report_lines(tx, registry, Secret(folder))]
-
-
-def opt_in(data_dir: PathOrStr) -> list[str]:
-    """Take back the user's own no.  Others who say no are still obeyed."""
-    folder = _folder(data_dir)
-    set_user_opt_out(folder, off=False)
-    return [consent_line(OptOuts(folder))]
-
-
-def opt_out(data_dir: PathOrStr) -> list[str]:
-    """Say no from now on, and delete what waits, what was sent and the device's secret."""
-    folder = _folder(data_dir)
-    set_user_opt_out(folder, off=True)
-    return [consent_line(OptOuts(folder)), *_erase(folder)]
-
-
-def purge(data_dir: PathOrStr) -> list[str]:
-    """Delete what waits, what was sent and the device's secret, and say nothing else."""
-    return list(_erase(_folder(data_dir)))
-
-
-def _erase(folder: str) -> Iterator[str]:
-    store = Store(folder)
-    if not store.has_traces:
-        yield _NOTHING
-        return
-    try:
-        with store.transaction() as tx:
-            reports = erase(tx, store)
-        store.scrub()
-    finally:
-        store.close()
-    waiting = counted(reports, "report")
-    yield f"deleted: {waiting} that waited, what was sent, and the device's secret"
-    yield _KEPT
-
-
-def _folder(data_dir: PathOrStr) -> str:
-    folder = absolute(data_dir)
-    if folder is None:
-        raise InvalidParameterError("data_dir", None, "must be the folder of the client")
-    return str(folder)

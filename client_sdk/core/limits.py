@@ -6,7 +6,6 @@ from typing import Final
 
 SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
 
-
 WIRE_VERSION: Final = 1
 
 UPLOAD_ID_SIZE: Final = 16  # bytes; random, so two uploads never share one

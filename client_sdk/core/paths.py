@@ -1,14 +1,11 @@
-"""Where an application's data folder is, settled once.
+"""Paths: an application's data folder, files for one user only, and the modules of a package.
 
-A ledger that moved when the application changes its working folder would begin anew there, and a
-user's no would be looked for where nobody said it.
+A data folder is settled once.  A ledger that moved when the application changes its working folder
+would begin anew there, and a user's no would be looked for where nobody said it.
 
-Files and folders for one user only, made through no link.
-
-Where root makes them in somebody else's folder, as by ``sudo``, they belong to that somebody: else
-the application could never write there again as itself.
-
-The modules of a package, found without loading what ``pkgutil`` loads.
+Files and folders are made for one user only, and through no link.  Where root makes them in
+somebody else's folder, as by ``sudo``, they belong to that somebody: else the application could
+never write there again as itself.
 """
 
 from __future__ import annotations
@@ -22,6 +19,10 @@ from typing import Final, TypeAlias
 from .errors import InvalidParameterError
 
 PathOrStr: TypeAlias = str | PathLike[str]
+
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+
+_SUFFIX = ".py"
 
 
 def absolute(data_dir: PathOrStr | None) -> str | None:
@@ -41,9 +42,6 @@ def absolute(data_dir: PathOrStr | None) -> str | None:
     except (TypeError, OSError):  # of a working folder that was removed
         pass
     raise InvalidParameterError("data_dir", data_dir, "must be the path of a folder, or None")
-
-
-_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
 def make_folder(path: str) -> None:
@@ -87,9 +85,6 @@ def _give(descriptor: int, path: str) -> None:
         with suppress(OSError):  # on file systems that know no owners, or let nobody change them
             owner = os.stat(os.path.dirname(path) or os.curdir)
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
-
-
-_SUFFIX = ".py"
 
 
 def module_names(folders: Iterable[str]) -> set[str]:

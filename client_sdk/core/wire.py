@@ -8,13 +8,12 @@ A device pads its JSON with spaces at the end to one of SIZE_CLASSES.  A length 
 reports there are and of which metrics, and compressed, what is in them; a class tells hardly more
 than that something was sent.
 
-MessagePack, as far as an upload needs it: maps, lists, text, bytes and whole numbers.
+A gateway writes MessagePack, as far as an upload needs it: maps, lists, text, bytes and whole
+numbers, each in its shortest form, so that equal values are equal bytes.
 
-The shortest form of everything, so that equal values are equal bytes.
+``DEVICE`` and ``GATEWAY`` bound what may wait in an outbox and what one upload takes of it.
 
 Source: the MessagePack specification, github.com/msgpack/msgpack/blob/master/spec.md.
-
-How much may wait in an outbox, and how much of it one upload takes: devices and gateways.
 """
 
 from __future__ import annotations
@@ -46,64 +45,6 @@ _TEXT: Final = ((1 << 8, ">BB", 0xD9), (1 << 16, ">BH", 0xDA), (1 << 32, ">BI", 
 _BYTES: Final = ((1 << 8, ">BB", 0xC4), (1 << 16, ">BH", 0xC5), (1 << 32, ">BI", 0xC6))
 _LIST: Final = ((1 << 16, ">BH", 0xDC), (1 << 32, ">BI", 0xDD))
 _MAP: Final = ((1 << 16, ">BH", 0xDE), (1 << 32, ">BI", 0xDF))
-
-
-def pack(value: object) -> bytes:
-    """Return *value* as MessagePack; a mapping keeps its order.
-
-    Raises: TypeError: of a kind that no upload holds.  ValueError: too large for the format.
-    """
-    parts: list[bytes] = []
-    _append(value, parts)
-    return b"".join(parts)
-
-
-def _append(value: object, parts: list[bytes]) -> None:
-    match value:
-        case bool() | float() | None:
-            raise TypeError(f"{type(value).__name__}: is in no upload")
-        case int():
-            parts.append(_integer(value))
-        case str():
-            text = value.encode("utf-8")
-            parts += (_head(len(text), _TEXT, 0xA0, 32), text)
-        case bytes():
-            parts += (_head(len(value), _BYTES), value)
-        case list() | tuple():
-            parts.append(_head(len(value), _LIST, 0x90, 16))
-            for item in value:
-                _append(item, parts)
-        case Mapping():
-            parts.append(_head(len(value), _MAP, 0x80, 16))
-            for key, item in value.items():
-                _append(key, parts)
-                _append(item, parts)
-        case _:
-            raise TypeError(f"{type(value).__name__}: is in no upload")
-
-
-def _integer(value: int) -> bytes:
-    if -32 <= value < 128:
-        return struct.pack(">b" if value < 0 else ">B", value)
-    if value > 0:
-        return _head(value, (*_UNSIGNED, (1 << 64, ">BQ", 0xCF)))
-    for limit, form, tag in (*_SIGNED, (1 << 63, ">Bq", 0xD3)):
-        if value >= -limit:
-            return struct.pack(form, tag, value)
-    raise ValueError("must fit 64 bits")
-
-
-def _head(
-    size: int, forms: tuple[tuple[int, str, int], ...], short: int = 0, below: int = 0
-) -> bytes:
-    """Return the first form that *size* fits: in one byte with the tag *short* if it is *below*."""
-    if size < below:
-        return bytes([short | size])
-    for limit, form, tag in forms:
-        if size < limit:
-            return struct.pack(form, tag, size)
-    raise ValueError("must fit the sizes of the format")
-
 
 _STANDARD = str.maketrans("-_+/=", "+/***")  # to the alphabet that binascii reads; * is in neither
 _PADDING = ("", "===", "==", "=")  # by length modulo 4; no length leaves 1
@@ -186,20 +127,6 @@ def seal_binary(
     return pack(upload)
 
 
-def base64url(data: bytes) -> str:
-    """Return *data* as base64url without padding (RFC 4648, section 5)."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
-def from_base64url(text: str) -> bytes:
-    """Return the bytes of unpadded base64url *text*.
-
-    Raises: ValueError: a character outside the alphabet, padding, or an impossible length.
-    """
-    padded = text.translate(_STANDARD) + _PADDING[len(text) % 4]
-    return binascii.a2b_base64(padded, strict_mode=True)
-
-
 Seal: TypeAlias = Callable[[bytes, int, Mapping[str, str], Iterable[Column]], bytes]
 
 
@@ -237,3 +164,74 @@ GATEWAY: Final = Bounds(
     apart=False,  # its key and segment link them anyway, and they are of no one person
     seal=seal_binary,
 )
+
+
+def base64url(data: bytes) -> str:
+    """Return *data* as base64url without padding (RFC 4648, section 5)."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def from_base64url(text: str) -> bytes:
+    """Return the bytes of unpadded base64url *text*.
+
+    Raises: ValueError: a character outside the alphabet, padding, or an impossible length.
+    """
+    padded = text.translate(_STANDARD) + _PADDING[len(text) % 4]
+    return binascii.a2b_base64(padded, strict_mode=True)
+
+
+def pack(value: object) -> bytes:
+    """Return *value* as MessagePack; a mapping keeps its order.
+
+    Raises: TypeError: of a kind that no upload holds.  ValueError: too large for the format.
+    """
+    parts: list[bytes] = []
+    _append(value, parts)
+    return b"".join(parts)
+
+
+def _append(value: object, parts: list[bytes]) -> None:
+    match value:
+        case bool() | float() | None:
+            raise TypeError(f"{type(value).__name__}: is in no upload")
+        case int():
+            parts.append(_integer(value))
+        case str():
+            text = value.encode("utf-8")
+            parts += (_head(len(text), _TEXT, 0xA0, 32), text)
+        case bytes():
+            parts += (_head(len(value), _BYTES), value)
+        case list() | tuple():
+            parts.append(_head(len(value), _LIST, 0x90, 16))
+            for item in value:
+                _append(item, parts)
+        case Mapping():
+            parts.append(_head(len(value), _MAP, 0x80, 16))
+            for key, item in value.items():
+                _append(key, parts)
+                _append(item, parts)
+        case _:
+            raise TypeError(f"{type(value).__name__}: is in no upload")
+
+
+def _integer(value: int) -> bytes:
+    if -32 <= value < 128:
+        return struct.pack(">b" if value < 0 else ">B", value)
+    if value > 0:
+        return _head(value, (*_UNSIGNED, (1 << 64, ">BQ", 0xCF)))
+    for limit, form, tag in (*_SIGNED, (1 << 63, ">Bq", 0xD3)):
+        if value >= -limit:
+            return struct.pack(form, tag, value)
+    raise ValueError("must fit 64 bits")
+
+
+def _head(
+    size: int, forms: tuple[tuple[int, str, int], ...], short: int = 0, below: int = 0
+) -> bytes:
+    """Return the first form that *size* fits: in one byte with the tag *short* if it is *below*."""
+    if size < below:
+        return bytes([short | size])
+    for limit, form, tag in forms:
+        if size < limit:
+            return struct.pack(form, tag, size)
+    raise ValueError("must fit the sizes of the format")

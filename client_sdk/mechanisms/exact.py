@@ -1,10 +1,10 @@
-"""Exact arithmetic for channels: rational bounds of e^x and ln x, and the threshold grid.
+"""Exact arithmetic for channels: bounds of e^x and ln x, the threshold grid, randomized response.
 
 Floats never decide a probability.  Transcendental numbers are bounded by decimals of DIGITS digits,
 whose functions ``exp`` and ``ln`` are correctly rounded (General Decimal Arithmetic Specification),
 and every bound is widened by far more than their error.
 
-Randomized response: tell one of n symbols truly, or any of the others.
+Randomized response (``respond``) tells one of n symbols truly, or any of the others.
 
 Source: Warner, JASA 1965 (two symbols); Kairouz, Bonawitz, Ramage, ICML 2016 (n symbols).
 Proof: a symbol is told by its holders with p and by anybody else with (1-p)/(n-1), so the ratio is
@@ -97,21 +97,6 @@ def ceil_to_grid(p: Fraction, bits: int = THRESHOLD_BITS) -> Fraction:
     return Fraction(-((-p.numerator << bits) // p.denominator), 1 << bits)
 
 
-def _from_decimal(epsilon: Decimal) -> Fraction:
-    """Return *epsilon* as a Fraction; ValueError if it is not finite or absurdly large or small.
-
-    The exponent is looked at first: as a fraction, 1e999999999 would fill the memory.
-    """
-    if not epsilon.is_finite() or abs(epsilon.adjusted()) > DIGITS:
-        raise ValueError("must be finite")
-    return Fraction(epsilon)
-
-
-def _exp(x: Fraction) -> Fraction:
-    context = Context(prec=DIGITS)
-    return Fraction(context.exp(context.divide(Decimal(x.numerator), Decimal(x.denominator))))
-
-
 def truth_chance(odds: Fraction, others: int, precision: int) -> Fraction:
     """Return odds/(odds + others), rounded down: the chance of the truth among *others* lies."""
     return floor_to_grid(odds / (odds + others), precision)
@@ -128,3 +113,18 @@ def respond(symbol: int, symbols: int, truth: Fraction, randomness: Randomness) 
         return symbol
     other = randomness.uniform(symbols - 1)
     return other + (other >= symbol)  # skips the symbol
+
+
+def _from_decimal(epsilon: Decimal) -> Fraction:
+    """Return *epsilon* as a Fraction; ValueError if it is not finite or absurdly large or small.
+
+    The exponent is looked at first: as a fraction, 1e999999999 would fill the memory.
+    """
+    if not epsilon.is_finite() or abs(epsilon.adjusted()) > DIGITS:
+        raise ValueError("must be finite")
+    return Fraction(epsilon)
+
+
+def _exp(x: Fraction) -> Fraction:
+    context = Context(prec=DIGITS)
+    return Fraction(context.exp(context.divide(Decimal(x.numerator), Decimal(x.denominator))))

@@ -1,14 +1,13 @@
-"""Reports of one number: big-endian, in as few whole bytes as hold the largest.
+"""Families of mechanisms: reports of one number, means, sets of items, and distributions.
 
-Mean mechanisms: from a position on a public grid to an unbiased noisy position.
+A report of one number is big-endian, in as few whole bytes as hold the largest.  A mean mechanism
+turns a position on a public grid into an unbiased noisy position.  A set mechanism says which items
+a device holds, however many.
 
-Mechanisms over sets of items: which items a device holds, however many.
-
-Distribution mechanisms: numbers whose whole distribution can be recovered from their reports.
-
-A report is a symbol.  Its law is known exactly for every grid position (``channel_law``), and so is
-the matrix that turns a distribution of positions into one of symbols.  Undoing that matrix is the
-collector's work; here is only what device and collector must agree on.
+The reports of a distribution mechanism are symbols.  The law of a symbol is known exactly for every
+grid position (``channel_law``), and so is the matrix that turns a distribution of positions into
+one of symbols.  Undoing that matrix is the collector's work; here is only what device and collector
+must agree on.
 """
 
 from __future__ import annotations
@@ -26,6 +25,18 @@ from ..core.randomness import Randomness
 from .base import Array, Mechanism, NoiseLaw, Numpy, Reach, Value, column, width_of
 from .exact import spent_by
 from .supports import SupportReports
+
+_DECODABLE: Final = 2  # bytes of a payload, all of which are decoded in a tenth of a second
+
+
+class Scatter(NamedTuple):
+    """How much *reports* differ, and at most the *positions* they are of: in grid steps squared.
+
+    Reports hold both, the noise and the differences of positions.
+    """
+
+    reports: float
+    positions: float
 
 
 class NumberReports(Mechanism[Value]):
@@ -83,41 +94,23 @@ class CountedReports(NumberReports[Value]):
         self.require_sum(tally, n)
 
 
-_DECODABLE: Final = 2  # bytes of a payload, all of which are decoded in a tenth of a second
-
-
-class Scatter(NamedTuple):
-    """How much *reports* differ, and at most the *positions* they are of: in grid steps squared.
-
-    Reports hold both, the noise and the differences of positions.
-    """
-
-    reports: float
-    positions: float
-
-
-def largest_spread(mean: float, top: int) -> float:
-    """Return the largest variance that positions from 0 to *top* of this *mean* can have.
-
-    Source: Bhatia, Davis, American Mathematical Monthly 2000.
-    """
-    inside = min(max(mean, 0.0), float(top))
-    return inside * (top - inside)
-
-
-def reach_of(positions: Iterable[Fraction]) -> Reach:
-    """Return the least and the greatest of *positions*."""
-    stands = [float(position) for position in positions]
-    return Reach(min(stands), max(stands))
-
-
-class MeanMechanism(Mechanism[Fraction]):
-    """A mechanism over positions in [0, domain_size - 1], whose reports average to the position."""
+class PositionMechanism(Mechanism[Fraction]):
+    """A mechanism over positions in [0, domain_size - 1], which numbers are mapped to."""
 
     @property
     def top(self) -> int:
         """The last grid position, M: the sensitivity of a position."""
         return self.domain_size - 1
+
+    def require_position(self, value: Fraction) -> None:
+        """Raise InvalidValueError unless *value* is a position.  The error does not show it."""
+        if type(value) not in (Fraction, int) or not 0 <= value <= self.top:
+            rule = f"must be a Fraction or int, a position from 0 to {self.top}"
+            raise InvalidValueError(self.name, rule)
+
+
+class MeanMechanism(PositionMechanism):
+    """A mechanism over positions whose reports average to the position."""
 
     @abstractmethod
     def decode(self, payload: bytes) -> Fraction:
@@ -143,12 +136,6 @@ class MeanMechanism(Mechanism[Fraction]):
         spread = largest_spread(float(self.debias(tally, n, np).totals[0]) / n, self.top)
         return Scatter(self.worst_variance + spread, spread)
 
-    def require_position(self, value: Fraction) -> None:
-        """Raise InvalidValueError unless *value* is a position.  The error does not show it."""
-        if type(value) not in (Fraction, int) or not 0 <= value <= self.top:
-            rule = f"must be a Fraction or int, a position from 0 to {self.top}"
-            raise InvalidValueError(self.name, rule)
-
     def round_to_steps(self, value: Fraction, steps: int, randomness: Randomness) -> int:
         """Round *value* to one of 0 … *steps*, which span the range, and keep its expectation.
 
@@ -171,7 +158,9 @@ class MeanMechanism(Mechanism[Fraction]):
             return None
         numbers = range(1 << 8 * self.payload_size)
         payloads = (number.to_bytes(self.payload_size, "big") for number in numbers)
-        return reach_of(self.decode(each) for each in payloads if self.reason(each) is None)
+        return reach_of(
+            self.decode(payload) for payload in payloads if self.reason(payload) is None
+        )
 
     def predict(self, n: int) -> float:
         """Return the standard error of the mean as a part of the range; the worst case."""
@@ -211,8 +200,8 @@ class SetMechanism(SupportReports[frozenset[int]]):
         return math.sqrt(per_report / n)
 
 
-class DistributionMechanism(CountedReports[Fraction]):
-    """A mechanism over positions in [0, domain_size - 1], rounded at random to one of ``bins``.
+class DistributionMechanism(CountedReports[Fraction], PositionMechanism):
+    """A mechanism over positions, rounded at random to one of ``bins``.
 
     Bin i stands for the position i * top / (bins - 1).  The tally is how often each of ``symbols``
     symbols was reported.
@@ -221,11 +210,6 @@ class DistributionMechanism(CountedReports[Fraction]):
     automatic = False  # a mean costs less error; the distribution is asked for by name
 
     bins: int  # input bins, evenly spaced from position 0 to the last
-
-    @property
-    def top(self) -> int:
-        """The last grid position."""
-        return self.domain_size - 1
 
     @property
     @abstractmethod
@@ -270,8 +254,7 @@ class DistributionMechanism(CountedReports[Fraction]):
     def position_reach(self, np: Numpy) -> Reach:
         """Return the extremes of what the estimator makes of a report of each symbol."""
         single = np.eye(self.symbols, dtype=np.int64)
-        stands = [float(self.debias(tally, 1, np).totals[0]) for tally in single]
-        return Reach(min(stands), max(stands))
+        return reach_of(self.debias(tally, 1, np).totals[0] for tally in single)
 
     def spread(self, shares: Array, np: Numpy) -> Array:
         """Return the symbol law of a distribution: *shares*, shape (…, bins), to (…, symbols)."""
@@ -286,9 +269,7 @@ class DistributionMechanism(CountedReports[Fraction]):
 
         Raises: InvalidValueError: not a Fraction or int in [0, top]; nothing was drawn.
         """
-        if type(value) not in (Fraction, int) or not 0 <= value <= self.top:
-            rule = f"must be a Fraction or int, a position from 0 to {self.top}"
-            raise InvalidValueError(self.name, rule)
+        self.require_position(value)
         scaled = Fraction(value) * (self.bins - 1) / self.top
         below, rest = divmod(scaled.numerator, scaled.denominator)
         if rest and randomness.bernoulli_ratio(rest, scaled.denominator):
@@ -305,3 +286,18 @@ class DistributionMechanism(CountedReports[Fraction]):
         counts = self.require_tally(tally, n, np)
         self.require_sum(counts, n)
         return counts
+
+
+def largest_spread(mean: float, top: int) -> float:
+    """Return the largest variance that positions from 0 to *top* of this *mean* can have.
+
+    Source: Bhatia, Davis, American Mathematical Monthly 2000.
+    """
+    inside = min(max(mean, 0.0), float(top))
+    return inside * (top - inside)
+
+
+def reach_of(positions: Iterable[Fraction | float]) -> Reach:
+    """Return the least and the greatest of *positions*."""
+    numbers = [float(position) for position in positions]
+    return Reach(min(numbers), max(numbers))

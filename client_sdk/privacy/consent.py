@@ -1,9 +1,7 @@
 """Consent: the first gate of every value and of every upload.
 
-Who may say no to all telemetry beside the application, and above it.
-
-From the strongest down.  Each level can only say no; silence leaves the question to the next, and
-in the end to the consent that the application was given.
+Above the consent that the application was given, others may say no to all telemetry, from the
+strongest down.  Each level can only say no; silence leaves the question to the next.
 
 ==================== ===================================================== =====================
 environment          ``DO_NOT_TRACK``, anything but empty, 0 or false      every program
@@ -31,6 +29,28 @@ USER_FILE: Final = "telemetry-off"  # in the application's data folder; its pres
 
 _NO_DO_NOT_TRACK: Final = ("", "0", "false")
 _YES: Final = ("", "1", "true", "yes", "on")
+
+
+class Consent(StrEnum):
+    """What the user has said.  Only GRANTED lets anything be recorded or sent."""
+
+    GRANTED = "granted"
+    DENIED = "denied"  # also erases what waits to be sent
+    UNKNOWN = "unknown"  # not asked yet: nothing is recorded, nothing is erased
+
+    @classmethod
+    def of(cls, answer: object) -> Consent:
+        """Return *answer* as a Consent.
+
+        Raises: InvalidParameterError: none of the three; a bool is refused too, since it hides
+                whether the user was asked.
+        """
+        if not isinstance(answer, str) or answer not in tuple(cls):
+            raise InvalidParameterError("consent", answer, f"must be one of {', '.join(cls)}")
+        return cls(answer)
+
+
+ConsentLike: TypeAlias = Consent | Literal["granted", "denied", "unknown"]
 
 
 class Level(StrEnum):
@@ -85,74 +105,6 @@ class NoOptOuts(OptOuts):
         """Return that nobody says no."""
 
 
-def policy_path(environment: Mapping[str, str], platform: str = sys.platform) -> str:
-    """Return the file in which the owner of a machine of *platform* may forbid telemetry."""
-    if platform == "win32":
-        return os.path.join(
-            environment.get("PROGRAMDATA", r"C:\ProgramData"), "hearsay/policy.toml"
-        )
-    if platform == "darwin":
-        return "/Library/Application Support/hearsay/policy.toml"
-    return "/etc/hearsay/policy.toml"
-
-
-def forbids(policy: str | PathLike[str]) -> bool:
-    """Whether the file *policy* says ``telemetry = false``.
-
-    One that is there but cannot be read, or is not understood, forbids too: somebody wanted to say
-    something, and the only thing that can be said is no.
-    """
-    try:
-        with open(policy, "rb") as file:
-            text = file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    import tomllib  # 3 ms that a machine without a policy must not pay
-
-    try:
-        return tomllib.loads(text.decode()).get("telemetry", True) is not True
-    except (ValueError, RecursionError):
-        return True
-
-
-def set_user_opt_out(folder: str | PathLike[str], *, off: bool) -> None:
-    """Write, or remove, the user's own no in *folder*.
-
-    Raises: OSError: the folder cannot be written.
-    """
-    path = os.path.join(folder, USER_FILE)
-    if off:
-        make_folder(os.fspath(folder))
-        if not os.path.lexists(path):
-            os.close(create(path))
-    elif os.path.lexists(path):
-        os.remove(path)
-
-
-class Consent(StrEnum):
-    """What the user has said.  Only GRANTED lets anything be recorded or sent."""
-
-    GRANTED = "granted"
-    DENIED = "denied"  # also erases what waits to be sent
-    UNKNOWN = "unknown"  # not asked yet: nothing is recorded, nothing is erased
-
-    @classmethod
-    def of(cls, answer: object) -> Consent:
-        """Return *answer* as a Consent.
-
-        Raises: InvalidParameterError: none of the three; a bool is refused too, since it hides
-                whether the user was asked.
-        """
-        if not isinstance(answer, str) or answer not in tuple(cls):
-            raise InvalidParameterError("consent", answer, f"must be one of {', '.join(cls)}")
-        return cls(answer)
-
-
-ConsentLike: TypeAlias = Consent | Literal["granted", "denied", "unknown"]
-
-
 class ConsentSwitch:
     """The present consent, shared by those who record, send and erase.
 
@@ -203,3 +155,49 @@ class ConsentSwitch:
             raise OptedOutError(f"consent={Consent.DENIED}: by {self._opted_out}")
         if self.consent is not Consent.GRANTED:
             raise ConsentError(f"consent={self.consent}: must be {Consent.GRANTED}")
+
+
+def policy_path(environment: Mapping[str, str], platform: str = sys.platform) -> str:
+    """Return the file in which the owner of a machine of *platform* may forbid telemetry."""
+    if platform == "win32":
+        return os.path.join(
+            environment.get("PROGRAMDATA", r"C:\ProgramData"), "hearsay/policy.toml"
+        )
+    if platform == "darwin":
+        return "/Library/Application Support/hearsay/policy.toml"
+    return "/etc/hearsay/policy.toml"
+
+
+def forbids(policy: str | PathLike[str]) -> bool:
+    """Whether the file *policy* says ``telemetry = false``.
+
+    One that is there but cannot be read, or is not understood, forbids too: somebody wanted to say
+    something, and the only thing that can be said is no.
+    """
+    try:
+        with open(policy, "rb") as file:
+            text = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    import tomllib  # 3 ms that a machine without a policy must not pay
+
+    try:
+        return tomllib.loads(text.decode()).get("telemetry", True) is not True
+    except (ValueError, RecursionError):
+        return True
+
+
+def set_user_opt_out(folder: str | PathLike[str], *, off: bool) -> None:
+    """Write, or remove, the user's own no in *folder*.
+
+    Raises: OSError: the folder cannot be written.
+    """
+    path = os.path.join(folder, USER_FILE)
+    if off:
+        make_folder(os.fspath(folder))
+        if not os.path.lexists(path):
+            os.close(create(path))
+    elif os.path.lexists(path):
+        os.remove(path)

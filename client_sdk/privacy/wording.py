@@ -1,15 +1,11 @@
-"""Words that several texts for people share.
+"""What people read of their telemetry: the notice that asks, each metric, and each report.
 
-What a report says and why it can be denied, in words for the person it came from.
+The notice and the explanation of a metric say what is asked, what is sent and how much it gives
+away.  Their numbers are upper bounds from the registry and the caps.  Only the frame is ours; the
+titles and questions are the application's own.
 
-Reads payloads, which are perturbed: nothing here knows a true value.
-
-What one metric asks, sends and costs, in plain words for a privacy screen or a support page.
-
-A text with which an application can ask for consent: what is asked, and how much it gives away.
-
-The numbers are upper bounds from the registry and the caps.  Only the frame is ours; the titles and
-questions are the application's own.
+Of a report they say what it tells and why it can be denied.  Payloads are perturbed: nothing here
+knows a true value.
 """
 
 from __future__ import annotations
@@ -48,108 +44,58 @@ ASCII: Final = {
 }
 PERIODS: Final = {"1h": "hour", "1d": "day", "7d": "week", "once": "lifetime"}  # by ``every``
 
-
-def a_period(every: str) -> str:
-    """Return an epoch of length *every* with its article: "a week"."""
-    article = "an" if every == "1h" else "a"
-    return f"{article} {PERIODS[every]}"
-
-
-def how_often(every: str) -> str:
-    """Return how often a metric is sent that is asked *every* so long: "at most once a week"."""
-    return every if every == "once" else f"at most once {a_period(every)}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return *count* things: "1 report", "2,000 reports"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def in_ascii(text: str) -> str:
-    """Return *text* in letters that every terminal and file can hold."""
-    for letter, words in ASCII.items():
-        text = text.replace(letter, words)
-    return text.encode("ascii", "replace").decode("ascii")
-
-
-def printable(text: str, encoding: str | None) -> str:
-    """Return *text*, or where *encoding* cannot hold it the same in ASCII."""
-    try:
-        text.encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return in_ascii(text)
-    return text
-
-
 _SHOWN: Final = 4  # labels; more would not be read
 
-
-def what_was_sent(metric: Metric, payload: bytes) -> str:
-    """Return what *payload* tells the collector, in words."""
-    mechanism, domain = metric.mechanism, metric.domain
-    if len(payload) != mechanism.payload_size or mechanism.reason(payload) is not None:
-        return f"the bytes {payload.hex()}, which mean nothing here"
-    if isinstance(mechanism, KeyValueMechanism) and domain.numbers:
-        return _pairs(mechanism.supports(payload), domain.labels, domain.numbers)
-    if isinstance(mechanism, SupportReports) and domain.labels:
-        return _items(list(mechanism.supports(payload)), domain)
-    if isinstance(mechanism, MeanMechanism) and (grid := domain.grid):
-        number = grid.minimum + grid.step * mechanism.decode(payload)
-        return f"{_rounded(number)} {grid.unit}, which is the value and noise together"
-    return f"the code {int.from_bytes(payload, 'big')}, which every value can give"
+_EVERY = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
 
 
-def why_deniable(metric: Metric) -> str:
-    """Return how little one report of *metric* says about what was true."""
-    mechanism = metric.mechanism
-    said = (
-        f"{_chances(metric)}It shifts nobody's odds by more than"
-        f" {odds(mechanism.spent_nano, mechanism.delta)}."
+def notice(registry: Registry, caps: Caps) -> str:
+    """Return the notice for all metrics of *registry* under the application's *caps*."""
+    metrics = [metric for metric in registry if reports(metric, caps)]
+    if not metrics:
+        return f"{registry.app} asks nothing: no report is within its own privacy caps.\n"
+    cost = most(metrics, caps)
+    questions = "\n".join(
+        f"- {metric.title} ({_EVERY[metric.every]}): {metric.question}" for metric in metrics
     )
-    spent_value = None if metric.policy is None else metric.policy.spent_value
-    if spent_value is None:
-        return said
+    return f"""\
+{registry.app} would like to learn how it is used, without learning what you do.
+
+It asks:
+{questions}
+
+Before an answer leaves this device, it is changed by chance. What is sent may be true or not:
+nobody can tell, {registry.app} and its makers included. Only over thousands of people does
+chance cancel out. {_about_segments(registry)}
+
+How much this gives away: a whole day of reports costs at most ε {epsilon(cost.day)}. In plain
+words: of two stories about you, a day's reports make neither look more than
+{shift(cost.day)} times as likely as before. Somebody who guesses which of the two is true
+would be right at most {guesses_in_words(cost.day)} times in 100, and 50 times without any
+report.
+In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at most
+ε {epsilon(cost.year)}, and for as long as you use {registry.app} at most
+ε {epsilon(cost.life)}; then it stops by itself.{_about_delta(metrics)}
+
+You can say no, and change your mind at any time. A no deletes what waits to be sent.
+DO_NOT_TRACK=1 in the environment is always obeyed.
+"""
+
+
+def _about_segments(registry: Registry) -> str:
+    if not registry.segments:
+        return "A report has a date, and nothing that names you or this device."
+    named = " and ".join(sorted(registry.segments))
+    return f"A report has a date and your {named}, and nothing that names you or this device."
+
+
+def _about_delta(metrics: Sequence[Metric]) -> str:
+    delta = sum((metric.mechanism.delta for metric in metrics), Fraction())
+    if not delta:
+        return ""
     return (
-        f"{said} All reports of one answer together: by no more than {odds(nano_of(spent_value))}."
+        f"\nWith a chance of at most {chance(delta)} for a round of reports it is more than that."
     )
-
-
-def _chances(metric: Metric) -> str:
-    """Return how often a report speaks for what is true, and for what is not, if that is simple."""
-    mechanism, domain = metric.mechanism, metric.domain
-    if not isinstance(mechanism, SupportReports) or domain.numbers or not domain.labels:
-        return "Any value could have given this report. "
-    p, q = mechanism.channel.p, mechanism.channel.q
-    return (
-        f"A report points to the true answer with a chance of at most {percent(p, up=True)}, and to"
-        f" each other answer with at least {percent(q, up=False)}. "
-    )
-
-
-def _items(items: Sequence[int], domain: Domain) -> str:
-    if not items:
-        return f"none of the {domain.size} answers"
-    named = _joined([f'"{domain.told(item)}"' for item in items])
-    return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
-
-
-def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberDomain) -> str:
-    """Return the keys with the end of the range that each was rounded to."""
-    ends = numbers.maximum, numbers.minimum  # the cells of plus come first
-    found = [
-        f'"{keys[cell % len(keys)]}" with {_rounded(ends[cell // len(keys)])} {numbers.unit}'
-        for cell in supports
-    ]
-    return _joined(found) if found else f"none of the {len(keys)} keys"
-
-
-def _joined(texts: Sequence[str]) -> str:
-    rest = len(texts) - _SHOWN
-    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _rounded(number: Fraction) -> str:
-    return f"{float(number):,.6g}"
 
 
 def explain(metric: Metric, caps: Caps) -> str:
@@ -207,53 +153,101 @@ def _segments(metric: Metric) -> str:
     return "".join(f", your {dimension}" for dimension in sorted(metric.segments))
 
 
-_EVERY = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
+def what_was_sent(metric: Metric, payload: bytes) -> str:
+    """Return what *payload* tells the collector, in words."""
+    mechanism, domain = metric.mechanism, metric.domain
+    if len(payload) != mechanism.payload_size or mechanism.reason(payload) is not None:
+        return f"the bytes {payload.hex()}, which mean nothing here"
+    if isinstance(mechanism, KeyValueMechanism) and domain.numbers:
+        return _pairs(mechanism.supports(payload), domain.labels, domain.numbers)
+    if isinstance(mechanism, SupportReports) and domain.labels:
+        return _items(list(mechanism.supports(payload)), domain)
+    if isinstance(mechanism, MeanMechanism) and (grid := domain.grid):
+        number = grid.minimum + grid.step * mechanism.decode(payload)
+        return f"{_rounded(number)} {grid.unit}, which is the value and noise together"
+    return f"the code {int.from_bytes(payload, 'big')}, which every value can give"
 
 
-def notice(registry: Registry, caps: Caps) -> str:
-    """Return the notice for all metrics of *registry* under the application's *caps*."""
-    metrics = [metric for metric in registry if reports(metric, caps)]
-    if not metrics:
-        return f"{registry.app} asks nothing: no report is within its own privacy caps.\n"
-    cost = most(metrics, caps)
-    questions = "\n".join(
-        f"- {metric.title} ({_EVERY[metric.every]}): {metric.question}" for metric in metrics
+def _items(items: Sequence[int], domain: Domain) -> str:
+    if not items:
+        return f"none of the {domain.size} answers"
+    named = _joined([f'"{domain.told(item)}"' for item in items])
+    return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
+
+
+def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberDomain) -> str:
+    """Return the keys with the end of the range that each was rounded to."""
+    ends = numbers.maximum, numbers.minimum  # the cells of plus come first
+    found = [
+        f'"{keys[cell % len(keys)]}" with {_rounded(ends[cell // len(keys)])} {numbers.unit}'
+        for cell in supports
+    ]
+    return _joined(found) if found else f"none of the {len(keys)} keys"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    rest = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _rounded(number: Fraction) -> str:
+    return f"{float(number):,.6g}"
+
+
+def why_deniable(metric: Metric) -> str:
+    """Return how little one report of *metric* says about what was true."""
+    mechanism = metric.mechanism
+    said = (
+        f"{_chances(metric)}It shifts nobody's odds by more than"
+        f" {odds(mechanism.spent_nano, mechanism.delta)}."
     )
-    return f"""\
-{registry.app} would like to learn how it is used, without learning what you do.
-
-It asks:
-{questions}
-
-Before an answer leaves this device, it is changed by chance. What is sent may be true or not:
-nobody can tell, {registry.app} and its makers included. Only over thousands of people does
-chance cancel out. {_about_segments(registry)}
-
-How much this gives away: a whole day of reports costs at most ε {epsilon(cost.day)}. In plain
-words: of two stories about you, a day's reports make neither look more than
-{shift(cost.day)} times as likely as before. Somebody who guesses which of the two is true
-would be right at most {guesses_in_words(cost.day)} times in 100, and 50 times without any
-report.
-In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at most
-ε {epsilon(cost.year)}, and for as long as you use {registry.app} at most
-ε {epsilon(cost.life)}; then it stops by itself.{_about_delta(metrics)}
-
-You can say no, and change your mind at any time. A no deletes what waits to be sent.
-DO_NOT_TRACK=1 in the environment is always obeyed.
-"""
-
-
-def _about_segments(registry: Registry) -> str:
-    if not registry.segments:
-        return "A report has a date, and nothing that names you or this device."
-    named = " and ".join(sorted(registry.segments))
-    return f"A report has a date and your {named}, and nothing that names you or this device."
-
-
-def _about_delta(metrics: Sequence[Metric]) -> str:
-    delta = sum((metric.mechanism.delta for metric in metrics), Fraction())
-    if not delta:
-        return ""
+    spent_value = None if metric.policy is None else metric.policy.spent_value
+    if spent_value is None:
+        return said
     return (
-        f"\nWith a chance of at most {chance(delta)} for a round of reports it is more than that."
+        f"{said} All reports of one answer together: by no more than {odds(nano_of(spent_value))}."
     )
+
+
+def _chances(metric: Metric) -> str:
+    """Return how often a report speaks for what is true, and for what is not, if that is simple."""
+    mechanism, domain = metric.mechanism, metric.domain
+    if not isinstance(mechanism, SupportReports) or domain.numbers or not domain.labels:
+        return "Any value could have given this report. "
+    p, q = mechanism.channel.p, mechanism.channel.q
+    return (
+        f"A report points to the true answer with a chance of at most {percent(p, up=True)}, and to"
+        f" each other answer with at least {percent(q, up=False)}. "
+    )
+
+
+def a_period(every: str) -> str:
+    """Return an epoch of length *every* with its article: "a week"."""
+    article = "an" if every == "1h" else "a"
+    return f"{article} {PERIODS[every]}"
+
+
+def how_often(every: str) -> str:
+    """Return how often a metric is sent that is asked *every* so long: "at most once a week"."""
+    return every if every == "once" else f"at most once {a_period(every)}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return *count* things: "1 report", "2,000 reports"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def in_ascii(text: str) -> str:
+    """Return *text* in letters that every terminal and file can hold."""
+    for letter, words in ASCII.items():
+        text = text.replace(letter, words)
+    return text.encode("ascii", "replace").decode("ascii")
+
+
+def printable(text: str, encoding: str | None) -> str:
+    """Return *text*, or where *encoding* cannot hold it the same in ASCII."""
+    try:
+        text.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return in_ascii(text)
+    return text

@@ -4,10 +4,8 @@ A window is a row of the database, masked by the device secret, and of one lengt
 recorded.  It is opened by the first value of its epoch or, for a metric with ``otherwise``, as soon
 as a process sees to it in its epoch, so that a report is made whether or not anything happened.
 
-Masks: what a window holds, as bytes that say nothing without the device secret.
-
-Each write draws a nonce, and so a keystream of its own.  A tag finds damage, and a secret, a place
-or a layout other than those it was written with.
+Masked bytes say nothing without the device secret.  Each write draws a nonce, and so a keystream of
+its own.  A tag finds damage, and a secret, a place or a layout other than those of the write.
 """
 
 from __future__ import annotations
@@ -41,6 +39,14 @@ TAG_SIZE: Final = 16  # bytes
 _STREAM: Final = b"hearsay window 1 stream\0"
 _TAG: Final = b"hearsay window 1 tag\0"
 _EPOCH: Final = 8  # bytes
+
+_HEAD: Final = Struct(">iii")  # days: the last of the epoch; trusted, of the opening and that last
+_EMPTY, _HELD = b"\0", b"\1"
+
+CountedState: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
+
+_FIND: Final = "SELECT sealed FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
+_DELETE: Final = "DELETE FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
 
 
 class Key(NamedTuple):
@@ -107,13 +113,6 @@ def _xor_keystream(context: bytes, content: bytes) -> bytes:
 
 def _tag(context: bytes, content: bytes) -> bytes:
     return hashlib.shake_256(_TAG + context + content).digest(TAG_SIZE)
-
-
-_HEAD: Final = Struct(">iii")  # days: the last of the epoch; trusted, of the opening and that last
-_EMPTY, _HELD = b"\0", b"\1"
-
-
-CountedState: TypeAlias = tuple[Any, int]  # a state, and the number of values that it is of
 
 
 class Today(NamedTuple):
@@ -322,10 +321,6 @@ class Windows:
     def _epochs(self, now: float) -> object:
         lengths = {"1h", *(metric.every for metric in self._metrics.values())}
         return {every: epoch_of(every, now) for every in lengths}
-
-
-_FIND: Final = "SELECT sealed FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
-_DELETE: Final = "DELETE FROM windows WHERE device = ? AND digest = ? AND epoch = ?"
 
 
 def _is_charged(tx: Transaction, key: Key) -> bool:

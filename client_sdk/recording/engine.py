@@ -1,6 +1,6 @@
-"""The order in which the parts of a client act.  Nothing here raises into the app.
+"""The order in which the parts of a client act, and whether it has a thread of its own.
 
-Whether a client has a thread of its own.
+Nothing here raises into the application.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ from .recorder import OnReport, Pending, Recorder
 if TYPE_CHECKING:
     from .history import History
 
+CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
+_UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
+_RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
+
 
 class Mode(StrEnum):
     """Who writes values down and sends reports."""
@@ -60,11 +64,6 @@ class Mode(StrEnum):
 
 
 ModeLike: TypeAlias = Mode | Literal["background", "manual"]
-
-
-CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
-_UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
-_RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
 
 
 class _Own(NamedTuple):

@@ -1,6 +1,6 @@
-"""Carrying out a denial: what waits is deleted, if not now then as soon as the database lets us.
+"""Erasure: what a denial or a purge deletes, if not now then as soon as the database lets us.
 
-Erasing: what a revoked consent or a purge takes away.  What was spent stays.
+What was spent stays.
 """
 
 from __future__ import annotations
@@ -19,29 +19,6 @@ if TYPE_CHECKING:
     from ..storage.store import Store
 
 _ERASED_TABLES: Final = ("windows", "memo", "sent")
-
-
-def open_windows(tx: Transaction) -> int:
-    """Return how many windows ``erase`` would take away."""
-    (count,) = tx.execute("SELECT count(*) FROM windows").fetchone()
-    return int(count)
-
-
-def erase(tx: Transaction, store: Store) -> int:
-    """Delete all that waits, acknowledged reports, the memo, the secret and damaged files.
-
-    Returns: how many reports waited.
-    Raises:  StoreError: a file cannot be removed; then nothing was deleted from the database.
-    """
-    waiting = outbox.clear(tx)
-    forget_changes(tx)
-    for table in _ERASED_TABLES:
-        tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
-    store.remove_damaged()
-    # last: should the commit fail, the memo's tags merely match nothing more
-    store.secret.delete(tx)
-    return waiting
-
 
 FIRST_WAIT: Final = 5.0  # seconds; whoever holds a database, holds it for less
 MAX_WAIT: Final = 300.0  # seconds; a disk that was made read-only needs no oftener
@@ -143,3 +120,25 @@ class Erasure:
         self._switch.erasures_done = requested
         self._stats.add(Reason.WINDOW_DROPPED, windows)
         self._stats.add(Reason.REVOKED, reports)
+
+
+def erase(tx: Transaction, store: Store) -> int:
+    """Delete all that waits, acknowledged reports, the memo, the secret and damaged files.
+
+    Returns: how many reports waited.
+    Raises:  StoreError: a file cannot be removed; then nothing was deleted from the database.
+    """
+    waiting = outbox.clear(tx)
+    forget_changes(tx)
+    for table in _ERASED_TABLES:
+        tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
+    store.remove_damaged()
+    # last: should the commit fail, the memo's tags merely match nothing more
+    store.secret.delete(tx)
+    return waiting
+
+
+def open_windows(tx: Transaction) -> int:
+    """Return how many windows ``erase`` would take away."""
+    (count,) = tx.execute("SELECT count(*) FROM windows").fetchone()
+    return int(count)

@@ -1,7 +1,4 @@
-"""The plain types of values: items, truths, sets, numbers, keys with numbers, and texts.
-
-What a value is once the type that a program gave it is left aside.
-"""
+"""The plain types of values: items, truths, sets, numbers, keys with numbers, and texts."""
 
 from __future__ import annotations
 
@@ -21,30 +18,6 @@ from .kinds import Domain, Encoded
 
 if TYPE_CHECKING:
     from typing import Self
-
-
-def plain(value: object) -> object:
-    """Return *value* as text, truth value or number of Python's own, or as it is.
-
-    Members of a StrEnum or IntEnum, and the scalars of numpy, which is not imported, stand for what
-    they are equal to.
-    """
-    kind = type(value)
-    if kind is str or kind is bool or kind is int or kind is float:
-        return value
-    if isinstance(value, str):
-        return str.__str__(value)  # not that of a subclass, which may say something else
-    if isinstance(value, bool | int | float | Decimal | Fraction):
-        return value
-    if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
-        return bool(value)
-    try:
-        if isinstance(value, Integral):
-            return int(value)
-        return float(value) if isinstance(value, Real) else value
-    except (TypeError, ValueError, OverflowError):
-        return value  # which no metric takes
-
 
 BOOLEAN_LABELS: Final = ("false", "true")
 MEAN_OF: Final = "mean of "  # and a key: how the mean of the key's numbers is called in answers
@@ -266,6 +239,29 @@ class TextDomain(Domain):
     def remark(self) -> str:
         """What the type in Python leaves open."""
         return f"Of a longer text the first {self.length} bytes of UTF-8 count. "
+
+
+def plain(value: object) -> object:
+    """Return *value* as text, truth value or number of Python's own, or as it is.
+
+    Members of a StrEnum or IntEnum, and the scalars of numpy, which is not imported, stand for what
+    they are equal to.
+    """
+    kind = type(value)
+    if kind is str or kind is bool or kind is int or kind is float:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)  # not that of a subclass, which may say something else
+    if isinstance(value, bool | int | float | Decimal | Fraction):
+        return value
+    if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
+        return bool(value)
+    try:
+        if isinstance(value, Integral):
+            return int(value)
+        return float(value) if isinstance(value, Real) else value
+    except (TypeError, ValueError, OverflowError):
+        return value  # which no metric takes
 
 
 def listed(labels: Sequence[str]) -> str:

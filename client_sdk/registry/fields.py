@@ -1,6 +1,7 @@
-"""The fields of ``metrics.toml``: each is read, or a problem is added and a stand-in returned.
+"""The fields of ``metrics.toml``: its text as TOML's tables, and each field by its rule.
 
-From the text of a registry to TOML's tables, whoever wrote it: in little time, or refused.
+A text is read in little time, whoever wrote it, or refused.  Where a field breaks its rule, a
+problem is added and a stand-in returned.
 """
 
 from __future__ import annotations
@@ -16,6 +17,32 @@ from ..core.limits import MAX_EPSILON_DIGITS, MAX_EXPONENT, MAX_LABEL, MAX_NAME
 
 _NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 _EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{MAX_EPSILON_DIGITS}}})?", re.ASCII)
+
+MAX_TEXT: Final = 1 << 20  # characters; some 50,000 labels
+MAX_PARTS: Final = 32  # of a dotted key, where a registry has four; time grows as their square
+
+# Each kind begins where none of its like goes on, and gives nothing back: the search is linear.
+_PART: Final = r"""(?:(?<![\w-])[\w-]++|(?<!\\)"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY: Final = re.compile(rf"(?:{_PART}[ \t]*\.[ \t]*){{{MAX_PARTS}}}", re.ASCII)
+
+
+def load(text: str) -> dict[str, Any]:
+    """Return the table that *text* describes.
+
+    Raises: RegistryError: it is too long, no TOML, or beyond what TOML's reader can hold.
+    """
+    import tomllib  # 3 ms that an import of the SDK must not pay
+
+    if len(text) > MAX_TEXT:
+        raise RegistryError([f"registry: must have at most {MAX_TEXT} characters"])
+    if _LONG_KEY.search(text):
+        raise RegistryError([f"registry: must have no key of more than {MAX_PARTS} parts"])
+    try:
+        return tomllib.loads(text, parse_float=Decimal)
+    # numbers without end, and tables within tables, are errors of the machine, not of the grammar
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "is too deep or long"
+        raise RegistryError([f"registry: is not TOML: {reason}"]) from None
 
 
 class Problems:
@@ -110,30 +137,3 @@ def decimal(place: str, entry: object, problems: Problems) -> Fraction | None:
         return Fraction(entry)
     problems.add(place, "must be a finite number")
     return None
-
-
-MAX_TEXT: Final = 1 << 20  # characters; some 50,000 labels
-MAX_PARTS: Final = 32  # of a dotted key, where a registry has four; time grows as their square
-
-# Each kind begins where none of its like goes on, and gives nothing back: the search is linear.
-_PART: Final = r"""(?:(?<![\w-])[\w-]++|(?<!\\)"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-_LONG_KEY: Final = re.compile(rf"(?:{_PART}[ \t]*\.[ \t]*){{{MAX_PARTS}}}", re.ASCII)
-
-
-def load(text: str) -> dict[str, Any]:
-    """Return the table that *text* describes.
-
-    Raises: RegistryError: it is too long, no TOML, or beyond what TOML's reader can hold.
-    """
-    import tomllib  # 3 ms that an import of the SDK must not pay
-
-    if len(text) > MAX_TEXT:
-        raise RegistryError([f"registry: must have at most {MAX_TEXT} characters"])
-    if _LONG_KEY.search(text):
-        raise RegistryError([f"registry: must have no key of more than {MAX_PARTS} parts"])
-    try:
-        return tomllib.loads(text, parse_float=Decimal)
-    # numbers without end, and tables within tables, are errors of the machine, not of the grammar
-    except (ValueError, ArithmeticError, RecursionError) as error:
-        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "is too deep or long"
-        raise RegistryError([f"registry: is not TOML: {reason}"]) from None

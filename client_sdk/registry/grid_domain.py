@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _ENDS: Final = (180, 90)  # degrees from 0 to which longitude and latitude go
 
-
 _KM_PER_DEGREE: Final = 111.2  # kilometres; the mean of a degree of latitude
 
 

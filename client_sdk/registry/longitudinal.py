@@ -8,29 +8,24 @@ two_layer     the permanent payload, or with 1-s that of a chance    ``spent_rep
 ============= ====================================================== ==========================
 
 A permanent payload is not stored.  It is drawn again from the secret of the device, by
-``permanent_randomness`` of ``permanent.py``.
+``permanent_randomness``.  A guarantee about permanent responses is therefore computational: it
+rests on SHAKE-256 and on the secret never leaving the device.
 
-Source: Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014, for permanent and instantaneous responses.
-    The mixture of ``TwoLayer`` is derived in ``mechanisms/_mixture.py``.
+Source: Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014, for permanent and instantaneous responses;
+    NIST FIPS 202, SHA-3 Standard, for SHAKE-256, an extendable-output function.  The mixture of
+    ``TwoLayer`` is derived in ``mechanisms/mixture.py``.
 Proof: write E for the oracle's largest ratio and D for the number of distinct values of a device.
     Two histories repeat alike if they repeat an earlier value at the same reports, and that of the
     same earlier report: 010 and 212 do; 010 and 012, which change at the same reports, do not.
     Permanent: a device's reports are D independent payloads, repeated.  For two histories that
     repeat alike the ratio is at most E^D.  For others it is not bounded.
-    TwoLayer, one report: see ``mechanisms/_mixture.py``.
+    TwoLayer, one report: see ``mechanisms/mixture.py``.
     TwoLayer, many reports: they are a random function of D permanent payloads, so for two
     histories that repeat alike the ratio is at most E^D, however many reports there are; reports
     of D values, one each, are independent, so there it is at most e^(D·spent_report).  For others
     it grows with the reports beyond any bound.
     Two reports of one value may cost more than 2·spent_report, because the same payload twice is a
     sign that it is the permanent one; they never cost more than spent_value.
-
-The randomness of permanent responses: drawn again from one secret, so that none is stored.
-
-A guarantee about permanent responses is therefore computational: it rests on SHAKE-256 and on the
-secret never leaving the device.
-
-Source: NIST FIPS 202, SHA-3 Standard: SHAKE-256, an extendable-output function.
 """
 
 from __future__ import annotations
@@ -47,6 +42,9 @@ from ..core.errors import InvalidParameterError
 from ..core.limits import SECRET_SIZE
 from ..core.randomness import ByteRandomness, Randomness
 from ..mechanisms import EpsilonLike, FrequencyOracle, Mixture, parse_epsilon
+
+ITEM_SIZE: Final = 4  # bytes of an encoded item, big-endian; above MAX_DOMAIN_SIZE
+_FIRST_SQUEEZE: Final = 256  # bytes; a GRR or a hash report needs less
 
 
 def _nano(epsilon: Fraction) -> int:
@@ -184,10 +182,6 @@ class TwoLayer(Longitudinal):
         if fresh.bernoulli(self.mixture.kept):
             return oracle.randomize(value, permanent)
         return oracle.randomize(fresh.uniform(oracle.domain_size), fresh)
-
-
-ITEM_SIZE: Final = 4  # bytes of an encoded item, big-endian; above MAX_DOMAIN_SIZE
-_FIRST_SQUEEZE: Final = 256  # bytes; a GRR or a hash report needs less
 
 
 def permanent_randomness(secret: bytes, digest: bytes, encoded: bytes) -> ByteRandomness:

@@ -1,6 +1,6 @@
 """The registry: ``metrics.toml``, the contract that device, collector and docs all read.
 
-The rules of ``metrics.toml``.  Unknown keys are errors; all problems are reported at once.
+Unknown keys are errors, and all problems are reported at once.
 """
 
 from __future__ import annotations
@@ -35,6 +35,78 @@ _COMMON_KEYS: Final = {
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
     *("aggregate", "otherwise", "need", "robust"),
 }
+
+RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The metrics of an application and its segment dimensions, as a checked, immutable value."""
+
+    app: str
+    segments: Mapping[str, tuple[str, ...]]
+    metrics: Mapping[str, Metric]
+
+    @classmethod
+    def from_file(cls, path: RegistryFile) -> Registry:
+        """Read a registry file, or a resource of a package, which may lie in a zip.
+
+        Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
+        """
+        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):  # not shown: may be long
+            raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
+        try:
+            with _opened(path) as file:
+                text = file.read(MAX_TEXT + 1)  # one more than is taken
+        except (OSError, UnicodeDecodeError) as error:
+            raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
+        return cls.from_text(text)
+
+    @classmethod
+    def from_text(cls, text: str) -> Registry:
+        """Read a registry from TOML *text*.  Raises RegistryError with all problems."""
+        app, segments, metrics = parse(text)
+        return cls(app, segments, {metric.name: metric for metric in metrics})
+
+    def __iter__(self) -> Iterator[Metric]:
+        """Iterate over the metrics in the order of the file."""
+        return iter(self.metrics.values())
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric called *name*.  Raises UnknownMetricError."""
+        try:
+            return self.metrics[name]
+        except KeyError:
+            raise UnknownMetricError(name, tuple(self.metrics)) from None
+
+    @cached_property
+    def aggregated(self) -> tuple[Metric, ...]:
+        """The metrics whose values add up on the device until their epoch is over."""
+        return tuple(metric for metric in self if metric.aggregate is not None)
+
+    @cached_property
+    def by_digest(self) -> Mapping[bytes, Metric]:
+        """The metrics by their name on the wire."""
+        return {metric.digest: metric for metric in self}
+
+    def require_segment(self, segment: Mapping[str, str]) -> None:
+        """Raise RegistryError unless every dimension and value of *segment* is declared."""
+        problems = [
+            f"segment.{dimension}: must be a declared dimension with one of its values"
+            for dimension, value in segment.items()
+            if value not in self.segments.get(dimension, ())
+        ]
+        if problems:
+            raise RegistryError(problems)
+
+
+def _opened(path: RegistryFile) -> IO[str]:
+    if isinstance(path, (str, PathLike)):
+        return open(path, encoding="utf-8")
+    if callable(getattr(path, "joinpath", None)):  # a resource, which need not be a file
+        return path.open(encoding="utf-8")
+    rule = "must be a Registry, the path of its file, or a resource; from_text takes the text"
+    raise RegistryError([f"registry={type(path).__name__}: {rule}"])
 
 
 def known_keys() -> dict[str, set[str]]:
@@ -236,76 +308,3 @@ def _dimensions(
         problems.add(place, "must be a list of dimensions declared under [segments]")
         return {}
     return {dimension: segments[dimension] for dimension in sorted(set(map(str, entry)))}
-
-
-RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
-
-
-@dataclass(frozen=True)
-class Registry:
-    """The metrics of an application and its segment dimensions, as a checked, immutable value."""
-
-    app: str
-    segments: Mapping[str, tuple[str, ...]]
-    metrics: Mapping[str, Metric]
-
-    @classmethod
-    def from_file(cls, path: RegistryFile) -> Registry:
-        """Read a registry file, or a resource of a package, which may lie in a zip.
-
-        Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
-        """
-        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):  # not shown: may be long
-            raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
-        try:
-            with _opened(path) as file:
-                text = file.read(MAX_TEXT + 1)  # one more than is taken
-        except (OSError, UnicodeDecodeError) as error:
-            raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
-        return cls.from_text(text)
-
-    @classmethod
-    def from_text(cls, text: str) -> Registry:
-        """Read a registry from TOML *text*.  Raises RegistryError with all problems."""
-        app, segments, metrics = parse(text)
-        return cls(app, segments, {metric.name: metric for metric in metrics})
-
-    def __iter__(self) -> Iterator[Metric]:
-        """Iterate over the metrics in the order of the file."""
-        return iter(self.metrics.values())
-
-    def metric(self, name: str) -> Metric:
-        """Return the metric called *name*.  Raises UnknownMetricError."""
-        try:
-            return self.metrics[name]
-        except KeyError:
-            raise UnknownMetricError(name, tuple(self.metrics)) from None
-
-    @cached_property
-    def aggregated(self) -> tuple[Metric, ...]:
-        """The metrics whose values add up on the device until their epoch is over."""
-        return tuple(metric for metric in self if metric.aggregate is not None)
-
-    @cached_property
-    def by_digest(self) -> Mapping[bytes, Metric]:
-        """The metrics by their name on the wire."""
-        return {metric.digest: metric for metric in self}
-
-    def require_segment(self, segment: Mapping[str, str]) -> None:
-        """Raise RegistryError unless every dimension and value of *segment* is declared."""
-        problems = [
-            f"segment.{dimension}: must be a declared dimension with one of its values"
-            for dimension, value in segment.items()
-            if value not in self.segments.get(dimension, ())
-        ]
-        if problems:
-            raise RegistryError(problems)
-
-
-def _opened(path: RegistryFile) -> IO[str]:
-    if isinstance(path, (str, PathLike)):
-        return open(path, encoding="utf-8")
-    if callable(getattr(path, "joinpath", None)):  # a resource, which need not be a file
-        return path.open(encoding="utf-8")
-    rule = "must be a Registry, the path of its file, or a resource; from_text takes the text"
-    raise RegistryError([f"registry={type(path).__name__}: {rule}"])

@@ -1,12 +1,10 @@
-"""Choosing a mechanism: by name, or ``auto`` by predicted error within a payload limit.
+"""Choosing a mechanism, and the oracle of a repeated metric: by name, or ``auto`` by error.
 
-``auto`` takes the smallest predicted error; of errors as good as equal (SAME_ERROR) the shortest
-payload, and of equal payloads the cheapest fold.
+``auto`` takes the smallest predicted error within a payload limit; of errors as good as equal
+(SAME_ERROR) the shortest payload, and of equal payloads the cheapest fold.
 
-Choosing the oracle of a metric that reports a value again and again: by name, or ``auto``.
-
-Only pure oracles serve: the permanent payload of any other mechanism costs more than its epsilon
-says, or has a permanence of its own.
+Only pure oracles serve a metric that reports a value again and again: the permanent payload of any
+other mechanism costs more than its epsilon says, or has a permanence of its own.
 """
 
 from __future__ import annotations
@@ -53,6 +51,8 @@ FAMILIES: Final[dict[type, Family]] = {  # by what is randomized: see Domain.enc
     Mapping: KeyValueMechanism,
     bytes: TextMechanism,
 }
+
+LONGITUDINAL: Final = (Fresh.name, Permanent.name, TwoLayer.name)
 
 
 @dataclass(frozen=True)
@@ -188,9 +188,6 @@ def _best(
     raise next(
         iter(refusals), InvalidParameterError("domain_size", domain_size, "fits no mechanism")
     )
-
-
-LONGITUDINAL: Final = (Fresh.name, Permanent.name, TwoLayer.name)
 
 
 def choose_policy(

@@ -6,10 +6,9 @@ reports, uploads, windows, the memo and the secret.  Either way the ledger is in
 spent elsewhere is not known, so the first charge is preceded by one for the rest of the week
 (``ledger.begin``).
 
-The reserve file takes up room beside the database, so that there is some on a full disk.
-
-On a full disk SQLite cannot even delete: that, too, is written to its log first.  Without this file
-an outbox would never empty again, and a user could not withdraw what is in it.
+A reserve file takes up room beside the database.  On a full disk SQLite cannot even delete: that,
+too, is written to its log first.  Without the reserve an outbox would never empty again, and a user
+could not withdraw what is in it.
 """
 
 from __future__ import annotations
@@ -50,6 +49,9 @@ _PAGE: Final = 4_096  # bytes; SQLite's default
 _LOG_PAGES: Final = 64  # after which the log is emptied; its quarter of a MB can be made room for
 _MADE_LATER: Final = (GENERATION_FILE, RESERVE_FILE, SECRET_FILE, NAMES_FILE)
 _NOT_REPEATED: Final = ("reports", "uploads", "windows", "memo")
+
+RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
+LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
 
 
 def open_in_memory() -> sqlite3.Connection:
@@ -208,10 +210,6 @@ def _make_private(folder: str) -> str:
     except OSError as error:
         raise StoreError(f"data_dir={folder}: must be a folder to write in: {error}") from error
     return path
-
-
-RESERVE_SIZE: Final = 256 * 1024  # bytes; the log of the deletions of several passes
-LEFT_FREE: Final = RESERVE_SIZE  # bytes beside it: what was just made room for is used first
 
 
 class ReserveFile:

@@ -8,16 +8,12 @@ A charge counts for the days that its report is about: the day on which a value 
 days from the first value that was added up to the last day of the epoch.  A week is within its cap
 if the reports that are about any of its seven days are, whenever they are made.
 
-The caps of the application, published beside the ledger for readers without the application.
+The caps of the application are published beside the ledger, for readers without the application.
+They are only shown: what is enforced are the caps compiled into the application, never these.
 
-Only to be shown: what is enforced are the caps compiled into the application, never these.
-
-The memo: which values of a metric this device has been charged for.
-
-The values themselves are not in it.  A row has a tag that only who holds the secret can connect to
-a value, and payloads are not stored at all: they are drawn again from the secret.
-
-What the ledger tells of repeated metrics, and how that is forgotten.
+The memo says which values of a metric this device has been charged for, and holds none of them.  A
+row has a tag that only who holds the secret can connect to a value, and payloads are not stored at
+all: they are drawn again from the secret.
 
 Of a permanent or two-layer metric the first report of a value costs something, and later ones
 nothing.  So the costs of each day say, without any noise, on which days a value was new.  While the
@@ -43,25 +39,6 @@ if TYPE_CHECKING:
 
 _KEY: Final = "caps"
 
-
-def publish_caps(tx: Transaction, caps: Caps) -> None:
-    """Store *caps*, unless they are those that were published last."""
-    text = json.dumps(as_dict(caps))
-    if property_of(tx, _KEY) != text:
-        set_property(tx, _KEY, text)
-
-
-def published_caps(tx: Transaction) -> dict[str, int]:
-    """Return the caps published last, in nano-epsilon by name; empty if none can be read."""
-    try:
-        caps = json.loads(str(property_of(tx, _KEY)))
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(caps, dict) or any(type(cap) is not int for cap in caps.values()):
-        return {}
-    return caps
-
-
 _Cost: TypeAlias = tuple[bytes, int, int, int]  # digest, first and last day, nano-epsilon
 
 WEEK: Final = 7  # days
@@ -82,6 +59,17 @@ _ADD: Final = (
     "INSERT INTO totals (device, digest, nano, delta) VALUES (:device, :digest, :nano, :delta)"
     " ON CONFLICT DO UPDATE SET nano = nano + excluded.nano, delta = delta + excluded.delta",
 )
+
+TAG_SIZE: Final = 16  # bytes
+MAX_REPORTS: Final = 2  # counted of a value; beyond, none costs anything, so none need be known
+
+_PURPOSE: Final = b"charge"
+
+# A report of a fresh metric always costs something: a day that cost nothing had repeats alone.
+_REPEATED: Final = """
+    SELECT device, digest FROM memo UNION
+    SELECT device, digest FROM costs WHERE digest <> x''
+        GROUP BY device, digest HAVING min(nano) = 0"""
 
 
 class Days(NamedTuple):
@@ -210,10 +198,22 @@ def _require_within(name: str, cap: int, spent: int, cost: int) -> None:
         raise BudgetExhaustedError(f"caps.{name}={cap}: must not be passed, in {unit}")
 
 
-TAG_SIZE: Final = 16  # bytes
-MAX_REPORTS: Final = 2  # counted of a value; beyond, none costs anything, so none need be known
+def publish_caps(tx: Transaction, caps: Caps) -> None:
+    """Store *caps*, unless they are those that were published last."""
+    text = json.dumps(as_dict(caps))
+    if property_of(tx, _KEY) != text:
+        set_property(tx, _KEY, text)
 
-_PURPOSE: Final = b"charge"
+
+def published_caps(tx: Transaction) -> dict[str, int]:
+    """Return the caps published last, in nano-epsilon by name; empty if none can be read."""
+    try:
+        caps = json.loads(str(property_of(tx, _KEY)))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(caps, dict) or any(type(cap) is not int for cap in caps.values()):
+        return {}
+    return caps
 
 
 def tag_of(secret: bytes, device: bytes, digest: bytes, encoded: bytes) -> bytes:
@@ -238,13 +238,6 @@ def set_reports(tx: Transaction, device: bytes, digest: bytes, tag: bytes, repor
             "INSERT OR REPLACE INTO memo (device, digest, tag, reports) VALUES (?, ?, ?, ?)",
             (device, digest, tag, reports),
         )
-
-
-# A report of a fresh metric always costs something: a day that cost nothing had repeats alone.
-_REPEATED: Final = """
-    SELECT device, digest FROM memo UNION
-    SELECT device, digest FROM costs WHERE digest <> x''
-        GROUP BY device, digest HAVING min(nano) = 0"""
 
 
 def forget_changes(tx: Transaction) -> None:

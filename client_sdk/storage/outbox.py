@@ -4,7 +4,7 @@ Only perturbed payloads are stored.  A report carries no more of the device's se
 metric keeps apart, and reports of different segments never share an upload.  So an upload never
 tells a dimension that none of its metrics asked for.
 
-The last reports that were acknowledged, kept so that a device can show its user what it said.
+The last reports that were acknowledged are kept, so that a device can show its user what it said.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Which file on which machine: how a copied or restored database is told from the one it was.
 
-The identity stays in the database; nothing of it is ever sent.
+A copy shows by its identity, which stays in the database: nothing of it is ever sent.
 
-The generation file: how far the ledger has come, beside the database.
-
-The database counts its charges.  The count is repeated here after every commit, so a database that
-knows of fewer was rolled back to an earlier state, or lost its log.  The file never runs ahead: it
-is written after the commit is durable, and losing it loses only this one sign.
+A rollback shows by the generation file beside the database.  The database counts its charges, and
+the count is repeated there after every commit, so a database that knows of fewer was put back to an
+earlier state, or lost its log.  The file never runs ahead: it is written after the commit is
+durable, and losing it loses only this one sign.
 """
 
 from __future__ import annotations
@@ -24,6 +23,10 @@ IDENTITY_SIZE: Final = 16  # bytes
 _MACHINE_FILES: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _UUID_SIZE: Final = 16  # bytes
 _GET_VERSION: Final = 0x80087601  # FS_IOC_GETVERSION of Linux on 64 bits
+
+GENERATION_FILE: Final = "generation"
+
+_DIGITS: Final = 20  # always written, so that no crash leaves a shorter number
 
 
 def identity_of(path: str) -> bytes:
@@ -104,11 +107,6 @@ def _descriptor_of(path: str) -> int | None:
             if os.path.samestat(os.fstat(descriptor), status):
                 return descriptor
     return None
-
-
-GENERATION_FILE: Final = "generation"
-
-_DIGITS: Final = 20  # always written, so that no crash leaves a shorter number
 
 
 def read_generation(folder: str) -> int:

@@ -7,7 +7,8 @@ what a metric has cost for life, so that a charge need not add up the ledger.  N
 exempt from these laws.  A checksum and a count of the charges, the generation, show when the file
 is next opened whether anything was changed behind SQLite's back.
 
-Properties of the database itself: one value a key, in the transaction of whoever needs it.
+Properties of the database itself are rows of a key and a value, in the transaction of whoever needs
+them.
 """
 
 from __future__ import annotations
@@ -147,6 +148,8 @@ _SOUND: Final = (
     f" AND NOT EXISTS ({_SUMS} EXCEPT {_TOTALS}) AND NOT EXISTS ({_TOTALS} EXCEPT {_SUMS})"
 )
 
+Property: TypeAlias = bytes | str | int | float
+
 
 def require_schema(connection: sqlite3.Connection, statements: Sequence[str]) -> None:
     """Create the tables of a new database by *statements*, whichever process comes first.
@@ -189,9 +192,6 @@ def _statements() -> set[str]:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-Property: TypeAlias = bytes | str | int | float
 
 
 def property_of(tx: Transaction, key: str) -> Property | None:

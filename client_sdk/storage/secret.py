@@ -1,8 +1,7 @@
 """The device secret: the only thing from which a permanent response can be drawn again.
 
-A file of its own beside the database, so that the database alone says nothing about any value.
-
-Damaged files that were set aside, and how a file is removed so that little is left.
+It is a file of its own beside the database, so that the database alone says nothing about any
+value.  A file is removed so that little of it is left, as are damaged files that were set aside.
 """
 
 from __future__ import annotations
@@ -25,47 +24,6 @@ if TYPE_CHECKING:
 DAMAGED_SUFFIX: Final = ".damaged"  # behind the name of a file that was set aside; one is kept
 
 _PART: Final = 65_536  # bytes that are overwritten at a time
-
-
-def damaged_files(folder: str) -> list[str]:
-    """Return the paths of the damaged files in *folder*, logs that were made of them included."""
-    try:
-        names = os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [
-        os.path.join(folder, name) for name in names if name.startswith(FILE_NAME + DAMAGED_SUFFIX)
-    ]
-
-
-def remove_damaged(folder: str) -> None:
-    """Overwrite and remove the damaged files in *folder*.  Raises StoreError."""
-    try:
-        for path in damaged_files(folder):
-            shred(path)
-    except OSError as error:
-        raise StoreError(f"{FILE_NAME}{DAMAGED_SUFFIX}: {error.strerror}") from error
-
-
-def shred(path: str) -> None:
-    """Overwrite the file at *path* with zeros and remove it; one that is gone is gone.
-
-    Raises: OSError: it is still there.
-    """
-    try:
-        if os.path.islink(path):  # what it points to is not ours
-            os.remove(path)
-            return
-        with open(open_existing(path), "r+b") as file:
-            left = os.fstat(file.fileno()).st_size
-            while left > 0:
-                left -= file.write(bytes(min(left, _PART)))
-            file.flush()
-            os.fsync(file.fileno())
-        os.remove(path)
-    except FileNotFoundError:
-        return
-
 
 SECRET_FILE: Final = "secret"  # noqa: S105 - the name of a file
 NAMES_FILE: Final = "names"  # of the secret from which a gateway draws the keys of its devices
@@ -145,3 +103,43 @@ def _draw() -> bytes:
 def device_key(secret: bytes, name: str) -> bytes:
     """Return under what a gateway keeps the ledger of the device that it calls *name*."""
     return hashlib.shake_256(secret + b"hearsay device\0" + name.encode()).digest(DEVICE_SIZE)
+
+
+def damaged_files(folder: str) -> list[str]:
+    """Return the paths of the damaged files in *folder*, logs that were made of them included."""
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [
+        os.path.join(folder, name) for name in names if name.startswith(FILE_NAME + DAMAGED_SUFFIX)
+    ]
+
+
+def remove_damaged(folder: str) -> None:
+    """Overwrite and remove the damaged files in *folder*.  Raises StoreError."""
+    try:
+        for path in damaged_files(folder):
+            shred(path)
+    except OSError as error:
+        raise StoreError(f"{FILE_NAME}{DAMAGED_SUFFIX}: {error.strerror}") from error
+
+
+def shred(path: str) -> None:
+    """Overwrite the file at *path* with zeros and remove it; one that is gone is gone.
+
+    Raises: OSError: it is still there.
+    """
+    try:
+        if os.path.islink(path):  # what it points to is not ours
+            os.remove(path)
+            return
+        with open(open_existing(path), "r+b") as file:
+            left = os.fstat(file.fileno()).st_size
+            while left > 0:
+                left -= file.write(bytes(min(left, _PART)))
+            file.flush()
+            os.fsync(file.fileno())
+        os.remove(path)
+    except FileNotFoundError:
+        return

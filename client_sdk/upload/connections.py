@@ -1,13 +1,11 @@
-"""The connections of a transport, which another thread can cut.
+"""The connections of a transport, which another thread can cut, and an exchange that none can hold.
 
 A timeout bounds a single read, so a peer that always says a little more is listened to for ever.
 Nothing ends such a read but its socket.  Therefore a duplicate of every socket is kept: shutting
 that down ends the connection for its reader too, in the middle of a TLS handshake as well.
 
-An exchange in a thread of its own, so that nothing on its way can hold whoever waits for it.
-
-Timeouts of a socket bound each single read.  They bound neither the search for an address, nor the
-tries of its addresses one after another, nor a peer that sends a byte now and then.
+Nor does a timeout bound the search for an address, or the tries of its addresses one after another.
+So an exchange has a thread of its own, and nothing on its way can hold whoever waits for it.
 """
 
 from __future__ import annotations
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     import socket
 
     from requests.adapters import HTTPAdapter
+
+T = TypeVar("T")
 
 
 class Connections:
@@ -102,9 +102,6 @@ def _shut(sockets: dict[Process, list[socket.socket]]) -> None:
             with suppress(OSError), twin:  # the peer may have ended it already
                 if process == this_process():
                     twin.shutdown(socket.SHUT_RDWR)
-
-
-T = TypeVar("T")
 
 
 class Exchange(Generic[T]):

@@ -1,10 +1,9 @@
 """The way to the collector: bytes out, an answer back.  The only module that knows HTTP.
 
-What an answer means for the upload it answers.  Pure.
-
-Only the collector can say that it has an upload, by its acknowledgement, or that it will never take
-it, by a problem document of its own.  A proxy or a captive portal speaks for the way, not for the
-upload: nothing is deleted on its word.
+What an answer means for the upload it answers is decided without I/O.  Only the collector can say
+that it has an upload, by its acknowledgement, or that it will never take it, by a problem document
+of its own.  A proxy or a captive portal speaks for the way, not for the upload: nothing is deleted
+on its word.
 """
 
 from __future__ import annotations
@@ -32,6 +31,23 @@ PROBLEM: Final = "application/problem+json"  # RFC 9457
 PROBLEM_TYPE: Final = "urn:hearsay:problem:"  # how the type of every problem of a collector begins
 _TRANSIENT: Final = (408, 425, 429)  # and every 5xx
 _PERMANENT: Final = (400, 409, 410, 413, 415, 422)  # these blame the body, nothing else does
+
+PATH: Final = "/v1/reports"
+USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
+TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
+MAX_EXCHANGE: Final = 60.0  # seconds for one upload in all, however long the caller would wait
+_GRACE: Final = 0.5  # seconds that a request has to end after it was cut; it takes a millisecond
+_LOADING: Final = 5.0  # seconds that a fork waits for the imports; from a cold disk they take one
+_PART: Final = 256  # bytes; an acknowledgement is shorter, and a read waits for all of its part
+JSON: Final = "application/json"
+MESSAGEPACK: Final = "application/msgpack"
+
+# all that a request imports, also inside requests: a host name is encoded by encodings.idna
+_NEEDED: Final = (
+    *("requests", "urllib3.exceptions", "http.cookiejar"),
+    *("email.utils", "encodings.idna"),
+)
+_KEY: Final = re.compile(r"[!-~]{1,512}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -103,24 +119,6 @@ def _object_in(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return answer if isinstance(answer, dict) else {}
-
-
-PATH: Final = "/v1/reports"
-USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
-TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
-MAX_EXCHANGE: Final = 60.0  # seconds for one upload in all, however long the caller would wait
-_GRACE: Final = 0.5  # seconds that a request has to end after it was cut; it takes a millisecond
-_LOADING: Final = 5.0  # seconds that a fork waits for the imports; from a cold disk they take one
-_PART: Final = 256  # bytes; an acknowledgement is shorter, and a read waits for all of its part
-JSON: Final = "application/json"
-MESSAGEPACK: Final = "application/msgpack"
-
-# all that a request imports, also inside requests: a host name is encoded by encodings.idna
-_NEEDED: Final = (
-    *("requests", "urllib3.exceptions", "http.cookiejar"),
-    *("email.utils", "encodings.idna"),
-)
-_KEY: Final = re.compile(r"[!-~]{1,512}", re.ASCII)
 
 
 class Transport(Protocol):

@@ -8,18 +8,15 @@ Proof: level and row are drawn without looking at the string.  Given them the re
     geometry response over the cell of a prefix, of which ``pgr.py`` proves that the ratio of any
     report is at most p (K-c) / ((1-p) c) <= e^ε, whatever the two cells are.
 
-Prefixes have ``step`` + 1 symbols at the first level and ``step`` more at each further one, up to
-domain_size + 1 at the last, a symbol being a byte or the end of the string (``_prefix_hash.py``).
+A string is read as symbols: its bytes plus 1, and END after the last.  Prefixes have ``step`` + 1
+symbols at the first level and ``step`` more at each further one, up to domain_size + 1 at the last.
 So every level longer than a string tells of the string itself, and the last one of any string.
 A report is the number (level·rows + row)·K + point; the tally counts reports by number.
 
-Hash functions of strings and their prefixes, one a level and row, for device and collector.
-
-A string is read as symbols: its bytes plus 1, and END after the last.  Row r has the fingerprint
-h = 0, then (h·a + symbol) mod P for every symbol, P = 2^31 - 1.  Level l sends it to the column
-⌊(((h + b)·h + c) mod P)·m / 2^31⌋ of m.  a is the first 8 bytes, big-endian, of
-SHA-256("hearsay prefix" ‖ r as 4 bytes), modulo P; b and c are the second and third 8 bytes of
-SHA-256("hearsay prefix" ‖ r as 4 bytes ‖ l + 1 as 4 bytes), modulo P.
+Hash: a row r has the fingerprint h = 0, then (h·a + symbol) mod P for every symbol, P = 2^31 - 1.
+Level l sends it to the column ⌊(((h + b)·h + c) mod P)·m / 2^31⌋ of m.  a is the first 8 bytes,
+big-endian, of SHA-256("hearsay prefix" ‖ r as 4 bytes), modulo P; b and c are the second and third
+8 bytes of SHA-256("hearsay prefix" ‖ r as 4 bytes ‖ l + 1 as 4 bytes), modulo P.
 
 Two different sequences of at most s symbols have the same fingerprint for at most s of the P values
 of a.  If they have not, their columns are independent over the choice of b and c, and uniform but
@@ -48,6 +45,14 @@ from ..text import END, MAX_LENGTH, Holders, TextMechanism
 BITS: Final = 31
 PRIME: Final = (1 << BITS) - 1
 _PUBLIC: Final = b"hearsay prefix"
+
+MAX_STEP: Final = 8  # bytes; more than 4 are too many extensions to try
+MAX_ROWS: Final = 256
+MAX_COLUMNS: Final = 1 << 12
+MAX_CELLS: Final = 1 << 22  # of a tally; 32 MiB
+LEAST_COLUMNS: Final = 512  # of the default
+CELLS: Final = 1 << 14  # of a level, about, by default
+ORDERS: Final = (2, 3, 5, 7, 11, 13, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)  # K up to MAX_COLUMNS
 
 
 def symbols(text: bytes, length: int) -> list[int]:
@@ -103,15 +108,6 @@ def _mixing(level: int, row: int) -> tuple[int, int]:
     digest = hashlib.sha256(_PUBLIC + place).digest()
     shift, offset = (int.from_bytes(digest[8 * i : 8 * i + 8], "big") % PRIME for i in (1, 2))
     return shift, offset
-
-
-MAX_STEP: Final = 8  # bytes; more than 4 are too many extensions to try
-MAX_ROWS: Final = 256
-MAX_COLUMNS: Final = 1 << 12
-MAX_CELLS: Final = 1 << 22  # of a tally; 32 MiB
-LEAST_COLUMNS: Final = 512  # of the default
-CELLS: Final = 1 << 14  # of a level, about, by default
-ORDERS: Final = (2, 3, 5, 7, 11, 13, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)  # K up to MAX_COLUMNS
 
 
 @dataclass(frozen=True, init=False)

@@ -8,6 +8,9 @@ Proof: the cohort is drawn without looking at the item.  Given it, a bit that is
     (q*(1-p*) / (p*(1-q*)))^h, and that of all reports of one value, being made from its permanent
     bits, ((2-f)/f)^(2h).  The solved p is rounded up and q = 1-p, which lowers the ratio.
 
+Decoding is least squares with coefficients that may not be negative: Lawson, Hanson, *Solving Least
+Squares Problems*, 1974, the active set method, here on the normal equations.
+
 The SDK sends first reports only, by ``randomize``; ``respond`` is for devices that keep the
 permanent bits.
 
@@ -17,16 +20,6 @@ hundredths of it: p* = 1/(e^(ε/2h)+1), f/2 = 1/(e^(ε∞/2h)+1).  A classical d
 
 Bit i < h of an item in a cohort is number i of SHA-256("hearsay rappor" ‖ cohort ‖ item) modulo m;
 cohort, item and the numbers are 4 bytes, big-endian.  A report is the cohort, one byte, and m bits.
-
-Least squares with coefficients that may not be negative: the decoder of Bloom filters.
-
-Source: Lawson, Hanson, *Solving Least Squares Problems*, 1974: the active set method, here on the
-    normal equations.
-
-Mechanisms of two rounds: a permanent response that a device keeps, and fresh noise on top.
-
-The SDK sends first reports only, by ``randomize``; ``respond`` is for devices that keep the
-permanent answer.
 """
 
 from __future__ import annotations
@@ -50,6 +43,12 @@ from ..supports import Channel
 _TOLERANCE: Final = 1e-10  # of the largest moment; below it a gradient is rounding
 _RIDGE: Final = 1e-12  # of the largest norm; shared out where two candidates are the same
 _ROUNDS: Final = 3  # times the columns; the method rarely needs more than one
+
+MAX_ITEMS: Final = 4096  # candidates of a regression; its normal equations fill 128 MiB
+MOST: Final = {"bits": 4096, "hashes": 8, "cohorts": 256, "permanent_percent": 400}
+LEAST: Final = {"bits": 2, "hashes": 1, "cohorts": 1, "permanent_percent": 101}
+MILLE: Final = 1000
+_PUBLIC: Final = b"hearsay rappor"
 
 
 def regress(cells: Array, design: Array, channel: Channel, np: Numpy) -> Debiased:
@@ -145,13 +144,6 @@ class TwoRounds(ItemMechanism):
         """
         self.require_item(value)
         return self.report(value, memo(b""), memo, fresh)
-
-
-MAX_ITEMS: Final = 4096  # candidates of a regression; its normal equations fill 128 MiB
-MOST: Final = {"bits": 4096, "hashes": 8, "cohorts": 256, "permanent_percent": 400}
-LEAST: Final = {"bits": 2, "hashes": 1, "cohorts": 1, "permanent_percent": 101}
-MILLE: Final = 1000
-_PUBLIC: Final = b"hearsay rappor"
 
 
 @dataclass(frozen=True, init=False)

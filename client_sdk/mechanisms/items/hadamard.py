@@ -30,6 +30,8 @@ from ..families import CountedReports
 from ..frequency import FrequencyOracle, PairLaw
 from ..supports import Channel
 
+_HALF: Final = Fraction(1, 2)
+
 
 def is_positive(i: int, j: int) -> bool:
     """Return whether H[i, j] is +1."""
@@ -49,9 +51,6 @@ def transform(rows: Array, np: Numpy) -> Array:
         rows = np.stack((low + high, low - high), axis=2).reshape(count, -1)
         width *= 2
     return rows
-
-
-_HALF: Final = Fraction(1, 2)
 
 
 class Hadamard(CountedReports[int], FrequencyOracle):

@@ -7,9 +7,8 @@ Proof: the ω-subsets that hold v are equally likely under v, and so are those t
 
 A subset is reported by its rank in the combinatorial number system when all ranks fit 64 bits (the
 sum of C(s_i, i) over its elements s_1 < … < s_ω, counted from 0), otherwise as one bit an item.
-Subsets of many items that are reported as bits are drawn as bits too: see ``_subset``.
-
-Uniform subsets of many places, as the bits of one number: all places are drawn at once.
+Subsets of many items that are reported as bits are drawn as the bits of one number too, all places
+at once.
 
 Derived: places are first raised by coins of one chance that leaves a few missing, then one at a
 time; where too many are raised, places are lowered one at a time.  Each step treats all places
@@ -37,6 +36,9 @@ from ..supports import Channel
 DIGITS: Final = 2  # of a coin's chance after its leading zeros; each costs a read of all places
 SINGLES: Final = 12  # places; so few are raised sooner one at a time than by coins
 
+RANK_BITS: Final = 64  # of a packed report
+MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
+
 
 def draw_subset(size: int, n: int, randomness: Randomness, singles: int = SINGLES) -> int:
     """Return *n* bits of which *size* are 1, uniform over all such numbers; 0 < size < n."""
@@ -57,10 +59,6 @@ def _chance(missing: int, open_places: int) -> Fraction:
     """Return missing / open_places, rounded down to DIGITS binary digits."""
     shift = DIGITS + (open_places // missing).bit_length() - 1
     return Fraction((missing << shift) // open_places, 1 << shift)
-
-
-RANK_BITS: Final = 64  # of a packed report
-MOST_SINGLY: Final = 32  # items; larger subsets are drawn sooner as bits
 
 
 @dataclass(frozen=True, init=False)

@@ -1,6 +1,6 @@
 """Mean mechanisms whose reports are few symbols, each with an unbiased position.
 
-How much a report of a position scatters, which depends on the position.
+How much a report of a position scatters depends on the position, by a law of few constants.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ..exact import require_ratio, spent_by
 from ..families import CountedReports, MeanMechanism, Scatter, largest_spread, reach_of
 
 Real = TypeVar("Real", Fraction, float)
+
+MOST_SYMBOLS: Final = 1_024  # looked at one by one; beyond, positions rise with their number
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,6 @@ def outer_excess(square: Real, steps: int) -> Real:
     inner = 1 - type(square)(2) / steps  # twice the centred position of that step
     peak = min(max(square * (1 + inner) / 2, inner), type(square)(1))  # twice that of the peak
     return (square * ((1 + inner) * peak - inner) - peak * peak) / 4
-
-
-MOST_SYMBOLS: Final = 1_024  # looked at one by one; beyond, positions rise with their number
 
 
 class SymbolReports(CountedReports[Fraction], MeanMechanism):

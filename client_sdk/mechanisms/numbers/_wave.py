@@ -1,4 +1,4 @@
-"""The window channel: a step is reported within a window around it more often than outside.
+"""Mean mechanisms by a window channel: steps in a window around the truth are likelier than others.
 
 Input i of 0 … m, output j of 0 … N-1 with N = m + w.  The output lies in the window i … i+w-1 with
 probability ``inside`` and outside otherwise, evenly in either case.  With m = w = 1 this is binary
@@ -9,12 +9,9 @@ Centred, i' = i - m/2 and j' = j - (N-1)/2, and with κ = inside - (1-inside) w/
     E[j'^2 | i] = κ (i'^2 + (w^2-1)/12) + (1-inside) N (N^2-1) / (12 m).
 So 1/2 + j'/(κ m) is an unbiased position, as a part of the range.
 
-Mean mechanisms whose symbols are the outputs of one window channel.
-
-The window of the least error: a search in doubles, on no sampling path.
-
-Any choice is private, as the channel is then built of fractions.  Of doubles only + - * / and sqrt
-are used, which are the same everywhere.
+The window of the least error is searched in doubles, on no sampling path.  Any choice is private,
+as the channel is then built of fractions.  Of doubles only + - * / and sqrt are used, which are the
+same everywhere.
 """
 
 from __future__ import annotations
@@ -34,6 +31,10 @@ from ._symbols import Moments, SymbolReports, outer_excess
 
 MOST_OUTPUTS: Final = 256  # reports of one byte; more would gain less than 1e-4 of the error
 LEAST_STEPS: Final = 2  # inner steps of a window; one is Duchi's bit
+
+# Reports do not tell how far rounding to inner steps spreads, so intervals state the most it can.
+# At this weight that is at most 2.5 % of the variance up to ε = 5; at 0 it would be up to a third.
+BLUR: Final = 4
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,6 @@ class WindowReports(SymbolReports):
     def position(self, symbol: int) -> Fraction:
         """Return the position of an output."""
         return self.window.position(symbol)
-
-
-# Reports do not tell how far rounding to inner steps spreads, so intervals state the most it can.
-# At this weight that is at most 2.5 % of the variance up to ε = 5; at 0 it would be up to a third.
-BLUR: Final = 4
 
 
 def best_window(epsilon: Fraction, most: int) -> tuple[int, int]:

@@ -11,11 +11,10 @@ Proof: the noise X has Pr[X = x] proportional to e^(-x^2/2σ^2), so the likeliho
 
 This is (ε, δ)-privacy, weaker than that of all other mechanisms, hence never chosen by ``auto``.
 
-Calibration of discrete Gaussian noise: its exact δ at a given ε, bounded from above.
-
-Sums of e^(-x^2/2σ^2) are taken term by term in decimals of DIGITS digits: a term comes from the one
-before by two products, so its relative error after x terms is below x^2 10^(1-DIGITS).  With at
-most 60,000 terms that is below 1e-38, and SLACK covers it many times over.
+The exact δ at a given ε is bounded by sums of e^(-x^2/2σ^2), taken term by term in decimals of
+DIGITS digits: a term comes from the one before by two products, so its relative error after x terms
+is below x^2 10^(1-DIGITS).  With at most 60,000 terms that is below 1e-38, and SLACK covers it many
+times over.
 """
 
 from __future__ import annotations
@@ -43,6 +42,10 @@ DIGITS: Final = 50  # decimal digits of a term
 LEAST: Final = Decimal("1e-40")  # of a term; a further one is left out
 NEAR: Final = 20  # the first step of the search is 2^-20 of where it begins
 SLACK: Final = Fraction(1, 10**30)  # relative
+
+TAIL: Final = 9  # deviations; an honest report is clamped with probability below 3e-19
+MAX_STEPS: Final = 256  # of the grid that the noise is drawn on
+MAX_DELTA_EXPONENT: Final = 12
 
 
 def weights(noise: int) -> list[Decimal]:
@@ -151,11 +154,6 @@ def _beyond(noise: int, first: int) -> Fraction:
     Their ratios are at most e^-(2x+1)/2σ^2 <= e^-r, r = first/σ^2, and 1/(1-e^-r) <= 1 + 1/r.
     """
     return Fraction(LEAST) * (1 + Fraction(noise, NOISE_UNIT * first))
-
-
-TAIL: Final = 9  # deviations; an honest report is clamped with probability below 3e-19
-MAX_STEPS: Final = 256  # of the grid that the noise is drawn on
-MAX_DELTA_EXPONENT: Final = 12
 
 
 @dataclass(frozen=True, init=False)
