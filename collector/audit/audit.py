@@ -2,14 +2,12 @@
 
 Whatever a mechanism is inside, an event that it makes a times likelier under one value than under
 another shows an epsilon of at least ln a.  The pairs are drawn at random, and with them the event
-is settled, before any report is drawn; the counts are turned into bounds that are wrong with
-probability ALPHA at most, all pairs of a mechanism together (Bonferroni).  Of a claim with a delta
-that part is taken off first.
+is settled, before any report is drawn, from the operating system's entropy.  The counts are turned
+into bounds that are wrong with probability ALPHA at most, all pairs of a mechanism together
+(Bonferroni).  Of a claim with a delta that part is taken off first.
 
 Source: Clopper, Pearson, Biometrika 1934: the limits of both probabilities, half of the chance of
     error each.
-
-Run audits of mechanisms by name over the operating system's entropy, and print them.
 """
 
 from __future__ import annotations

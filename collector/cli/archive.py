@@ -1,4 +1,4 @@
-"""``hearsay archive`` and ``hearsay refold``: keep folded reports in files, and fold them again."""
+"""Commands of the archive: keep folded reports in files, prune them, and fold them again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""``hearsay doctor`` and ``hearsay check-config``: say what is wrong before a user does.
+"""Commands of operators: ``hearsay doctor``, ``check-config``, ``fsck``, ``quarantine``, ``keys``.
 
-``hearsay fsck`` and ``hearsay quarantine``: check the store, and decide what is set aside.
-
-``hearsay keys``: make, list, renew and revoke keys and tokens.
+They say what is wrong before a user does, check the store, decide what is set aside, and issue keys
+and tokens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``hearsay prune``: delete old tallies, counted."""
+"""The command ``hearsay prune``: delete old tallies, and count what went."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``hearsay query``: ask a running collector, and print its answer.
-
-``hearsay release``: publish a histogram, or synthetic records, with a data sheet.
-"""
+"""Commands for answers: ``hearsay query`` asks a collector, ``hearsay release`` publishes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""``hearsay registry``: check a metrics.toml, plan its mechanisms, generate its handles.
+"""Commands before any data exist: ``hearsay registry``, ``hearsay plan`` and ``hearsay audit``.
 
-``hearsay plan``: what devices and ε give for a metric, and what a wished precision takes.
-
-``hearsay audit``: attack the mechanisms as installed.
+They check a metrics.toml and generate its handles, plan precision against ε and devices, and attack
+the mechanisms as installed.
 """
 
 from __future__ import annotations

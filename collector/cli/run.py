@@ -1,8 +1,7 @@
-"""``hearsay init``, ``serve`` and ``worker``: prepare the store, and run the two processes.
+"""Commands that run Hearsay: ``hearsay init``, ``serve``, ``worker``, ``acl`` and ``demo``.
 
-``hearsay demo``: the whole of it, here.
-
-``hearsay acl``: the users of the store, each with the least that it needs.
+They prepare the store and its users, each with the least that it needs, and run the two processes;
+the demo runs the whole of it here.
 """
 
 from __future__ import annotations

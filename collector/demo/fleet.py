@@ -1,6 +1,6 @@
 """Simulated devices: people drawn from published counts, each reporting through the real SDK.
 
-Reports that arrive while the pages of the demo are watched: past days, then a few a second.
+They report past days first, and then a few a second while the pages of the demo are watched.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tie the life of a child process to ours.  Also the program that does so: imports no package.
 
-Usage: tether.py PARENT_PID PROGRAM ARGUMENT…  The process becomes PROGRAM and keeps its number.
+Usage: parent_death.py PARENT_PID PROGRAM ARGUMENT…  The process becomes PROGRAM, under its own pid.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Start the collector's two processes from settings.
+"""The collector's two processes: started from settings, stopped in good order, seen to be alive.
 
-Stop in good order when asked: finish what is begun, but not for longer than a supervisor waits.
-
-The first process of a container gets no default action for signals: without these handlers it would
-ignore SIGTERM until it is killed.
-
-A file whose age says that a worker is alive; for health checks of a process without a port.
+Asked to stop, a process finishes what is begun, but not for longer than a supervisor waits.  The
+first process of a container gets no default action for signals: without these handlers it would
+ignore SIGTERM until it is killed.  A worker has no port: the age of a file says that it is alive.
 """
 
 from __future__ import annotations

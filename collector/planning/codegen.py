@@ -1,12 +1,9 @@
 """Typed handles: from a registry to the Python module by which an application records.
 
-The text depends on the registry alone and is laid out as ``ruff format`` leaves it, at any line
-length of 88 or more and for names of up to LAID_OUT_NAME characters: who makes it anew sees a
-difference only where the registry has one.
-
-What the typed handles of a registry are called: dotted names become attributes of attributes.
-
-The types of typed handles: how the values of a metric are written down in Python.
+Dotted names become attributes of attributes, and values have the types of their metric.  The text
+depends on the registry alone and is laid out as ``ruff format`` leaves it, at any line length of 88
+or more and for names of up to LAID_OUT_NAME characters: who makes it anew sees a difference only
+where the registry has one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a metric will cost and tell, before any data exist.
+"""What a registry costs and tells before any data exist: lines for people.  Pure.
 
-What a valid registry still gets wrong: metrics that devices refuse or nobody can answer.
-
-What a registry costs a device, as a table: ε of a report, of a week, of a year and for life.
+Its metrics and mechanisms with the error to expect; problems and warnings of a valid registry;
+and what it costs a device: ε of a report, of a week, of a year and for life.
 """
 
 from __future__ import annotations

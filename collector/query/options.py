@@ -1,6 +1,7 @@
-"""Options of a verb as they are typed: ``k=5``, ``control=2.2``, ``levels=0.5,0.9``.
+"""Options of a verb as people type them, and queries as commands that people can run.
 
-A question as commands: what to type to get the same answer elsewhere.
+Options read ``k=5``, ``control=2.2``, ``levels=0.5,0.9``.  The commands get the same
+answer elsewhere.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """From the store to slices: tallies of a window, merged over shards, epochs and lateness.
 
-Whatever was not asked to be told apart is merged here: a slice holds every report of its group, in
-however many segments they came.
-
-What a window has lost because an operator deleted it: said, and never answered as nothing.
+A slice holds every report of its group, in however many segments they came: what a query does not
+group by is merged here.  What a window has lost because an operator deleted it is said, and never
+answered as nothing.
 """
 
 from __future__ import annotations
@@ -144,13 +143,13 @@ def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
 
 def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:
     """Return of each definition that *plan* reads the epoch before which all is pruned, if any."""
-    digests = {one.digest for reading in plan.readings for one in reading.definitions}
+    digests = {definition.digest for reading in plan.readings for definition in reading.definitions}
     return storage.pruned(sorted(digests))
 
 
 def _kept(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
     first = reading.epochs[0]
-    begun = min(marks.get(one.digest, first) for one in reading.definitions)
+    begun = min(marks.get(definition.digest, first) for definition in reading.definitions)
     epochs = reading.epochs[bisect_left(reading.epochs, begun) :]
     if not epochs:
         metric, (_, last) = reading.metric, reading.window
@@ -162,7 +161,10 @@ def _kept(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
 
 def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[str]:
     """Yield a sentence on each stretch of the window that is pruned."""
-    gone = {bisect_left(reading.epochs, marks.get(one.digest, 0)) for one in reading.definitions}
+    gone = {
+        bisect_left(reading.epochs, marks.get(definition.digest, 0))
+        for definition in reading.definitions
+    }
     name, every = reading.metric.name, reading.metric.every
     for count in sorted(gone - {0}):
         last = epoch_label(every, reading.epochs[count - 1])

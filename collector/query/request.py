@@ -1,6 +1,6 @@
-"""What is asked, as POST /v1/query takes it: one shape for every verb.  Strict.
+"""A query as it arrives: the body of POST /v1/query, or the parameters of an address.  Strict.
 
-A question in the parameters of an address: one metric, its own question.
+The body has one shape for every verb; an address asks one metric its own question.
 """
 
 from __future__ import annotations

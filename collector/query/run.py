@@ -133,8 +133,10 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
 def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
     """Return the slices of the current definition, then of each other that has reports."""
     with _blaming(reading.metric):
-        found = [slices_of(plan, reading, one, storage) for one in reading.definitions]
-    return [found[0], *(slices for slices in found[1:] if any(one.n for one in slices))]
+        found = [
+            slices_of(plan, reading, definition, storage) for definition in reading.definitions
+        ]
+    return [found[0], *(slices for slices in found[1:] if any(part.n for part in slices))]
 
 
 def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice]]]:
@@ -154,7 +156,7 @@ def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice
         for slices in definitions[1:]
         if slices[0].metric.domain.canonical() == meant and not plan.verb.refusal(slices[0].metric)
     ]
-    current = [definitions[0]] if any(one.n for one in definitions[0]) else []
+    current = [definitions[0]] if any(definition.n for definition in definitions[0]) else []
     return [current + alike or definitions[:1]]
 
 
@@ -184,7 +186,7 @@ def _found(plan: Plan, asked: Asked, used: Sequence[list[list[Slice]]]) -> Findi
             each = [plan.verb.answer(slices, asked) for slices in used[0]]
             found = combined(each, asked.alpha)
         else:
-            every = [one for definitions in used for slices in definitions for one in slices]
+            every = [part for definitions in used for slices in definitions for part in slices]
             found = plan.verb.answer(every, asked)
     if not plan.verb.estimates or len(metrics) > 1:
         return found

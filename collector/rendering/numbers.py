@@ -1,6 +1,6 @@
 """Numbers as people read them, with as many digits as their interval deserves and no more.
 
-How wide texts are, without a font: widths of a wide sans-serif, so that what fits here fits.
+Also how wide texts are, without a font: widths of a wide sans-serif, so that what fits here fits.
 """
 
 from __future__ import annotations

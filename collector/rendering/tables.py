@@ -1,7 +1,4 @@
-"""The table under a chart, and the same as comma-separated values.
-
-An answer as text for people: a table with the digits that each interval deserves.
-"""
+"""Tables of rows: in HTML under a chart, as comma-separated values, and as text for a terminal."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Who may do what.  Every route declares its scope; one without is not found.
+"""Who may do what: the scope of every route, and the cookie of the pages.
 
-The cookie of the pages: a read token, kept by the browser and shown to no script.
-
-It holds the token itself.  So a token that is revoked or has expired opens nothing a few seconds
-later, as everywhere else, and no secret has to be shared among processes.
+A route without a scope is not found.  The cookie holds a read token, kept by the browser and shown
+to no script.  It is the token itself: one that is revoked or has expired opens nothing a few
+seconds later, as everywhere else, and processes share no secret.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A web process as the server starts it.
+"""A web process as the server starts it, with limits that the system keeps on every connection.
 
-Limits that the system keeps for us on every connection: the HTTP server has none for answers.
-
-A connection takes over the options of the socket that it came in by.  So they are set there, once.
+The HTTP server limits no answers.  A connection takes over the options of the socket that it came
+in by, so they are set there, once.
 """
 
 from __future__ import annotations

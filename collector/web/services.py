@@ -1,6 +1,6 @@
-"""What the routes of one application share.
+"""What the routes of one application share: its services, and the headers of every answer.
 
-The headers that every answer carries: no script but ours, no frame, no cache.
+The headers allow no script but ours, no frame and no cache.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """POST /v1/reports, whoever carries it: check an upload, say what to append, acknowledge.
 
-No HTTP library here: Flask's route and the server's own protocol both call these three steps.
-
-Read a body within limits, compressed or not: a bomb costs no more than an honest body.
+No HTTP library here: Flask's route and the server's own protocol both call these three steps.  A
+body is read within limits, compressed or not: a bomb costs no more than an honest body.
 """
 
 from __future__ import annotations

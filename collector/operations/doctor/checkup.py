@@ -1,6 +1,7 @@
-"""Gather the state that `hearsay doctor` judges, and check settings without a store.
+"""The checkup of ``hearsay doctor``: gather the state of a deployment, and run every check on it.
 
-Judge the state of a deployment: state in, findings out.  Pure, so that every case is tested.
+Checks are pure, state in and findings out, so that every case is tested.  ``check_settings`` checks
+what needs no store.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _of_settings(config: Config) -> Iterator[Finding]:
         why = "keys and tokens are readable on their way without TLS"
         step = "let a proxy that ends TLS be the only one to reach it"
         yield Finding(NOTE, "host", f"listens on {config.host}", why, step)
-    if not any(REPORT in one.scopes for one in config.credentials.values()):
+    if not any(REPORT in credential.scopes for credential in config.credentials.values()):
         step = "set HEARSAY_WRITE_KEY_FILE, unless hearsay keys has made one"
         yield Finding(NOTE, "keys", "the environment has no write key", next=step)
     heartbeat = os.environ.get("HEARSAY_HEARTBEAT")

@@ -1,6 +1,7 @@
-"""What a check has found: how bad, what, why it matters, and what to do next.
+"""Findings of checks, and the state that they judge.
 
-What the checks look at: gathered once, so that each check is a pure function of it.
+A finding says how bad it is, what, why it matters, and what to do next.  The state is gathered
+once, so that each check is a pure function of it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Finding:
 
 def worst(findings: Iterable[Finding]) -> str:
     """Return the worst level among *findings*."""
-    return max((one.level for one in findings), key=LEVELS.index, default=GOOD)
+    return max((finding.level for finding in findings), key=LEVELS.index, default=GOOD)
 
 
 INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings

@@ -1,6 +1,6 @@
-"""Checks of the servers: are they safe, ready, and do they have room?
+"""Checks of the servers: are they safe, ready and roomy, and are they the store that we knew?
 
-Checks of what may not be decided by a clock alone: which store this is, and how far its days.
+No clock alone decides which store this is, or how far its days have come.
 """
 
 from __future__ import annotations

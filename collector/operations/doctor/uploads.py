@@ -1,8 +1,7 @@
-"""Checks of what became of uploads: folded, waiting, set aside, late, or missing.
+"""Checks of uploads: what became of them, who may send and ask, and what looks dishonest.
 
-Checks of what people have granted and asked, and of the days on which that ends.
-
-What the checks of closed epochs have found: reports that do not look like honest ones.
+Reports are folded, waiting, set aside, late or missing; keys, tokens and metrics end on a day; and
+closed epochs are checked for reports that do not look like honest ones.
 """
 
 from __future__ import annotations
@@ -116,7 +115,11 @@ def keys(config: Config, state: State) -> Iterator[Finding]:
     if state.credentials is None:
         yield Finding(NOTE, "keys", "may not be read by this user", next=INIT)
         return
-    good = [one for one in state.credentials.values() if one.is_good(day_of(state.now))]
+    good = [
+        credential
+        for credential in state.credentials.values()
+        if credential.is_good(day_of(state.now))
+    ]
     served = state.granted or {}
     if any(REPORT in one.scopes for one in good):
         yield Finding(GOOD, "keys", f"good keys and tokens: {len(good)}")

@@ -79,29 +79,29 @@ def _of_counts(snapshot: Snapshot) -> Iterator[Metric]:
         ("folded", "counted in tallies"),
         ("dropped", "deleted from the quarantine by an operator"),
     ):
-        total = _sum(getattr(one, state) for one in shards)
+        total = _sum(getattr(shard, state) for shard in shards)
         yield _counter(f"hearsay_{state}_uploads", f"Uploads {what}.", total.uploads)
         yield _counter(f"hearsay_{state}_reports", f"Reports {what}.", total.reports)
     for state, what in (("pending", "waiting to be folded"), ("quarantined", "set aside now")):
-        total = _sum(getattr(one, state) for one in shards)
+        total = _sum(getattr(shard, state) for shard in shards)
         yield _gauge(f"hearsay_{state}_uploads", f"Uploads {what}, by the counts.", total.uploads)
         yield _gauge(f"hearsay_{state}_reports", f"Reports {what}, by the counts.", total.reports)
-    folded = _sum(one.folded for one in shards).reports
-    late = sum(one.late_reports for one in shards)
+    folded = _sum(shard.folded for shard in shards).reports
+    late = sum(shard.late_reports for shard in shards)
     yield _counter("hearsay_folded_late_reports", "Reports counted after class 0 ended.", late)
     share = late / folded if folded else 0.0
     yield _gauge("hearsay_late_share", "Share of all folded reports that were late.", share)
     pruned, lost = (
-        sum(one.pruned_reports for one in shards),
-        sum(one.lost_reports for one in shards),
+        sum(shard.pruned_reports for shard in shards),
+        sum(shard.lost_reports for shard in shards),
     )
     text = "Reports whose epoch was deleted by hearsay prune, or that came too late for it."
     yield _counter("hearsay_pruned_reports", text, pruned)
     text = "Reports of tallies that are gone, as hearsay fsck --accept-missing counted them."
     yield _counter("hearsay_lost_reports", text, lost)
-    backlog = sum(one.stream for one in shards)
+    backlog = sum(shard.stream for shard in shards)
     yield _gauge("hearsay_backlog_uploads", "Entries in the streams, as they are.", backlog)
-    drift = sum(one.drift for one in shards)
+    drift = sum(shard.drift for shard in shards)
     text = "Uploads by which accepted = folded + pending + quarantined + dropped fails; 0."
     yield _gauge("hearsay_conservation_drift_uploads", text, drift)
 

@@ -1,6 +1,6 @@
 """The state of a deployment at one moment, gathered for /metrics.  What is away is left out.
 
-Where the numbers of a scrape come from; and the one that a process without a store has.
+``Sources`` are where the numbers of a scrape come from; a process without a store has its own only.
 """
 
 from __future__ import annotations

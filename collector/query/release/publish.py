@@ -92,7 +92,7 @@ def _read(made: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
             raise QueryError(f"metric={metric.name}: no reports in this window")
         ((slices, *_), _) = sized([read], metric, together=is_whole)
         few = [] if is_whole else withheld(slices)
-        kept = slices if is_whole else [one for one in slices if one.refusal is None] or slices
+        kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices
         return parts_of(kept, made.query.alpha), sum(one.n for one in few)
     except (InvalidTallyError, ArithmeticError) as error:
         rule = "has a tally that no reports can give; run hearsay fsck"

@@ -1,19 +1,16 @@
-"""What can be published once and for all: a consistent histogram, and records drawn from it.  Pure.
+"""A release: a consistent histogram, published once and for all, and records drawn from it.  Pure.
 
 All of it is computed from randomized reports alone, so it costs no privacy, however often it is
 made and whatever is done with it: that is post-processing, and it needs no noise.  So the records
 may be drawn with any generator, from a published seed.
 
-Records are apportioned, not drawn one by one: each cell gets its share of them rounded up or down,
-with the expectation kept.  That adds less chance than independent draws, and none where there are
-as many records as reports.
+A column of records stands for the cells of a histogram: items, or bins of numbers within which
+values are drawn.  Records are apportioned, not drawn one by one: each cell gets its share of them
+rounded up or down, with the expectation kept.  That adds less chance than independent draws, and
+none where there are as many records as reports.
 
 Source: Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, proposition
     2.1: post-processing.  Madow, Annals of Mathematical Statistics 1949: systematic sampling.
-
-The columns of records: what each cell of a histogram stands for, and values drawn within it.
-
-Pure.  A cell is an item, or a bin of numbers.
 """
 
 from __future__ import annotations
@@ -209,12 +206,12 @@ def parts_of(slices: Sequence[Slice], alpha: float) -> tuple[Part, ...]:
     Raises: QueryError: a slice may have no number; nothing is released without it.
             InvalidTallyError: a tally cannot have come from its reports.
     """
-    for one in slices:
-        if one.refusal is not None or not one.n:
-            named = ", ".join(one.dimensions.values())
-            where = f"{one.metric.name} of {named}" if named else one.metric.name
+    for part in slices:
+        if part.refusal is not None or not part.n:
+            named = ", ".join(part.dimensions.values())
+            where = f"{part.metric.name} of {named}" if named else part.metric.name
             way = "; release it by fewer dimensions, or withhold small groups" if named else ""
-            raise QueryError(f"metric={where}: {one.refusal or 'no reports'}{way}")
+            raise QueryError(f"metric={where}: {part.refusal or 'no reports'}{way}")
     return tuple(_part(one, alpha) for one in slices)
 
 

@@ -1,6 +1,6 @@
-"""Axes: lines, ticks and labels that never run into one another.
+"""Axes and columns: lines, ticks and labels that never run into one another.
 
-Lines of a chart with a label on the left and the number in words on the right.
+Columns are the labels on the left of a chart and the numbers in words on its right.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Horizontal bars with whiskers, sorted: one value with its interval per row.
+"""Bars and dots with whiskers: one value with its interval per row.
 
-Rows that cannot be told from zero are one line with their count, since to rank them would claim
-what the noise does not allow.
-
-Dots with whiskers: a number of each segment, grouped by item where there are several.
+Bars are sorted; rows that cannot be told from zero are one line with their count, since to rank
+them would claim what the noise does not allow.  Dots show a number of each segment, grouped by item
+where there are several.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Histograms: a step for each bucket with its whisker; a band where buckets are narrow.
+"""Distributions of numbers: histograms, and cumulative shares with quantiles read off them.
 
-Cumulative distributions: the share up to each threshold, its band, and quantiles read off it.
-
-Items that stand for numbers: the edges of a bucket, a threshold, a cell of a grid.
+A histogram has a step for each bucket with its whisker, or a band where buckets are narrow.  Items
+stand for numbers: the edges of a bucket, a threshold, a cell of a grid.
 """
 
 from __future__ import annotations

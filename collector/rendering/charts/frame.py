@@ -1,8 +1,6 @@
-"""The frame of a chart: title, description, notes, and what makes it stand alone.
+"""The frame of a picture: title, description, names of rows and units, and notes.
 
-What a reader must know beside the numbers, once for all rows of a picture.
-
-What rows and units are called in a picture.
+It makes a chart stand alone, and says once what a reader must know of all its rows.
 """
 
 from __future__ import annotations

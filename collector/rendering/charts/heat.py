@@ -1,6 +1,6 @@
 """Two-way tables: colour is the value, opacity its certainty, and the value is printed.
 
-Values as steps of the ramp of colours, certainty as opacity, and the legend of both.
+Values are steps of a ramp of colours; a legend explains both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lines over time with the band of their intervals; a gap where there is no number.
 
-Rows as lines over time: which series, in which order, cut where there is no number.
+A timeline says which rows make which series, in which order, and where a line is cut.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Marks: what stands for a row, with its numbers as data for a pointer.
 
-What noise alone could show: the interval of an estimate whose truth is zero, of one or many.
+Also what noise alone could show: the interval of an estimate whose truth is zero, of one or many.
 """
 
 from __future__ import annotations

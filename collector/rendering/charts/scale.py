@@ -1,6 +1,6 @@
-"""Scales: from values to user units and back.
+"""Scales: from values or times to user units and back, and the ticks of both.
 
-Times as answers name them, and the ticks of a time axis.  All in UTC; no clock.
+Times are read as answers name them, all in UTC, without a clock.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Elements of SVG.  Every text and attribute is escaped when it is written, here and only here.
+"""Elements of SVG, their colours and their style sheet.
 
-How each class of mark is painted: as attributes, and as CSS that follows light and dark.
+Every text and attribute is escaped when it is written, here and only here.  Pages forbid inline
+styles, so each mark carries its light colours as presentation attributes and a class; the style
+sheet overrides nothing but colours.  ``CSS`` is the style sheet of pages, which serve it as a file,
+and the one within a chart that stands alone.
 
-Pages forbid inline styles, so each mark carries its light colours as presentation attributes and a
-class; the style sheet overrides nothing but colours.  ``CSS`` is the style sheet of pages, which
-serve it as a file, and the one within a chart that stands alone.
-
-Colours, light and dark: told apart by people with any colour vision, and readable on paper.
-
-The six of the series were searched for the greatest least distance under normal vision and under
-three simulated deficiencies; a test measures them.  Lightness has one order along a ramp,
+Colours are told apart by people with any colour vision, on light and dark pages, and readable on
+paper.  The six of the series were searched for the greatest least distance under normal vision and
+under three simulated deficiencies; a test measures them.  Lightness has one order along a ramp,
 turned round on a dark page so that more always stands out more.
 """
 

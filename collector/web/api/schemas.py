@@ -1,6 +1,6 @@
-"""The forms of what routes answer, but for questions, as the OpenAPI document tells them.
+"""The shapes of queries and answers, as the OpenAPI document describes them.
 
-The forms of a question by verb, as the OpenAPI document tells them.  Nothing is decoded here.
+Queries have one shape for each verb.  Nothing is decoded here.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _form(name: str) -> type[Struct]:
         frozen=True,
         forbid_unknown_fields=True,
     )
-    may_be_left_out = not any(one.required for one in msgspec.structs.fields(verb.options))
+    may_be_left_out = not any(field.required for field in msgspec.structs.fields(verb.options))
     said: Any = Literal[name] | UnsetType if name == ESTIMATE else Literal[name]
     own: dict[str, tuple[Any, ...]] = {
         "verb": ("verb", said, UNSET) if name == ESTIMATE else ("verb", said),

@@ -1,8 +1,7 @@
-"""Liveness and readiness under Flask, for the document, tests and other servers.
+"""Status over HTTP: liveness, readiness, and GET /metrics for the whole deployment.
 
-``hearsay serve`` answers both before Flask: see ``front``.
-
-GET /metrics: the state of the whole deployment, in Prometheus' text format.
+``hearsay serve`` answers the first two before Flask (see ``front``); these routes serve the
+document, tests and other servers.
 """
 
 from __future__ import annotations

@@ -3,12 +3,9 @@
 A body that trickles in costs a few kilobytes, no thread and no place among those that wait for one,
 and is given up after a time.  Health is answered beside all of that.
 
-Call a WSGI application for a request that came over the server's own protocol.
-
-Refuse a head that a proxy in front may have read as another request than the collector would.
-
-The server has parsed it: it refuses what is no HTTP, and closes the connection after a length
-beside a transfer coding, of which the coding counts.
+The server has parsed the head: it refuses what is no HTTP, and closes the connection after a length
+beside a transfer coding, of which the coding counts.  ``require_plain`` refuses a head that a proxy
+in front may have read as another request than the collector would.
 """
 
 from __future__ import annotations

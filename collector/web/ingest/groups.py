@@ -1,4 +1,4 @@
-"""Append in groups: uploads that come while one round trip runs go together with the next.
+"""Group commit: uploads that come while one round trip runs are appended together in the next.
 
 So the store's disk is waited for once a group, and a busy process sends few, large commands; a lone
 upload waits for nobody.

@@ -1,4 +1,4 @@
-"""Answers /livez and /readyz without a place in any queue: who asks decides over the process."""
+"""Answers to /livez and /readyz, without a place in any queue: they decide over the process."""
 
 from __future__ import annotations
 

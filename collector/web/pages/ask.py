@@ -1,4 +1,4 @@
-"""Ask: a form over every verb; its address is the question, so that it can be passed on."""
+"""Ask: a form over every verb; its address is the query, so that it can be passed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a visitor chose in the address of a page: a stretch of time, a segment, an item."""
+"""The choices of a visitor in the address of a page: a stretch of time, a segment, an item."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _wishes(
 
 def _tells(panels: list[Panel]) -> bool:
     """Return whether any difference could be computed, or why it could not is said otherwise."""
-    told = next((one.reply for one in panels if one.wish.id == DIFFERENCE), None)
+    told = next((panel.reply for panel in panels if panel.wish.id == DIFFERENCE), None)
     return told is None or any(row.value is not None for row in told.rows)
 
 

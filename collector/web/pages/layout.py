@@ -1,6 +1,6 @@
-"""What all pages share: navigation, the log-in, and an answer that can be refreshed.
+"""The layout of all pages: navigation, the log-in, and an answer that can be refreshed.
 
-Parameters of the pages' addresses, as the description of the routes tells them.
+Also the parameters that many pages share, as the description of the routes tells them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The page of a metric: all that its type can tell, over time and by segment.
-
-Which questions the page of a metric asks: those that its type can answer.
-"""
+"""The page of a metric: all that its type can answer, over time and by segment."""
 
 from __future__ import annotations
 

@@ -98,14 +98,14 @@ def flow_of(snapshot: Snapshot) -> Flow:
     """Return what became of all uploads."""
     shards = snapshot.shards
     return Flow(
-        accepted=_sum(one.accepted for one in shards),
-        folded=_sum(one.folded for one in shards),
-        pending=_sum(one.pending for one in shards),
-        aside=_sum(one.quarantined for one in shards),
-        dropped=_sum(one.dropped for one in shards),
-        late=sum(one.late_reports for one in shards),
-        drift=sum(one.drift for one in shards),
-        backlog=sum(one.stream for one in shards),
+        accepted=_sum(shard.accepted for shard in shards),
+        folded=_sum(shard.folded for shard in shards),
+        pending=_sum(shard.pending for shard in shards),
+        aside=_sum(shard.quarantined for shard in shards),
+        dropped=_sum(shard.dropped for shard in shards),
+        late=sum(shard.late_reports for shard in shards),
+        drift=sum(shard.drift for shard in shards),
+        backlog=sum(shard.stream for shard in shards),
     )
 
 

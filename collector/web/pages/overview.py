@@ -1,6 +1,6 @@
 """The first page: every metric in a tile; of an empty system, what to do next.
 
-A metric in a tile: its number with the interval, its line, and what it rests on.
+A tile has the metric's number with its interval, its line over time, and what it rests on.
 """
 
 from __future__ import annotations

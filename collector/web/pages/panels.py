@@ -1,4 +1,4 @@
-"""A question with its answer as a page shows it: chart, table, and how to ask it elsewhere."""
+"""Panels: a query with its answer as a page shows it: chart, table, and how to ask it elsewhere."""
 
 from __future__ import annotations
 

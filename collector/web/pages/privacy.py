@@ -137,7 +137,9 @@ def record_of(metrics: list[Metric]) -> dict[str, Any]:
         "form": 1,
         "made_at": now.isoformat(timespec="seconds"),
         "made_by": f"hearsay {__version__}",
-        "applications": sorted({one.app for one in visible().registries if one.metrics}),
+        "applications": sorted(
+            {registry.app for registry in visible().registries if registry.metrics}
+        ),
         "profile": shared.config.profile,
         "privacy": "local differential privacy: randomized on the device, before it is sent",
         "kept": [
