@@ -23,7 +23,7 @@ from .root import explained, main
 
 if TYPE_CHECKING:
     from ..operations.doctor.findings import Finding
-    from ..operations.issuing import Wish
+    from ..operations.issuing import CredentialRequest
     from ..storage.records import CredentialStore
 
 _strict = click.option("--strict", is_flag=True, help="Exit with status 1 on a warning, too.")
@@ -177,10 +177,12 @@ def create(
     label: str,
 ) -> None:
     """Make a key or token and print it, this once: only its digest is kept."""
-    from ..operations.issuing import Wish
+    from ..operations.issuing import CredentialRequest
 
     secret, name = _issue(
-        Wish(kind=kind, app=app, metrics=metrics, role=role, days=days, quota=quota, label=label)
+        CredentialRequest(
+            kind=kind, app=app, metrics=metrics, role=role, days=days, quota=quota, label=label
+        )
     )
     click.echo(secret)
     click.echo(f"id {name}; it works within 5 s, and is not shown again", err=True)
@@ -243,7 +245,7 @@ def _cells(row: dict[str, object]) -> tuple[str, ...]:
     return tuple(map(str, (*parts, row["state"], row["label"])))
 
 
-def _issue(wish: Wish) -> tuple[str, str]:
+def _issue(wish: CredentialRequest) -> tuple[str, str]:
 
     from ..core.catalog import Catalog
     from ..operations.issuing import issue

@@ -224,7 +224,7 @@ def release(
     What is written was computed from randomized reports alone: publishing it costs no privacy.
     """
     from ..core.catalog import Catalog
-    from ..query.release.publish import Wanted
+    from ..query.release.publish import ReleaseRequest
     from ..query.release.publish import release as write
     from ..storage.connect import connect_reader
 
@@ -233,7 +233,7 @@ def release(
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
     given = {"from": first, "to": last, "alpha": alpha, "version": version}
-    wanted = Wanted(
+    wanted = ReleaseRequest(
         metric=metric,
         parameters={name: text for name, text in given.items() if text is not None},
         by=by,

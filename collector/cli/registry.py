@@ -24,7 +24,7 @@ from ..estimation.precision import ALPHA
 from .root import explained, main
 
 if TYPE_CHECKING:
-    from ..planning.planner import Question
+    from ..planning.planner import PlanRequest
 
 
 @main.group()
@@ -158,12 +158,12 @@ def plan_metrics(
     Without options: the expected devices, and the declared need or ±5 points or 5 % of the range.
     """
     from ..estimation.precision import scale_of, wished
-    from ..planning.planner import Question
+    from ..planning.planner import PlanRequest
 
     if sum(arms) > 1:
         raise click.BadParameter("together they are more than all devices", param_hint="--arms")
     one = _metric(path, metric)
-    asked = Question(
+    asked = PlanRequest(
         devices=one.expected_devices if devices is None else devices,
         half_width=wished(one) if half_width is None else half_width / scale_of(one).whole,
         share=segment_share,
@@ -178,7 +178,7 @@ def plan_metrics(
         _show_plan(one, asked, epsilon, as_json)
 
 
-def _show_plan(metric: Metric, asked: Question, given: tuple[str, ...], as_json: bool) -> None:
+def _show_plan(metric: Metric, asked: PlanRequest, given: tuple[str, ...], as_json: bool) -> None:
     from ..planning.plan_text import data_of, lines_of
     from ..planning.planner import EPSILONS, least_epsilon, plan
 

@@ -31,9 +31,9 @@ from .fleet import (
     PAST_DAYS,
     PER_SECOND,
     Traffic,
-    bring_past_days,
+    backfill,
     drive,
-    go_on,
+    run_forever,
     truth_of,
 )
 from .people import population
@@ -148,9 +148,9 @@ def _serve(site: _Site, children: Children, out: TextIO, show: bool) -> None:
         random.Random(),  # noqa: S311  # people, not noise
         children.require_alive,
     )
-    bring_past_days(*fleet, lambda done: _count(out, "past days", done, PAST_DAYS))
+    backfill(*fleet, lambda done: _count(out, "past days", done, PAST_DAYS))
     _say(out, f"devices: {PER_SECOND} a second go on reporting")
-    go_on(*fleet)
+    run_forever(*fleet)
 
 
 class _Site:

@@ -103,7 +103,7 @@ PER_SECOND: Final = 3  # devices after that; some hundredths of a processor
 _AT_ONCE: Final = 500  # people drawn together
 
 
-def bring_past_days(
+def backfill(
     registry: Registry,
     transport: Transport,
     chance: random.Random,
@@ -124,7 +124,7 @@ def bring_past_days(
         progress(PAST_DAYS - days_ago + 1)
 
 
-def go_on(
+def run_forever(
     registry: Registry,
     transport: Transport,
     chance: random.Random,

@@ -29,7 +29,7 @@ _SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True)
-class Wish:
+class CredentialRequest:
     """What an operator asks of a new credential.  None stands for what the kind usually has."""
 
     kind: str
@@ -41,7 +41,9 @@ class Wish:
     label: str = ""
 
 
-def issue(wish: Wish, store: CredentialStore, catalog: Catalog, today: int) -> tuple[str, str]:
+def issue(
+    wish: CredentialRequest, store: CredentialStore, catalog: Catalog, today: int
+) -> tuple[str, str]:
     """Store a new credential; return its secret and its id.
 
     Raises: CredentialError: names what cannot be granted, and what could.
@@ -117,7 +119,7 @@ def _found(wanted: str, store: CredentialStore) -> tuple[bytes, bytes]:
     raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
 
 
-def _granted(wish: Wish, catalog: Catalog, today: int) -> Credential:
+def _granted(wish: CredentialRequest, catalog: Catalog, today: int) -> Credential:
     writes = wish.kind in (WRITE, GATEWAY)
     app = None if wish.kind == ADMIN else _app(wish.app, catalog)
     known = {m for r in catalog.registries if r.app == app for m in r.metrics}

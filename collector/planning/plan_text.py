@@ -12,14 +12,14 @@ from client_sdk.registry.metric import Metric
 from ..core.text_tables import table_lines
 from ..estimation.precision import in_words, scale_of
 from .buckets import Buckets
-from .planner import Line, Question
+from .planner import Line, PlanRequest
 
 NEVER: Final = "never"
 _SHOWN: Final = 5  # numbers of buckets
 
 
 def lines_of(
-    metric: Metric, asked: Question, lines: Sequence[Line], least: Fraction | None
+    metric: Metric, asked: PlanRequest, lines: Sequence[Line], least: Fraction | None
 ) -> Iterator[str]:
     """Yield the plan as text, one line after another."""
     yield _head(metric, asked)
@@ -45,7 +45,7 @@ def lines_of(
 
 
 def data_of(
-    metric: Metric, asked: Question, lines: Sequence[Line], least: Fraction | None
+    metric: Metric, asked: PlanRequest, lines: Sequence[Line], least: Fraction | None
 ) -> dict[str, Any]:
     """Return the plan as JSON types, half-widths and differences in the unit of the answers."""
     unit, whole = scale_of(metric)
@@ -84,13 +84,13 @@ def bucket_lines(metric: Metric, devices: int, found: Sequence[Buckets]) -> Iter
     yield from table_lines([heads, *cells], ">>>>", indent="  ")
 
 
-def _head(metric: Metric, asked: Question) -> str:
+def _head(metric: Metric, asked: PlanRequest) -> str:
     of = "" if asked.share == 1 else f"; a segment of {100 * asked.share:g} % of them"
     named = f"{metric.name}: {metric.domain.size_in_words()}, {metric.mechanism_name}"
     return f"{named}; {asked.devices:,} devices {a_period(metric.every)}{of}"
 
 
-def _cells(metric: Metric, asked: Question, line: Line) -> list[str]:
+def _cells(metric: Metric, asked: PlanRequest, line: Line) -> list[str]:
     """Return the columns of a line; the metric's own ε is marked."""
     own = "*" if line.epsilon == metric.epsilon else ""
     spent = None if line.windows is None else float(line.windows * line.epsilon)

@@ -32,7 +32,7 @@ KEPT: Final = ("pad", "bins", "sampled", "delta_exponent")  # parameters that ar
 
 
 @dataclass(frozen=True)
-class Question:
+class PlanRequest:
     """What is asked of a plan: devices a window, and half-widths and effects as parts."""
 
     devices: int
@@ -65,7 +65,7 @@ class Curve(NamedTuple):
     points: tuple[tuple[int, float], ...]
 
 
-def plan(metric: Metric, asked: Question, epsilons: Sequence[Fraction]) -> Iterator[Line]:
+def plan(metric: Metric, asked: PlanRequest, epsilons: Sequence[Fraction]) -> Iterator[Line]:
     """Yield a line for each ε, with the mechanism of *metric* at its best parameters there."""
     for epsilon in epsilons:
         try:
@@ -99,7 +99,7 @@ def curves(
     return found
 
 
-def least_epsilon(metric: Metric, asked: Question) -> Fraction | None:
+def least_epsilon(metric: Metric, asked: PlanRequest) -> Fraction | None:
     """Return the least ε, in hundredths, that gives the wished half-width; None: none does."""
     reports = int(asked.share * asked.devices)
 
@@ -130,7 +130,7 @@ def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
     return choose(name, metric.family, epsilon, domain.size, own, fixed)[1]
 
 
-def _line(metric: Metric, mechanism: Mechanism[Any], epsilon: Fraction, asked: Question) -> Line:
+def _line(metric: Metric, mechanism: Mechanism[Any], epsilon: Fraction, asked: PlanRequest) -> Line:
     reports = int(asked.share * asked.devices)
     needed = reports_for(mechanism, asked.half_width, asked.alpha)
     devices = None if needed is None else ceil(max(needed, metric.min_reports) / asked.share)

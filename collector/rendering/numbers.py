@@ -50,14 +50,14 @@ def shortened(text: str, size: float, room: float) -> str:
     line = one_line(text)
     if width_of(line, size) <= room:
         return line
-    left, kept = room - width_of(ELLIPSIS, size), []
+    width, letters = room - width_of(ELLIPSIS, size), []
     for letter in line:
-        left -= size * _em(letter)
-        if left < 0:
+        width -= size * _em(letter)
+        if width < 0:
             break
-        kept.append(letter)
+        letters.append(letter)
     closed = "\u2069" if line.startswith("\u2068") else ""
-    return "".join(kept).rstrip() + ELLIPSIS + closed
+    return "".join(letters).rstrip() + ELLIPSIS + closed
 
 
 def wrapped(text: str, size: float, room: float, between: str = " ") -> list[str]:
@@ -116,8 +116,8 @@ def numbers_of(row: Row) -> Numbers | None:
     """Return value and interval, or None if the row has no number."""
     if row.value is None or row.ci_low is None or row.ci_high is None:
         return None
-    found = Numbers(row.value, row.ci_low, row.ci_high)
-    return found if all(abs(number) <= _GREATEST for number in found) else None
+    numbers = Numbers(row.value, row.ci_low, row.ci_high)
+    return numbers if all(abs(number) <= _GREATEST for number in numbers) else None
 
 
 def bounds_of(row: Row) -> tuple[float, float] | None:
@@ -132,8 +132,8 @@ def extent(rows: Iterable[Row], *also: float) -> tuple[float, float]:
 
     A value lies outside its interval where post-processing moved it.
     """
-    found = [numbers for row in rows if (numbers := numbers_of(row) or bounds_of(row))]
-    return span([*also, *(number for numbers in found for number in numbers)])
+    intervals = [numbers for row in rows if (numbers := numbers_of(row) or bounds_of(row))]
+    return span([*also, *(number for numbers in intervals for number in numbers)])
 
 
 def number(value: float, unit: str, half_width: float, signed: bool = False) -> str:
@@ -165,19 +165,19 @@ def margin(row: Row, unit: str | None = None) -> str:
 
     Of a number that the range cuts off it is "(at the lower end)".
     """
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         return ""
-    value, low, high = found
-    if not found.half_width:
+    value, low, high = numbers
+    if not numbers.half_width:
         return f"({row.note})" if is_cut_off(row) else ""
     factor, _ = _scaled(unit or unit_of(row))
     if not row.std_error:  # bounds, which are counted
         return f"({_exact(factor * low)} to {_exact(factor * high)})"
-    precision = _precision(found, factor)
-    if _is_symmetric(found):
-        return plus_minus(_longer_arm(found), unit or unit_of(row), value, precision=precision)
-    ends = _rounded_ends(found, factor, factor * precision)
+    precision = _precision(numbers, factor)
+    if _is_symmetric(numbers):
+        return plus_minus(_longer_arm(numbers), unit or unit_of(row), value, precision=precision)
+    ends = _rounded_ends(numbers, factor, factor * precision)
     return "({} to {})".format(*(_digits(end, factor * precision) for end in ends))
 
 
@@ -193,22 +193,22 @@ def is_cut_off(row: Row) -> bool:
 
 def value_of(row: Row, unit: str | None = None, signed: bool = False) -> str:
     """Return the number of *row* with its unit, "" if it has none; what is counted in full."""
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         return ""
-    shown = unit or unit_of(row)
-    precision = _precision(found, _scaled(shown)[0]) if row.std_error else 0.0
-    return number(found.value, shown, precision, signed)
+    unit_name = unit or unit_of(row)
+    precision = _precision(numbers, _scaled(unit_name)[0]) if row.std_error else 0.0
+    return number(numbers.value, unit_name, precision, signed)
 
 
 def ends_of(row: Row, unit: str | None = None) -> tuple[str, str]:
     """Return the ends of the interval of *row* with their unit, rounded outwards."""
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         return "", ""
     factor, suffix = _scaled(unit or unit_of(row))
-    precision = factor * _precision(found, factor) if row.std_error else 0.0
-    ends = _rounded_ends(found, factor, precision)
+    precision = factor * _precision(numbers, factor) if row.std_error else 0.0
+    ends = _rounded_ends(numbers, factor, precision)
     return _joined(_digits(ends[0], precision), suffix), _joined(
         _digits(ends[1], precision), suffix
     )
@@ -216,13 +216,13 @@ def ends_of(row: Row, unit: str | None = None) -> tuple[str, str]:
 
 def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
     """Return a row as words: "20.1 % ± 0.3", or the reason why there is no number."""
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         between = f"between {range_of(row, unit, ' and ')}" if bounds_of(row) else ""
         return "; ".join(filter(None, (between, row.reason))) or "no number"
-    shown = value_of(row, unit, signed)
+    value = value_of(row, unit, signed)
     after = margin(row, unit)
-    return f"{shown} {after}" if after else shown
+    return f"{value} {after}" if after else value
 
 
 def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:
@@ -230,11 +230,11 @@ def range_of(row: Row, unit: str | None = None, joined: str = " to ") -> str:
 
     Those of a share are rounded outwards; others are counted.
     """
-    found = bounds_of(row)
-    if found is None:
+    bounds = bounds_of(row)
+    if bounds is None:
         return ""
     factor, suffix = _scaled(unit or row.unit)
-    low, high = (factor * end for end in found)
+    low, high = (factor * end for end in bounds)
     half = (high - low) / 2 if factor > 1 else 0.0
     ends = -_outward(-low, half), _outward(high, half)
     return joined.join(_digits(end, half) for end in ends) + suffix
@@ -246,7 +246,7 @@ def tick_labels(ticks: Sequence[float], unit: str) -> list[str]:
     scaled = [factor * tick for tick in ticks]
     apart = abs(scaled[1] - scaled[0]) if len(scaled) > 1 else abs(scaled[0])
     most = max(map(abs, scaled))
-    _, size, letter = next((found for found in _SIZES if most >= found[0]), (0.0, 1.0, ""))
+    _, size, letter = next((sizes for sizes in _SIZES if most >= sizes[0]), (0.0, 1.0, ""))
     if not size or apart < _PLAIN[0]:
         return [_power(tick, 2) if tick else "0" for tick in scaled]
     places = _places(apart / size)
@@ -266,8 +266,8 @@ def _scaled(unit: str) -> tuple[float, str]:
 
 def _joined(digits: str, suffix: str) -> str:
     """Return a number and its unit: one point, two points."""
-    one = suffix == f" {POINTS}" and digits.lstrip(f"+{MINUS}") == "1"
-    return digits + (suffix.removesuffix("s") if one else suffix)
+    singular = suffix == f" {POINTS}" and digits.lstrip(f"+{MINUS}") == "1"
+    return digits + (suffix.removesuffix("s") if singular else suffix)
 
 
 def _short(unit: str) -> str:
@@ -283,45 +283,52 @@ def _digits(value: float, half_width: float, signed: bool = False) -> str:
     decimals = min(_last(half_width), _KNOWN - (Decimal(value).adjusted() if value else 0))
     if half_width >= _PLAIN[0] and abs(value) <= _PLAIN[1]:
         return sign + _fixed(value, decimals)
-    known = round(value, decimals)
-    return sign + (_power(known, Decimal(known).adjusted() + decimals) if known else "0")
+    rounded = round(value, decimals)
+    return sign + (_power(rounded, Decimal(rounded).adjusted() + decimals) if rounded else "0")
 
 
-def _precision(found: Numbers, factor: float) -> float:
+def _precision(numbers: Numbers, factor: float) -> float:
     """Return the half-width that chooses the digits of an interval, in the unit of the row.
 
     It is smaller than its own where rounding outwards would lead an end to 0 or across, by up to
     _SIGN digits: what the interval says of the sign is not rounded away.
     """
-    half = found.half_width
-    if found.low <= 0 <= found.high:
+    half = numbers.half_width
+    if numbers.low <= 0 <= numbers.high:
         return half
     tried = (half / 10**more for more in range(_SIGN + 1))
-    return next((one for one in tried if not _touches_zero(found, factor, factor * one)), half)
+    return next(
+        (
+            precision
+            for precision in tried
+            if not _touches_zero(numbers, factor, factor * precision)
+        ),
+        half,
+    )
 
 
-def _touches_zero(found: Numbers, factor: float, precision: float) -> bool:
-    low, high = _rounded_ends(found, factor, precision)
-    if low <= 0 <= high or not _is_symmetric(found):
+def _touches_zero(numbers: Numbers, factor: float, precision: float) -> bool:
+    low, high = _rounded_ends(numbers, factor, precision)
+    if low <= 0 <= high or not _is_symmetric(numbers):
         return low <= 0 <= high
-    value = factor * found.value
-    reach = _reach(factor * _longer_arm(found), precision, value)
+    value = factor * numbers.value
+    reach = _reach(factor * _longer_arm(numbers), precision, value)
     return abs(round(value, _last(precision))) <= reach * (1 + _DUST)
 
 
-def _is_symmetric(found: Numbers) -> bool:
+def _is_symmetric(numbers: Numbers) -> bool:
     """Return whether the interval is told by ±: its arms are about as long."""
-    arms = found.high - found.value, found.value - found.low
-    return abs(arms[0] - arms[1]) <= 2 * _SYMMETRIC * found.half_width
+    arms = numbers.high - numbers.value, numbers.value - numbers.low
+    return abs(arms[0] - arms[1]) <= 2 * _SYMMETRIC * numbers.half_width
 
 
-def _longer_arm(found: Numbers) -> float:
-    return max(found.high - found.value, found.value - found.low)
+def _longer_arm(numbers: Numbers) -> float:
+    return max(numbers.high - numbers.value, numbers.value - numbers.low)
 
 
-def _rounded_ends(found: Numbers, factor: float, precision: float) -> tuple[float, float]:
+def _rounded_ends(numbers: Numbers, factor: float, precision: float) -> tuple[float, float]:
     """Return the ends of the interval, times *factor*, rounded outwards."""
-    return -_outward(-factor * found.low, precision), _outward(factor * found.high, precision)
+    return -_outward(-factor * numbers.low, precision), _outward(factor * numbers.high, precision)
 
 
 def _reach(half: float, precision: float, value: float | None) -> float:
@@ -373,5 +380,5 @@ def _power_of(value: float) -> int:
 def _power(value: float, decimals: int) -> str:
     """Return *value* with a power of ten and at most *decimals* digits after its point."""
     mantissa, _, power = f"{value:.{max(decimals, 0)}e}".partition("e")
-    shown = mantissa.replace("-", MINUS)
-    return f"{shown} × 10{str(int(power)).translate(_SUPERSCRIPTS)}"
+    digits = mantissa.replace("-", MINUS)
+    return f"{digits} × 10{str(int(power)).translate(_SUPERSCRIPTS)}"

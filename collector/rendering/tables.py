@@ -89,8 +89,8 @@ def _dimensions(rows: Sequence[Row]) -> list[str]:
 def _cells(row: Row, names: Sequence[str], unit: str) -> Iterator[Element]:
     for name in names:
         yield element("th", one_line(row.dimensions.get(name, "")), scope="row")
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         yield element("td", one_line(reading(row, unit)), colspan="4", class_="reason")
     else:
         low, high = ends_of(row, unit)

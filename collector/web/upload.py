@@ -77,7 +77,7 @@ class Head(NamedTuple):
     length: int | None  # bytes on the wire, if they were announced
 
 
-class Admitted(NamedTuple):
+class Admission(NamedTuple):
     """An upload whose body may be read: up to ``grant.limit`` bytes."""
 
     grant: WriteGrant
@@ -85,7 +85,7 @@ class Admitted(NamedTuple):
     compressed: bool
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """What is to be appended, None if no report was accepted, and what is to be answered."""
 
     sealed: SealedUpload | None
@@ -106,7 +106,7 @@ class HotRoute:
         self._keyring, self._pressure, self._activity = keyring, pressure, activity
         self._shares = shares
 
-    def admit(self, head: Head) -> Admitted:
+    def admit(self, head: Head) -> Admission:
         """Decide by its headers whether the body of an upload is worth reading.
 
         Raises: UnauthorizedError, QuotaExhaustedError, TooFastError, OverloadedError,
@@ -127,9 +127,9 @@ class HotRoute:
         size = grant.limit if head.length is None else head.length
         require_size(size, grant.limit)
         self._pressure.charge(grant.key, size)
-        return Admitted(grant, media_type, encoding == _GZIP)
+        return Admission(grant, media_type, encoding == _GZIP)
 
-    def judge(self, admitted: Admitted, body: bytes) -> Judged:
+    def judge(self, admitted: Admission, body: bytes) -> Judgement:
         """Decode and judge *body*, as it was on the wire.
 
         Raises: BodyTooLargeError, MalformedUploadError, ExpiredUploadError, FutureUploadError.
@@ -144,11 +144,11 @@ class HotRoute:
         verdict = judge(upload, grant.catalog, today, of_device=grant.is_public)
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
-            return Judged(None, verdict)
+            return Judgement(None, verdict)
         entry = encode(verdict.accepted)
-        return Judged(SealedUpload(upload.id, upload.sealed, entry, verdict.reports), verdict)
+        return Judgement(SealedUpload(upload.id, upload.sealed, entry, verdict.reports), verdict)
 
-    def answer(self, admitted: Admitted, judged: Judged, first: bool) -> bytes:
+    def answer(self, admitted: Admission, judged: Judgement, first: bool) -> bytes:
         """Return the acknowledgement, JSON, of an upload that is stored.
 
         Args: first: False if its id had been seen before.

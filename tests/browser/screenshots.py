@@ -16,7 +16,7 @@ from playwright.sync_api import Page, ViewportSize
 
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
-from collector.demo.fleet import DEMO_REGISTRY, bring_past_days, drive
+from collector.demo.fleet import DEMO_REGISTRY, backfill, drive
 from collector.demo.people import population
 from tests.support.sites.browsing import browser_path, running_browser, watched
 from tests.support.sites.shown_site import READ_TOKEN, WRITE_KEY, cookie_of
@@ -65,7 +65,7 @@ def shot_of(page: Page, name: str, path: Path | None = None) -> bytes:
 def _feed(site: Site) -> None:
     registry = Registry.from_file(str(DEMO_REGISTRY))
     transport, chance = RequestsTransport(site.url, WRITE_KEY), random.Random(_SEED)
-    bring_past_days(registry, transport, chance, lambda: None, lambda done: None)
+    backfill(registry, transport, chance, lambda: None, lambda done: None)
     drive(population(DEVICES, chance), registry, transport)
     site.wait_until_folded()
 

@@ -28,8 +28,8 @@ from collector.core.cells import Cell, segment_text
 from collector.core.config import Config
 from collector.core.credentials import OPERATOR, READ, Credential
 from collector.estimation.tally import fault_of, vector_of
-from collector.planning.planner import Question, plan
-from collector.query.release.publish import Wanted, release
+from collector.planning.planner import PlanRequest, plan
+from collector.query.release.publish import ReleaseRequest, release
 from collector.web import create_app
 from collector.worker.worker import Worker
 from tests.client_sdk.mechanisms import test_vectors as conformance
@@ -295,8 +295,8 @@ def test_it_is_planned_released_and_audited(
 ) -> None:
     metric = registry.metric("theme")
 
-    (line,) = plan(metric, Question(20_000, 0.01), [metric.epsilon])
-    files = release(Wanted("theme", size=100), Catalog([registry]), storage, NOON, tmp_path)
+    (line,) = plan(metric, PlanRequest(20_000, 0.01), [metric.epsilon])
+    files = release(ReleaseRequest("theme", size=100), Catalog([registry]), storage, NOON, tmp_path)
     verdict = audit(load(NAME)("1", 5), system_randomness(), 4_000).verdict
 
     assert line.devices is not None

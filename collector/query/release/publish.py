@@ -36,7 +36,7 @@ CSV, PARQUET = "csv", "parquet"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReleaseRequest:
     """What is to be released: a metric, a window, and in which form.
 
     ``parameters`` are from, to, alpha and version as text, those that were given.  ``by`` are
@@ -55,7 +55,7 @@ class Wanted:
 
 
 def release(
-    wanted: Wanted, catalog: Catalog, storage: TallyStore, now: float, folder: Path
+    wanted: ReleaseRequest, catalog: Catalog, storage: TallyStore, now: float, folder: Path
 ) -> list[Path]:
     """Write what is *wanted* into *folder* and return the files, the data sheets last.
 

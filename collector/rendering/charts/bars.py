@@ -55,10 +55,10 @@ def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = Tru
     labels, common = named(rows)
     factor = widening(rows) if ranked and rows[0].unit == SHARE else 1.0
     lines = _lines(list(zip(rows, labels, strict=True)), face.most_rows, ranked, factor)
-    shown = [line.row for line in lines if line.row]
+    rows_shown = [line.row for line in lines if line.row]
     unit = rows[0].unit
-    columns = Columns.of(shown, [line.label for line in lines], face, unit)
-    ticks, scale = columns.scale(*extent(shown, 0.0))
+    columns = Columns.of(rows_shown, [line.label for line in lines], face, unit)
+    ticks, scale = columns.scale(*extent(rows_shown, 0.0))
     foot = ROW * len(lines) + 6
     noise = noise_of(rows) if unit == SHARE and ranked else None
     body = list(_noise_band(factor * noise, scale, foot)) if noise else []
@@ -71,7 +71,7 @@ def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = Tru
         _described(lines, len(rows)),
         tuple(body),
         foot + FOOT,
-        tuple(_notes(noise, shown)),
+        tuple(_notes(noise, rows_shown)),
     )
 
 
@@ -113,8 +113,8 @@ def _is_sure(line: _Line, factor: float) -> bool:
 
 def _added(row: Row, factor: float) -> float:
     """Return what either arm of an interval gains if it is *factor* times as long."""
-    found = numbers_of(row)
-    return (factor - 1) * found.half_width if found else 0.0
+    numbers = numbers_of(row)
+    return (factor - 1) * numbers.half_width if numbers else 0.0
 
 
 def _value(line: _Line) -> float:
@@ -143,11 +143,11 @@ def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[E
         yield columns.words(line.words, y, line.brief)
         return
     yield columns.name(line.label, y)
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         yield mark(row, line.label, columns.words(reading(row), y))
         return
-    zero, end = scale.within(0.0), scale.at(found.value)
+    zero, end = scale.within(0.0), scale.at(numbers.value)
     thick = rectangle(min(zero, end), y - _THICK / 2, abs(end - zero), _THICK, "bar")
     tip = stroke(end, y - _THICK / 2, end, y + _THICK / 2, "end")
     halo, whisker = lying_whisker(row, scale, y)
@@ -246,13 +246,13 @@ def _draw_dots(
     row: Row, label: str, group: str, y: float, series: int, scale: Linear, columns: Columns
 ) -> Iterator[Element]:
     yield columns.name(label, y)
-    found = numbers_of(row)
+    numbers = numbers_of(row)
     full = " · ".join(part for part in (group, label) if part)
-    if found is None:
+    if numbers is None:
         yield mark(row, full, columns.words(reading(row), y))
         return
     _, whisker = lying_whisker(row, scale, y, f"reach-{series}")
-    yield mark(row, full, whisker, dot(scale.at(found.value), y, series, row.is_open, 4.5))
+    yield mark(row, full, whisker, dot(scale.at(numbers.value), y, series, row.is_open, 4.5))
     yield from columns.numbers(row, y)
 
 

@@ -52,20 +52,20 @@ def curve_picture(
     need: float | None = None,
 ) -> Picture:
     """Return the curves, at most SERIES of them."""
-    shown = [one for one in curves if one.points][:SERIES]
-    if not shown:
+    drawn = [curve for curve in curves if curve.points][:SERIES]
+    if not drawn:
         return Picture(title, "", "No curves.", (text("no curves", PAD, 12, "reason"),), 26.0)
-    plot = _plot(shown, unit, face, devices, need)
+    plot = _plot(drawn, unit, face, devices, need)
     body = [*_axes(plot, unit)]
-    for i, one in enumerate(shown, 1):
-        places = [(plot.x.at(n), plot.y.at(error)) for n, error in one.points]
+    for i, curve in enumerate(drawn, 1):
+        places = [(plot.x.at(n), plot.y.at(error)) for n, error in curve.points]
         body.append(element("path", d=line_path(places), **paint(f"line-{i}")))
-    body += _references(plot, shown, unit, devices, need)
-    body += _names(shown, plot, face)
-    notes = (Note(f"and {len(curves) - len(shown):,} more"),) if len(curves) > len(shown) else ()
+    body += _references(plot, drawn, unit, devices, need)
+    body += _names(drawn, plot, face)
+    notes = (Note(f"and {len(curves) - len(drawn):,} more"),) if len(curves) > len(drawn) else ()
     words = POINTS if unit == SHARE else unit_words(unit)
     subtitle = f"half-width of the interval, {words}" if unit else "half-width"
-    description = _described(shown, unit)
+    description = _described(drawn, unit)
     return Picture(title, subtitle, description, tuple(body), _HEIGHT + 8 + _FOOT, notes)
 
 
@@ -80,11 +80,11 @@ class _Plot:
 def _plot(
     curves: Sequence[Curve], unit: str, face: Face, devices: float | None, need: float | None
 ) -> _Plot:
-    ns = [n for one in curves for n, _ in one.points] + ([devices] if devices else [])
-    errors = [e for one in curves for _, e in one.points] + ([need] if need else [])
+    ns = [n for curve in curves for n, _ in curve.points] + ([devices] if devices else [])
+    errors = [e for curve in curves for _, e in curve.points] + ([need] if need else [])
     xs, ys = log_ticks(min(ns), max(ns)), log_ticks(min(errors), max(errors))
     left = PAD + max(width_of(label, SMALL) for label in _labels(ys, unit)) + 16
-    right = max(label_width(one.label) for one in curves) + 26
+    right = max(label_width(curve.label) for curve in curves) + 26
     x = Log(min(ns), max(ns) if max(ns) > min(ns) else 2 * min(ns), left, face.width - PAD - right)
     y = Log(min(ys[0], min(errors)), max(ys[-1], max(errors)), 8 + _HEIGHT, 8)
     return _Plot(x, y, tuple(n for n in xs if x.low <= n <= x.high), ys)
@@ -134,7 +134,7 @@ def _references(
         y = plot.y.at(need)
         yield stroke(plot.x.start, y, plot.x.end, y, "reference")
         above = y - 8 if y > 30 else y + 9
-        label = f"needed: ± {number(need, _told(unit), 0)}"
+        label = f"needed: ± {number(need, _unit_of(unit), 0)}"
         wide = width_of(label, SMALL)
         left, right = plot.x.start + 5, plot.x.end - 5 - wide
         below = min(y + 9, plot.y.start - 8)
@@ -147,8 +147,8 @@ def _references(
 
 def _is_clear(plot: _Plot, curves: Sequence[Curve], left: float, y: float, wide: float) -> bool:
     """Return whether no curve runs through a label in the middle of *y*."""
-    for one in curves:
-        places = [(plot.x.at(n), plot.y.at(error)) for n, error in one.points]
+    for curve in curves:
+        places = [(plot.x.at(n), plot.y.at(error)) for n, error in curve.points]
         for (x1, y1), (x2, y2) in pairwise(places):
             if x1 > left + wide or x2 < left or x1 == x2:
                 continue
@@ -159,13 +159,13 @@ def _is_clear(plot: _Plot, curves: Sequence[Curve], left: float, y: float, wide:
     return True
 
 
-def _told(unit: str) -> str:
+def _unit_of(unit: str) -> str:
     """Return the unit of a half-width: that of a share is in points."""
     return POINTS if unit == SHARE else unit
 
 
 def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element]:
-    ends = sorted((plot.y.at(one.points[-1][1]), i) for i, one in enumerate(curves))
+    ends = sorted((plot.y.at(curve.points[-1][1]), i) for i, curve in enumerate(curves))
     last = float("-inf")
     shift = min(0.0, plot.y.start - (ends[0][0] + _LINE * (len(ends) - 1)))
     for y, i in ends:
@@ -177,8 +177,8 @@ def _names(curves: Sequence[Curve], plot: _Plot, face: Face) -> Iterator[Element
 
 def _described(curves: Sequence[Curve], unit: str) -> str:
     ends = "; ".join(
-        f"{one.label}: ± {number(one.points[-1][1], _told(unit), one.points[-1][1] / 3)}"
-        f" at {one.points[-1][0]:,.0f} devices"
-        for one in curves
+        f"{curve.label}: ± {number(curve.points[-1][1], _unit_of(unit), curve.points[-1][1] / 3)}"
+        f" at {curve.points[-1][0]:,.0f} devices"
+        for curve in curves
     )
     return f"Curves of the error expected against devices, both axes logarithmic. {ends}."

@@ -79,8 +79,8 @@ def _words(unit: str) -> str:
 
 def is_detectable(row: Row) -> bool:
     """Return whether the interval of a difference leaves zero out."""
-    found = numbers_of(row)
-    return found is not None and (found.low > 0 or found.high < 0)
+    numbers = numbers_of(row)
+    return numbers is not None and (numbers.low > 0 or numbers.high < 0)
 
 
 def verdict(row: Row) -> str:
@@ -95,13 +95,15 @@ def verdict(row: Row) -> str:
 
 def _drawn(row: Row, name: str, y: float, scale: Linear, columns: Columns) -> Iterator[Element]:
     yield columns.name(name, y)
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         yield mark(row, name, columns.words(reading(row), y))
         return
     sure = is_detectable(row)
     halo, whisker = lying_whisker(row, scale, y, "reach-1" if sure else "quiet-reach")
-    point = dot(scale.at(found.value), y, 1, size=5) if sure else _hollow(scale.at(found.value), y)
+    point = (
+        dot(scale.at(numbers.value), y, 1, size=5) if sure else _hollow(scale.at(numbers.value), y)
+    )
     yield mark(row, name, halo, whisker, point, unit=columns.unit)
     yield from columns.numbers(row, y - _UP, "value" if sure else "margin")
     yield text(verdict(row), columns.width - PAD, y + _UP, "note", "end")
@@ -114,8 +116,8 @@ def _hollow(x: float, y: float) -> Element:
 def _notes(rows: Sequence[Row], shown: Sequence[Row]) -> Iterator[Note]:
     if len(rows) > len(shown):
         yield Note(f"and {len(rows) - len(shown):,} more")
-    told = [replace(row, note=None) if row.note == NO_CHANGE else row for row in shown]
-    yield from remarks(told)
+    noted = [replace(row, note=None) if row.note == NO_CHANGE else row for row in shown]
+    yield from remarks(noted)
     for row in shown if len(shown) <= _FEW else ():
         if row.fakes_to_flip is not None and is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""

@@ -54,10 +54,10 @@ _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 def edges_of(item: str) -> tuple[float, float] | None:
     """Return the ends of the bucket named *item*, such as "10–20", or None if it names none."""
-    found = _EDGES.fullmatch(_THOUSANDS.sub("", item.strip()))
-    if not found:
+    match = _EDGES.fullmatch(_THOUSANDS.sub("", item.strip()))
+    if not match:
         return None
-    low, high = (_number(part) for part in found.groups())
+    low, high = (_number(part) for part in match.groups())
     return (low, high) if low < high else None
 
 
@@ -66,15 +66,15 @@ def threshold_of(item: str) -> float | None:
     edges = edges_of(item)
     if edges:
         return edges[1]
-    found = _ALONE.fullmatch(_THOUSANDS.sub("", item.strip()))
-    return _number(found[1]) if found else None
+    match = _ALONE.fullmatch(_THOUSANDS.sub("", item.strip()))
+    return _number(match[1]) if match else None
 
 
 def adjoining(items: Sequence[str]) -> tuple[tuple[float, float], ...] | None:
     """Return the edges of *items* if each bucket begins where the one before ends, else None."""
-    found = [edges_of(item) for item in items]
-    edges = tuple(pair for pair in found if pair)
-    if not edges or len(edges) < len(found):
+    ends = [edges_of(item) for item in items]
+    edges = tuple(pair for pair in ends if pair)
+    if not edges or len(edges) < len(ends):
         return None
     whole = all(isclose(a[1], b[0], rel_tol=1e-6, abs_tol=1e-9) for a, b in pairwise(edges))
     return edges if whole else None
@@ -192,12 +192,12 @@ def _buckets(rows: Sequence[Row], plot: _Plot) -> Iterator[Element]:
     hover: list[Element] = []
     for row, (left, right) in zip(rows, plot.ends, strict=True):
         middle, label = (left + right) / 2, label_of(row)
-        found = numbers_of(row)
-        if found is None:
+        numbers = numbers_of(row)
+        if numbers is None:
             yield mark(row, label, cross(middle, plot.y.within(0.0) - 8))
         elif narrow:
-            top = plot.y.at(found.high)
-            height = plot.y.at(found.low) - top
+            top = plot.y.at(numbers.high)
+            height = plot.y.at(numbers.low) - top
             yield rectangle(left, top, right - left, height, "band-1")
             hover.append(spot(row, label, left, top, right - left, height))
         else:
@@ -270,13 +270,13 @@ def cdf_picture(
     body = left_axis(_TICKS, y, SHARE, x.start, x.end)
     body += _curve_foot(steps, numeric, x, y)
     body += _curve(steps, x, y)
-    found = list(_quantiles(steps, quantiles)) if numeric else []
-    body += _markers(found, x, y)
+    markers = list(_quantiles(steps, quantiles)) if numeric else []
+    body += _markers(markers, x, y)
     body.append(group(_spots(steps, x, y), **paint("hover")))
     unit = f"share of devices up to each value in {x_unit}" if x_unit else "share of devices up to"
-    said = "; ".join(_said(one, x_unit) for one in found)
-    notes = [*([Note(said)] if said else []), *remarks(rows)]
-    description = f"Cumulative distribution at {len(steps)} thresholds. {said}"
+    words = "; ".join(_quantile_in_words(marker, x_unit) for marker in markers)
+    notes = [*([Note(words)] if words else []), *remarks(rows)]
+    description = f"Cumulative distribution at {len(steps)} thresholds. {words}"
     subtitle = subtitle_of(rows, unit)
     return Picture(
         title, subtitle, description, tuple(body), _CURVE_HEIGHT + 8 + FOOT, tuple(notes)
@@ -288,9 +288,9 @@ def _curve_steps(rows: Sequence[Row]) -> tuple[list[_Step], bool]:
     places = [threshold_of(row.item) for row in rows]
     numeric = all(place is not None for place in places)
     steps = [
-        _Step(place if numeric and place is not None else float(rank), *found, row)
+        _Step(place if numeric and place is not None else float(rank), *numbers, row)
         for rank, (row, place) in enumerate(zip(rows, places, strict=True))
-        if (found := numbers_of(row))
+        if (numbers := numbers_of(row))
     ]
     steps.sort(key=lambda step: step.at)
     return [step for i, step in enumerate(steps) if not i or step.at > steps[i - 1].at], numeric
@@ -343,15 +343,15 @@ def _crossing(points: Sequence[tuple[float, float]], level: float) -> float | No
     return None
 
 
-def _markers(found: Sequence[_Quantile], x: Linear, y: Linear) -> Iterator[Element]:
+def _markers(quantiles: Sequence[_Quantile], x: Linear, y: Linear) -> Iterator[Element]:
     """Yield a drop line, a dot and a name for each quantile, names only where they have room."""
     free = float("-inf")
-    for one in found:
-        place, level = x.at(one.at), y.at(one.level)
+    for quantile in quantiles:
+        place, level = x.at(quantile.at), y.at(quantile.level)
         yield stroke(x.start, level, place, level, "reference")
         yield stroke(place, level, place, y.start, "reference")
         yield dot(place, level, 1)
-        name = _name(one.level)
+        name = _name(quantile.level)
         wide = width_of(name, SMALL)
         if place + 6 > free:
             yield text(name, place + 6, level + 12, "aside")
@@ -362,14 +362,15 @@ def _name(level: float) -> str:
     return f"p{100 * level:.6g}"
 
 
-def _said(one: _Quantile, x_unit: str) -> str:
-    if one.low is None:
-        return f"{_name(one.level)} not within these thresholds"
-    if one.high is None:
-        return f"{_name(one.level)} at least {number(one.low, x_unit, one.at - one.low)}"
-    half = (one.high - one.low) / 2
-    ends = [number(end, "", half) for end in (one.low, one.high)]
-    return f"{_name(one.level)} ≈ {number(one.at, x_unit, half)} ({ends[0]} to {ends[1]})"
+def _quantile_in_words(quantile: _Quantile, x_unit: str) -> str:
+    if quantile.low is None:
+        return f"{_name(quantile.level)} not within these thresholds"
+    if quantile.high is None:
+        least = number(quantile.low, x_unit, quantile.at - quantile.low)
+        return f"{_name(quantile.level)} at least {least}"
+    half = (quantile.high - quantile.low) / 2
+    ends = [number(end, "", half) for end in (quantile.low, quantile.high)]
+    return f"{_name(quantile.level)} ≈ {number(quantile.at, x_unit, half)} ({ends[0]} to {ends[1]})"
 
 
 def _spots(steps: Sequence[_Step], x: Linear, y: Linear) -> Iterator[Element]:

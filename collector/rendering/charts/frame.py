@@ -255,15 +255,15 @@ def remarks(
 ) -> list[Note]:
     """Return what is to be told of *rows*: open periods, post-processing, and their notes."""
     numbered = [row for row in rows if numbers_of(row)]
-    found = [Note(still_open)] if any(row.is_open for row in numbered) else []
+    notes = [Note(still_open)] if any(row.is_open for row in numbered) else []
     moved = sorted({row.postprocess for row in numbered if row.raw is not None} - {RAW})
     if moved:
         words = "values are post-processed ({}); intervals are those of the unbiased numbers"
-        found.append(Note(words.format(", ".join(moved))))
-    return [*found, *map(Note, _told(numbered))]
+        notes.append(Note(words.format(", ".join(moved))))
+    return [*notes, *map(Note, _note_texts(numbered))]
 
 
-def _told(rows: Sequence[Row]) -> Iterator[str]:
+def _note_texts(rows: Sequence[Row]) -> Iterator[str]:
     counts = Counter(one_line(row.note) for row in rows if row.note)
     single = [note for note, count in counts.items() if count == 1 and len(rows) > 1]
     for note, count in counts.items():

@@ -59,7 +59,7 @@ class Ramp:
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Ramp:
         """Return the ramp over the values of *rows*, from zero for shares."""
-        values = [found.value for row in rows if (found := numbers_of(row))]
+        values = [numbers.value for row in rows if (numbers := numbers_of(row))]
         unit = rows[0].unit if rows else SHARE
         low, high = span(values)
         ticks = nice_ticks(
@@ -218,34 +218,36 @@ def _leaning(label: str, x: float, y: float) -> Element:
 
 def _cells(table: _Table, ramp: Ramp) -> Iterator[Element]:
     form = _form(table)
-    told = len(table.downs) * len(table.acrosses) <= _TITLED
+    titled = len(table.downs) * len(table.acrosses) <= _TITLED
     for i, down in enumerate(table.downs):
         for j, across in enumerate(table.acrosses):
             row = table.rows.get((down, across))
             x, y = table.left + table.wide * j + 1, table.top + _HIGH * i + 1
             if row is not None:
                 shapes = _cell(row, x, y, table.wide - 2, None if _is_margin(row) else ramp, form)
-                yield mark(row, f"{down} · {across}", *shapes, told=told)
+                yield mark(row, f"{down} · {across}", *shapes, titled=titled)
 
 
 _Form: TypeAlias = Callable[[Row, Numbers], str]
 # How a number is printed, from the fullest: all cells of a table have the same form.
 _FORMS: Final[tuple[_Form, ...]] = (
-    lambda row, found: reading(row),
-    lambda row, found: number(found.value, row.unit, found.half_width),
-    lambda row, found: number(found.value, row.unit, found.half_width).partition(" ")[0],
-    lambda row, found: number(found.value, row.unit, max(found.half_width, 0.02)).partition(" ")[0],
+    lambda row, numbers: reading(row),
+    lambda row, numbers: number(numbers.value, row.unit, numbers.half_width),
+    lambda row, numbers: number(numbers.value, row.unit, numbers.half_width).partition(" ")[0],
+    lambda row, numbers: number(numbers.value, row.unit, max(numbers.half_width, 0.02)).partition(
+        " "
+    )[0],
 )
 
 
 def _form(table: _Table) -> _Form | None:
     """Return the fullest form that fits into all cells, or None."""
-    shown = [row for key, row in table.rows.items() if key[0] in table.downs]
-    numbered = [(row, found) for row in shown if (found := numbers_of(row))]
+    rows = [row for key, row in table.rows.items() if key[0] in table.downs]
+    numbered = [(row, numbers) for row in rows if (numbers := numbers_of(row))]
     room = table.wide - 4
-    forms = _FORMS if shown[0].unit == SHARE else _FORMS[:-1]
+    forms = _FORMS if rows[0].unit == SHARE else _FORMS[:-1]
     for form in forms:
-        if all(width_of(form(row, found), SMALL) <= room for row, found in numbered):
+        if all(width_of(form(row, numbers), SMALL) <= room for row, numbers in numbered):
             return form
     return None
 
@@ -253,8 +255,8 @@ def _form(table: _Table) -> _Form | None:
 def _cell(
     row: Row, x: float, y: float, wide: float, ramp: Ramp | None, form: _Form | None
 ) -> Iterator[Element]:
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         yield rectangle(x, y, wide, _HIGH - 2, "empty")
         shown = range_of(row)
         if not 0 < width_of(shown, SMALL) <= wide - 2:
@@ -264,13 +266,13 @@ def _cell(
     if ramp is None:
         yield rectangle(x, y, wide, _HIGH - 2, "margin-cell")
         if form:
-            yield text(form(row, found), x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
+            yield text(form(row, numbers), x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
         return
-    step, opacity = ramp.step(found.value), opacity_of(row)
+    step, opacity = ramp.step(numbers.value), opacity_of(row)
     yield cell(x, y, wide, _HIGH - 2, step, opacity)
     if form:
         place = x + wide / 2, y + _HIGH / 2 + 3
-        yield element("text", form(row, found), x=place[0], y=place[1], **ink_on(step, opacity))
+        yield element("text", form(row, numbers), x=place[0], y=place[1], **ink_on(step, opacity))
 
 
 def _is_margin(row: Row) -> bool:

@@ -52,11 +52,11 @@ def pictures_of(
 ) -> list[Picture]:
     """Return the pictures of *rows*, at most _MOST of them."""
     parts = list(_parts(verb, rows))
-    found = [_picture(verb, part, title, face, x_unit, facts) for part in parts[:_MOST]]
+    pictures = [_picture(verb, part, title, face, x_unit, facts) for part in parts[:_MOST]]
     if len(parts) > _MOST:
         more = Note(f"and {len(parts) - _MOST:,} more pictures: ask for fewer slices")
-        found[-1] = replace(found[-1], notes=(*found[-1].notes, more))
-    return found or [bars_picture(rows, title, face)]
+        pictures[-1] = replace(pictures[-1], notes=(*pictures[-1].notes, more))
+    return pictures or [bars_picture(rows, title, face)]
 
 
 def _parts(verb: str, rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -65,12 +65,12 @@ class Series:
     @property
     def numbered(self) -> list[tuple[Point, Numbers]]:
         """Its points that have numbers, with them."""
-        return [(point, found) for point in self.points if (found := numbers_of(point.row))]
+        return [(point, numbers) for point in self.points if (numbers := numbers_of(point.row))]
 
     @property
     def level(self) -> float:
         """The mean of its numbers."""
-        values = [found.value for _, found in self.numbered]
+        values = [numbers.value for _, numbers in self.numbered]
         return sum(values) / len(values) if values else 0.0
 
 
@@ -88,24 +88,25 @@ class Timeline:
 def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
     """Return the lines of *rows*: the greatest where there are more than *most*."""
     names = tuple(dict.fromkeys(row.dimensions.get(TIME, "") for row in rows))
-    found = {name: hours_of(name) for name in names}
-    dated = all(hours is not None for hours in found.values())
+    moments = {name: hours_of(name) for name in names}
+    dated = all(hours is not None for hours in moments.values())
     ranks = {name: float(rank) for rank, name in enumerate(names)}
-    places = {name: found[name] if dated else ranks[name] for name in names}
+    places = {name: moments[name] if dated else ranks[name] for name in names}
     common = {TIME, *constant(rows)}
     lines: dict[str, list[Point]] = {}
     for row in rows:
         point = Point(places[row.dimensions.get(TIME, "")] or 0.0, row)
         lines.setdefault(label_of(row, common), []).append(point)
-    made = [
+    series = [
         Series(label, 1, tuple(sorted(points, key=lambda point: point.at)))
         for label, points in lines.items()
     ]
-    if len(made) > most:
-        made.sort(key=lambda one: -one.level)
-    kept = tuple(Series(one.label, number, one.points) for number, one in enumerate(made[:most], 1))
+    if len(series) > most:
+        series.sort(key=lambda line: -line.level)
+    numbered = enumerate(series[:most], 1)
+    drawn = tuple(Series(entry.label, number, entry.points) for number, entry in numbered)
     step = usual_step(sorted(place for place in places.values() if place is not None))
-    return Timeline(kept, len(made) - len(kept), dated, names, step)
+    return Timeline(drawn, len(series) - len(drawn), dated, names, step)
 
 
 def runs(series: Series, step: float) -> list[list[Point]]:
@@ -205,9 +206,9 @@ def _time_labels(times: Timeline, plot: _Plot, shown: Sequence[Row]) -> Iterator
     foot = plot.y.start
     if times.dated:
         most = int((plot.x.end - plot.x.start) / 74)
-        found = time_ticks(plot.x.low, plot.x.high, most)
-        places = [plot.x.at(tick.hours) for tick in found]
-        names = [tick.label for tick in found]
+        ticks = time_ticks(plot.x.low, plot.x.high, most)
+        places = [plot.x.at(tick.hours) for tick in ticks]
+        names = [tick.label for tick in ticks]
     else:
         # Rows without a number have names, too, and perhaps no place in view.
         ranks = [i for i in range(len(times.names)) if plot.x.low <= i <= plot.x.high]
@@ -220,9 +221,9 @@ def _time_labels(times: Timeline, plot: _Plot, shown: Sequence[Row]) -> Iterator
 
 def _bands(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
     for run in runs(series, step):
-        found = [(plot.x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
-        upper = [(x, plot.y.at(numbers.high)) for x, numbers in found]
-        lower = [(x, plot.y.at(numbers.low)) for x, numbers in found]
+        points = [(plot.x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
+        upper = [(x, plot.y.at(numbers.high)) for x, numbers in points]
+        lower = [(x, plot.y.at(numbers.low)) for x, numbers in points]
         if len(run) > 1:
             path = line_path([*upper, *reversed(lower)]) + "z"
             yield element("path", d=path, **paint(f"band-{series.number}"))
@@ -254,7 +255,7 @@ class _Pace:
 
     reach: float
     every: int
-    told: bool
+    titled: bool
     several: bool  # lines, told apart by markers
     alone: set[int]
 
@@ -270,9 +271,9 @@ class _Pace:
 def _spots(series: Series, plot: _Plot, pace: _Pace) -> Iterator[Element]:
     last, width = len(series.points) - 1, pace.reach * pace.every
     for i, point in enumerate(series.points):
-        found = numbers_of(point.row)
-        if found and i % pace.every == 0 and not pace.dotted(i, point, last):
-            top, foot = plot.y.at(found.high), plot.y.at(found.low)
+        numbers = numbers_of(point.row)
+        if numbers and i % pace.every == 0 and not pace.dotted(i, point, last):
+            top, foot = plot.y.at(numbers.high), plot.y.at(numbers.low)
             left, wide = around(plot.x, plot.x.at(point.at), width)
             yield spot(point.row, _label(series, point), left, top, wide, foot - top)
 
@@ -282,7 +283,7 @@ def _dots(series: Series, plot: _Plot, pace: _Pace) -> Iterator[Element]:
     for i, point in enumerate(series.points):
         if pace.dotted(i, point, last):
             shapes = _shapes(point, series.number, plot, id(point) in pace.alone)
-            yield mark(point.row, _label(series, point), *shapes, told=pace.told)
+            yield mark(point.row, _label(series, point), *shapes, titled=pace.titled)
 
 
 def _label(series: Series, point: Point) -> str:
@@ -291,11 +292,11 @@ def _label(series: Series, point: Point) -> str:
 
 def _shapes(point: Point, number: int, plot: _Plot, alone: bool) -> tuple[Element, ...]:
     x = plot.x.at(point.at)
-    found = numbers_of(point.row)
-    if found is None:
+    numbers = numbers_of(point.row)
+    if numbers is None:
         bar = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3)
         return bar or (cross(x, plot.y.start - 6),)
-    y = plot.y.at(found.value)
+    y = plot.y.at(numbers.value)
     whisker = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3) if alone else ()
     if point.row.is_open:
         return (*whisker, dot(x, y, number, hollow=True, size=3.5))

@@ -116,8 +116,8 @@ def _ground(downs: int, acrosses: int, face: Face) -> _Ground:
 
 def _is_sure(row: Row) -> bool:
     """Return whether a cell can be told from an empty one."""
-    found = numbers_of(row)
-    return found is not None and (row.unit != SHARE or found.low > 0)
+    numbers = numbers_of(row)
+    return numbers is not None and (row.unit != SHARE or numbers.low > 0)
 
 
 def _marked(place: tuple[int, int], row: Row, ground: _Ground, ramp: Ramp) -> Element:

@@ -28,13 +28,13 @@ _SHAPES: Final = (
 
 
 def mark(
-    row: Row, label: str, *shapes: Element, unit: str | None = None, told: bool = True
+    row: Row, label: str, *shapes: Element, unit: str | None = None, titled: bool = True
 ) -> Element:
     """Return *shapes* as the mark of *row*: hover shows its numbers, with or without a script.
 
-    Args: told: also as a title, which costs as many bytes again.
+    Args: titled: also as a title, which costs as many bytes again.
     """
-    said = element("title", _sentence(row, one_line(label), unit)) if told else None
+    said = element("title", _sentence(row, one_line(label), unit)) if titled else None
     return element("g", said, *shapes, class_="mark", **_data(row, label, unit))
 
 
@@ -51,20 +51,20 @@ def around(scale: Linear, place: float, width: float) -> tuple[float, float]:
 
 
 def _data(row: Row, label: str, unit: str | None) -> dict[str, str | None]:
-    found = numbers_of(row)
+    numbers = numbers_of(row)
     data = {"data_label": one_line(label), "data_note": _note(row)}
-    if found is None:
+    if numbers is None:
         return {**data, "data_reason": one_line(reading(row))}
-    numbers = value_of(row, unit), *ends_of(row, unit)
-    return data | dict(zip(("data_value", "data_low", "data_high"), numbers, strict=True))
+    texts = value_of(row, unit), *ends_of(row, unit)
+    return data | dict(zip(("data_value", "data_low", "data_high"), texts, strict=True))
 
 
 def lying_whisker(row: Row, scale: Linear, y: float, look: str = "whisker") -> tuple[Element, ...]:
     """Return the interval of *row* along x, and a halo that sets it off from a bar below."""
-    found = numbers_of(row)
-    if found is None:
+    numbers = numbers_of(row)
+    if numbers is None:
         return ()
-    low, high = (coordinate(scale.at(end)) for end in (found.low, found.high))
+    low, high = (coordinate(scale.at(end)) for end in (numbers.low, numbers.high))
     cap = f"v{2 * CAP:.0f}"
     top = coordinate(y - CAP)
     path = f"M{low},{coordinate(y)}H{high}M{low},{top}{cap}M{high},{top}{cap}"
@@ -76,10 +76,10 @@ def standing_whisker(
 ) -> tuple[Element, ...]:
     """Return the interval of *row* along y."""
     numbers = numbers_of(row)
-    found = bounds_of(row) if numbers is None else (numbers.low, numbers.high)
-    if found is None:
+    bounds = bounds_of(row) if numbers is None else (numbers.low, numbers.high)
+    if bounds is None:
         return ()
-    low, high = (coordinate(scale.at(end)) for end in found)
+    low, high = (coordinate(scale.at(end)) for end in bounds)
     wide, left = f"h{coordinate(2 * cap)}", coordinate(x - cap)
     path = f"M{coordinate(x)},{low}V{high}M{left},{low}{wide}M{left},{high}{wide}"
     return tuple(element("path", d=path, **paint(name)) for name in ("halo", look))
@@ -170,10 +170,10 @@ def noise_of(rows: Sequence[Row]) -> float | None:
 
     The noise of a share hardly depends on it, so that of the row nearest to zero is taken.
     """
-    numbered = [(row.n, found) for row in rows if (found := numbers_of(row))]
+    numbered = [(row.n, numbers) for row in rows if (numbers := numbers_of(row))]
     if len(numbered) < _FEWEST or len({n for n, _ in numbered}) > 1:
         return None
-    return min((abs(found.value), found.half_width) for _, found in numbered)[1] or None
+    return min((abs(numbers.value), numbers.half_width) for _, numbers in numbered)[1] or None
 
 
 def widening(rows: Sequence[Row]) -> float:
@@ -195,5 +195,5 @@ def _quantile(alpha: float) -> float:
 
 def median_half_width(rows: Sequence[Row]) -> float | None:
     """Return the half-width in the middle of those of *rows*, or None if none has a number."""
-    halves = sorted(found.half_width for row in rows if (found := numbers_of(row)))
+    halves = sorted(numbers.half_width for row in rows if (numbers := numbers_of(row)))
     return (halves[len(halves) // 2] or None) if halves else None

@@ -77,8 +77,8 @@ def log_ticks(low: float, high: float) -> tuple[float, ...]:
     first = floor(log10(low) + 1e-9)
     last = max(ceil(log10(high) - 1e-9), first + 1)
     factors = (1, 2, 5) if last - first <= 2 else (1,)
-    found = [factor * 10.0**power for power in range(first, last) for factor in factors]
-    return (*found, 10.0**last)
+    ticks = [factor * 10.0**power for power in range(first, last) for factor in factors]
+    return (*ticks, 10.0**last)
 
 
 def apart(low: float, high: float) -> tuple[float, float]:
@@ -133,10 +133,10 @@ def hours_of(text: str) -> float | None:
     first = re.split(r"/| to |\.\.|…", text.strip(), maxsplit=1)[0].strip()
     month = _MONTH.fullmatch(first)
     try:
-        found = datetime.fromisoformat(f"{first}-01" if month else first)
+        moment = datetime.fromisoformat(f"{first}-01" if month else first)
     except ValueError:
         return None
-    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - _START) / timedelta(hours=1)
 
 

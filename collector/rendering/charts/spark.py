@@ -57,10 +57,10 @@ def _drawn(rows: Sequence[Row]) -> Iterator[Element]:
 
 def _stretches(series: Series, step: float, x: Linear, y: Linear) -> Iterator[Element]:
     for run in runs(series, step):
-        found = [(x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
-        upper = [(place, y.at(numbers.high)) for place, numbers in found]
-        lower = [(place, y.at(numbers.low)) for place, numbers in reversed(found)]
+        points = [(x.at(p.at), numbers) for p in run if (numbers := numbers_of(p.row))]
+        upper = [(place, y.at(numbers.high)) for place, numbers in points]
+        lower = [(place, y.at(numbers.low)) for place, numbers in reversed(points)]
         if len(run) > 1:
             yield element("path", d=line_path([*upper, *lower]) + "z", **paint("band-1"))
-            middle = [(place, y.at(numbers.value)) for place, numbers in found]
+            middle = [(place, y.at(numbers.value)) for place, numbers in points]
             yield element("path", d=line_path(middle), **paint("line-1"))

@@ -118,12 +118,12 @@ def blended(colour: str, paper: str, opacity: float) -> str:
     )
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """Return the contrast ratio of two colours, 1 to 21.
 
     Source: Web Content Accessibility Guidelines 2.2, relative luminance and contrast ratio.
     """
-    dark, light = sorted((_luminance(one), _luminance(other)))
+    dark, light = sorted((_luminance(colour), _luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 

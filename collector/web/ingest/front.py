@@ -35,7 +35,7 @@ from ..auth import require, scope_of
 from ..pages.session import FORM, MOST_BYTES, log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
-from ..upload import PATH, Admitted, Head, Judged, require_size
+from ..upload import PATH, Admission, Head, Judgement, require_size
 from .groups import Groups
 from .readiness import Readiness
 
@@ -247,8 +247,8 @@ class Front:
         return self._hot.answer(admitted, judged, first)
 
     async def _judge_large(
-        self, admitted: Admitted, head: Head, protocol: Any, size: int
-    ) -> Judged:
+        self, admitted: Admission, head: Head, protocol: Any, size: int
+    ) -> Judgement:
         """Read and judge a body that takes milliseconds to decode, beside the loop."""
         if self._large_size + size > MAX_LARGE:
             raise OverloadedError("large uploads: as many are on their way as fit in memory")

@@ -35,7 +35,7 @@ _LONG: Final = frozenset({"6mo", "12mo", "year"})
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Choices:
     """A stretch of time, in words or as two dates; values of segments; an item."""
 
     range: str = DEFAULT_RANGE
@@ -99,7 +99,7 @@ def require_known(
             raise QueryError(f"{name}: must be given once")
 
 
-def chosen(parameters: Mapping[str, str]) -> Chosen:
+def chosen(parameters: Mapping[str, str]) -> Choices:
     """Read what was chosen from the *parameters* of an address; empty ones were not.
 
     Raises: QueryError: there is no such range, or a day is no date, or one of two is missing.
@@ -122,4 +122,4 @@ def chosen(parameters: Mapping[str, str]) -> Chosen:
         if name.startswith(SEGMENT)
     )
     dates = (given.get("from", ""), given.get("to", "")) if words == DATES else ("", "")
-    return Chosen(words, *dates, tuple(segment), given.get("item", ""))
+    return Choices(words, *dates, tuple(segment), given.get("item", ""))

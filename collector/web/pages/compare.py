@@ -23,7 +23,7 @@ from ...query.window import PERIOD
 from ...rendering.tables import csv_of
 from ..api.operations import Operation, documented, in_query
 from ..auth import scope
-from .choices import WORDS, Chosen, chosen, require_known
+from .choices import WORDS, Choices, chosen, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import CSV, csv_file, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest
@@ -122,7 +122,7 @@ def _by(metric: Metric) -> str:
     return by if by in ways else next(iter(ways), "")
 
 
-def _item(metric: Metric, picked: Chosen, answers: Answers) -> str:
+def _item(metric: Metric, picked: Choices, answers: Answers) -> str:
     items = items_of(metric)
     if picked.item in items or not item_needed(metric):
         return picked.item if picked.item in items else ""
@@ -135,7 +135,7 @@ def _item(metric: Metric, picked: Chosen, answers: Answers) -> str:
 
 
 def _wishes(
-    metric: Metric, picked: Chosen, by: str, against: str, item: str
+    metric: Metric, picked: Choices, by: str, against: str, item: str
 ) -> Iterator[PanelRequest]:
     of_one = {"item": item} if item else {}
     dimension = f"{TIME}:{PERIOD}" if by == BEFORE else by
@@ -174,7 +174,7 @@ def _named(panel: Panel) -> Panel:
 
 
 def _query(
-    metric: Metric, picked: Chosen, verb: str, dimension: str, options: dict[str, Any]
+    metric: Metric, picked: Choices, verb: str, dimension: str, options: dict[str, Any]
 ) -> Query:
     return Query(
         metrics=[metric.name],

@@ -24,7 +24,7 @@ from ...query.request import SEGMENT
 from ...rendering.tables import csv_of
 from ..api.operations import Operation, documented, in_path, in_query
 from ..auth import scope
-from .choices import DATES, WORDS, Chosen, chosen, require_known
+from .choices import DATES, WORDS, Choices, chosen, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import Answers, Panel, PanelRequest, greatest, in_columns
 
@@ -52,13 +52,13 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def first_wish(metric: Metric, chosen: Chosen) -> PanelRequest:
+def first_wish(metric: Metric, chosen: Choices) -> PanelRequest:
     """Return the metric's own question, in the form that its type deserves."""
     verb, options, title = _own(metric)
     return PanelRequest("answer", title, _query(metric, chosen, verb, options))
 
 
-def further_wishes(metric: Metric, chosen: Chosen, item: str) -> Iterator[PanelRequest]:
+def further_wishes(metric: Metric, chosen: Choices, item: str) -> Iterator[PanelRequest]:
     """Yield what else can be asked.
 
     Args: item: of which segments and lines are told where one must be chosen; "" for none.
@@ -100,7 +100,7 @@ def has_choice(metric: Metric) -> bool:
     return item_needed(metric) and (is_line or bool(metric.segments))
 
 
-def granularity(metric: Metric, chosen: Chosen) -> str:
+def granularity(metric: Metric, chosen: Choices) -> str:
     """Return the stretch of time of which a line has one point."""
     if metric.every == "7d" or chosen.is_long:
         return f"{TIME}:week"
@@ -117,7 +117,7 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
     return verb, _OPTIONS.get(verb, {}), _TITLES.get(verb) or summary(verb).rstrip(".")
 
 
-def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[PanelRequest]:
+def _of_numbers(metric: Metric, chosen: Choices) -> Iterator[PanelRequest]:
     if isinstance(metric.mechanism, DistributionMechanism):
         query = _query(metric, chosen, "cdf", {})
         yield PanelRequest("up-to", "Up to which number", query)
@@ -126,7 +126,7 @@ def _of_numbers(metric: Metric, chosen: Chosen) -> Iterator[PanelRequest]:
         yield PanelRequest("quantiles", "Quantiles", query, "p50 is the median: half are below.")
 
 
-def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[PanelRequest]:
+def _over_time(metric: Metric, chosen: Choices, item: str) -> Iterator[PanelRequest]:
     if metric.every == ONCE:
         return
     stretch = granularity(metric, chosen)
@@ -143,7 +143,7 @@ def _over_time(metric: Metric, chosen: Chosen, item: str) -> Iterator[PanelReque
     yield PanelRequest("devices", "Devices that reported", query)
 
 
-def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[PanelRequest]:
+def _by(metric: Metric, chosen: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:
     name = dimension.replace("_", " ")
     if item_needed(metric) and not item:
         return
@@ -170,7 +170,7 @@ def _by(metric: Metric, chosen: Chosen, dimension: str, item: str) -> Iterator[P
 
 def _query(
     metric: Metric,
-    chosen: Chosen,
+    chosen: Choices,
     verb: str,
     options: dict[str, Any],
     dimensions: list[str] | None = None,
@@ -261,19 +261,19 @@ def csv_file(text: str, name: str) -> Response:
     return response
 
 
-def _wishes(metric: Metric, picked: Chosen) -> Iterator[PanelRequest]:
+def _wishes(metric: Metric, picked: Choices) -> Iterator[PanelRequest]:
     yield first_wish(metric, picked)
     yield from further_wishes(metric, picked, picked.item)
 
 
-def _csv(metric: Metric, wish: PanelRequest, picked: Chosen) -> str:
+def _csv(metric: Metric, wish: PanelRequest, picked: Choices) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
-    address = Chosen(**{**vars(picked), "item": item}).address()
+    address = Choices(**{**vars(picked), "item": item}).address()
     return url_for("metric.metric_csv", name=metric.name, panel=wish.id) + address
 
 
-def _item(metric: Metric, picked: Chosen, first: Panel) -> str:
+def _item(metric: Metric, picked: Choices, first: Panel) -> str:
     """Return the item that segments are told of: the chosen one, or else the greatest."""
     items = items_of(metric)
     if not item_needed(metric) or picked.item in items:

@@ -31,7 +31,7 @@ from ...rendering.numbers import margin, numbers_of, reading, value_of
 from .. import auth
 from ..api.operations import Operation, documented
 from ..auth import scope, visible
-from .choices import WORDS, Chosen, chosen, require_known
+from .choices import WORDS, Choices, chosen, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import granularity
 from .panels import NOTHING, Answers, greatest, identifier
@@ -59,7 +59,7 @@ class Tile:
     p_value: float | None = None  # of the change that is likeliest, had nothing changed
 
 
-def tile_of(metric: Metric, chosen: Chosen, answers: Answers) -> Tile:
+def tile_of(metric: Metric, chosen: Choices, answers: Answers) -> Tile:
     """Return the tile of *metric*; what is damaged costs no other tile."""
     url = url_for("metric.metric_page", name=metric.name) + chosen.address()
     try:
@@ -90,7 +90,7 @@ def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     ]
 
 
-def _question(metric: Metric, chosen: Chosen) -> Query:
+def _question(metric: Metric, chosen: Choices) -> Query:
     """Return what is asked for the number: the greatest item needs intervals that hold at once."""
     verb, options = ESTIMATE, dict[str, Any]()
     domain = metric.domain
@@ -165,7 +165,7 @@ def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str,
 
 
 def _line(
-    metric: Metric, chosen: Chosen, item: str, answers: Answers
+    metric: Metric, chosen: Choices, item: str, answers: Answers
 ) -> tuple[Markup, str, float | None]:
     """Return the line of the number, how it changed most, and the chance had nothing changed."""
     if metric.domain.compared:

@@ -20,7 +20,7 @@ from ...core.credentials import VIEW
 from ...core.errors import QueryError
 from ...estimation.precision import in_words, scale_of, wished
 from ...planning.plan_text import NEVER
-from ...planning.planner import EPSILONS, Line, Question, curves, least_epsilon, plan
+from ...planning.planner import EPSILONS, Line, PlanRequest, curves, least_epsilon, plan
 from ...planning.planner import Curve as Points
 from ...rendering.charts import Face
 from ...rendering.charts.curve import Curve, curve
@@ -116,7 +116,7 @@ def _planned(metric: Metric, asked: Sliders) -> dict[str, Any]:
     """Return what the page shows of a plan."""
     unit, whole = scale_of(metric)
     part = asked.need / (100.0 if unit == SHARE else whole)
-    question = Question(asked.devices, part, asked.share / 100)
+    question = PlanRequest(asked.devices, part, asked.share / 100)
     epsilons = sorted({asked.epsilon, *map(Fraction, EPSILONS)})
     lines = list(plan(metric, question, epsilons))
     own = next(line for line in lines if line.epsilon == asked.epsilon)

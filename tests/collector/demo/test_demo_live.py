@@ -13,7 +13,7 @@ from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from collector.core.catalog import Catalog
-from collector.demo.fleet import A_DAY, DEMO_REGISTRY, PAST_DAYS, bring_past_days, go_on
+from collector.demo.fleet import A_DAY, DEMO_REGISTRY, PAST_DAYS, backfill, run_forever
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, decode
 
@@ -55,7 +55,7 @@ class Ending:
 def test_every_past_day_gets_its_own_reports_and_none_is_refused() -> None:
     transport, told = Judging(), list[int]()
 
-    bring_past_days(REGISTRY, transport, random.Random(1), lambda: None, told.append, a_day=2)
+    backfill(REGISTRY, transport, random.Random(1), lambda: None, told.append, a_day=2)
 
     today = epoch_of("1d", time.time())
     days = {epoch: n for (name, epoch), n in transport.accepted.items() if name == "one_page"}
@@ -79,7 +79,7 @@ def test_past_days_end_with_the_demo() -> None:
     transport = Judging()
 
     with pytest.raises(EndedError):
-        bring_past_days(REGISTRY, transport, random.Random(2), Ending(3), lambda done: None)
+        backfill(REGISTRY, transport, random.Random(2), Ending(3), lambda done: None)
 
     assert transport.accepted["age", 0] == 3
 
@@ -88,7 +88,7 @@ def test_devices_go_on_one_at_a_time_with_a_pause_until_the_demo_ends() -> None:
     transport, pauses = Judging(), list[float]()
 
     with pytest.raises(EndedError):
-        go_on(REGISTRY, transport, random.Random(3), Ending(4), pauses.append)
+        run_forever(REGISTRY, transport, random.Random(3), Ending(4), pauses.append)
 
     assert transport.accepted["age", 0] == len(pauses) == 4
     assert min(pauses) > 0

@@ -26,7 +26,7 @@ from collector.core.credentials import (
 )
 from collector.core.errors import CredentialError, NotPreparedError
 from collector.demo.embedded import EmbeddedStore
-from collector.operations.issuing import Wish, day_text, issue, listed, renew, revoke
+from collector.operations.issuing import CredentialRequest, day_text, issue, listed, renew, revoke
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import RedisCredentials
@@ -41,7 +41,7 @@ ONE_APP = Catalog([Registry.from_text(registry_text(OURS))])
 TWO_APPS = Catalog([Registry.from_text(registry_text(app)) for app in (OURS, THEIRS)])
 
 
-def made(wish: Wish, catalog: Catalog = ONE_APP) -> Credential:
+def made(wish: CredentialRequest, catalog: Catalog = ONE_APP) -> Credential:
     store = MemoryCredentials()
     secret, name = issue(wish, store, catalog, TODAY)
     [(digest, record)] = store.stored.items()
@@ -54,38 +54,46 @@ def made(wish: Wish, catalog: Catalog = ONE_APP) -> Credential:
 @pytest.mark.parametrize(
     ("wish", "granted"),
     [
-        (Wish(WRITE), Credential(WRITE, OURS)),
-        (Wish(WRITE, days=5, quota=9), Credential(WRITE, OURS, expires=TODAY + 5, quota=9)),
-        (Wish(GATEWAY, metrics=["beta"]), Credential(GATEWAY, OURS, frozenset({"beta"}))),
-        (Wish(READ), Credential(READ, OURS, role=VIEWER, expires=TODAY + 90)),
+        (CredentialRequest(WRITE), Credential(WRITE, OURS)),
         (
-            Wish(READ, OURS, role=ANALYST, days=1, label="Ann"),
+            CredentialRequest(WRITE, days=5, quota=9),
+            Credential(WRITE, OURS, expires=TODAY + 5, quota=9),
+        ),
+        (
+            CredentialRequest(GATEWAY, metrics=["beta"]),
+            Credential(GATEWAY, OURS, frozenset({"beta"})),
+        ),
+        (CredentialRequest(READ), Credential(READ, OURS, role=VIEWER, expires=TODAY + 90)),
+        (
+            CredentialRequest(READ, OURS, role=ANALYST, days=1, label="Ann"),
             Credential(READ, OURS, role=ANALYST, expires=TODAY + 1, label="Ann"),
         ),
-        (Wish(ADMIN), Credential(ADMIN, expires=TODAY + 90)),
+        (CredentialRequest(ADMIN), Credential(ADMIN, expires=TODAY + 90)),
     ],
 )
-def test_a_wish_is_granted_with_what_its_kind_usually_has(wish: Wish, granted: Credential) -> None:
+def test_a_wish_is_granted_with_what_its_kind_usually_has(
+    wish: CredentialRequest, granted: Credential
+) -> None:
     assert made(wish) == granted
 
 
 @pytest.mark.parametrize(
     ("wish", "named"),
     [
-        (Wish(READ, days=91), "days"),
-        (Wish(ADMIN, days=3_650), "days"),
-        (Wish(READ, quota=5), "quota"),
-        (Wish(ADMIN, role=VIEWER), "role"),
-        (Wish(WRITE, role=VIEWER), "role"),
-        (Wish(WRITE, "another"), "app"),
-        (Wish(WRITE, metrics=["alpha", "gamma"]), "metric"),
-        (Wish(READ, label="x" * 65), "label"),
-        (Wish(READ, label="a\x1b[2Jb"), "label"),
-        (Wish("root"), "kind"),
+        (CredentialRequest(READ, days=91), "days"),
+        (CredentialRequest(ADMIN, days=3_650), "days"),
+        (CredentialRequest(READ, quota=5), "quota"),
+        (CredentialRequest(ADMIN, role=VIEWER), "role"),
+        (CredentialRequest(WRITE, role=VIEWER), "role"),
+        (CredentialRequest(WRITE, "another"), "app"),
+        (CredentialRequest(WRITE, metrics=["alpha", "gamma"]), "metric"),
+        (CredentialRequest(READ, label="x" * 65), "label"),
+        (CredentialRequest(READ, label="a\x1b[2Jb"), "label"),
+        (CredentialRequest("root"), "kind"),
     ],
 )
 def test_a_wish_that_goes_too_far_is_refused_by_its_field_and_nothing_is_stored(
-    wish: Wish, named: str
+    wish: CredentialRequest, named: str
 ) -> None:
     store = MemoryCredentials()
 
@@ -97,15 +105,15 @@ def test_a_wish_that_goes_too_far_is_refused_by_its_field_and_nothing_is_stored(
 
 def test_among_several_apps_one_must_be_chosen() -> None:
     with pytest.raises(CredentialError, match=f"app: must be one of {OURS}, {THEIRS}"):
-        made(Wish(WRITE), TWO_APPS)
+        made(CredentialRequest(WRITE), TWO_APPS)
 
-    assert made(Wish(WRITE, THEIRS, ["gamma"]), TWO_APPS).app == THEIRS
+    assert made(CredentialRequest(WRITE, THEIRS, ["gamma"]), TWO_APPS).app == THEIRS
 
 
 def test_a_revoked_credential_stays_in_the_list_and_opens_nothing() -> None:
     store = MemoryCredentials()
-    _, first = issue(Wish(READ), store, ONE_APP, TODAY)
-    _, second = issue(Wish(READ), store, ONE_APP, TODAY)
+    _, first = issue(CredentialRequest(READ), store, ONE_APP, TODAY)
+    _, second = issue(CredentialRequest(READ), store, ONE_APP, TODAY)
 
     revoke(first, store)
 
@@ -117,7 +125,7 @@ def test_a_revoked_credential_stays_in_the_list_and_opens_nothing() -> None:
 def test_a_renewed_token_keeps_its_secret_and_lasts_for_longer() -> None:
     """Law: a scrape goes on past the first 90 days if somebody renews it, and no shorter."""
     store = MemoryCredentials()
-    secret, name = issue(Wish(ADMIN), store, ONE_APP, TODAY)
+    secret, name = issue(CredentialRequest(ADMIN), store, ONE_APP, TODAY)
 
     renewed = renew(name, 90, store, TODAY + 80)
     shorter = renew(name, 1, store, TODAY + 80)
@@ -130,13 +138,13 @@ def test_a_renewed_token_keeps_its_secret_and_lasts_for_longer() -> None:
 @pytest.mark.parametrize(
     ("wish", "days", "later", "rule"),
     [
-        (Wish(ADMIN), 90, 90, "id=?.*is expired"),
-        (Wish(READ), 91, 1, "days=?.*must be at most 90"),
-        (Wish(WRITE), 90, 1, "id=?.*never expires"),
+        (CredentialRequest(ADMIN), 90, 90, "id=?.*is expired"),
+        (CredentialRequest(READ), 91, 1, "days=?.*must be at most 90"),
+        (CredentialRequest(WRITE), 90, 1, "id=?.*never expires"),
     ],
 )
 def test_what_has_ended_or_may_not_last_is_not_renewed(
-    wish: Wish, days: int, later: int, rule: str
+    wish: CredentialRequest, days: int, later: int, rule: str
 ) -> None:
     store = MemoryCredentials()
     _, name = issue(wish, store, ONE_APP, TODAY)
@@ -150,7 +158,7 @@ def test_what_has_ended_or_may_not_last_is_not_renewed(
 
 def test_a_revoked_token_is_never_renewed() -> None:
     store = MemoryCredentials()
-    _, name = issue(Wish(ADMIN), store, ONE_APP, TODAY)
+    _, name = issue(CredentialRequest(ADMIN), store, ONE_APP, TODAY)
     revoke(name, store)
 
     with pytest.raises(CredentialError, match="is revoked"):
@@ -174,7 +182,7 @@ def test_a_token_that_is_revoked_while_it_is_renewed_stays_revoked(
     server: Connection, store: RedisStorage, keys: Keys
 ) -> None:
     credentials, other = Meanwhile(server, keys.prefix), RedisCredentials(server, keys.prefix)
-    secret, name = issue(Wish(ADMIN), other, ONE_APP, TODAY)
+    secret, name = issue(CredentialRequest(ADMIN), other, ONE_APP, TODAY)
     credentials.what = lambda: revoke(name, other)
 
     with pytest.raises(CredentialError, match="is revoked"):
@@ -187,7 +195,7 @@ def test_a_token_that_is_renewed_while_it_is_revoked_is_revoked(
     server: Connection, store: RedisStorage, keys: Keys
 ) -> None:
     credentials, other = Meanwhile(server, keys.prefix), RedisCredentials(server, keys.prefix)
-    secret, name = issue(Wish(ADMIN), other, ONE_APP, TODAY)
+    secret, name = issue(CredentialRequest(ADMIN), other, ONE_APP, TODAY)
     credentials.what = lambda: renew(name, 90, other, TODAY + 80)
 
     revoked = revoke(name, credentials)
@@ -199,7 +207,7 @@ def test_a_token_that_is_renewed_while_it_is_revoked_is_revoked(
 def test_before_init_a_token_can_be_revoked_and_not_renewed() -> None:
     connection = fake_connection()
     credentials = RedisCredentials(connection, own_keys().prefix)
-    _, name = issue(Wish(ADMIN), credentials, ONE_APP, TODAY)
+    _, name = issue(CredentialRequest(ADMIN), credentials, ONE_APP, TODAY)
 
     with pytest.raises(NotPreparedError, match="run hearsay init"):
         renew(name, 90, credentials, TODAY)
@@ -211,7 +219,7 @@ def test_before_init_a_token_can_be_revoked_and_not_renewed() -> None:
 @pytest.mark.parametrize("name", ["", "0" * 12, "*", "0" * 64])
 def test_an_id_that_is_none_revokes_nothing(name: str) -> None:
     store = MemoryCredentials()
-    issue(Wish(READ), store, ONE_APP, TODAY)
+    issue(CredentialRequest(READ), store, ONE_APP, TODAY)
 
     with pytest.raises(CredentialError, match=r"^id: "):
         revoke(name, store)

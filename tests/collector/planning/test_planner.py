@@ -18,7 +18,7 @@ from collector.planning.plan_text import data_of, lines_of
 from collector.planning.planner import (
     DEVICES,
     Line,
-    Question,
+    PlanRequest,
     curves,
     least_epsilon,
     mechanism_at,
@@ -35,7 +35,7 @@ def metric_of(fields: dict[str, str], **changes: str | None) -> Any:
     return Registry.from_text(file_with(fields, **changes)).metric("m")
 
 
-def line_of(metric: Any, asked: Question, epsilon: Fraction = ONE) -> Line:
+def line_of(metric: Any, asked: PlanRequest, epsilon: Fraction = ONE) -> Line:
     (line,) = plan(metric, asked, [epsilon])
     return line
 
@@ -44,9 +44,9 @@ def test_the_devices_of_a_plan_give_the_half_width_it_was_asked_for() -> None:
     """Law: put in as devices, the answer gives back the wish."""
     metric = metric_of(CATEGORY)
 
-    there = line_of(metric, Question(20_000, 0.01))
+    there = line_of(metric, PlanRequest(20_000, 0.01))
     assert there.devices is not None
-    back = line_of(metric, Question(there.devices, 0.01))
+    back = line_of(metric, PlanRequest(there.devices, 0.01))
 
     assert back.half_width == pytest.approx(0.01, rel=1e-4)
     assert there.windows == -(-there.devices // 20_000)
@@ -57,8 +57,8 @@ def test_a_segment_needs_as_many_more_devices_as_it_is_smaller() -> None:
     """Law: a fifth of the devices reports a fifth, so all of them must be five times as many."""
     metric = metric_of(CATEGORY)
 
-    all_of_them = line_of(metric, Question(20_000, 0.01))
-    segment = line_of(metric, Question(20_000, 0.01, share=0.2))
+    all_of_them = line_of(metric, PlanRequest(20_000, 0.01))
+    segment = line_of(metric, PlanRequest(20_000, 0.01, share=0.2))
 
     assert all_of_them.devices is not None
     assert segment.devices == 5 * all_of_them.devices
@@ -67,12 +67,12 @@ def test_a_segment_needs_as_many_more_devices_as_it_is_smaller() -> None:
 
 def test_a_plan_asks_for_no_fewer_devices_than_an_answer_does() -> None:
     """Law: below min_reports there is no number, however precise."""
-    assert line_of(metric_of(CATEGORY, min_reports="900"), Question(20_000, 0.4)).devices == 900
+    assert line_of(metric_of(CATEGORY, min_reports="900"), PlanRequest(20_000, 0.4)).devices == 900
 
 
 def test_the_least_epsilon_gives_the_wish_and_a_hundredth_less_does_not() -> None:
     """Law: the hundredth is the least."""
-    metric, asked = metric_of(CATEGORY), Question(20_000, 0.01)
+    metric, asked = metric_of(CATEGORY), PlanRequest(20_000, 0.01)
 
     least = least_epsilon(metric, asked)
 
@@ -82,14 +82,14 @@ def test_the_least_epsilon_gives_the_wish_and_a_hundredth_less_does_not() -> Non
         for epsilon in (least, least - Fraction(1, 100))
     ]
     assert widths[0] <= 0.01 < widths[1]
-    assert least_epsilon(metric, Question(100, 1e-7)) is None
+    assert least_epsilon(metric, PlanRequest(100, 1e-7)) is None
 
 
 def test_a_mechanism_that_cannot_serve_an_epsilon_says_why() -> None:
     """Law: a refusal is a line of the plan, not an error of it."""
     metric = metric_of(TWO_LAYER)
 
-    line = line_of(metric, Question(20_000, 0.05), Fraction(20))
+    line = line_of(metric, PlanRequest(20_000, 0.05), Fraction(20))
 
     assert line.refusal is not None
     assert line.half_width is None
@@ -106,8 +106,8 @@ def test_windows_that_repeat_their_noise_do_not_add_up() -> None:
     """Law: of two layers, and of what is asked once, one window is all there is."""
     for fields, changes in ((TWO_LAYER, {}), (CATEGORY, {"every": '"once"'})):
         metric = metric_of(fields, **changes)
-        assert line_of(metric, Question(500, 0.01)).windows is None
-        assert line_of(metric, Question(10**9, 0.01)).windows == 1
+        assert line_of(metric, PlanRequest(500, 0.01)).windows is None
+        assert line_of(metric, PlanRequest(10**9, 0.01)).windows == 1
 
 
 def test_a_curve_falls_with_devices_and_with_epsilon() -> None:
@@ -130,7 +130,7 @@ def test_lint_plan_and_answers_state_one_number() -> None:
     needed = reports_for(metric.mechanism, 0.005)
     assert needed is not None
 
-    planned = line_of(metric, Question(metric.expected_devices, 0.005)).devices
+    planned = line_of(metric, PlanRequest(metric.expected_devices, 0.005)).devices
     (told,) = [line for line in warnings(registry, date(2026, 1, 1)) if "above its need" in line]
 
     assert planned == needed
@@ -141,7 +141,7 @@ def test_lint_plan_and_answers_state_one_number() -> None:
 def test_texts_are_planned_as_shares_of_rare_ones() -> None:
     """Law: a metric without a list of items has no items in its plan."""
     metric = metric_of(BOOLEAN, type='"string"', length="32", mechanism='"auto"')
-    asked = Question(20_000, 0.05)
+    asked = PlanRequest(20_000, 0.05)
 
     first, second, *_ = lines_of(metric, asked, list(plan(metric, asked, [ONE])), None)
 
@@ -158,7 +158,7 @@ def test_a_need_that_the_expected_devices_meet_is_not_warned_of() -> None:
 
 def test_the_table_and_the_data_of_a_plan_hold_the_same() -> None:
     """Law: what people read is what programs get, in points or in the unit."""
-    metric, asked = metric_of(CATEGORY), Question(20_000, 0.01, effect=0.05)
+    metric, asked = metric_of(CATEGORY), PlanRequest(20_000, 0.01, effect=0.05)
     lines = list(plan(metric, asked, [ONE]))
 
     text = "\n".join(lines_of(metric, asked, lines, Fraction(3, 2)))

@@ -23,7 +23,7 @@ from collector.analytics.verb import load, names
 from collector.cli import main
 from collector.core.catalog import Catalog
 from collector.core.config import Config
-from collector.query.release.publish import Wanted, release
+from collector.query.release.publish import ReleaseRequest, release
 from collector.web import create_app
 from collector.worker.worker import Worker
 from tests.support.crowds.asked import post as ask
@@ -228,7 +228,7 @@ def test_it_is_described_by_the_keys_of_its_registry(site: FlaskClient) -> None:
 def test_it_is_released_as_a_histogram_and_records(
     site: FlaskClient, storage: MemoryStorage, tmp_path: Path, name: str
 ) -> None:
-    files = release(Wanted(name, size=50), Catalog([REGISTRY]), storage, NOON, tmp_path)
+    files = release(ReleaseRequest(name, size=50), Catalog([REGISTRY]), storage, NOON, tmp_path)
 
     histogram, records = (
         list(csv.DictReader(path.read_text("utf-8").splitlines()))

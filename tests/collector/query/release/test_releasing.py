@@ -26,7 +26,7 @@ from collector.core.errors import (
     StorageUnavailableError,
 )
 from collector.demo.embedded import EmbeddedStore
-from collector.query.release.publish import PARQUET, Wanted, release
+from collector.query.release.publish import PARQUET, ReleaseRequest, release
 from collector.storage.connection import Connection
 from collector.storage.redis import RedisStorage
 from tests.support.crowds.releases import (
@@ -47,7 +47,7 @@ CATALOG: Final = Catalog([REGISTRY])
 DRAWN: Final = ("page", "dark", "plan", "age", "wait", "place")
 
 
-def released(wanted: Wanted, storage: MemoryStorage, folder: Path) -> dict[str, Path]:
+def released(wanted: ReleaseRequest, storage: MemoryStorage, folder: Path) -> dict[str, Path]:
     """Release and return the files by the part of their name after that of the metric."""
     paths = release(wanted, CATALOG, storage, NOON, folder)
     return {path.name.removeprefix(f"{wanted.metric}."): path for path in paths}
@@ -68,7 +68,7 @@ def test_a_release_is_a_histogram_records_and_a_sheet_in_two_forms(
     name: str, tmp_path: Path
 ) -> None:
     """For every kind of domain, with as many records as asked."""
-    files = released(Wanted(name, size=321), stored(name), tmp_path / "new" / "folder")
+    files = released(ReleaseRequest(name, size=321), stored(name), tmp_path / "new" / "folder")
 
     assert list(files) == ["histogram.csv", "records.csv", "sheet.json", "sheet.md"]
     assert sum(int(row["count"]) for row in rows(files["histogram.csv"])) == sheet(files)["reports"]
@@ -78,18 +78,18 @@ def test_a_release_is_a_histogram_records_and_a_sheet_in_two_forms(
 
 def test_a_set_is_released_as_a_histogram_only(tmp_path: Path) -> None:
     """Records are refused before anything is written."""
-    files = released(Wanted("tools"), stored("tools"), tmp_path / "histogram")
+    files = released(ReleaseRequest("tools"), stored("tools"), tmp_path / "histogram")
 
     assert list(files) == ["histogram.csv", "sheet.json", "sheet.md"]
     with pytest.raises(QueryError, match=r"^metric=tools: is a set"):
-        released(Wanted("tools", size=10), stored("tools"), tmp_path / "records")
+        released(ReleaseRequest("tools", size=10), stored("tools"), tmp_path / "records")
     assert not (tmp_path / "records").exists()
 
 
 def test_the_sheet_says_what_the_numbers_rest_on(tmp_path: Path) -> None:
     """ε of a report as built, definition, window, version, reports, seed, and what not to do."""
     metric = REGISTRY.metric("plan")
-    files = released(Wanted("plan", size=50, seed=17), stored("plan"), tmp_path)
+    files = released(ReleaseRequest("plan", size=50, seed=17), stored("plan"), tmp_path)
 
     found, page = sheet(files), files["sheet.md"].read_text("utf-8")
 
@@ -109,7 +109,7 @@ def test_the_sheet_says_what_the_numbers_rest_on(tmp_path: Path) -> None:
 
 def test_the_sheet_of_numbers_has_their_quantiles_with_intervals(tmp_path: Path) -> None:
     """A histogram that was decoded has no intervals around its counts; the quantiles have."""
-    files = released(Wanted("age"), stored("age"), tmp_path)
+    files = released(ReleaseRequest("age"), stored("age"), tmp_path)
 
     (part,) = sheet(files)["parts"]
 
@@ -120,7 +120,7 @@ def test_the_sheet_of_numbers_has_their_quantiles_with_intervals(tmp_path: Path)
 
 def test_segments_become_a_column_if_asked(tmp_path: Path) -> None:
     """Of the histogram and of the records; the sheet lists each part."""
-    files = released(Wanted("page", by=("platform",), size=80), stored("page"), tmp_path)
+    files = released(ReleaseRequest("page", by=("platform",), size=80), stored("page"), tmp_path)
 
     assert {row["platform"] for row in rows(files["histogram.csv"])} == {"linux", "mac"}
     assert [row["platform"] for row in rows(files["records.csv"])].count("mac") == 40
@@ -132,7 +132,7 @@ def test_segments_become_a_column_if_asked(tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     """A release can be made again by anybody who has the tallies."""
-    storage, wanted = stored("wait"), Wanted("wait", size=100, seed=5)
+    storage, wanted = stored("wait"), ReleaseRequest("wait", size=100, seed=5)
 
     first, again = (released(wanted, storage, tmp_path / name) for name in ("a", "b"))
 
@@ -144,8 +144,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_parquet_holds_the_same_columns_and_the_sheet(tmp_path: Path) -> None:
     """Types are kept, and the sheet cannot get lost."""
     storage = stored("age")
-    files = released(Wanted("age", size=100, seed=5, form=PARQUET), storage, tmp_path / "a")
-    texts = released(Wanted("age", size=100, seed=5), storage, tmp_path / "b")
+    files = released(ReleaseRequest("age", size=100, seed=5, form=PARQUET), storage, tmp_path / "a")
+    texts = released(ReleaseRequest("age", size=100, seed=5), storage, tmp_path / "b")
 
     found = pq.read_table(files["records.parquet"])
 
@@ -162,11 +162,11 @@ def test_nothing_is_released_from_too_few_reports(tmp_path: Path) -> None:
     fold(uneven, "page", values_of("page", 30), {"platform": "mac"})
 
     with pytest.raises(QueryError, match=r"^metric=dark: not enough reports"):
-        released(Wanted("dark", size=10), few, tmp_path / "few")
+        released(ReleaseRequest("dark", size=10), few, tmp_path / "few")
     with pytest.raises(QueryError, match=r"^metric=page: no reports in this window$"):
-        released(Wanted("page", by=("platform",)), stored(), tmp_path / "few")
+        released(ReleaseRequest("page", by=("platform",)), stored(), tmp_path / "few")
     with pytest.raises(QueryError, match=r"^metric=page of mac: not enough .*withhold"):
-        released(Wanted("page", by=("platform",)), uneven, tmp_path / "few")
+        released(ReleaseRequest("page", by=("platform",)), uneven, tmp_path / "few")
     assert not (tmp_path / "few").exists()
 
 
@@ -177,7 +177,7 @@ def test_small_groups_are_released_together(tmp_path: Path) -> None:
     fold(uneven, "page", values_of("page", 60), {"platform": "mac"})
     fold(uneven, "page", values_of("page", 70))
 
-    files = released(Wanted("page", by=("platform",)), uneven, tmp_path)
+    files = released(ReleaseRequest("page", by=("platform",)), uneven, tmp_path)
 
     counts = Counter[str]()
     for row in rows(files["histogram.csv"]):
@@ -193,7 +193,7 @@ def test_small_groups_are_left_out_of_a_release_on_demand_and_the_sheet_says_it(
     uneven = stored()
     fold(uneven, "page", values_of("page", 300), {"platform": "linux"})
     fold(uneven, "page", values_of("page", 30), {"platform": "mac"})
-    wanted = Wanted("page", by=("platform",), small_cells="withhold")
+    wanted = ReleaseRequest("page", by=("platform",), small_cells="withhold")
 
     files = released(wanted, uneven, tmp_path)
 
@@ -215,23 +215,23 @@ def test_small_groups_are_left_out_of_a_release_on_demand_and_the_sheet_says_it(
 def test_a_wrong_parameter_is_named(parameters: dict[str, str], place: str, tmp_path: Path) -> None:
     """As the option is called."""
     with pytest.raises(QueryError, match=rf"^{place}\b"):
-        released(Wanted("page", parameters), stored("page"), tmp_path)
+        released(ReleaseRequest("page", parameters), stored("page"), tmp_path)
 
 
 def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
     """A metric, a dimension."""
     with pytest.raises(UnknownMetricError, match="pagee"):
-        released(Wanted("pagee"), stored(), tmp_path)
+        released(ReleaseRequest("pagee"), stored(), tmp_path)
     with pytest.raises(QueryError, match="platform"):
-        released(Wanted("page", by=("flavour",)), stored("page"), tmp_path)
+        released(ReleaseRequest("page", by=("flavour",)), stored("page"), tmp_path)
 
 
 def test_what_a_mean_or_keys_cannot_give_is_refused_with_what_would_work(tmp_path: Path) -> None:
     """No file is written."""
     with pytest.raises(QueryError, match=r"^metric=price: tells a mean only"):
-        released(Wanted("price"), stored("price"), tmp_path)
+        released(ReleaseRequest("price"), stored("price"), tmp_path)
     with pytest.raises(QueryError, match=r"^metric=games: .*key_values"):
-        released(Wanted("games"), stored("games"), tmp_path)
+        released(ReleaseRequest("games"), stored("games"), tmp_path)
 
 
 def test_a_tally_that_no_reports_can_give_is_not_released(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_tally_that_no_reports_can_give_is_not_released(tmp_path: Path) -> Non
     storage.put({cell: list(enumerate([200, *tally]))})
 
     with pytest.raises(DamagedTallyError, match="hearsay fsck"):
-        released(Wanted("dark"), storage, tmp_path)
+        released(ReleaseRequest("dark"), storage, tmp_path)
 
 
 def test_a_store_that_does_not_answer_is_said(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_store_that_does_not_answer_is_said(tmp_path: Path) -> None:
     storage.failure = StorageUnavailableError("store: does not answer")
 
     with pytest.raises(StorageUnavailableError):
-        released(Wanted("dark"), storage, tmp_path / "never")
+        released(ReleaseRequest("dark"), storage, tmp_path / "never")
     assert not (tmp_path / "never").exists()
 
 
@@ -260,15 +260,15 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
 
     with pytest.raises(ConfigError, match=r"^out=.*taken: cannot be written"):
-        released(Wanted("dark"), stored("dark"), tmp_path / "taken")
+        released(ReleaseRequest("dark"), stored("dark"), tmp_path / "taken")
 
 
 def test_a_release_replaces_an_older_one_whole(tmp_path: Path) -> None:
     """No half of a file is ever in its place, and no other file is touched."""
     (tmp_path / "other.txt").write_text("mine")
-    small = released(Wanted("dark", size=10), stored("dark"), tmp_path)
+    small = released(ReleaseRequest("dark", size=10), stored("dark"), tmp_path)
 
-    large = released(Wanted("dark", size=20), stored("dark"), tmp_path)
+    large = released(ReleaseRequest("dark", size=20), stored("dark"), tmp_path)
 
     assert small == large
     assert len(rows(large["records.csv"])) == 20
@@ -278,7 +278,7 @@ def test_a_release_replaces_an_older_one_whole(tmp_path: Path) -> None:
 
 def test_the_histogram_is_what_the_records_follow(tmp_path: Path) -> None:
     """As many records as reports: the same counts, item by item."""
-    files = released(Wanted("page", size=800), stored("page"), tmp_path)
+    files = released(ReleaseRequest("page", size=800), stored("page"), tmp_path)
     counts = {row["page"]: int(row["count"]) for row in rows(files["histogram.csv"])}
 
     drawn = [row["page"] for row in rows(files["records.csv"])]
