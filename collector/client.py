@@ -168,8 +168,8 @@ class Client:
 
         Raises: AnswerError, UnreachableError.
         """
-        found: list[dict[str, Any]] = self._ask("GET", "/v1/metrics")["metrics"]
-        return found
+        metrics: list[dict[str, Any]] = self._ask("GET", "/v1/metrics")["metrics"]
+        return metrics
 
     def query(self, metrics: str | Sequence[str], verb: str = "estimate", **fields: Any) -> Result:
         """Ask one question and return its result, all rows of it unless ``pagination`` is given.
@@ -181,15 +181,15 @@ class Client:
         """
         question = question_of(metrics, verb, fields)
         if "pagination" in fields:
-            told = self._ask("POST", "/v1/query", question)
-            return Result(tuple(told["rows"]), told["meta"])
+            answer = self._ask("POST", "/v1/query", question)
+            return Result(tuple(answer["rows"]), answer["meta"])
         rows: list[dict[str, Any]] = []
         while True:
             page = {"pagination": {"limit": PAGE, "offset": len(rows)}}
-            told = self._ask("POST", "/v1/query", question | page)
-            rows += told["rows"]
-            if len(told["rows"]) < PAGE:
-                return Result(tuple(rows), told["meta"])
+            answer = self._ask("POST", "/v1/query", question | page)
+            rows += answer["rows"]
+            if len(answer["rows"]) < PAGE:
+                return Result(tuple(rows), answer["meta"])
 
     def link(self, metrics: str | Sequence[str], verb: str = "estimate", **fields: Any) -> str:
         """Return an address that gives the same answer to whoever has a token of their own."""
@@ -207,7 +207,7 @@ class Client:
                 timeout=PATIENCE,
                 allow_redirects=False,  # the token is for this collector
             )
-            told = response.json()
+            answer = response.json()
         except requests.JSONDecodeError:
             rule = f"answered {response.status_code} with no JSON; is it a collector?"
             raise UnreachableError(f"url={self._url}: {rule}") from None
@@ -215,8 +215,8 @@ class Client:
             rule = f"did not answer: {type(error).__name__}"
             raise UnreachableError(f"url={self._url}: {rule}") from error
         if response.status_code != 200:
-            raise AnswerError(response.status_code, told if isinstance(told, dict) else {})
-        return told
+            raise AnswerError(response.status_code, answer if isinstance(answer, dict) else {})
+        return answer
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Set the token; as a header alone it would give way to a password in ~/.netrc."""

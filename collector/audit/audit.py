@@ -107,19 +107,19 @@ def _try(
     )
     claimed, delta = float(mechanism.epsilon), float(mechanism.delta)
     honest = min(draws, round(exp(claimed) * unlikely + delta * draws))
-    found, expected, reach = (
+    bound, expected, reach = (
         lower_bound(hits, others, draws, alpha, delta)
         for hits, others in ((likely, unlikely), (honest, unlikely), (draws, 0))
     )
-    if found > claimed:
+    if bound > claimed:
         verdict = FAILS
     elif expected <= 0 or claimed > reach:
         verdict = NOTHING
-    elif found < expected - LOOSE * _spread(honest, unlikely, draws):
+    elif bound < expected - LOOSE * _spread(honest, unlikely, draws):
         verdict = LOOSE_VERDICT
     else:
         verdict = HOLDS
-    return Trial(case.pair, found, expected, verdict)
+    return Trial(case.pair, bound, expected, verdict)
 
 
 def lower_bound(
@@ -173,7 +173,7 @@ def run(
     else:
         show(table(audits))
         show(closing(draws))
-    return 0 if all(found.passed for found in audits) else 1
+    return 0 if all(result.passed for result in audits) else 1
 
 
 def closing(draws: int) -> str:

@@ -78,12 +78,12 @@ def cases_of(mechanism: Mechanism[Any], dice: Dice, most: int) -> list[Case]:
     raise InvalidParameterError("mechanism", mechanism.name, "has no event to be audited by")
 
 
-def _distinct(wanted: int, size: int, dice: Dice) -> list[int]:
-    """Return *wanted* different numbers below *size*, in random order."""
-    found: dict[int, None] = {}
-    while len(found) < wanted:
-        found[dice.uniform(size)] = None
-    return list(found)
+def _distinct(count: int, size: int, dice: Dice) -> list[int]:
+    """Return *count* different numbers below *size*, in random order."""
+    numbers: dict[int, None] = {}
+    while len(numbers) < count:
+        numbers[dice.uniform(size)] = None
+    return list(numbers)
 
 
 def _of_items(mechanism: FrequencyOracle | SetMechanism, likely: int, unlikely: int) -> Case:

@@ -183,17 +183,17 @@ def _restore(config: Config, folder: Folder, engine: Engine) -> None:
     from ..storage.connect import archive_queue
     from ..worker.archive.refold import restore
 
-    added, known, pruned = restore(
+    added, duplicates, pruned = restore(
         archive_queue(config), folder, _catalog(config).by_digest, engine
     )
-    click.echo(f"{counted(added, 'cell')} added, {known:,} added before, {pruned:,} pruned")
+    click.echo(f"{counted(added, 'cell')} added, {duplicates:,} added before, {pruned:,} pruned")
 
 
 def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | None) -> None:
     from ..storage.connect import archive_queue, inspect
     from ..worker.archive.refold import compare
 
-    found = compare(
+    report = compare(
         archive_queue(config),
         inspect(config),
         folder,
@@ -202,11 +202,11 @@ def _compare(config: Config, folder: Folder, engine: Engine, since: datetime | N
         today=day_of(time.time()),
         since=None if since is None else day_of_date(since.replace(tzinfo=UTC).date()),
     )
-    for difference in found.differences:
+    for difference in report.differences:
         click.echo(difference)
     click.echo(
-        f"{counted(found.compared, 'cell')} compared, {found.left_out:,} left out;"
-        f" {counted(found.unarchived, 'report')} folded without an archive"
+        f"{counted(report.compared, 'cell')} compared, {report.left_out:,} left out;"
+        f" {counted(report.unarchived, 'report')} folded without an archive"
     )
-    if found.differences:
-        raise click.ClickException(f"differences: {len(found.differences)}")
+    if report.differences:
+        raise click.ClickException(f"differences: {len(report.differences)}")

@@ -52,23 +52,25 @@ def check_config(strict: bool, as_json: bool) -> None:
     from ..operations.doctor.checkup import check_settings, shown
 
     config = Config.from_env()
-    found = check_settings(config)
+    findings = check_settings(config)
     if not as_json:
         for line in shown(config):
             click.echo(line)
-    _tell(found, strict, as_json)
+    _tell(findings, strict, as_json)
 
 
-def _tell(found: Sequence[Finding], strict: bool, as_json: bool) -> None:
-    """Print *found* and end with the status that it deserves."""
+def _tell(findings: Sequence[Finding], strict: bool, as_json: bool) -> None:
+    """Print *findings* and end with the status that it deserves."""
     from ..operations.doctor.findings import FAULT, WARNING, worst
 
-    level = worst(found)
+    level = worst(findings)
     if as_json:
-        click.echo(json.dumps({"worst": level, "findings": [one.row() for one in found]}))
+        click.echo(
+            json.dumps({"worst": level, "findings": [finding.row() for finding in findings]})
+        )
     else:
-        for one in found:
-            click.echo("\n".join(one.lines()))
+        for finding in findings:
+            click.echo("\n".join(finding.lines()))
     raise SystemExit(level == FAULT or (strict and level == WARNING))
 
 
@@ -95,12 +97,12 @@ def fsck(accept_missing: bool) -> None:
     for finding in findings(inspection, catalog.by_digest):
         faults += 1
         click.echo(finding)
-    for shard, one in enumerate(inspection.counters()):
+    for shard, counters in enumerate(inspection.counters()):
         states = ("accepted", "folded", "pending", "quarantined", "dropped")
-        counts = ((state, getattr(one, state)) for state in states)
+        counts = ((state, getattr(counters, state)) for state in states)
         text = ", ".join(f"{count.reports} {state}" for state, count in counts)
-        gone = f"{one.pruned_reports} pruned, {one.lost_reports} lost"
-        click.echo(f"shard={shard}: reports {text}; {one.late_reports} folded late; {gone}")
+        gone = f"{counters.pruned_reports} pruned, {counters.lost_reports} lost"
+        click.echo(f"shard={shard}: reports {text}; {counters.late_reports} folded late; {gone}")
     if faults:
         raise click.ClickException(counted(faults, "fault"))
 
@@ -117,8 +119,8 @@ def list_entries() -> None:
     from ..storage.connect import inspect
     from ..worker.quarantine import listed, name_of
 
-    for one in listed(inspect(Config.from_env())):
-        click.echo(f"{name_of(one)}  {one.reports}  {len(one.entry)}  {one.reason}")
+    for entry in listed(inspect(Config.from_env())):
+        click.echo(f"{name_of(entry)}  {entry.reports}  {len(entry.entry)}  {entry.reason}")
 
 
 @quarantine.command()
@@ -196,10 +198,10 @@ def show(as_json: bool) -> None:
     from ..operations.issuing import day_text, listed
 
     rows = []
-    for name, state, one in listed(_store(Config.from_env()), _today()):
-        chosen = None if one.metrics is None else sorted(one.metrics)
-        rows.append({**asdict(one), "id": name, "state": state, "metrics": chosen})
-        rows[-1]["expires"] = day_text(one.expires)
+    for name, state, credential in listed(_store(Config.from_env()), _today()):
+        chosen = None if credential.metrics is None else sorted(credential.metrics)
+        rows.append({**asdict(credential), "id": name, "state": state, "metrics": chosen})
+        rows[-1]["expires"] = day_text(credential.expires)
     if as_json:
         click.echo(json.dumps({"credentials": rows}))
         return
@@ -214,8 +216,8 @@ def revoke(id: str) -> None:
     """Revoke the key or token ID of the list: within 5 s nothing accepts it."""
     from ..operations.issuing import revoke as end
 
-    one = end(id, _store(Config.from_env()))
-    click.echo(f"revoked: {one.kind} {id}")
+    credential = end(id, _store(Config.from_env()))
+    click.echo(f"revoked: {credential.kind} {id}")
 
 
 @keys.command()
@@ -233,8 +235,8 @@ def renew(id: str, days: int) -> None:
     from ..operations.issuing import day_text
     from ..operations.issuing import renew as prolong
 
-    one = prolong(id, days, _store(Config.from_env()), _today())
-    click.echo(f"renewed: {one.kind} {id}, good until {day_text(one.expires)}")
+    credential = prolong(id, days, _store(Config.from_env()), _today())
+    click.echo(f"renewed: {credential.kind} {id}, good until {day_text(credential.expires)}")
 
 
 def _cells(row: dict[str, object]) -> tuple[str, ...]:
@@ -245,14 +247,14 @@ def _cells(row: dict[str, object]) -> tuple[str, ...]:
     return tuple(map(str, (*parts, row["state"], row["label"])))
 
 
-def _issue(wish: CredentialRequest) -> tuple[str, str]:
+def _issue(request: CredentialRequest) -> tuple[str, str]:
 
     from ..core.catalog import Catalog
     from ..operations.issuing import issue
 
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
-    return issue(wish, _store(config), catalog, _today())
+    return issue(request, _store(config), catalog, _today())
 
 
 def _store(config: Config) -> CredentialStore:

@@ -20,10 +20,10 @@ from .root import explained, main
 
 def _days(text: str) -> int:
     """Return the number of days that *text* is, such as ``400d``."""
-    found = re.fullmatch(r"([0-9]{1,5})d", text)
-    if not found:
+    match = re.fullmatch(r"([0-9]{1,5})d", text)
+    if not match:
         raise click.BadParameter("must be a number of days and a d, such as 400d")
-    return int(found[1])
+    return int(match[1])
 
 
 @main.command()
@@ -103,15 +103,15 @@ def _prune(
     shares = pruning.survey(inspection, catalog, selection, now)
     if any(share.is_open(now) for share in shares):
         click.echo("reports may still come for some of these epochs; they will count as pruned")
-    found = list(pruning.prune(inspection, shares)) if yes else shares
-    for share in found:
+    pruned = list(pruning.prune(inspection, shares)) if yes else shares
+    for share in pruned:
         click.echo(share)
     sums = {
-        "epoch": sum(len(share.epochs) for share in found),
-        "report": sum(share.reports for share in found),
-        "byte": sum(share.size for share in found),
+        "epoch": sum(len(share.epochs) for share in pruned),
+        "report": sum(share.reports for share in pruned),
+        "byte": sum(share.size for share in pruned),
     }
     total = ", ".join(counted(number, noun) for noun, number in sums.items())
     click.echo(f"deleted: {total}" if yes else f"would be deleted: {total}; --yes deletes them")
-    if config.archive and found:
+    if config.archive and pruned:
         click.echo("their reports stay in the archive until hearsay archive prune deletes them")

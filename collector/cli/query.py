@@ -67,12 +67,12 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 )  # fmt: skip
 @explained
 def query(metrics: tuple[str, ...], form: str, svg: str | None, explain: bool, url: str | None,
-          token_file: str | None, **asked: Any) -> None:  # fmt: skip
+          token_file: str | None, **options: Any) -> None:  # fmt: skip
     """Ask a running collector about METRICS: numbers with intervals, or why there are none."""
     from ..client import Client
 
     address = url or os.environ.get(_URL) or _HERE
-    fields = dict(_fields(**asked))
+    fields = dict(_fields(**options))
     if explain:
         _explain(address, metrics, fields)
         return
@@ -116,8 +116,8 @@ def _fields(
 
 
 def _filter(text: str) -> list[Any]:
-    name, found, values = text.partition("=")
-    if not found or not name.strip("!") or not values:
+    name, sign, values = text.partition("=")
+    if not sign or not name.strip("!") or not values:
         raise click.BadParameter("must be name=value,value or name!=value", param_hint="--filter")
     return ["is_not" if name.endswith("!") else "is", name.rstrip("!"), values.split(",")]
 
@@ -133,7 +133,7 @@ def _options(verb: str, texts: Sequence[str]) -> dict[str, Any]:
     from ..query.options import options_of
 
     parts = [text.partition("=") for text in texts]
-    if not all(name and found for name, found, _ in parts):
+    if not all(name and sign for name, sign, _ in parts):
         raise click.BadParameter("must be name=value", param_hint="--option")
     return options_of(verb, [(name, value) for name, _, value in parts])
 
@@ -153,8 +153,8 @@ def _shown(result: Result, form: str) -> Iterator[str]:
     elif form == "svg":
         yield result.to_svg()
     elif form == "json":
-        told = {"meta": result.meta, "rows": result.rows}
-        yield json.dumps(told, ensure_ascii=False, indent=2)
+        answer = {"meta": result.meta, "rows": result.rows}
+        yield json.dumps(answer, ensure_ascii=False, indent=2)
     else:
         from ..rendering.tables import lines_of
 
@@ -166,8 +166,8 @@ def _explain(address: str, metrics: Sequence[str], fields: dict[str, Any]) -> No
     from ..query import read
     from ..query.options import curl, python
 
-    asked = read(json.dumps({"metrics": metrics, **fields}).encode())
-    click.echo(f"{curl(asked, address)}\n\n{python(asked, address)}")
+    query = read(json.dumps({"metrics": metrics, **fields}).encode())
+    click.echo(f"{curl(query, address)}\n\n{python(query, address)}")
 
 
 _FORMATS = ("csv", "parquet")
@@ -232,17 +232,17 @@ def release(
         _require_pyarrow()
     config = Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
-    given = {"from": first, "to": last, "alpha": alpha, "version": version}
-    wanted = ReleaseRequest(
+    parameters = {"from": first, "to": last, "alpha": alpha, "version": version}
+    request = ReleaseRequest(
         metric=metric,
-        parameters={name: text for name, text in given.items() if text is not None},
+        parameters={name: text for name, text in parameters.items() if text is not None},
         by=by,
         size=synthetic,
         seed=secrets.randbelow(_MOST_SEED + 1) if seed is None else seed,
         form=form,
         small_cells=small_cells,
     )
-    for path in write(wanted, catalog, connect_reader(config), time.time(), Path(folder)):
+    for path in write(request, catalog, connect_reader(config), time.time(), Path(folder)):
         click.echo(path)
 
 

@@ -162,35 +162,37 @@ def plan_metrics(
 
     if sum(arms) > 1:
         raise click.BadParameter("together they are more than all devices", param_hint="--arms")
-    one = _metric(path, metric)
-    asked = PlanRequest(
-        devices=one.expected_devices if devices is None else devices,
-        half_width=wished(one) if half_width is None else half_width / scale_of(one).whole,
+    chosen = _metric(path, metric)
+    request = PlanRequest(
+        devices=chosen.expected_devices if devices is None else devices,
+        half_width=wished(chosen) if half_width is None else half_width / scale_of(chosen).whole,
         share=segment_share,
-        effect=None if effect is None else effect / scale_of(one).whole,
+        effect=None if effect is None else effect / scale_of(chosen).whole,
         arms=arms,
         alpha=alpha,
         power=power,
     )
     if buckets:
-        _show_buckets(one, max(int(asked.devices * segment_share), 1), as_json)
+        _show_buckets(chosen, max(int(request.devices * segment_share), 1), as_json)
     else:
-        _show_plan(one, asked, epsilon, as_json)
+        _show_plan(chosen, request, epsilon, as_json)
 
 
-def _show_plan(metric: Metric, asked: PlanRequest, given: tuple[str, ...], as_json: bool) -> None:
+def _show_plan(
+    metric: Metric, request: PlanRequest, epsilons: tuple[str, ...], as_json: bool
+) -> None:
     from ..planning.plan_text import data_of, lines_of
     from ..planning.planner import EPSILONS, least_epsilon, plan
 
-    own = () if given else (metric.epsilon,)
-    wanted = sorted({*own, *(_epsilon(text) for text in given or EPSILONS)})
-    lines = list(plan(metric, asked, wanted))
-    least = least_epsilon(metric, asked)
+    own = () if epsilons else (metric.epsilon,)
+    wanted = sorted({*own, *(_epsilon(text) for text in epsilons or EPSILONS)})
+    lines = list(plan(metric, request, wanted))
+    least = least_epsilon(metric, request)
     if as_json:
-        data = data_of(metric, asked, lines, least)
+        data = data_of(metric, request, lines, least)
         click.echo(json.dumps(data, ensure_ascii=False, indent=2))
         return
-    for line in lines_of(metric, asked, lines, least):
+    for line in lines_of(metric, request, lines, least):
         click.echo(line)
 
 
@@ -200,11 +202,11 @@ def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
 
     if metric.domain.grid is None:
         raise click.BadParameter("must be a metric of numbers for --buckets", param_hint="METRIC")
-    found = best_buckets(metric.domain.grid, metric.epsilon, devices)
+    choices = best_buckets(metric.domain.grid, metric.epsilon, devices)
     if as_json:
-        click.echo(json.dumps([one._asdict() for one in found], indent=2))
+        click.echo(json.dumps([choice._asdict() for choice in choices], indent=2))
         return
-    for line in bucket_lines(metric, devices, found):
+    for line in bucket_lines(metric, devices, choices):
         click.echo(line)
 
 

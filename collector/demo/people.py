@@ -98,7 +98,9 @@ def _draw(counts: Mapping[T, int], k: int, chance: random.Random) -> list[T]:
 def _households(rich: bool) -> tuple[list[str], list[int]]:
     """Return the marital statuses of an income, and how many people have each."""
     income = ">50K" if rich else "<=50K"
-    counts = {one[0]: n for one, n in _counts("marital_income.csv").items() if one[1] == income}
+    counts = {
+        names[0]: n for names, n in _counts("marital_income.csv").items() if names[1] == income
+    }
     return list(counts), list(counts.values())
 
 

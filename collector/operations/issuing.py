@@ -42,13 +42,13 @@ class CredentialRequest:
 
 
 def issue(
-    wish: CredentialRequest, store: CredentialStore, catalog: Catalog, today: int
+    request: CredentialRequest, store: CredentialStore, catalog: Catalog, today: int
 ) -> tuple[str, str]:
     """Store a new credential; return its secret and its id.
 
     Raises: CredentialError: names what cannot be granted, and what could.
     """
-    credential = _granted(wish, catalog, today)
+    credential = _granted(request, catalog, today)
     secret = new_secret(credential.kind)
     digest = digest_of(secret)
     store.put(digest, credential.to_json())
@@ -60,13 +60,13 @@ def new_secret(kind: str) -> str:
     return f"hs{kind[0]}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
-def revoke(wanted: str, store: CredentialStore) -> Credential:
-    """Revoke the credential whose id is *wanted*; return it.  Its record stays, to be listed.
+def revoke(id_: str, store: CredentialStore) -> Credential:
+    """Revoke the credential *id_*; return it.  Its record stays, to be listed.
 
     Raises: CredentialError: there is no such id.
     """
     while True:  # until nobody has written between our reading and our writing
-        digest, record = _found(wanted, store)
+        digest, record = _record_of(id_, store)
         credential = replace(_readable(record), revoked=True)
         try:
             if store.replace(digest, record, credential.to_json()):
@@ -76,8 +76,8 @@ def revoke(wanted: str, store: CredentialStore) -> Credential:
             return credential
 
 
-def renew(wanted: str, days: int, store: CredentialStore, today: int) -> Credential:
-    """Let the credential whose id is *wanted* be good for *days* from today; return it.
+def renew(id_: str, days: int, store: CredentialStore, today: int) -> Credential:
+    """Let the credential *id_* be good for *days* from today; return it.
 
     It keeps its secret, so that who uses it need not be told.
 
@@ -85,7 +85,7 @@ def renew(wanted: str, days: int, store: CredentialStore, today: int) -> Credent
             NotPreparedError: hearsay init has not run.
     """
     while True:  # as above: a token that is revoked meanwhile must stay so
-        digest, record = _found(wanted, store)
+        digest, record = _record_of(id_, store)
         credential = _readable(record)
         if not credential.is_good(today):
             state = _state(credential, today)
@@ -111,43 +111,43 @@ def day_text(day: int | None) -> str:
     return "never" if day is None else (_FIRST_DAY + timedelta(days=day)).isoformat()
 
 
-def _found(wanted: str, store: CredentialStore) -> tuple[bytes, bytes]:
-    """Return digest and record of the credential whose id is *wanted*."""
+def _record_of(id_: str, store: CredentialStore) -> tuple[bytes, bytes]:
+    """Return digest and record of the credential *id_*."""
     for digest, record in store.records().items():
-        if id_of(digest) == wanted:
+        if id_of(digest) == id_:
             return digest, record
     raise CredentialError("id", "is of no key or token; hearsay keys list shows them")
 
 
-def _granted(wish: CredentialRequest, catalog: Catalog, today: int) -> Credential:
-    writes = wish.kind in (WRITE, GATEWAY)
-    app = None if wish.kind == ADMIN else _app(wish.app, catalog)
+def _granted(request: CredentialRequest, catalog: Catalog, today: int) -> Credential:
+    writes = request.kind in (WRITE, GATEWAY)
+    app = None if request.kind == ADMIN else _app(request.app, catalog)
     known = {m for r in catalog.registries if r.app == app for m in r.metrics}
-    for name in wish.metrics:
+    for name in request.metrics:
         if name not in known:
             rule = f"{name} is no metric of {app}; known are {', '.join(sorted(known))}"
             raise CredentialError("metric", rule)
-    if not writes and wish.days is not None and wish.days > MAX_READ_DAYS:
+    if not writes and request.days is not None and request.days > MAX_READ_DAYS:
         raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")
-    days = wish.days if writes else wish.days or MAX_READ_DAYS
+    days = request.days if writes else request.days or MAX_READ_DAYS
     return Credential(
-        kind=wish.kind,
+        kind=request.kind,
         app=app,
-        metrics=frozenset(wish.metrics) or None,
-        role=wish.role or (VIEWER if wish.kind == READ else None),
+        metrics=frozenset(request.metrics) or None,
+        role=request.role or (VIEWER if request.kind == READ else None),
         expires=None if days is None else today + days,
-        quota=wish.quota,
-        label=wish.label,
+        quota=request.quota,
+        label=request.label,
     )
 
 
-def _app(wanted: str | None, catalog: Catalog) -> str:
+def _app(name: str | None, catalog: Catalog) -> str:
     apps = list(dict.fromkeys(registry.app for registry in catalog.registries))
-    if wanted is None and len(apps) == 1:
+    if name is None and len(apps) == 1:
         return apps[0]
-    if wanted not in apps:
+    if name not in apps:
         raise CredentialError("app", f"must be one of {', '.join(apps)}")
-    return wanted
+    return name
 
 
 def _readable(record: bytes) -> Credential:

@@ -60,14 +60,14 @@ def best_buckets(
     """
     shape = bell() if reference is None else np.asarray(reference, dtype=np.float64)
     cumulative = np.concatenate([[0.0], np.cumsum(shape / shape.sum())])
-    found: list[Buckets] = []
+    choices: list[Buckets] = []
     for buckets in sizes(domain.size):
         noise = noise_of(epsilon, buckets, n)
-        if found and noise > min(one.total for one in found):
+        if choices and noise > min(choice.total for choice in choices):
             break  # noise only grows from here
         bias = bias_of(cumulative, buckets)
-        found.append(Buckets(buckets, bias, noise, bias + noise))
-    return sorted(found, key=lambda one: (one.total, one.buckets))
+        choices.append(Buckets(buckets, bias, noise, bias + noise))
+    return sorted(choices, key=lambda choice: (choice.total, choice.buckets))
 
 
 def bias_of(cumulative: Any, buckets: int) -> float:

@@ -90,8 +90,8 @@ def _alike(registry: Registry) -> Iterator[str]:
             yield _confusable(name, name, seen[words(parts)])
 
 
-def _confusable(name: str, one: str, other: str) -> str:
-    return f"metrics.{name}: {one} and {other} differ in dots and underscores only"
+def _confusable(name: str, first: str, second: str) -> str:
+    return f"metrics.{name}: {first} and {second} differ in dots and underscores only"
 
 
 def alias(metric: Metric) -> str:
@@ -211,12 +211,12 @@ def _definitions(registry: Registry) -> Iterator[str]:
 
 
 def _classes(registry: Registry, root: Group) -> Iterator[str]:
-    for found in root.groups():
-        if found is root:
+    for branch in root.groups():
+        if branch is root:
             yield _ROOT.format(app=registry.app)
         else:
-            yield _BRANCH.format(name=_class(found), path=".".join(found.path))
-        for name, part in found.parts.items():
+            yield _BRANCH.format(name=_class(branch), path=".".join(branch.path))
+        for name, part in branch.parts.items():
             yield from _group(name, part) if isinstance(part, Group) else _handle(name, part)
 
 

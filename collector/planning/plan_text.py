@@ -19,33 +19,33 @@ _SHOWN: Final = 5  # numbers of buckets
 
 
 def lines_of(
-    metric: Metric, asked: PlanRequest, lines: Sequence[Line], least: Fraction | None
+    metric: Metric, request: PlanRequest, lines: Sequence[Line], least: Fraction | None
 ) -> Iterator[str]:
     """Yield the plan as text, one line after another."""
-    yield _head(metric, asked)
-    yield f"intervals of {100 * (1 - asked.alpha):g} %, {metric.domain.error_of}"
-    wish = in_words(metric, asked.half_width)
+    yield _head(metric, request)
+    yield f"intervals of {100 * (1 - request.alpha):g} %, {metric.domain.error_of}"
+    wish = in_words(metric, request.half_width)
     heads = ["ε", "one window gives", f"devices for {wish}", "windows", "days", "their ε"]
-    if asked.effect is not None:
-        apart = in_words(metric, asked.effect)[1:]
+    if request.effect is not None:
+        apart = in_words(metric, request.effect)[1:]
         heads += ["finds a difference of", f"devices for {apart}"]
-    rows = [_cells(metric, asked, line) for line in lines]
+    rows = [_cells(metric, request, line) for line in lines]
     yield from table_lines([heads, *rows], ">" * len(heads), indent="  ")
     for line in lines:
         if line.refusal is not None:
             yield f"ε {float(line.epsilon):g}: {line.mechanism} cannot serve: {line.refusal}"
     given = f"takes ε {float(least):g}" if least is not None else "cannot be reached at any ε"
     yield f"{wish} from one window {given}"
-    if asked.effect is not None:
-        first, second = (f"{100 * part:g} %" for part in asked.arms)
+    if request.effect is not None:
+        first, second = (f"{100 * part:g} %" for part in request.arms)
         yield (
             f"differences are between {first} and {second} of these devices, found with a chance "
-            f"of {100 * asked.power:g} %; who is in which arm is taken as chance too"
+            f"of {100 * request.power:g} %; who is in which arm is taken as chance too"
         )
 
 
 def data_of(
-    metric: Metric, asked: PlanRequest, lines: Sequence[Line], least: Fraction | None
+    metric: Metric, request: PlanRequest, lines: Sequence[Line], least: Fraction | None
 ) -> dict[str, Any]:
     """Return the plan as JSON types, half-widths and differences in the unit of the answers."""
     unit, whole = scale_of(metric)
@@ -54,43 +54,43 @@ def data_of(
     for line in lines:
         row = {**line._asdict(), "epsilon": float(line.epsilon)}
         rows.append(row | {k: row[k] and row[k] * whole for k in scaled})
-    effect = None if asked.effect is None else asked.effect * whole
+    effect = None if request.effect is None else request.effect * whole
     return {
         "metric": metric.name,
         "unit": unit,
-        "devices": asked.devices,
-        "half_width": asked.half_width * whole,
-        "share": asked.share,
+        "devices": request.devices,
+        "half_width": request.half_width * whole,
+        "share": request.share,
         "effect": effect,
-        "arms": list(asked.arms),
-        "alpha": asked.alpha,
-        "power": asked.power,
+        "arms": list(request.arms),
+        "alpha": request.alpha,
+        "power": request.power,
         "least_epsilon": None if least is None else float(least),
         "rows": rows,
     }
 
 
-def bucket_lines(metric: Metric, devices: int, found: Sequence[Buckets]) -> Iterator[str]:
+def bucket_lines(metric: Metric, devices: int, choices: Sequence[Buckets]) -> Iterator[str]:
     """Yield the best numbers of buckets for a histogram of numbers, the best first."""
     yield (
         f"{metric.name}: a histogram of {devices:,} devices at ε {float(metric.epsilon):g}; "
         "integrated squared error of a density on a range of 1, for a population like a bell"
     )
     cells = [
-        [str(one.buckets), f"{one.bias:.3g}", f"{one.noise:.3g}", f"{one.total:.3g}"]
-        for one in found[:_SHOWN]
+        [str(choice.buckets), f"{choice.bias:.3g}", f"{choice.noise:.3g}", f"{choice.total:.3g}"]
+        for choice in choices[:_SHOWN]
     ]
     heads = ["buckets", "smeared", "noise", "together"]
     yield from table_lines([heads, *cells], ">>>>", indent="  ")
 
 
-def _head(metric: Metric, asked: PlanRequest) -> str:
-    of = "" if asked.share == 1 else f"; a segment of {100 * asked.share:g} % of them"
+def _head(metric: Metric, request: PlanRequest) -> str:
+    of = "" if request.share == 1 else f"; a segment of {100 * request.share:g} % of them"
     named = f"{metric.name}: {metric.domain.size_in_words()}, {metric.mechanism_name}"
-    return f"{named}; {asked.devices:,} devices {a_period(metric.every)}{of}"
+    return f"{named}; {request.devices:,} devices {a_period(metric.every)}{of}"
 
 
-def _cells(metric: Metric, asked: PlanRequest, line: Line) -> list[str]:
+def _cells(metric: Metric, request: PlanRequest, line: Line) -> list[str]:
     """Return the columns of a line; the metric's own ε is marked."""
     own = "*" if line.epsilon == metric.epsilon else ""
     spent = None if line.windows is None else float(line.windows * line.epsilon)
@@ -100,7 +100,7 @@ def _cells(metric: Metric, asked: PlanRequest, line: Line) -> list[str]:
         *(_number(number) for number in (line.devices, line.windows, line.days)),
         NEVER if spent is None else f"{spent:g}",
     ]
-    if asked.effect is not None:
+    if request.effect is not None:
         cells += [
             NEVER if line.detectable is None else in_words(metric, line.detectable)[1:],
             _number(line.to_detect),

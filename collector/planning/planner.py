@@ -65,7 +65,7 @@ class Curve(NamedTuple):
     points: tuple[tuple[int, float], ...]
 
 
-def plan(metric: Metric, asked: PlanRequest, epsilons: Sequence[Fraction]) -> Iterator[Line]:
+def plan(metric: Metric, request: PlanRequest, epsilons: Sequence[Fraction]) -> Iterator[Line]:
     """Yield a line for each ε, with the mechanism of *metric* at its best parameters there."""
     for epsilon in epsilons:
         try:
@@ -73,7 +73,7 @@ def plan(metric: Metric, asked: PlanRequest, epsilons: Sequence[Fraction]) -> It
         except HearsayError as error:
             yield Line(epsilon, metric.mechanism_name, str(error))
             continue
-        yield _line(metric, mechanism, epsilon, asked)
+        yield _line(metric, mechanism, epsilon, request)
 
 
 def curves(
@@ -84,7 +84,7 @@ def curves(
     alpha: float = ALPHA,
 ) -> list[Curve]:
     """Return the half-width against devices for every ε that the mechanism can serve."""
-    whole, found = scale_of(metric).whole, []
+    whole, planned = scale_of(metric).whole, []
     for epsilon in epsilons:
         try:
             mechanism = mechanism_at(metric, epsilon)
@@ -95,23 +95,23 @@ def curves(
             for n in devices
             if (reports := int(share * n)) > 0
         )
-        found.append(Curve(epsilon, points))
-    return found
+        planned.append(Curve(epsilon, points))
+    return planned
 
 
-def least_epsilon(metric: Metric, asked: PlanRequest) -> Fraction | None:
+def least_epsilon(metric: Metric, request: PlanRequest) -> Fraction | None:
     """Return the least ε, in hundredths, that gives the wished half-width; None: none does."""
-    reports = int(asked.share * asked.devices)
+    reports = int(request.share * request.devices)
 
     def enough(hundredths: int) -> bool:
         try:
             mechanism = mechanism_at(metric, Fraction(hundredths, 100))
         except HearsayError:
             return False
-        return half_width(mechanism, reports, asked.alpha) <= asked.half_width
+        return half_width(mechanism, reports, request.alpha) <= request.half_width
 
-    found = fewest(enough, HUNDREDTHS) if reports else None
-    return None if found is None else Fraction(found, 100)
+    least = fewest(enough, HUNDREDTHS) if reports else None
+    return None if least is None else Fraction(least, 100)
 
 
 def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
@@ -130,25 +130,31 @@ def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
     return choose(name, metric.family, epsilon, domain.size, own, fixed)[1]
 
 
-def _line(metric: Metric, mechanism: Mechanism[Any], epsilon: Fraction, asked: PlanRequest) -> Line:
-    reports = int(asked.share * asked.devices)
-    needed = reports_for(mechanism, asked.half_width, asked.alpha)
-    devices = None if needed is None else ceil(max(needed, metric.min_reports) / asked.share)
-    windows, days = windows_of(metric, devices, asked.devices)
-    sizes = int(asked.arms[0] * reports), int(asked.arms[1] * reports)
+def _line(
+    metric: Metric, mechanism: Mechanism[Any], epsilon: Fraction, request: PlanRequest
+) -> Line:
+    reports = int(request.share * request.devices)
+    needed = reports_for(mechanism, request.half_width, request.alpha)
+    devices = None if needed is None else ceil(max(needed, metric.min_reports) / request.share)
+    windows, days = windows_of(metric, devices, request.devices)
+    sizes = int(request.arms[0] * reports), int(request.arms[1] * reports)
     to_detect = None
-    if asked.effect is not None:
-        found = devices_to_detect(mechanism, asked.effect, asked.arms, asked.alpha, asked.power)
-        to_detect = None if found is None else ceil(found / asked.share)
+    if request.effect is not None:
+        in_arms = devices_to_detect(
+            mechanism, request.effect, request.arms, request.alpha, request.power
+        )
+        to_detect = None if in_arms is None else ceil(in_arms / request.share)
     return Line(
         epsilon=epsilon,
         mechanism=metric.mechanism_name,
         refusal=None,
-        half_width=half_width(mechanism, reports, asked.alpha) if reports else None,
+        half_width=half_width(mechanism, reports, request.alpha) if reports else None,
         devices=devices,
         windows=windows,
         days=days,
-        detectable=detectable(mechanism, sizes, asked.alpha, asked.power) if min(sizes) else None,
+        detectable=detectable(mechanism, sizes, request.alpha, request.power)
+        if min(sizes)
+        else None,
         to_detect=to_detect,
     )
 

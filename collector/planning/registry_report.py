@@ -70,8 +70,8 @@ def privacy(metric: Metric) -> str:
 
 def _source(metric: Metric) -> str:
     """Return of what the one report of an epoch is made, where it is not of one value."""
-    made = metric.aggregation
-    return "" if made is None else f", of {made}"
+    aggregation = metric.aggregation
+    return "" if aggregation is None else f", of {aggregation}"
 
 
 def _bounds(metric: Metric) -> str:
@@ -104,17 +104,17 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
     """
     bits, fixed = 8 * payload_bytes, metric.domain.parameters
     if metric.policy is None:
-        found = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)
+        choices = candidates(metric.family, metric.epsilon, metric.domain.size, bits, fixed)
     else:
         of_value = metric.policy.oracle.epsilon if metric.longitudinal == "two_layer" else None
-        found = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
-    near = contenders(found, bits)
+        choices = policy_candidates(metric.domain.size, metric.epsilon, of_value, bits)
+    near = contenders(choices, bits)
     devices, limit = counted(metric.expected_devices, "device"), counted(payload_bytes, "byte")
     yield f"{metric.name}: {metric.domain.size_in_words()}, ε {metric.epsilon}{_bounds(metric)}"
     if metric.policy is not None:
         yield f"  {metric.policy.name}: {metric.policy.leak}"
     yield f"  in use: {pinned(metric)}; with {devices}, and at most {limit}:"
-    for candidate in sorted(found, key=lambda candidate: _error(candidate, metric)):
+    for candidate in sorted(choices, key=lambda candidate: _error(candidate, metric)):
         verdict = f"; {_reason(near)}" if candidate in near[:1] else ""
         yield f"  {candidate.name}: {_cost(candidate, metric, payload_bytes)}{verdict}"
 

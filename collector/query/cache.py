@@ -33,7 +33,12 @@ def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
     if not plan.is_settled or not contents:
         return None
     windows = [
-        (reading.epochs[0], reading.epochs[-1], reading.version, *map(_told, reading.definitions))
+        (
+            reading.epochs[0],
+            reading.epochs[-1],
+            reading.version,
+            *map(_published, reading.definitions),
+        )
         for reading in plan.readings
     ]
     question = msgspec.structs.replace(plan.query, date_range="")
@@ -41,7 +46,7 @@ def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
     return hashlib.sha256(_encoder.encode(parts)).digest()
 
 
-def _told(metric: Metric) -> tuple[Any, ...]:
+def _published(metric: Metric) -> tuple[Any, ...]:
     """Return what an answer depends on beside the store; the digest stands for most of it."""
     words = metric.name, metric.title, metric.question, metric.segments
     limits = metric.min_reports, metric.expected_devices, str(metric.need), metric.shape

@@ -64,7 +64,7 @@ _SEPARATOR: Final = ",\n    "
 _TOKEN: Final = "HEARSAY_READ_TOKEN"  # noqa: S105 - the name of a variable, no secret
 
 
-def asked(query: Query) -> dict[str, Any]:
+def fields_of(query: Query) -> dict[str, Any]:
     """Return *query* as JSON types, without what it has by default."""
     fields = msgspec.to_builtins(query)
     return {name: value for name, value in fields.items() if value != _DEFAULTS[name]}
@@ -72,7 +72,7 @@ def asked(query: Query) -> dict[str, Any]:
 
 def as_json(query: Query) -> str:
     """Return *query* as one line of JSON."""
-    return json.dumps(asked(query), ensure_ascii=False)
+    return json.dumps(fields_of(query), ensure_ascii=False)
 
 
 def curl(query: Query, origin: str) -> str:
@@ -86,7 +86,7 @@ def curl(query: Query, origin: str) -> str:
 
 def python(query: Query, origin: str) -> str:
     """Return a program that asks *query* of the collector at *origin*."""
-    fields = asked(query)
+    fields = fields_of(query)
     arguments = [repr(fields.pop("metrics")), *(f"{k}={v!r}" for k, v in fields.items())]
     call = arguments[0] if len(arguments) == 1 else f"\n    {_SEPARATOR.join(arguments)},\n"
     return (

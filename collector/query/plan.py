@@ -96,7 +96,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     readings = tuple(
         _reading(catalog, metric, first, last, granularity, query, now) for metric in metrics
     )
-    made = Plan(
+    resolved = Plan(
         query=query,
         verb=verb,
         options=convert(query.options, verb.options, "options"),
@@ -104,8 +104,8 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
         dimensions=dimensions,
         filters=_filters(query, metrics),
     )
-    _require_moderate(made)
-    return made
+    _require_moderate(resolved)
+    return resolved
 
 
 def _verb(name: str) -> Verb:
@@ -132,18 +132,18 @@ def _metrics(query: Query, verb: Verb, catalog: Catalog) -> list[Metric]:
 def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
     """Return the granularity of time, if it is asked for, and the dimensions to tell rows apart."""
     granularity: str | None = None
-    found: list[str] = []
+    names: list[str] = []
     for place, name in enumerate(query.dimensions):
         head, _, stretch = name.partition(":")
         if head == TIME:
             granularity, name = stretch if ":" in name else EPOCH, TIME
-        if name in found:
+        if name in names:
             raise QueryError(f"dimensions.{place}: is given twice")
-        found.append(name)
-    if verb.needs_time and TIME not in found:
+        names.append(name)
+    if verb.needs_time and TIME not in names:
         granularity = EPOCH
-        found.insert(0, TIME)
-    return granularity, tuple(found)
+        names.insert(0, TIME)
+    return granularity, tuple(names)
 
 
 def _require_dimension(metrics: Sequence[Metric], name: str, place: str) -> None:
@@ -199,16 +199,16 @@ def _reading(
     return Reading(catalog.definitions(metric), epochs, version, running, label)
 
 
-def _require_moderate(made: Plan) -> None:
+def _require_moderate(plan: Plan) -> None:
     """Raise QueryError if so many groups are asked for that nobody could read them."""
-    for reading in made.readings:
+    for reading in plan.readings:
         stretches = len(set(map(reading.label, reading.epochs))) if reading.label else 1
-        found = stretches * prod(len(reading.metric.segments[name]) for name in made.groups)
-        most = min(made.verb.most_slices, MOST_GROUPS)
-        if found > most:
-            rule = f"would give {found} groups, must be at most {most} for {made.query.verb}"
+        groups = stretches * prod(len(reading.metric.segments[name]) for name in plan.groups)
+        most = min(plan.verb.most_slices, MOST_GROUPS)
+        if groups > most:
+            rule = f"would give {groups} groups, must be at most {most} for {plan.query.verb}"
             raise QueryError(f"dimensions: {rule}; {_FEWER}")
-        rows = found * prod(_items(each.metric) for each in made.readings)
+        rows = groups * prod(_items(each.metric) for each in plan.readings)
         if rows > MOST_ROWS:
             rule = f"would give {rows} rows, must be at most {MOST_ROWS}"
             raise QueryError(f"dimensions: {rule}; {_FEWER}")

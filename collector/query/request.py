@@ -123,9 +123,9 @@ def _fault(error: Exception, form: Any, below: str) -> QueryError:
         return error
     if not isinstance(error, msgspec.ValidationError):
         return QueryError("body: must be one JSON object in UTF-8")
-    found = _PLACE.match(str(error))
-    rule = found["rule"] if found else str(error)
-    steps = [a or b for a, b in _STEP.findall(found["place"])] if found else []
+    match = _PLACE.match(str(error))
+    rule = match["rule"] if match else str(error)
+    steps = [a or b for a, b in _STEP.findall(match["place"])] if match else []
     steps = [step for step in steps if step != _ANY]
     if rule.startswith(_REPEATING):
         rule = f"known are {', '.join(_known(type_info(form), steps)) or 'none'}"
@@ -137,13 +137,13 @@ def _known(kind: Any, steps: Sequence[str]) -> list[str]:
     """Return the names or values that may stand where *steps* lead in *kind*."""
     match kind:
         case UnionType(types=types):
-            return [name for one in types for name in _known(one, steps)]
+            return [name for type_ in types for name in _known(type_, steps)]
         case LiteralType(values=values) if not steps:
             return [str(value) for value in values]
         case StructType(fields=fields):
             if not steps:
-                return [one.name for one in fields]
-            return next(_known(one.type, steps[1:]) for one in fields if one.name == steps[0])
+                return [field.name for field in fields]
+            return next(_known(field.type, steps[1:]) for field in fields if field.name == steps[0])
         case TupleType(item_types=kinds) if steps:
             return _known(kinds[int(steps[0])], steps[1:])
         case ListType(item_type=item) | VarTupleType(item_type=item) if steps:

@@ -110,7 +110,7 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
     """
     if plan.marks is None:
         plan = without_pruned(plan, storage)
-    asked = Asked(
+    request = Asked(
         plan.query.alpha,
         plan.query.postprocess,
         plan.options,
@@ -121,7 +121,7 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
         raise StorageUnavailableError("store: is being pruned; ask again")
     used, notes = _sized(plan, _used(plan, read))
     notes = [*plan.notes, *notes]
-    findings = _found(plan, asked, used)
+    findings = _findings(plan, request, used)
     page = plan.query.pagination
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
     return Answer(
@@ -133,10 +133,13 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
 def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
     """Return the slices of the current definition, then of each other that has reports."""
     with _blaming(reading.metric):
-        found = [
+        definitions = [
             slices_of(plan, reading, definition, storage) for definition in reading.definitions
         ]
-    return [found[0], *(slices for slices in found[1:] if any(part.n for part in slices))]
+    return [
+        definitions[0],
+        *(slices for slices in definitions[1:] if any(part.n for part in slices)),
+    ]
 
 
 def _used(plan: Plan, read: Sequence[list[list[Slice]]]) -> list[list[list[Slice]]]:
@@ -170,27 +173,27 @@ def _sized(
     if plan.verb.counts(plan.options):
         return list(used), []
     together = plan.verb.merges_small and len(used) == 1 and plan.query.small_cells == TOGETHER
-    found, notes = [], []
+    groups, notes = [], []
     for reading, definitions in zip(plan.readings, used, strict=True):
         slices, said = sized(definitions, reading.metric, together=together)
-        found.append(slices)
+        groups.append(slices)
         notes += said if together or plan.query.small_cells == WITHHOLD else []
-    return found, notes
+    return groups, notes
 
 
-def _found(plan: Plan, asked: Asked, used: Sequence[list[list[Slice]]]) -> Findings:
+def _findings(plan: Plan, request: Asked, used: Sequence[list[list[Slice]]]) -> Findings:
     """Ask the verb, of each definition if several are used, and hold numbers against the need."""
     metrics = [reading.metric for reading in plan.readings]
     with _blaming(*metrics):
         if len(used) == 1 and plan.verb.combines(metrics[0].domain):
-            each = [plan.verb.answer(slices, asked) for slices in used[0]]
-            found = combined(each, asked.alpha)
+            each = [plan.verb.answer(slices, request) for slices in used[0]]
+            findings = combined(each, request.alpha)
         else:
             every = [part for definitions in used for slices in definitions for part in slices]
-            found = plan.verb.answer(every, asked)
+            findings = plan.verb.answer(every, request)
     if not plan.verb.estimates or len(metrics) > 1:
-        return found
-    return replace(found, rows=guard(found.rows, metrics[0]))
+        return findings
+    return replace(findings, rows=guard(findings.rows, metrics[0]))
 
 
 def _influenced(
@@ -222,15 +225,19 @@ def ordered(rows: Iterable[Row], plan: Plan) -> list[Row]:
 
     Raises: QueryError: order_by names no column of the rows.
     """
-    found = list(rows)
-    known = {*_NUMBERS, *(name for row in found for name in row.dimensions), *plan.dimensions}
+    ordered_rows = list(rows)
+    known = {
+        *_NUMBERS,
+        *(name for row in ordered_rows for name in row.dimensions),
+        *plan.dimensions,
+    }
     for place, (name, direction) in reversed(list(enumerate(plan.query.order_by))):
-        if name not in known and found:
+        if name not in known and ordered_rows:
             columns = ", ".join(sorted(known))
             raise QueryError(f"order_by.{place}: must be one of {columns}")
-        found.sort(key=lambda row: _key(row, name), reverse=direction == "desc")
-        found.sort(key=lambda row: _key(row, name)[0])
-    return found
+        ordered_rows.sort(key=lambda row: _key(row, name), reverse=direction == "desc")
+        ordered_rows.sort(key=lambda row: _key(row, name)[0])
+    return ordered_rows
 
 
 def _key(row: Row, name: str) -> tuple[bool, Any]:
@@ -356,13 +363,13 @@ def _warnings(
             yield f"{name}: the window is still running; its last epoch is counted so far"
         if _is_of_furthest(plan, reading):
             yield f"{name}: {FURTHEST}"
-        if others := sum(one.n for definition in slices[1:] for one in definition):
+        if others := sum(part.n for definition in slices[1:] for part in definition):
             are = "are counted, too" if len(taken) > 1 else "are left out"
             yield f"{name}: {others} reports under earlier definitions {are}"
-        if not any(one.n for definition in slices for one in definition):
+        if not any(part.n for definition in slices for part in definition):
             later = f" up to version {reading.version}, and later ones may have some"
             yield f"{name}: no reports in this window{'' if reading.version is None else later}"
         for definition in slices:
             with _blaming(reading.metric):
-                found = list(suspicions(definition))
-            yield from found
+                texts = list(suspicions(definition))
+            yield from texts

@@ -64,7 +64,7 @@ def is_from_another_site() -> bool:
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site != "same-origin"
-    return _HIDDEN in _told() or is_misplaced()
+    return _HIDDEN in _origins() or is_misplaced()
 
 
 def is_misplaced() -> bool:
@@ -72,10 +72,10 @@ def is_misplaced() -> bool:
 
     A proxy then hides where that is, and the cookie would not be kept from plain HTTP.
     """
-    return bool(_told() - {_HIDDEN, origin()})
+    return bool(_origins() - {_HIDDEN, origin()})
 
 
-def _told() -> set[str]:
+def _origins() -> set[str]:
     """Return what the browser says to be its own origin, if anything."""
     return set(request.headers.getlist("Origin"))
 

@@ -84,7 +84,9 @@ class Document(NamedTuple):
     slug: str
 
 
-def register(app: Flask, show: Callable[[Document], Response | None] = lambda made: None) -> None:
+def register(
+    app: Flask, show: Callable[[Document], Response | None] = lambda problem: None
+) -> None:
     """Answer every error of *app* as a problem document, or as *show* shows it to a browser."""
     app.register_error_handler(Exception, partial(_answer, show))
 
@@ -145,13 +147,13 @@ def _faults(error: Exception) -> list[dict[str, str]]:
         return []
     place, _, rule = _detail(error).partition(": ")
     place = place.partition("=")[0]
-    asked = request if has_request_context() and request.path == _QUERY else None
-    if asked is None or place in _PARAMETERS:
+    query = request if has_request_context() and request.path == _QUERY else None
+    if query is None or place in _PARAMETERS:
         where = {"parameter": "name" if isinstance(error, UnknownMetricError) else place}
     else:
         steps = () if place == "body" else place.split(".")
         pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
-        where = {"pointer": pointer} | ({} if asked.method == "POST" else {"parameter": "q"})
+        where = {"pointer": pointer} | ({} if query.method == "POST" else {"parameter": "q"})
     return [{**where, "detail": rule}]
 
 
@@ -166,6 +168,8 @@ def _answer(show: Callable[[Document], Response | None], error: Exception) -> Re
     return _respond(document_of(error, services().incidents), show)
 
 
-def _respond(made: Document, show: Callable[[Document], Response | None]) -> Response:
-    services().activity.add(REFUSED, made.slug)
-    return show(made) or Response(made.body, status=made.status, headers=list(made.headers))
+def _respond(problem: Document, show: Callable[[Document], Response | None]) -> Response:
+    services().activity.add(REFUSED, problem.slug)
+    return show(problem) or Response(
+        problem.body, status=problem.status, headers=list(problem.headers)
+    )

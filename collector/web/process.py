@@ -32,11 +32,11 @@ _log = logging.getLogger("hearsay.web")
 def limit_answers() -> None:
     """Let the system end connections of this process' server whose answers nobody takes."""
     listening = 0
-    for one in _listening():
-        with one:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    for listener in _listening():
+        with listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
             if _USER_TIMEOUT is not None:
-                one.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, 1_000 * UNREAD_S)
+                listener.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, 1_000 * UNREAD_S)
                 listening += 1
     if not listening:
         _log.warning("web: this system does not end connections whose answers nobody takes")
@@ -48,12 +48,12 @@ def _listening() -> Iterator[socket.socket]:
         with suppress(OSError):  # closed meanwhile
             if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
                 continue
-            one = socket.socket(fileno=os.dup(int(name)))
-            is_tcp = one.family in (socket.AF_INET, socket.AF_INET6)
-            if is_tcp and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                yield one
+            listener = socket.socket(fileno=os.dup(int(name)))
+            is_tcp = listener.family in (socket.AF_INET, socket.AF_INET6)
+            if is_tcp and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                yield listener
             else:
-                one.close()
+                listener.close()
 
 
 _ALLOCATIONS: Final = 10_000  # objects between two collections; an upload of ten columns makes 100

@@ -183,16 +183,16 @@ def _alive(config: Config) -> Mapping[str, int] | None:
 def _clock_waits(config: Config, now: float) -> int:
     """Return in how many rounds of today workers found clocks apart; 0 if it may not be read."""
     try:
-        told = open_activity(config).records(day_of(now))
+        records = open_activity(config).records(day_of(now))
     except RefusedByStoreError:
         return 0
-    return sum(totals_of(told, {}).of(CLOCK_WAITS).values())
+    return sum(totals_of(records, {}).of(CLOCK_WAITS).values())
 
 
 def _watched(config: Config, catalog: Catalog) -> Mapping[str, WatchRecord]:
     """Return what was found of closed epochs; nothing if it may not be read."""
-    found = watched_in(open_suspicions(config))
-    return {one.name: found[one.digest] for one in catalog if one.digest in found}
+    watched = watched_in(open_suspicions(config))
+    return {metric.name: watched[metric.digest] for metric in catalog if metric.digest in watched}
 
 
 def _granted(config: Config) -> Mapping[str, int] | None:

@@ -26,14 +26,14 @@ CLOCK_WARNING_S: Final = 60.0  # seconds; classes of lateness allow for MARGIN
 def profile(config: Config, state: State) -> Iterator[Finding]:
     """Hold the settings against what the profile promises."""
     appendfsync = "always" if state.recorded_profile == config.profile else None
-    found = [
+    faults = [
         fault
         for server in state.servers
         for fault in unsafe(
             server.info, server.appendfsync or appendfsync, config.profile, server.replays
         )
     ]
-    for fault in dict.fromkeys(found):
+    for fault in dict.fromkeys(faults):
         why = f"profile {config.profile} promises what this setting breaks"
         yield Finding(FAULT, "profile", fault, why, "set it in the server's configuration file")
     replicas = min((server.replicas for server in state.servers), default=0)
@@ -43,7 +43,7 @@ def profile(config: Config, state: State) -> Iterator[Finding]:
     if config.profile == VOLATILE:
         why = "all reports are gone when the store restarts"
         yield Finding(WARNING, "profile", "volatile", why, "set HEARSAY_PROFILE=strict")
-    elif not found:
+    elif not faults:
         yield Finding(GOOD, "profile", f"{config.profile}, as the servers are set")
 
 
@@ -66,23 +66,23 @@ def library(config: Config, state: State) -> Iterator[Finding]:
 
 def shards(config: Config, state: State) -> Iterator[Finding]:
     """Look whether every shard is there and can be claimed from."""
-    told = state.recorded_shards
-    if told is None:
+    recorded = state.recorded_shards
+    if recorded is None:
         why = "the store has not been prepared under this prefix"
         step = (
             f"{INIT}; but if there was a store before, do not: docs/operate/operate.md#store-down"
         )
         yield Finding(FAULT, "shards", "none are recorded", why, step)
-    elif told != config.shards:
-        what = f"HEARSAY_SHARDS is {config.shards}, the store has {told}"
+    elif recorded != config.shards:
+        what = f"HEARSAY_SHARDS is {config.shards}, the store has {recorded}"
         why = "uploads would be remembered in another place, and could be counted twice"
-        yield Finding(FAULT, "shards", what, why, f"set HEARSAY_SHARDS={told}")
+        yield Finding(FAULT, "shards", what, why, f"set HEARSAY_SHARDS={recorded}")
     lacking = [str(i) for i, shard in enumerate(state.shards) if shard.has_group is False]
     if lacking:
         what = f"{', '.join(lacking)} have no consumer group"
         yield Finding(FAULT, "shards", what, "nothing can be claimed from them", INIT)
-    elif told == config.shards:
-        yield Finding(GOOD, "shards", str(told))
+    elif recorded == config.shards:
+        yield Finding(GOOD, "shards", str(recorded))
 
 
 def memory(config: Config, state: State) -> Iterator[Finding]:
@@ -128,10 +128,10 @@ def capacity(config: Config, state: State) -> Iterator[Finding]:
 
 def clock(config: Config, state: State) -> Iterator[Finding]:
     """Compare the servers' clocks with ours."""
-    told = [server.ahead for server in state.servers if server.ahead is not None]
-    if not told:
+    ahead = [server.ahead for server in state.servers if server.ahead is not None]
+    if not ahead:
         return
-    most = max(told, key=abs)
+    most = max(ahead, key=abs)
     if abs(most) < CLOCK_WARNING_S:
         yield Finding(GOOD, "clock", f"the store's is {most:+.1f} s off this machine's")
         return
@@ -155,13 +155,13 @@ MOST_LAG: Final = 2  # days; workers confirm a day shortly after it has begun
 
 def generation(config: Config, state: State) -> Iterator[Finding]:
     """Look whether all shards belong to the same store."""
-    told = [shard.generation for shard in state.shards]
-    if not told or None in told:
+    generations = [shard.generation for shard in state.shards]
+    if not generations or None in generations:
         return
-    if len(set(told)) == 1 and told[0]:
-        yield Finding(GOOD, "generation", f"{told[0]}, in all shards")
+    if len(set(generations)) == 1 and generations[0]:
+        yield Finding(GOOD, "generation", f"{generations[0]}, in all shards")
         return
-    lacking = [str(shard) for shard, name in enumerate(told) if not name]
+    lacking = [str(shard) for shard, name in enumerate(generations) if not name]
     what = f"shards {', '.join(lacking)} have none" if lacking else "it is not that of all shards"
     why = "the store, or a part of it, was emptied or never prepared; uploads are answered 503"
     step = f"look where its data is first: docs/operate/operate.md#replaced; then {INIT}"
@@ -170,17 +170,18 @@ def generation(config: Config, state: State) -> Iterator[Finding]:
 
 def confirmed(config: Config, state: State) -> Iterator[Finding]:
     """Look whether upload ids are forgotten in time, and not too early."""
-    told = [shard.confirmed for shard in state.shards if shard.confirmed is not None]
-    if not told:
+    confirmations = [shard.confirmed for shard in state.shards if shard.confirmed is not None]
+    if not confirmations:
         return
     today = day_of(state.now)
-    if max(told) > today + 1:
-        what = f"two clocks have confirmed a day that is {counted(max(told) - today, 'day')} ahead"
+    last, first = max(confirmations), min(confirmations)
+    if last > today + 1:
+        what = f"two clocks have confirmed a day that is {counted(last - today, 'day')} ahead"
         why = "uploads of days whose ids were deleted are refused, and devices give them up in time"
         step = "synchronise all machines with a time server: docs/operate/operate.md#clock"
         yield Finding(FAULT, "ids", what, why, step)
-    elif min(told) < today - MOST_LAG:
-        what = f"upload ids are kept {counted(today - min(told), 'day')} longer than needed"
+    elif first < today - MOST_LAG:
+        what = f"upload ids are kept {counted(today - first, 'day')} longer than needed"
         why = "they fill memory; the day moves on by one at a time, while a worker runs"
         step = "see that workers run and that clocks agree; after a long pause, wait"
         yield Finding(WARNING, "ids", what, why, step)

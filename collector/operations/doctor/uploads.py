@@ -53,20 +53,20 @@ def stuck(config: Config, state: State) -> Iterator[Finding]:
 
 def conservation(config: Config, state: State) -> Iterator[Finding]:
     """Hold the counts against the lengths of the streams."""
-    known = [shard.counters for shard in state.shards if shard.counters]
-    drift = sum(one.drift for one in known)
-    accepted = sum(one.accepted.uploads for one in known)
+    shards = [shard.counters for shard in state.shards if shard.counters]
+    drift = sum(counters.drift for counters in shards)
+    accepted = sum(counters.accepted.uploads for counters in shards)
     if drift:
         why = "somebody wrote to the store by hand, or an upload was lost or doubled"
         what = f"{counted(drift, 'upload')} not where the counts say"
         yield Finding(FAULT, "conservation", what, why, "run hearsay fsck")
-    elif known:
+    elif shards:
         yield Finding(
             GOOD, "conservation", f"{counted(accepted, 'accepted upload')}, all accounted for"
         )
     pruned, lost = (
-        sum(one.pruned_reports for one in known),
-        sum(one.lost_reports for one in known),
+        sum(counters.pruned_reports for counters in shards),
+        sum(counters.lost_reports for counters in shards),
     )
     if pruned or lost:
         what = f"{counted(pruned, 'report')} pruned, {lost:,} lost"
@@ -84,11 +84,11 @@ def quarantine(config: Config, state: State) -> Iterator[Finding]:
 
 def archive(config: Config, state: State) -> Iterator[Finding]:
     """Look for folds that nobody writes to the archive."""
-    days = [one.oldest_day for one in state.archiving if one.oldest_day is not None]
+    days = [queue.oldest_day for queue in state.archiving if queue.oldest_day is not None]
     if not days:
         return
     age = day_of(state.now) - min(days)
-    what = f"{counted(sum(one.waiting for one in state.archiving), 'fold')} not yet written"
+    what = f"{counted(sum(queue.waiting for queue in state.archiving), 'fold')} not yet written"
     if age < OLD_FOLD:
         yield Finding(GOOD, "archive", what)
         return
@@ -99,9 +99,9 @@ def archive(config: Config, state: State) -> Iterator[Finding]:
 
 def lateness(config: Config, state: State) -> Iterator[Finding]:
     """Look at how many reports miss the first answer."""
-    known = [shard.counters for shard in state.shards if shard.counters]
-    folded = sum(one.folded.reports for one in known)
-    late = sum(one.late_reports for one in known)
+    shards = [shard.counters for shard in state.shards if shard.counters]
+    folded = sum(counters.folded.reports for counters in shards)
+    late = sum(counters.late_reports for counters in shards)
     if folded and late / folded >= LATE_NOTE:
         why = "answers of fresh windows lack them; later versions have them"
         yield Finding(NOTE, "lateness", f"{late / folded:.0%} of the reports came late", why)
@@ -121,7 +121,7 @@ def keys(config: Config, state: State) -> Iterator[Finding]:
         if credential.is_good(day_of(state.now))
     ]
     served = state.granted or {}
-    if any(REPORT in one.scopes for one in good):
+    if any(REPORT in credential.scopes for credential in good):
         yield Finding(GOOD, "keys", f"good keys and tokens: {len(good)}")
     elif served.get(REPORT):
         yield Finding(GOOD, "keys", "the web processes have a write key in their settings")
@@ -131,7 +131,7 @@ def keys(config: Config, state: State) -> Iterator[Finding]:
     else:
         why, step = "every upload is answered 401", "run hearsay keys create write"
         yield Finding(WARNING, "keys", "there is no write key", why, step)
-    if not (served.get(OPERATE) or any(OPERATE in one.scopes for one in good)):
+    if not (served.get(OPERATE) or any(OPERATE in credential.scopes for credential in good)):
         step = f"run hearsay keys create {ADMIN}, or set HEARSAY_ADMIN_TOKEN_FILE"
         yield Finding(NOTE, "keys", "no token opens /metrics", "nothing can be watched", step)
 
@@ -139,11 +139,11 @@ def keys(config: Config, state: State) -> Iterator[Finding]:
 def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
     """Look for keys and tokens that end soon."""
     today = day_of(state.now)
-    for digest, one in (state.credentials or {}).items():
-        if one.expires is not None and one.is_good(today) and one.expires - today <= SOON_DAYS:
-            what = (
-                f"{one.kind} {id_of(digest)} is good for {counted(one.expires - today, 'day')} more"
-            )
+    for digest, credential in (state.credentials or {}).items():
+        end = credential.expires
+        if end is not None and credential.is_good(today) and end - today <= SOON_DAYS:
+            rest = counted(end - today, "day")
+            what = f"{credential.kind} {id_of(digest)} is good for {rest} more"
             step = (
                 f"run hearsay keys renew {id_of(digest)}, or make its successor with"
                 " hearsay keys create and hand it over"
@@ -154,11 +154,11 @@ def expiring_tokens(config: Config, state: State) -> Iterator[Finding]:
 def quotas(config: Config, state: State) -> Iterator[Finding]:
     """Look for keys that have sent all they may send today."""
     today = day_of(state.now)
-    for digest, one in (state.credentials or {}).items():
-        if one.quota is not None and one.is_good(today) and state.used.get(digest, 0) >= one.quota:
-            what = (
-                f"{one.kind} {id_of(digest)} has sent its {counted(one.quota, 'report')} of today"
-            )
+    for digest, credential in (state.credentials or {}).items():
+        quota = credential.quota
+        if quota is not None and credential.is_good(today) and state.used.get(digest, 0) >= quota:
+            reports = counted(quota, "report")
+            what = f"{credential.kind} {id_of(digest)} has sent its {reports} of today"
             why = "its uploads are answered 429 until 0:00 UTC; a public key may be abused"
             step = "replace the key if it is, or else make one with a larger quota"
             yield Finding(WARNING, "keys", what, why, step)
@@ -189,16 +189,16 @@ def suspicious(config: Config, state: State) -> Iterator[Finding]:
     """Tell each epoch in which something was found."""
     if not state.watched:
         return  # nobody has looked yet, or that may not be read
-    for name, one in state.watched.items():
-        for epoch, texts in one.found.items():
+    for name, watch in state.watched.items():
+        for epoch, texts in watch.found.items():
             more = f"; and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
             what = f"{name}, {epoch}: {'; '.join(texts[:_MOST])}{more}"
             why = "fakes, a broken client or news; answers show it unchanged"
             step = "look who has the write key, and what else happened"
             step += ": docs/operate/operate.md#suspicious"
             yield Finding(WARNING, "poisoning", what, why, step)
-    looked = sum(one.looked for one in state.watched.values())
-    if looked and not any(one.found for one in state.watched.values()):
+    epochs = sum(watch.looked for watch in state.watched.values())
+    if epochs and not any(watch.found for watch in state.watched.values()):
         yield Finding(
-            GOOD, "poisoning", f"nothing in the {looked} last closed epochs looks made up"
+            GOOD, "poisoning", f"nothing in the {epochs} last closed epochs looks made up"
         )

@@ -144,8 +144,8 @@ def alive_among(store: ActivityStore, now: float) -> Mapping[str, int]:
 
     Raises: StorageUnavailableError.
     """
-    found = Counter(record.role for record in _living(store, now))
-    return {role: found[role] for role in (*ROLES, *found)}
+    counts = Counter(record.role for record in _living(store, now))
+    return {role: counts[role] for role in (*ROLES, *counts)}
 
 
 def granted_by(store: ActivityStore, now: float) -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -43,11 +43,11 @@ def expose(snapshot: Snapshot) -> bytes:
 
 
 class _Once(Collector):
-    def __init__(self, found: Sequence[Metric]) -> None:
-        self._found = found
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
 
     def collect(self) -> Sequence[Metric]:
-        return self._found
+        return self._metrics
 
 
 def families(snapshot: Snapshot) -> Iterator[Metric]:
@@ -66,7 +66,7 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         yield from _of_servers(snapshot)
         text = "Closed epochs, of the last few, in which checks found what does not look honest."
         name = "hearsay_suspicious_epochs"
-        suspicious = {metric: len(one.found) for metric, one in snapshot.watched.items()}
+        suspicious = {metric: len(watch.found) for metric, watch in snapshot.watched.items()}
         yield _labelled(name, text, "metric", suspicious)
         text = "Folds that wait to be written to the archive."
         yield _optional("hearsay_unarchived_folds", text, snapshot.unarchived)
@@ -79,14 +79,14 @@ def _of_counts(snapshot: Snapshot) -> Iterator[Metric]:
         ("folded", "counted in tallies"),
         ("dropped", "deleted from the quarantine by an operator"),
     ):
-        total = _sum(getattr(shard, state) for shard in shards)
+        total = sum_of(getattr(shard, state) for shard in shards)
         yield _counter(f"hearsay_{state}_uploads", f"Uploads {what}.", total.uploads)
         yield _counter(f"hearsay_{state}_reports", f"Reports {what}.", total.reports)
     for state, what in (("pending", "waiting to be folded"), ("quarantined", "set aside now")):
-        total = _sum(getattr(shard, state) for shard in shards)
+        total = sum_of(getattr(shard, state) for shard in shards)
         yield _gauge(f"hearsay_{state}_uploads", f"Uploads {what}, by the counts.", total.uploads)
         yield _gauge(f"hearsay_{state}_reports", f"Reports {what}, by the counts.", total.reports)
-    folded = _sum(shard.folded for shard in shards).reports
+    folded = sum_of(shard.folded for shard in shards).reports
     late = sum(shard.late_reports for shard in shards)
     yield _counter("hearsay_folded_late_reports", "Reports counted after class 0 ended.", late)
     share = late / folded if folded else 0.0
@@ -124,8 +124,8 @@ def _of_activity(totals: Totals) -> Iterator[Metric]:
 
 
 def _folds(totals: Totals) -> Metric:
-    found = totals.of(FOLDS)
-    steps = [found.get(str(index), 0) for index in range(len(FOLD_BOUNDS) + 1)]
+    folds = totals.of(FOLDS)
+    steps = [folds.get(str(index), 0) for index in range(len(FOLD_BOUNDS) + 1)]
     bounds = [*map(str, FOLD_BOUNDS), "+Inf"]
     buckets = list(zip(bounds, map(float, accumulate(steps)), strict=True))
     seconds = sum(totals.of(FOLD_US).values()) / _US
@@ -134,11 +134,11 @@ def _folds(totals: Totals) -> Metric:
 
 
 def _of_servers(snapshot: Snapshot) -> Iterator[Metric]:
-    servers = {str(index): one for index, one in enumerate(snapshot.servers)}
+    servers = {str(index): state for index, state in enumerate(snapshot.servers)}
 
     def of(name: str, text: str, values: Mapping[str, float | None]) -> Metric:
-        told = {server: value for server, value in values.items() if value is not None}
-        return _labelled(f"hearsay_store_{name}", text, "server", told)
+        known = {server: value for server, value in values.items() if value is not None}
+        return _labelled(f"hearsay_store_{name}", text, "server", known)
 
     yield of("memory_bytes", "Memory in use.", {i: s.memory for i, s in servers.items()})
     limits = {i: s.memory_limit for i, s in servers.items()}
@@ -172,9 +172,10 @@ def _of_process(process: str) -> Iterator[Metric]:
         yield family
 
 
-def _sum(counts: Iterator[Count]) -> Count:
-    found = list(counts)
-    return Count(sum(one.uploads for one in found), sum(one.reports for one in found))
+def sum_of(counts: Iterable[Count]) -> Count:
+    """Return the uploads and the reports of all *counts* together."""
+    every = tuple(counts)
+    return Count(sum(count.uploads for count in every), sum(count.reports for count in every))
 
 
 def _counter(name: str, text: str, value: float) -> Metric:

@@ -42,9 +42,9 @@ class Sources(NamedTuple):
     @classmethod
     def of(cls, config: Config) -> Sources:
         """Return those of *config*'s store.  Nothing is sent before their first use."""
-        asked = diagnose(config)
-        kept = partial(watched_in, open_suspicions(config))
-        return cls(open_activity(config), asked.servers, asked.unarchived, kept)
+        diagnosis = diagnose(config)
+        watched = partial(watched_in, open_suspicions(config))
+        return cls(open_activity(config), diagnosis.servers, diagnosis.unarchived, watched)
 
     @classmethod
     def alone(cls) -> Sources:
@@ -126,7 +126,7 @@ def take(
     expired, upcoming = len(ends) - len(to_come), min(to_come, default=None)
     metric_expiry = None if upcoming is None else upcoming * DAY
     try:
-        found = sources.watched()
+        watched = sources.watched()
         return Snapshot(
             store_is_up=True,
             shards=count(),
@@ -138,7 +138,7 @@ def take(
             next_token_expiry=_next_token_expiry(credentials, today),
             process=activity.process,
             profile=profile,
-            watched={name: found[digest] for name, digest in names if digest in found},
+            watched={name: watched[digest] for name, digest in names if digest in watched},
             is_replaced=is_replaced(),
         )
     except CollectorError as error:

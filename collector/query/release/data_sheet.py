@@ -104,42 +104,42 @@ def markdown(facts: Mapping[str, Any]) -> str:
 def _columns(parts: Sequence[Part]) -> dict[str, str]:
     """Return what the columns of records, and those of the histogram beyond them, hold."""
     metric = parts[0].slice.metric
-    found = {
+    notes = {
         name: f"public dimension, told by devices as it is{_others(parts, name)}"
         for name in parts[0].slice.dimensions
     }
     for axis in axes_of(metric):
-        found[axis.name] = axis.note
-        if (told := tuple(axis.told())) != (axis.name,):
-            found[", ".join(told)] = "in the histogram: the least and the greatest of a cell"
-    found["count"] = "devices, of the reports"
-    found["share"] = "count as a part of the reports"
+        notes[axis.name] = axis.note
+        if (columns := tuple(axis.columns())) != (axis.name,):
+            notes[", ".join(columns)] = "in the histogram: the least and the greatest of a cell"
+    notes["count"] = "devices, of the reports"
+    notes["share"] = "count as a part of the reports"
     if parts[0].estimates:
-        found["unbiased"] = "estimate before it was made consistent; may be below 0"
-        found["ci_low, ci_high"] = "pointwise interval of the unbiased estimate"
-        found["std_error"] = "standard error of the unbiased estimate"
-    return found
+        notes["unbiased"] = "estimate before it was made consistent; may be below 0"
+        notes["ci_low, ci_high"] = "pointwise interval of the unbiased estimate"
+        notes["std_error"] = "standard error of the unbiased estimate"
+    return notes
 
 
 def _accuracy(part: Part, alpha: float) -> dict[str, Any]:
     """Return how far the numbers of *part* can be relied on."""
-    one = part.slice
-    found: dict[str, Any] = {"of": dict(one.dimensions), "reports": one.n}
+    slice_ = part.slice
+    facts: dict[str, Any] = {"of": dict(slice_.dimensions), "reports": slice_.n}
     if part.estimates:
         squares = [estimate.std_error**2 for estimate in part.estimates]
-        found["standard_error_of_a_share"] = sqrt(sum(squares) / len(squares))
+        facts["standard_error_of_a_share"] = sqrt(sum(squares) / len(squares))
         moved = [
-            count / one.n - estimate.value
+            count / slice_.n - estimate.value
             for count, estimate in zip(part.counts.tolist(), part.estimates, strict=True)
         ]
-        found["moved_by_consistency"] = max(map(abs, moved))
+        facts["moved_by_consistency"] = max(map(abs, moved))
     else:
-        quantiles = quantile_estimates(one.metric, one.tally, one.n, alpha)
-        found["quantiles"] = {
+        quantiles = quantile_estimates(slice_.metric, slice_.tally, slice_.n, alpha)
+        facts["quantiles"] = {
             name: {"value": e.value, "ci_low": e.ci_low, "ci_high": e.ci_high}
             for name, e in quantiles.items()
         }
-    return found
+    return facts
 
 
 def _others(parts: Sequence[Part], name: str) -> str:
@@ -214,11 +214,11 @@ def _version(facts: Mapping[str, Any]) -> str:
 def _relied(part: Mapping[str, Any]) -> tuple[str, str, str]:
     of = ", ".join(f"{name} {value}" for name, value in part["of"].items()) or "all"
     if "quantiles" in part:
-        found = (
+        quantiles = (
             f"{name} {q['value']:.6g} ({q['ci_low']:.6g} to {q['ci_high']:.6g})"
             for name, q in part["quantiles"].items()
         )
-        return of, f"{part['reports']:,}", ", ".join(found)
+        return of, f"{part['reports']:,}", ", ".join(quantiles)
     error, moved = part["standard_error_of_a_share"], part["moved_by_consistency"]
     text = f"standard error of a share {100 * error:.2f} points; made consistent by moving shares "
     return of, f"{part['reports']:,}", f"{text}by up to {100 * moved:.2f} points"

@@ -55,45 +55,45 @@ class ReleaseRequest:
 
 
 def release(
-    wanted: ReleaseRequest, catalog: Catalog, storage: TallyStore, now: float, folder: Path
+    request: ReleaseRequest, catalog: Catalog, storage: TallyStore, now: float, folder: Path
 ) -> list[Path]:
-    """Write what is *wanted* into *folder* and return the files, the data sheets last.
+    """Write what *request* asks for into *folder* and return the files, the data sheets last.
 
     Raises: QueryError: the metric has no histogram or too few reports, or a parameter is wrong.
             UnknownMetricError, StorageUnavailableError, DamagedTallyError.
             ConfigError: the folder cannot be written.
     """
-    metric = catalog.metric(wanted.metric)
-    if reason := refusal(metric, records=wanted.size is not None):
+    metric = catalog.metric(request.metric)
+    if reason := refusal(metric, records=request.size is not None):
         raise QueryError(f"metric={metric.name}: {reason}")
-    asked = question(metric, wanted.parameters, now)
-    fields = {"dimensions": list(wanted.by), "small_cells": wanted.small_cells}
-    made = without_pruned(plan(msgspec.structs.replace(asked, **fields), catalog, now), storage)
-    parts, left_out = _read(made, storage)
-    data = {f"{metric.name}.histogram.{wanted.form}": table(parts)}
+    query = question(metric, request.parameters, now)
+    fields = {"dimensions": list(request.by), "small_cells": request.small_cells}
+    resolved = without_pruned(plan(msgspec.structs.replace(query, **fields), catalog, now), storage)
+    parts, left_out = _read(resolved, storage)
+    data = {f"{metric.name}.histogram.{request.form}": table(parts)}
     drawn: dict[str, int] = {}
-    if wanted.size is not None:
-        data[f"{metric.name}.records.{wanted.form}"] = records(parts, wanted.size, wanted.seed)
-        drawn = {"records": wanted.size, "seed": wanted.seed}
-    rests_on = {"left_out_reports": left_out, **_rests_on(made.readings[0])}
-    sheet = facts_of(parts, rests_on, _described(data), drawn, asked.alpha)
-    return _write_all(folder, metric.name, data, sheet, wanted.form)
+    if request.size is not None:
+        data[f"{metric.name}.records.{request.form}"] = records(parts, request.size, request.seed)
+        drawn = {"records": request.size, "seed": request.seed}
+    rests_on = {"left_out_reports": left_out, **_rests_on(resolved.readings[0])}
+    sheet = facts_of(parts, rests_on, _described(data), drawn, query.alpha)
+    return _write_all(folder, metric.name, data, sheet, request.form)
 
 
-def _read(made: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
+def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
     """Return the histograms of the current definition of the metric, and the reports in none."""
-    (reading,) = made.readings
-    metric, is_whole = reading.metric, made.query.small_cells == TOGETHER
-    if made.notes:
-        raise PrunedError(f"date_range: {made.notes[0]}; take later days")
+    (reading,) = plan.readings
+    metric, is_whole = reading.metric, plan.query.small_cells == TOGETHER
+    if plan.notes:
+        raise PrunedError(f"date_range: {plan.notes[0]}; take later days")
     try:
-        read = slices_of(made, reading, metric, storage)
+        read = slices_of(plan, reading, metric, storage)
         if not read:
             raise QueryError(f"metric={metric.name}: no reports in this window")
         ((slices, *_), _) = sized([read], metric, together=is_whole)
         few = [] if is_whole else withheld(slices)
         kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices
-        return parts_of(kept, made.query.alpha), sum(one.n for one in few)
+        return parts_of(kept, plan.query.alpha), sum(slice_.n for slice_ in few)
     except (InvalidTallyError, ArithmeticError) as error:
         rule = "has a tally that no reports can give; run hearsay fsck"
         raise DamagedTallyError(f"metric={metric.name}: {rule}") from error
@@ -171,6 +171,6 @@ def _write_parquet(sheet: Mapping[str, Any], columns: Columns, path: Path) -> No
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    made = pa.table({name: list(values) for name, values in columns.items()})
+    table = pa.table({name: list(values) for name, values in columns.items()})
     metadata = {"hearsay": json.dumps(sheet, ensure_ascii=False)}
-    pq.write_table(made.replace_schema_metadata(metadata), path, compression="zstd")
+    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")

@@ -44,7 +44,7 @@ class Axis(ABC):
     name: str
 
     @abstractmethod
-    def told(self) -> Mapping[str, Sequence[Any]]:
+    def columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns that tell what each cell is, each of shape (cells,)."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Labels(Axis):
     name: str
     labels: tuple[str, ...]
 
-    def told(self) -> Mapping[str, Sequence[str]]:
+    def columns(self) -> Mapping[str, Sequence[str]]:
         """Return the labels."""
         return {self.name: self.labels}
 
@@ -87,7 +87,7 @@ class Numbers(Axis):
     first: Any
     last: Any
 
-    def told(self) -> Mapping[str, Sequence[float]]:
+    def columns(self) -> Mapping[str, Sequence[float]]:
         """Return the lowest and the highest number of each cell."""
         ends = ((f"{self.name}_from", self.first), (f"{self.name}_to", self.last))
         return {name: self._numbers(positions) for name, positions in ends}
@@ -122,7 +122,7 @@ class Degrees(Axis):
     low: Any
     high: Any
 
-    def told(self) -> Mapping[str, Sequence[float]]:
+    def columns(self) -> Mapping[str, Sequence[float]]:
         """Return the ends of each cell."""
         ends = ((f"{self.name}_from", self.low), (f"{self.name}_to", self.high))
         return {name: end.round(PLACE_DIGITS).tolist() for name, end in ends}
@@ -212,18 +212,18 @@ def parts_of(slices: Sequence[Slice], alpha: float) -> tuple[Part, ...]:
             where = f"{part.metric.name} of {named}" if named else part.metric.name
             way = "; release it by fewer dimensions, or withhold small groups" if named else ""
             raise QueryError(f"metric={where}: {part.refusal or 'no reports'}{way}")
-    return tuple(_part(one, alpha) for one in slices)
+    return tuple(_part(slice_, alpha) for slice_ in slices)
 
 
-def _part(one: Slice, alpha: float) -> Part:
-    domain, mechanism = one.metric.domain, one.metric.mechanism
+def _part(slice_: Slice, alpha: float) -> Part:
+    domain, mechanism, n = slice_.metric.domain, slice_.metric.mechanism, slice_.n
     if isinstance(mechanism, DistributionMechanism):
-        return Part(one, simplex_l1(histogram(mechanism, one.tally, one.n) * one.n, one.n), ())
-    estimates = tuple(widened(one, shares(mechanism, one.tally, one.n, alpha)))
-    counts = np.array([estimate.value for estimate in estimates]) * one.n
+        return Part(slice_, simplex_l1(histogram(mechanism, slice_.tally, n) * n, n), ())
+    estimates = tuple(widened(slice_, shares(mechanism, slice_.tally, n, alpha)))
+    counts = np.array([estimate.value for estimate in estimates]) * n
     if domain.several:
-        return Part(one, np.rint(counts.clip(0, one.n)).astype(np.int64), estimates)
-    return Part(one, simplex_l1(counts, one.n), estimates)
+        return Part(slice_, np.rint(counts.clip(0, n)).astype(np.int64), estimates)
+    return Part(slice_, simplex_l1(counts, n), estimates)
 
 
 def table(parts: Sequence[Part]) -> Columns:
@@ -232,11 +232,11 @@ def table(parts: Sequence[Part]) -> Columns:
     Raises: QueryError: two columns would have one name.
     """
     metric = parts[0].slice.metric
-    told = [column for axis in axes_of(metric) for column in axis.told().items()]
+    edges = [column for axis in axes_of(metric) for column in axis.columns().items()]
     cells = len(parts[0].counts)
     columns = [
         *_dimensions(parts, cells),
-        *((name, [*values] * len(parts)) for name, values in told),
+        *((name, [*values] * len(parts)) for name, values in edges),
         ("count", [count for part in parts for count in part.counts.tolist()]),
         ("share", [float(count / part.slice.n) for part in parts for count in part.counts]),
     ]

@@ -70,17 +70,17 @@ def declare_files(app: Flask) -> None:
 def document(app: Flask) -> dict[str, Any]:
     """Return the OpenAPI document of *app*."""
     routes = sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule)
-    found = [
+    declared = [
         (rule, method, operation)
         for rule in routes
         for method in sorted((rule.methods or set()) - _SILENT)
         if (operation := operation_of(app.view_functions[rule.endpoint]))
     ]
     paths: dict[str, dict[str, Any]] = {}
-    for rule, method, operation in found:
+    for rule, method, operation in declared:
         view = app.view_functions[rule.endpoint]
-        told = {"operationId": rule.endpoint.rpartition(".")[2], **_operation(view, operation)}
-        paths.setdefault(path_of(rule), {})[method.lower()] = told
+        described = {"operationId": rule.endpoint.rpartition(".")[2], **_operation(view, operation)}
+        paths.setdefault(path_of(rule), {})[method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -91,7 +91,7 @@ def document(app: Flask) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": _schemas(operation for _, _, operation in found),
+            "schemas": _schemas(operation for _, _, operation in declared),
             "securitySchemes": {
                 name: {"type": "http", "scheme": "bearer", "description": what}
                 for name, what in _SCHEMES.items()
@@ -108,7 +108,7 @@ def path_of(rule: Rule) -> str:
 def _operation(view: Any, operation: Operation) -> dict[str, Any]:
     needed = scope_of(view) or ""
     statuses = _OF_REPORT if needed == REPORT else () if needed == OPEN else _OF_OTHERS
-    told: dict[str, Any] = {
+    described: dict[str, Any] = {
         "summary": operation.summary or (view.__doc__ or "").partition("\n")[0],
         "responses": {
             str(operation.status): {
@@ -126,13 +126,13 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
         "security": [],
     }
     if needed != OPEN:
-        told["security"] = [{"writeKey" if needed == REPORT else "readToken": []}]
+        described["security"] = [{"writeKey" if needed == REPORT else "readToken": []}]
     if operation.parameters:
-        told["parameters"] = list(operation.parameters)
+        described["parameters"] = list(operation.parameters)
     if operation.takes:
         content = {kind: {"schema": schema_of(forms)} for kind, forms in operation.takes.items()}
-        told["requestBody"] = {"required": True, "content": content}
-    return told
+        described["requestBody"] = {"required": True, "content": content}
+    return described
 
 
 def _contents(operation: Operation) -> dict[str, Any]:
@@ -162,11 +162,11 @@ def _problems(
         503: {"Retry-After": {"schema": {"type": "integer"}, "required": True}},
     }
     for status in statuses:
-        told = {
+        response = {
             "description": HTTPStatus(status).phrase + "." if needed == OPEN else _reasons(status),
             "content": {CONTENT_TYPE: {"schema": schema_of(Problem)}, **as_page},
         }
-        yield str(status), told | ({"headers": headers[status]} if status in headers else {})
+        yield str(status), response | ({"headers": headers[status]} if status in headers else {})
 
 
 def _reasons(status: int) -> str:
@@ -182,5 +182,5 @@ def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
     in_order = sorted(forms, key=lambda form: form.__name__)
     _, schemas = msgspec.json.schema_components(in_order, ref_template=PLACES)
     # A default may be a tuple, which is a list in JSON.
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schemas))
-    return found
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schemas))
+    return plain

@@ -56,8 +56,8 @@ def in_path(name: str, pattern: str, what: str) -> Parameter:
 def in_query_as_json(name: str, forms: Sequence[type], what: str) -> Parameter:
     """Return a parameter that must be given: a JSON document of one of *forms*."""
     content = {JSON: {"schema": schema_of(forms)}}
-    told = {"name": name, "in": "query", "required": True, "description": what}
-    return {**told, "content": content}
+    parameter = {"name": name, "in": "query", "required": True, "description": what}
+    return {**parameter, "content": content}
 
 
 def schema_of(forms: type | Sequence[type]) -> dict[str, Any]:

@@ -137,15 +137,15 @@ def _answer(query: Query) -> ResponseReturnValue:
     shared = services()
     form = form_of(request.args, request.accept_mimetypes)
     shared.pressure.require_contents()
-    made = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
-    key = key_of(made, form.name, shared.pressure.contents)
+    resolved = without_pruned(plan(query, visible(), shared.clock()), shared.tallies)
+    key = key_of(resolved, form.name, shared.pressure.contents)
     tag = key.hex() if key else None
     if tag and tag in request.if_none_match:
         response = Response(status=304)
     else:
         body = shared.answers.get(key)
         if body is None:
-            body = form.body(run(made, shared.tallies))
+            body = form.body(run(resolved, shared.tallies))
             shared.answers.put(key, body)
         response = Response(body, content_type=form.content_type)
     response.headers["Vary"] = "Accept, Authorization, Cookie"

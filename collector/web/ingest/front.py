@@ -213,9 +213,11 @@ class Front:
             # No problem document: by another way the same upload is good, so a device keeps it.
             protocol.response_str(400, _PLAIN, f"{error}\n")
         except Exception as error:  # noqa: BLE001  # answered, and logged where it is our failure
-            made = document_of(error, self._shared.incidents)
-            self._shared.activity.add(REFUSED, made.slug)
-            protocol.response_str(made.status, [*map(_lower, made.headers), *_HEADERS], made.body)
+            problem = document_of(error, self._shared.incidents)
+            self._shared.activity.add(REFUSED, problem.slug)
+            protocol.response_str(
+                problem.status, [*map(_lower, problem.headers), *_HEADERS], problem.body
+            )
 
     async def _receive(self, said: Callable[..., Any], protocol: Any) -> bytes:
         """Return the acknowledgement of an upload; see HotRoute for what it raises."""

@@ -72,7 +72,7 @@ class Groups:
 
     def _run(self) -> None:
         while group := self._groups.get():
-            outcomes = self._store([one.sealed for one in group])
+            outcomes = self._store([waiting.sealed for waiting in group])
             try:
                 self._loop.call_soon_threadsafe(self._settle, group, outcomes)
             except RuntimeError:  # the loop is closed: nobody waits any more

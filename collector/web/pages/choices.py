@@ -65,8 +65,8 @@ class Choices:
 
     def address(self) -> str:
         """Return it as the end of an address, "" for what is shown without one."""
-        found = urlencode(list(self._parameters()))
-        return f"?{found}" if found else ""
+        query = urlencode(list(self._parameters()))
+        return f"?{query}" if query else ""
 
     def _parameters(self) -> Iterator[tuple[str, str]]:
         if self.range == DATES:
@@ -90,11 +90,11 @@ def require_known(
     Args: known: as the page declares them.  beginnings: of names that end as the registry says.
           many: names that may be given several times.
     """
-    names = [one["name"] for one in known if one["in"] == "query"]
+    names = [parameter["name"] for parameter in known if parameter["in"] == "query"]
     for name, values in parameters.lists():
         if name not in names and not name.startswith(beginnings):
-            told = ", ".join([*names, *(f"{start}…" for start in beginnings)]) or "none"
-            raise QueryError(f"parameter: known are {told}")
+            allowed = ", ".join([*names, *(f"{start}…" for start in beginnings)]) or "none"
+            raise QueryError(f"parameter: known are {allowed}")
         if len(values) > 1 and name not in many:
             raise QueryError(f"{name}: must be given once")
 

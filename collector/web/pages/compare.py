@@ -128,10 +128,10 @@ def _item(metric: Metric, picked: Choices, answers: Answers) -> str:
         return picked.item if picked.item in items else ""
     query = Query(metrics=[metric.name], verb="top_k", date_range=picked.date_range)
     try:
-        found = usual_item(metric, answers.reply(query).rows)
+        item = usual_item(metric, answers.reply(query).rows)
     except QueryError:
-        found = ""
-    return found or items[0]
+        item = ""
+    return item or items[0]
 
 
 def _wishes(
@@ -158,8 +158,8 @@ def _wishes(
 
 def _tells(panels: list[Panel]) -> bool:
     """Return whether any difference could be computed, or why it could not is said otherwise."""
-    told = next((panel.reply for panel in panels if panel.wish.id == DIFFERENCE), None)
-    return told is None or any(row.value is not None for row in told.rows)
+    reply = next((panel.reply for panel in panels if panel.wish.id == DIFFERENCE), None)
+    return reply is None or any(row.value is not None for row in reply.rows)
 
 
 def _named(panel: Panel) -> Panel:
@@ -169,8 +169,8 @@ def _named(panel: Panel) -> Panel:
     if panel.wish.id != DIFFERENCE or len(pairs) != 1:
         return panel
     now, before = (text.replace("/", " to ") if text else "" for text in pairs.pop())
-    told = f"{now} less {before}." if now else f"Each less {before}."
-    return replace(panel, wish=replace(panel.wish, hint=f"{told} {panel.wish.hint}"))
+    periods = f"{now} less {before}." if now else f"Each less {before}."
+    return replace(panel, wish=replace(panel.wish, hint=f"{periods} {panel.wish.hint}"))
 
 
 def _query(
@@ -194,6 +194,6 @@ def _address(wish: PanelRequest) -> str:
         for name, value in request.args.items()
         if name in known or name.startswith(SEGMENT)
     }
-    told = kept | {"metric": wish.query.metrics[0], "panel": wish.id}
+    parameters = kept | {"metric": wish.query.metrics[0], "panel": wish.id}
     item = wish.query.options.get("item")
-    return "?" + urlencode(told | ({"item": item} if item else {}))
+    return "?" + urlencode(parameters | ({"item": item} if item else {}))

@@ -29,28 +29,28 @@ _OF_THE_STORE: Final[Mapping[str, str]] = {
 }
 
 
-def page_of(made: Document) -> Response | None:
-    """Return *made* as a page; None if a program asked, which is told by a problem document."""
+def page_of(problem: Document) -> Response | None:
+    """Return *problem* as a page; None if a program asked, which is told by a problem document."""
     if not wants_page():
         return None
-    if made.status == _UNAUTHORIZED and _is_of_a_page():
+    if problem.status == _UNAUTHORIZED and _is_of_a_page():
         wanted = request.full_path.removesuffix("?") if request.method == "GET" else "/"
         return redirect(url_for("session.login_page", next=wanted), _SEE_OTHER)
-    told = json.loads(made.body)
-    wrong = _OF_THE_STORE.get(made.slug, "")
+    details = json.loads(problem.body)
+    wrong = _OF_THE_STORE.get(problem.slug, "")
     # Who shows a token cannot be known while the store is away, and is not logged out by that.
     hidden = bool(wrong and auth.presented() and visitor() is None)
     response = shown(
         "fault.html",
-        made.status,
-        status=made.status,
-        phrase=HTTPStatus(made.status).phrase,
-        title=wrong or told["title"],
-        detail="" if wrong else told["detail"],
+        problem.status,
+        status=problem.status,
+        phrase=HTTPStatus(problem.status).phrase,
+        title=wrong or details["title"],
+        detail="" if wrong else details["detail"],
         of_the_store=bool(wrong),
         **({"links": addressed(LINKS)} if hidden else {}),
     )
-    for name, value in made.headers:
+    for name, value in problem.headers:
         if name != "Content-Type":
             response.headers[name] = value
     return response

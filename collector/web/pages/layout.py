@@ -44,14 +44,14 @@ def shown(template: str, code: int = 200, **context: Any) -> Response:
 
     Args: context: what the template shows; ``links`` in it is shown for those of the visitor.
     """
-    made = Response(
+    response = Response(
         render_template(template, **{**_frame(), **context}), code, content_type=CONTENT_TYPE
     )
-    made.headers["Vary"] = "Accept, Authorization, Cookie"
+    response.headers["Vary"] = "Accept, Authorization, Cookie"
     if code == 200 and request.method in ("GET", "HEAD"):
-        made.add_etag(weak=True)
-        made.make_conditional(request)
-    return made
+        response.add_etag(weak=True)
+        response.make_conditional(request)
+    return response
 
 
 def links_of(credential: Credential | None) -> list[Link]:

@@ -84,8 +84,8 @@ def usual_item(metric: Metric, rows: Sequence[Row]) -> str:
     items = items_of(metric)
     if metric.domain.compared:
         return items[-1]
-    found = greatest([row for row in rows if row.item in items])
-    return found.item if found else ""
+    leading = greatest([row for row in rows if row.item in items])
+    return leading.item if leading else ""
 
 
 def named(metric: Metric, item: str) -> str:

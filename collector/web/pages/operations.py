@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
@@ -14,6 +13,7 @@ from ...core.credentials import OPERATE
 from ...operations.doctor.checkup import examine
 from ...operations.doctor.findings import GOOD, LEVELS, Finding, State, worst
 from ...operations.telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
+from ...operations.telemetry.exposition import sum_of
 from ...operations.telemetry.snapshot import Snapshot
 from ...storage.diagnosis import Shard
 from ...storage.values import Count
@@ -57,7 +57,7 @@ def operations() -> ResponseReturnValue:
         "operations.html",
         snapshot=snapshot,
         flow=flow_of(snapshot) if snapshot.store_is_up else None,
-        findings=sorted(findings, key=lambda one: -LEVELS.index(one.level)),
+        findings=sorted(findings, key=lambda finding: -LEVELS.index(finding.level)),
         level=worst(findings),
         good=GOOD,
         rejected=ranked(totals.of(REJECTED)),
@@ -98,11 +98,11 @@ def flow_of(snapshot: Snapshot) -> Flow:
     """Return what became of all uploads."""
     shards = snapshot.shards
     return Flow(
-        accepted=_sum(shard.accepted for shard in shards),
-        folded=_sum(shard.folded for shard in shards),
-        pending=_sum(shard.pending for shard in shards),
-        aside=_sum(shard.quarantined for shard in shards),
-        dropped=_sum(shard.dropped for shard in shards),
+        accepted=sum_of(shard.accepted for shard in shards),
+        folded=sum_of(shard.folded for shard in shards),
+        pending=sum_of(shard.pending for shard in shards),
+        aside=sum_of(shard.quarantined for shard in shards),
+        dropped=sum_of(shard.dropped for shard in shards),
         late=sum(shard.late_reports for shard in shards),
         drift=sum(shard.drift for shard in shards),
         backlog=sum(shard.stream for shard in shards),
@@ -112,15 +112,10 @@ def flow_of(snapshot: Snapshot) -> Flow:
 def ranked(counts: Mapping[str, int]) -> Sequence[tuple[str, int, float]]:
     """Return *counts* with their part of the greatest, the greatest first."""
     most = max(counts.values(), default=1)
-    in_order = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    in_order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     return [(name.replace("_", " "), n, n / most) for name, n in in_order if n]
 
 
 def _fold_ms(snapshot: Snapshot) -> float | None:
     folds = sum(snapshot.totals.of(FOLDS).values())
     return sum(snapshot.totals.of(FOLD_US).values()) / folds / 1_000 if folds else None
-
-
-def _sum(counts: Iterable[Any]) -> Count:
-    found = list(counts)
-    return Count(sum(one.uploads for one in found), sum(one.reports for one in found))

@@ -64,17 +64,17 @@ def tile_of(metric: Metric, chosen: Choices, answers: Answers) -> Tile:
     url = url_for("metric.metric_page", name=metric.name) + chosen.address()
     try:
         reply = answers.reply(_question(metric, chosen))
-        found = _headline(metric, reply)
-        made = _with_number(metric, url, found, reply)
-        if found is None or not made.value or metric.every == ONCE:
-            return made
-        line, change, p_value = _line(metric, chosen, found.item, answers)
+        row = _headline(metric, reply)
+        tile = _with_number(metric, url, row, reply)
+        if row is None or not tile.value or metric.every == ONCE:
+            return tile
+        line, change, p_value = _line(metric, chosen, row.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
         reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
         return Tile(metric, url, reason=reason)
     except (QueryError, UnknownMetricError) as error:
         return Tile(metric, url, reason=str(error))
-    return replace(made, line=line, change=change, p_value=p_value)
+    return replace(tile, line=line, change=change, p_value=p_value)
 
 
 def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
@@ -131,25 +131,25 @@ def _headline(metric: Metric, reply: Answer) -> Row | None:
     return greatest(shares) or (rows[0] if rows else None)
 
 
-def _with_number(metric: Metric, url: str, found: Row | None, reply: Answer) -> Tile:
+def _with_number(metric: Metric, url: str, row: Row | None, reply: Answer) -> Tile:
     n, is_open = reply.meta.n, reply.meta.metrics[0].window_open
     if not _is_listed(metric):
         return Tile(metric, url, n=n, is_open=is_open, reason=_SEARCH)
-    if found is None:
+    if row is None:
         return Tile(metric, url, n=n, is_open=is_open, reason="no answer")
-    numbers = numbers_of(found)
+    numbers = numbers_of(row)
     if numbers is None:
-        return Tile(metric, url, n=n, is_open=is_open, reason=found.reason or "no number")
+        return Tile(metric, url, n=n, is_open=is_open, reason=row.reason or "no number")
     return Tile(
         metric,
         url,
-        label=metric.domain.headline(found.item, found.dimensions.get(MEASURE, "")),
-        value=value_of(found),
-        margin=margin(found),
-        quality=found.quality,
+        label=metric.domain.headline(row.item, row.dimensions.get(MEASURE, "")),
+        value=value_of(row),
+        margin=margin(row),
+        quality=row.quality,
         n=n,
         is_open=is_open,
-        others=_others(metric, found, reply.rows),
+        others=_others(metric, row, reply.rows),
     )
 
 

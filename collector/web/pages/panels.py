@@ -71,9 +71,9 @@ class Panel:
     @property
     def height(self) -> float:
         """About how high it is shown, in pixels."""
-        drawn = (found for _, chart in self.charts if (found := _HEIGHT.search(chart)))
+        drawn = (match for _, chart in self.charts if (match := _HEIGHT.search(chart)))
         texts = len(self.warnings) + bool(self.wish.hint) + len(self.charts)
-        return _FRAME + _TEXT * texts + sum(float(found[1]) for found in drawn)
+        return _FRAME + _TEXT * texts + sum(float(match[1]) for match in drawn)
 
 
 class Answers:
@@ -118,7 +118,7 @@ class _Once:
     def __init__(self, storage: TallyStore) -> None:
         self._storage, self.shards = storage, storage.shards
         self._indexes: dict[tuple[bytes, Iterable[int], int | None], Index] = {}
-        self._found: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
+        self._vectors: dict[int, Sequence[tuple[Cell, bytes]]] = {}  # by the identity of an index
 
     def pruned(self, metrics: Sequence[bytes]) -> Mapping[bytes, int]:
         return self._storage.pruned(metrics)
@@ -132,9 +132,9 @@ class _Once:
     def vectors(self, index: Index, width: int) -> Iterable[tuple[Cell, bytes]]:
         if index.tallies * width > _MOST_KEPT:
             return self._storage.vectors(index, width)
-        if id(index) not in self._found:
-            self._found[id(index)] = list(self._storage.vectors(index, width))
-        return self._found[id(index)]
+        if id(index) not in self._vectors:
+            self._vectors[id(index)] = list(self._storage.vectors(index, width))
+        return self._vectors[id(index)]
 
 
 def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:

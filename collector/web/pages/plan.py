@@ -69,11 +69,11 @@ def plan_page() -> ResponseReturnValue:
     metrics = list(visible())
     name = request.args.get("metric")
     metric = visible().metric(name) if name else (metrics[0] if metrics else None)
-    found = _planned(metric, asked_of(metric, request.args)) if metric else {}
-    return shown("plan.html", metrics=metrics, metric=metric, least=LEAST, most=MOST, **found)
+    planned = _planned(metric, sliders_of(metric, request.args)) if metric else {}
+    return shown("plan.html", metrics=metrics, metric=metric, least=LEAST, most=MOST, **planned)
 
 
-def asked_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
+def sliders_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
     """Read the sliders; what is not told is as the metric declares it.
 
     Raises: QueryError: names the parameter and what would work.
@@ -94,56 +94,56 @@ def asked_of(metric: Metric, parameters: Mapping[str, str]) -> Sliders:
     }
     if not parameters.get("devices"):
         usual["devices"] = min(max(usual["devices"], LEAST), MOST)
-    told = {
+    values = {
         name: _number(parameters[name], name, *bounds[name]) if parameters.get(name) else default
         for name, default in usual.items()
     }
-    epsilon = Fraction(f"{told['epsilon']:.2f}") if parameters.get("epsilon") else metric.epsilon
-    return Sliders(told["devices"], epsilon, told["share"], told["need"])
+    epsilon = Fraction(f"{values['epsilon']:.2f}") if parameters.get("epsilon") else metric.epsilon
+    return Sliders(values["devices"], epsilon, values["share"], values["need"])
 
 
 def _number(text: str, name: str, low: float, high: float) -> float:
     try:
-        found = float(text) if text.isascii() and len(text) < 30 else float("nan")
+        number = float(text) if text.isascii() and len(text) < 30 else float("nan")
     except ValueError:
-        found = float("nan")
-    if not low <= found <= high:
+        number = float("nan")
+    if not low <= number <= high:
         raise QueryError(f"{name}: must be a number from {low:g} to {high:g}")
-    return found
+    return number
 
 
-def _planned(metric: Metric, asked: Sliders) -> dict[str, Any]:
+def _planned(metric: Metric, sliders: Sliders) -> dict[str, Any]:
     """Return what the page shows of a plan."""
     unit, whole = scale_of(metric)
-    part = asked.need / (100.0 if unit == SHARE else whole)
-    question = PlanRequest(asked.devices, part, asked.share / 100)
-    epsilons = sorted({asked.epsilon, *map(Fraction, EPSILONS)})
-    lines = list(plan(metric, question, epsilons))
-    own = next(line for line in lines if line.epsilon == asked.epsilon)
-    least = least_epsilon(metric, question)
-    segment = ceil(asked.devices * asked.share / 100)
+    part = sliders.need / (100.0 if unit == SHARE else whole)
+    target = PlanRequest(sliders.devices, part, sliders.share / 100)
+    epsilons = sorted({sliders.epsilon, *map(Fraction, EPSILONS)})
+    lines = list(plan(metric, target, epsilons))
+    own = next(line for line in lines if line.epsilon == sliders.epsilon)
+    least = least_epsilon(metric, target)
+    segment = ceil(sliders.devices * sliders.share / 100)
     return {
-        "asked": asked,
+        "asked": sliders,
         "unit": "points" if unit == SHARE else unit,
-        "own": _told(metric, own, segment),
-        "lines": [_told(metric, line, segment) for line in lines],
+        "own": _line_in_words(metric, own, segment),
+        "lines": [_line_in_words(metric, line, segment) for line in lines],
         "least_epsilon": None if least is None else f"{float(least):g}",
         "wish": in_words(metric, part),
-        "odds": odds(nano_of(asked.epsilon), metric.mechanism.delta),
-        "guesses": guesses(nano_of(asked.epsilon), metric.mechanism.delta),
-        "curve": _curve(metric, asked, epsilons, part * whole),
-        "power": f"{asked.power:.2f}",
-        "need": f"{asked.need:.3g}",
+        "odds": odds(nano_of(sliders.epsilon), metric.mechanism.delta),
+        "guesses": guesses(nano_of(sliders.epsilon), metric.mechanism.delta),
+        "curve": _curve(metric, sliders, epsilons, part * whole),
+        "power": f"{sliders.power:.2f}",
+        "need": f"{sliders.need:.3g}",
         "segment": segment,
     }
 
 
-def _told(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
+def _line_in_words(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
     """Return a line of the plan in words."""
     half = NEVER if line.half_width is None else in_words(metric, line.half_width)
     if reports < metric.min_reports:
         half = f"no number below {metric.min_reports:,} reports"
-    found = None if line.detectable is None else in_words(metric, line.detectable)[1:]
+    detectable = None if line.detectable is None else in_words(metric, line.detectable)[1:]
     numbers = ("devices", "windows", "days")
     counted = {
         name: NEVER if (n := getattr(line, name)) is None else f"{n:,.10g}" for name in numbers
@@ -154,27 +154,28 @@ def _told(metric: Metric, line: Line, reports: int) -> dict[str, Any]:
         "epsilon": f"{float(line.epsilon):g}",
         "half_width": half,
         "refusal": line.refusal,
-        "detectable": found,
+        "detectable": detectable,
         "odds": odds(nano_of(line.epsilon), metric.mechanism.delta),
         **counted,
     }
 
 
-def _told_of(metric: Metric, one: Points, asked: Sliders) -> Iterator[tuple[int, float]]:
+def _points_shown(metric: Metric, points: Points, sliders: Sliders) -> Iterator[tuple[int, float]]:
     """Yield the points of a curve where answers have numbers, of a share those that tell any."""
     unit = scale_of(metric).unit
-    for devices, half_width in one.points:
-        enough = int(devices * asked.share / 100) >= metric.min_reports
+    for devices, half_width in points.points:
+        enough = int(devices * sliders.share / 100) >= metric.min_reports
         if enough and (unit != SHARE or half_width <= 1):
             yield devices, half_width
 
 
-def _curve(metric: Metric, asked: Sliders, epsilons: list[Fraction], need: float) -> Markup:
-    found = curves(metric, epsilons, share=asked.share / 100)
+def _curve(metric: Metric, sliders: Sliders, epsilons: list[Fraction], need: float) -> Markup:
+    all_curves = curves(metric, epsilons, share=sliders.share / 100)
     drawn = [
-        Curve(f"ε {float(one.epsilon):g}", tuple(_told_of(metric, one, asked))) for one in found
+        Curve(f"ε {float(points.epsilon):g}", tuple(_points_shown(metric, points, sliders)))
+        for points in all_curves
     ]
     title = "Half-width of the interval against devices"
     face = Face(prefix="curve", heading=False, width=WIDTH)
     unit = scale_of(metric).unit
-    return Markup(curve(drawn, title, face, unit, asked.devices, need))  # noqa: S704  # it escapes
+    return Markup(curve(drawn, title, face, unit, sliders.devices, need))  # noqa: S704  # it escapes

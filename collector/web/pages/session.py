@@ -111,11 +111,11 @@ def _require_form(form: type[Struct]) -> None:
     """Raise QueryError if what was sent has other fields than *form*, or one twice."""
     request.max_content_length = MOST_BYTES
     fields = structs.fields(form)
-    known = [field.name for field in fields]
-    told = dict(request.form.lists())
-    missing = [field.name for field in fields if field.required and field.name not in told]
-    if missing or set(told) - set(known) or any(len(values) > 1 for values in told.values()):
-        raise QueryError(f"form: must hold {', '.join(known) or 'nothing'}, each once")
+    names = [field.name for field in fields]
+    sent = dict(request.form.lists())
+    missing = [field.name for field in fields if field.required and field.name not in sent]
+    if missing or set(sent) - set(names) or any(len(values) > 1 for values in sent.values()):
+        raise QueryError(f"form: must hold {', '.join(names) or 'nothing'}, each once")
 
 
 def _require_this_site() -> None:
