@@ -164,7 +164,7 @@ def test_contributing_says_that_a_mechanism_is_two_files_and_how_the_second_is_m
     text = page("CONTRIBUTING.md")
 
     assert "two files" in text
-    assert "client_sdk/mechanisms/<name>.py" in text
+    assert "client_sdk/mechanisms/<folder>/<name>.py" in text
     assert "tests/vectors/<name>.json" in text
     assert "python -m tests.support.enumeration.make_vectors <name>" in text
     assert (ROOT / "tests" / "support" / "enumeration" / "make_vectors.py").is_file()

@@ -14,6 +14,7 @@ from tests.docs.pages import PAGES, ROOT
 
 LINK: Final = re.compile(r"!?\[[^\]]*\]\((?!https?:)([^)\s]*)\)")
 NAMED: Final = re.compile(r'(?<!b")\bdocs/[\w/-]+\.md(?:#[\w-]+)?')  # bytes seed a benchmark
+PLACE: Final = re.compile(r"`((?:client_sdk|collector|tests|docs)/[\w./]+)`")
 CODE: Final = re.compile(r"```.*?```", re.DOTALL)
 
 
@@ -59,6 +60,20 @@ def test_every_page_named_in_the_code_exists() -> None:
 
     assert len(named) > 50
     assert sorted((link, file) for link, file in named if is_broken(link, ROOT)) == []
+
+
+def test_every_path_that_a_contributor_is_told_exists_and_no_room_is_left_out() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    paths = set(PLACE.findall(text))
+    rooms = {
+        str(path.parent.relative_to(ROOT))
+        for package in ("client_sdk", "collector")
+        for path in (ROOT / package).glob("*/__init__.py")
+    }
+
+    assert len(paths) > 40
+    assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+    assert sorted(rooms - paths) == ["client_sdk/pyinstaller"]  # PyInstaller's own
 
 
 def test_a_planted_link_to_a_missing_file_or_heading_is_found() -> None:
