@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("client_sdk", "collector")
 BANNED: Final = {"witness", "ballast", "looking", "denial", "denials", "spending", "balance"}
@@ -17,6 +19,19 @@ ALLOWED: Final = {
     "ballast", "denial", "looking", "witness",
     "Asked", "Wanted",
 }  # fmt: skip
+# Words that say nothing of what a variable holds, and the rooms that are free of them.
+VAGUE: Final = {"one", "found", "told", "asked", "made"}
+FREE_ROOMS: Final = (
+    "collector/planning",
+    "collector/audit",
+    "collector/rendering",
+    "collector/operations",
+    "collector/query",
+    "collector/demo",
+    "collector/web",
+    "collector/cli",
+    "collector/client.py",
+)
 
 Name = tuple[str, str]  # "class" or "name", identifier
 
@@ -42,6 +57,19 @@ def is_banned(kind: str, name: str) -> bool:
 
 def banned_in(source: str) -> list[str]:
     return [name for kind, name in names_in(ast.parse(source)) if is_banned(kind, name)]
+
+
+def vague_in(source: str) -> list[str]:
+    return [name for _, name in names_in(ast.parse(source)) if name.strip("_") in VAGUE]
+
+
+@pytest.mark.parametrize("room", FREE_ROOMS)
+def test_a_variable_is_named_after_what_it_holds(room: str) -> None:
+    path = ROOT / room
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+    assert files
+    assert [f"{f.relative_to(ROOT)}: {n}" for f in files for n in vague_in(f.read_text())] == []
 
 
 def test_no_identifier_is_a_banned_word() -> None:
@@ -72,3 +100,9 @@ with lent() as told: self.is_looking = told
         "read_witness",
     ]  # fmt: skip
     assert banned_in(clean) == []
+
+
+def test_planted_vague_names_are_found() -> None:
+    planted = "def _found(one, *, told_at): oneself = self.made = [asked for asked in one]"
+
+    assert sorted(vague_in(planted)) == ["_found", "asked", "made", "one"]
