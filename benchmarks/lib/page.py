@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -35,3 +36,23 @@ def part(path: Path, name: str) -> str:
 def mark(name: str) -> str:
     """Return what stands before and after the part called *name*."""
     return f"<!-- {name} -->"
+
+
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as Markdown."""
+    return "\n".join([head(*heads), *(row(*cells) for cells in rows)])
+
+
+def head(*names: object) -> str:
+    """Return the first two lines of a table."""
+    return f"{row(*names)}\n{'|---' * len(names)}|"
+
+
+def row(*cells: object) -> str:
+    """Return a line of a table."""
+    return "|" + "".join(f" {cell} |" if cell != "" else " |" for cell in cells)
+
+
+def verdict(met: bool | None) -> str:
+    """Return whether a bar is met, or nothing where there is none."""
+    return "" if met is None else "pass" if met else "FAIL"

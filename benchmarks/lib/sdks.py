@@ -8,8 +8,35 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from client_sdk import Registry
+
 OURS: Final = "hearsay"
 NOWHERE: Final = "http://127.0.0.1:9"  # the port of discard
+REGISTRY: Final = """schema = 1
+app = "demo"
+""" + "".join(
+    f"""
+[metrics.{name}]
+title = "A metric"
+question = "What do we decide by it?"
+{kind}
+epsilon = "1.0"
+every = "1d"
+longitudinal = "fresh"
+owner = "benchmarks"
+expected_devices = 10000
+expires = 2099-12-31
+"""
+    for name, kind in (
+        ("dark_mode", 'type = "boolean"'),
+        ("theme", 'type = "category"\nvalues = ["light", "dark", "system"]'),
+        ("files", 'type = "count"\nmin = 0\nmax = 100\nstep = 1\nunit = "files"'),
+        (
+            "runs",
+            'type = "count"\nmin = 0\nmax = 1000\nstep = 1\nunit = "runs"\naggregate = "sum"',
+        ),
+    )
+)
 
 
 class Sdk(NamedTuple):
@@ -73,6 +100,15 @@ SDKS: Final = (
         f"sentry_sdk.init('{NOWHERE.replace('//', '//key@')}/1')",
     ),
 )
+
+
+def named_registry() -> str:
+    """Return REGISTRY as ``auto`` fills it in."""
+    text = REGISTRY
+    for metric in Registry.from_text(REGISTRY):
+        head = f"[metrics.{metric.name}]\n"
+        text = text.replace(head, f'{head}mechanism = "{metric.mechanism_name}"\n')
+    return text
 
 
 def closure(names: Iterable[str]) -> dict[str, Distribution]:

@@ -24,9 +24,9 @@ from statistics import median
 from typing import Final, NamedTuple
 from zipfile import ZipFile
 
-from benchmarks.lib.page import PAGES, README, ROOT, mark, write
-from benchmarks.lib.sdks import SDKS, closure, installed, reads
-from benchmarks.speed.device import REGISTRY, named_registry
+from benchmarks.lib.page import PAGES, README, ROOT, mark, verdict, write
+from benchmarks.lib.page import table as markdown
+from benchmarks.lib.sdks import REGISTRY, SDKS, closure, installed, named_registry, reads
 
 PAGE: Final = PAGES / "guide" / "costs.md"
 MARK: Final = mark("costs")  # stands before and after the table of both pages
@@ -162,49 +162,39 @@ def device_bytes(archive: ZipFile) -> int:
 
 def table(found: Iterable[Row]) -> str:
     """Return the rows as Markdown."""
-    lines = [
-        "| SDK | import ms | import MB | ready ms | ready MB | packages | installed KB"
-        " | keeps reports on disk | reads `DO_NOT_TRACK` | counts privacy |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in found:
-        costs = f"{row.load_ms:.0f} | {row.load_mb:.1f} | {row.ready_ms:.0f} | {row.ready_mb:.1f}"
-        size = f"{row.packages} | {row.installed_kb:,.0f}"
-        does = f"{row.offline} | {row.opt_out} | {row.privacy}"
-        lines.append(f"| {row.name} | {costs} | {size} | {does} |")
-    return "\n".join(lines)
+    heads = ("SDK", "import ms", "import MB", "ready ms", "ready MB", "packages", "installed KB",
+             "keeps reports on disk", "reads `DO_NOT_TRACK`", "counts privacy")  # fmt: skip
+    forms = ("", ".0f", ".1f", ".0f", ".1f", "", ",.0f", "", "", "")
+    return markdown(heads, (list(map(format, row, forms)) for row in found))
 
 
 def short_table(found: Iterable[Row]) -> str:
     """Return what the README shows: the cost until it is ready, and what it does."""
-    lines = [
-        "| SDK | ready ms | ready MB | packages | keeps reports on disk | reads `DO_NOT_TRACK`"
-        " | counts privacy |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in found:
-        costs = f"{row.ready_ms:.0f} | {row.ready_mb:.1f} | {row.packages}"
-        lines.append(f"| {row.name} | {costs} | {row.offline} | {row.opt_out} | {row.privacy} |")
-    return "\n".join(lines)
+    heads = ("SDK", "ready ms", "ready MB", "packages", "keeps reports on disk",
+             "reads `DO_NOT_TRACK`", "counts privacy")  # fmt: skip
+    return markdown(
+        heads,
+        (
+            (row.name, f"{row.ready_ms:.0f}", f"{row.ready_mb:.1f}", row.packages, *row[7:])
+            for row in found
+        ),
+    )
 
 
 def step_table(steps: Iterable[tuple[str, Cost]], wheel_kb: float) -> str:
     """Return the steps of ours, and the size of the wheel, beside their bars as Markdown."""
-    lines = ["| ours | measured | bar | |", "|---|---|---|---|"]
+    lines = []
     for place, (step, cost) in enumerate(steps):
-        shown = f"{cost.milliseconds:.0f} ms, {cost.megabytes:.1f} MB"
-        bar = f"≤ {IMPORT_BAR[0]:.0f} ms, ≤ {IMPORT_BAR[1]:.0f} MB" if place < BARRED else ""
+        measured = f"{cost.milliseconds:.0f} ms, {cost.megabytes:.1f} MB"
+        if place >= BARRED:
+            lines.append((step, measured, "", ""))
+            continue
         met = all(mine <= most for mine, most in zip(cost, IMPORT_BAR, strict=True))
-        lines.append(f"| {step} | {shown} | {bar} | {_verdict(met) if bar else ''} |")
-    size, most = f"{wheel_kb:.0f} KB", f"≤ {WHEEL_BAR:.0f} KB"
-    lines.append(
-        f"| `client_sdk` in the wheel | {size} | {most} | {_verdict(wheel_kb <= WHEEL_BAR)} |"
-    )
-    return "\n".join(lines)
-
-
-def _verdict(met: bool) -> str:
-    return "pass" if met else "FAIL"
+        bar = f"≤ {IMPORT_BAR[0]:.0f} ms, ≤ {IMPORT_BAR[1]:.0f} MB"
+        lines.append((step, measured, bar, verdict(met)))
+    size, bar = f"{wheel_kb:.0f} KB", f"≤ {WHEEL_BAR:.0f} KB"
+    lines.append(("`client_sdk` in the wheel", size, bar, verdict(wheel_kb <= WHEEL_BAR)))
+    return markdown(("ours", "measured", "bar", ""), lines)
 
 
 def parse(page: str) -> list[Row]:

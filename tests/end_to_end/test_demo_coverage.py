@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from math import comb
+from typing import Any
 
 import pytest
 
-from benchmarks.accuracy.demo_coverage import run_once
-
 RUNS = 4
+PORT = 8878
 INTERVALS = 32  # of a run
 LEVEL = 0.95
 FALSE_ALARM = 1e-9  # of the whole test, taking the intervals of a run as independent
+
+
+def run_once() -> dict[str, Any]:
+    """Run the demo once and return its document."""
+    command = [sys.executable, "-m", "collector", "demo", "--once", "--json", "--port", str(PORT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def least_covered(intervals: int, level: float = LEVEL) -> int:
@@ -33,7 +44,7 @@ def test_intervals_of_half_the_width_would_be_noticed() -> None:
 
 @pytest.mark.slow
 def test_intervals_of_demo_runs_with_fresh_noise_cover_the_truth() -> None:
-    runs = [run_once(port=8878)["covered"] for _ in range(RUNS)]
+    runs = [run_once()["covered"] for _ in range(RUNS)]
 
     covered, intervals = (sum(run[key] for run in runs) for key in ("yes", "of"))
     assert intervals == INTERVALS * RUNS
