@@ -1,24 +1,29 @@
-"""What an answer costs: cold from a real store, and kept in memory.
+"""What an answer costs, cold from a real store and kept in memory; and what a page costs.
 
-Run: ``python -m benchmarks query``.  One Redis-compatible server of this machine, filled with
-tallies as folds leave them: every epoch, segment and shard has reports.  Times are of one question
-from its JSON to rows; processor time is that of this process, and the store's work is in the wait.
+Run: ``python -m benchmarks query``.  One Redis-compatible server of this machine for each table,
+filled with tallies as folds leave them: every epoch, segment and shard has reports.  Times are of
+one question from its JSON to rows, or of one request for a page, without a network; processor time
+is that of this process, and the store's work is in the wait.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
+import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from flask.testing import FlaskClient
 
+from benchmarks.lib.page import head, row, verdict
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
@@ -29,7 +34,6 @@ from collector.query import plan, read, run
 from collector.storage.connect import open_storage
 from collector.storage.connection import Command, Connection
 from collector.storage.keys import Keys, member_of
-from collector.storage.protocols import TallyStore
 from collector.storage.redis import RedisStorage
 from collector.web import create_app
 
@@ -40,14 +44,23 @@ N: Final = 500  # reports of a cell in a shard
 ROUNDS: Final = 9
 PREFIX: Final = "benchmark"
 TOKEN: Final = "a-token-of-this-benchmark-0123456789"  # noqa: S105  # opens nothing else
+BEARER: Final = {"Authorization": f"Bearer {TOKEN}"}
 WINDOW: Final = 60  # days of the closed window: it ends before the last class of lateness does
+CACHED: Final = 5.0  # ms
+MOST_MS: Final = 300.0  # of a page
+MOST_BYTES: Final = 150_000  # of a page with its files
+_REGISTRY: Final = """
+schema = 1
+app = "benchmark"
+[segments]
+version = {versions}
+platform = ["linux", "macos", "windows"]
+"""
 _METRIC: Final = """
 [metrics.{name}]
 title = "{name}"
 question = "What does an answer cost?"
-type = "category"
-values = {values}
-mechanism = "{mechanism}"
+{kind}
 epsilon = "1.0"
 every = "1d"
 longitudinal = "fresh"
@@ -61,123 +74,119 @@ VERSIONS: Final = [f"v{number}" for number in range(20)]
 
 
 class _Shape(NamedTuple):
+    """A metric, how many epochs of it are stored, and its one dimension."""
+
     name: str
-    mechanism: str
-    items: int
+    kind: str
     epochs: int
-    segments: list[str]  # values of the one dimension, none for a metric without
+    dimension: str = "platform"
+
+    @property
+    def text(self) -> str:
+        segments = json.dumps([self.dimension] if self.dimension else [])
+        return _METRIC.format(name=self.name, kind=self.kind, segments=segments)
+
+
+def _items(count: int) -> str:
+    values = json.dumps([f"i{number}" for number in range(count)])
+    return f'type = "category"\nvalues = {values}\nmechanism = "oue"'
 
 
 SHAPES: Final = (
-    _Shape("wide", "oue", 1_024, 90, []),
-    _Shape("sliced", "oue", 100, 365, VERSIONS),
+    _Shape("wide", _items(1_024), 90, ""),
+    _Shape("sliced", _items(100), 365, "version"),
 )
-
-
-class _Question(NamedTuple):
-    what: str
-    fields: dict[str, Any]
-    bar: float | None  # ms
-
-
-_RANGE: Final = "12mo"
-QUESTIONS: Final = (
-    _Question("90 epochs × 1,024 items", {"metrics": ["wide"], "date_range": "91d"}, 20),
-    _Question(
-        "365 epochs × 20 segments × 100 items, added up",
-        {"metrics": ["sliced"], "date_range": _RANGE},
-        150,
+SHOWN: Final = (  # on the pages
+    _Shape("theme", _items(10).replace("oue", "grr"), 365),
+    _Shape("dark", 'type = "boolean"\nmechanism = "grr"', 365),
+    _Shape(
+        "startup",
+        'type = "duration"\nmechanism = "square_wave"\nmin = 0\nmax = 5000\nstep = 10\nunit = "ms"',
+        365,
     ),
-    _Question(
-        "the same, one segment",
-        {
-            "metrics": ["sliced"],
-            "date_range": _RANGE,
-            "filters": [["is", "version", ["v7"]]],
-        },
-        150,
-    ),
-    _Question(
-        "the same, a row a segment and item",
-        {"metrics": ["sliced"], "date_range": _RANGE, "dimensions": ["version"]},
-        150,
-    ),
-    _Question(
+)
+_SLICED: Final = {"metrics": ["sliced"], "date_range": "12mo"}
+QUESTIONS: Final[tuple[tuple[str, dict[str, Any], float | None], ...]] = (  # and bars in ms
+    ("90 epochs × 1,024 items", {"metrics": ["wide"], "date_range": "91d"}, 20),
+    ("365 epochs × 20 segments × 100 items, added up", _SLICED, 150),
+    ("the same, one segment", {**_SLICED, "filters": [["is", "version", ["v7"]]]}, 150),
+    ("the same, a row a segment and item", {**_SLICED, "dimensions": ["version"]}, 150),
+    (
         "the same, a row a month, segment and item",
-        {"metrics": ["sliced"], "date_range": _RANGE, "dimensions": ["time:month", "version"]},
+        {**_SLICED, "dimensions": ["time:month", "version"]},
         None,
     ),
 )
-CACHED: Final = 5.0  # ms
+PAGES: Final = (
+    *("/?range=12mo", "/metric/theme?range=12mo", "/metric/dark?range=12mo"),
+    *("/metric/startup?range=12mo", "/metric/theme?range=91d", "/metric/startup?range=91d"),
+    *("/compare?metric=theme&range=6mo", "/ask?metric=theme&verb=trend&by=time:day&range=12mo"),
+    *("/plan?metric=startup", "/privacy", "/privacy/people"),
+)
 
 
 def main() -> None:
-    """Print milliseconds of each question beside its bar, least and median of nine rounds."""
+    """Print milliseconds of each question and page beside its bar, least and median of nine."""
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    print(head("question", "rows", "ms, least", "ms, median", "processor ms", "bar", ""))
+    with _filled(SHAPES) as (catalog, storage, client):
+        for what, fields, bar in QUESTIONS:
+            body = json.dumps({**fields, "pagination": {"limit": 10_000}}).encode()
+
+            def cold(body: bytes = body) -> int:
+                return len(run(plan(read(body), catalog, NOW), storage).rows)
+
+            _question(what, bar, cold)
+        _kept(client)
+    print("\n" + head("page", "kB", "with files", "ms, least", "ms, median", "processor ms", ""))
+    with _filled(SHOWN) as (_, _, client):
+        for page in PAGES:
+            _page(client, page)
+
+
+@contextmanager
+def _filled(shapes: tuple[_Shape, ...]) -> Iterator[tuple[Catalog, RedisStorage, FlaskClient]]:
+    """Run a server with tallies of *shapes*; yield what answers from them."""
     with (
         tempfile.TemporaryDirectory() as folder,
         launch(None, None, kinds=(PATH, WHEEL)) as server,
     ):
         path = Path(folder) / "metrics.toml"
-        path.write_text(_registry(), encoding="utf-8")
+        head_of = _REGISTRY.format(versions=json.dumps(VERSIONS))
+        path.write_text("".join([head_of, *(shape.text for shape in shapes)]), encoding="utf-8")
         catalog = Catalog([Registry.from_file(path)])
         storage = open_storage(server.url, PREFIX, shards=SHARDS, profile=VOLATILE)
         storage.prepare()
         connection = Connection.open(server.url)
-        for shape in SHAPES:
-            _fill(connection, catalog.metric(shape.name), shape)
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
-        print("| question | rows | ms, least | ms, median | processor ms | bar | |")
-        print("|---|---|---|---|---|---|---|")
-        for question in QUESTIONS:
-            _cold(question, catalog, storage)
-        _kept(path, storage)
+        for shape in shapes:
+            for epoch in range(DAY - shape.epochs, DAY):
+                connection.call_many(list(_stored(catalog.metric(shape.name), epoch)))
         connection.close()
+        settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": TOKEN}
+        app = create_app(Config.from_env(settings), storage, lambda: NOW)
+        yield catalog, storage, app.test_client()
 
 
-def _registry() -> str:
-    metrics = (
-        _METRIC.format(
-            name=shape.name,
-            mechanism=shape.mechanism,
-            values=json.dumps([f"i{number}" for number in range(shape.items)]),
-            segments=json.dumps(["version"] if shape.segments else []),
-        )
-        for shape in SHAPES
-    )
-    dimension = f"version = {json.dumps(VERSIONS)}"
-    return f'schema = 1\napp = "benchmark"\n[segments]\n{dimension}\n{"".join(metrics)}'
-
-
-def _fill(connection: Connection, metric: Metric, shape: _Shape) -> None:
-    """Store a tally and its place in the index for each epoch, segment and shard."""
-    for epoch in range(DAY - shape.epochs, DAY):
-        connection.call_many(list(_stored(metric, shape, epoch)))
-
-
-def _stored(metric: Metric, shape: _Shape, epoch: int) -> Iterator[Command]:
+def _stored(metric: Metric, epoch: int) -> Iterator[Command]:
+    """Yield a tally and its place in the index for each segment and shard."""
     names, chance = Keys(PREFIX, SHARDS), np.random.default_rng(epoch)
-    for shard, value in product(range(SHARDS), shape.segments or [""]):
-        segment = segment_text(metric, {"version": value} if value else {})
-        cell = Cell(metric.digest, epoch, segment)
-        tally = chance.binomial(N, 0.3, metric.mechanism.tally_size)
+    cells = metric.mechanism.tally_size
+    segments: list[Mapping[str, str]] = [
+        {name: value} for name, values in metric.segments.items() for value in values
+    ]
+    for shard, segment in product(range(SHARDS), segments or [{}]):
+        cell = Cell(metric.digest, epoch, segment_text(metric, segment))
+        if metric.mechanism.name == "oue":
+            tally = chance.binomial(N, 0.3, cells)
+        else:
+            tally = chance.multinomial(N, np.full(cells, 1 / cells))
         vector = np.concatenate(([N], tally)).astype(">i8").tobytes()
         yield "SET", names.tally(shard, cell), vector
         yield "SADD", names.cells(shard, metric.digest, epoch), member_of(cell)
 
 
-def _cold(question: _Question, catalog: Catalog, storage: TallyStore) -> None:
-    body = json.dumps({**question.fields, "pagination": {"limit": 10_000}}).encode()
-    _tell(
-        question.what,
-        question.bar,
-        lambda: len(run(plan(read(body), catalog, NOW), storage).rows),
-    )
-
-
-def _kept(path: Path, storage: RedisStorage) -> None:
+def _kept(client: FlaskClient) -> None:
     """Ask the web application of a window that is closed, once and then again."""
-    settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": TOKEN}
-    client = create_app(Config.from_env(settings), storage, lambda: NOW).test_client()
     last = np.datetime64("1970-01-01") + DAY - WINDOW
     for what, dimensions in (("100 rows", []), ("2,000 rows", ["version"])):
         question = {
@@ -187,30 +196,46 @@ def _kept(path: Path, storage: RedisStorage) -> None:
             "pagination": {"limit": 10_000},
         }
 
-        def ask(question: dict[str, Any] = question) -> int:
-            found = client.post(
-                "/v1/query", json=question, headers={"Authorization": f"Bearer {TOKEN}"}
-            )
-            assert found.status_code == 200, found.text
-            assert "ETag" in found.headers
-            return found.text.count('"dimensions":{')
+        def again(question: dict[str, Any] = question) -> int:
+            answer = client.post("/v1/query", json=question, headers=BEARER)
+            assert answer.status_code == 200, answer.text
+            assert "ETag" in answer.headers
+            return answer.text.count('"dimensions":{')
 
-        ask()
-        _tell(f"a closed window asked again by HTTP, {what}", CACHED, ask)
+        again()
+        _question(f"a closed window asked again by HTTP, {what}", CACHED, again)
 
 
-def _tell(what: str, bar: float | None, ask: Callable[[], int]) -> None:
-    rows = ask()
+def _question(what: str, bar: float | None, action: Callable[[], int]) -> None:
+    rows = action()
+    least, middle, processor = _timed(action)
+    wanted, met = ("", None) if bar is None else (f"≤ {bar:g} ms", middle <= bar)
+    times = (f"{number:.1f}" for number in (least, middle, processor))
+    print(row(what, f"{rows:,}", *times, wanted, verdict(met)), flush=True)
+
+
+def _page(client: FlaskClient, page: str) -> None:
+    def load() -> str:
+        response = client.get(page, headers=BEARER)
+        assert response.status_code == 200, response.text
+        return str(response.text)
+
+    text = load()
+    files = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', text))
+    size = len(text.encode())
+    weight = size + sum(len(client.get(file, buffered=True).data) for file in files)
+    least, middle, processor = _timed(load)
+    met = middle <= MOST_MS and weight <= MOST_BYTES
+    numbers = (size / 1e3, weight / 1e3, least, middle, processor)
+    print(row(page, *(f"{number:.0f}" for number in numbers), verdict(met)), flush=True)
+
+
+def _timed(action: Callable[[], object]) -> tuple[float, float, float]:
+    """Return milliseconds of *action*: least, median, and the median of processor time."""
     walls, processor = [], []
     for _ in range(ROUNDS):
         wall, used = time.perf_counter(), time.process_time()
-        ask()
+        action()
         walls.append(1e3 * (time.perf_counter() - wall))
         processor.append(1e3 * (time.process_time() - used))
-    least, median = min(walls), statistics.median(walls)
-    wanted = "" if bar is None else f"≤ {bar:g} ms"
-    verdict = "" if bar is None else "pass" if median <= bar else "FAIL"
-    print(
-        f"| {what} | {rows:,} | {least:.1f} | {median:.1f} | {statistics.median(processor):.1f}"
-        f" | {wanted} | {verdict} |"
-    )
+    return min(walls), median(walls), median(processor)
