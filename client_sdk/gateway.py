@@ -124,7 +124,7 @@ class Gateway:
         if self._closed:
             return
         self._engine.tick()
-        keys = self._known(devices)
+        keys = self._keys_of(devices)
         while group := list(islice(keys, GROUP)):
             try:
                 counts = self._recorder.watch(group, self._clock())
@@ -181,7 +181,7 @@ class Gateway:
         except Exception as error:  # noqa: BLE001 - a caller's iterator
             self._stats.fail(error)
 
-    def _known(self, devices: Iterable[str]) -> Iterator[bytes]:
+    def _keys_of(self, devices: Iterable[str]) -> Iterator[bytes]:
         """Yield the key of each of *devices*; count why not."""
         for device in self._each(devices):
             try:
@@ -206,7 +206,7 @@ class DeviceKeys:
     def __init__(self, folder: PathOrStr | None, store: Store) -> None:
         """Keep the secret in *folder*, beside the database of *store*; None: in memory."""
         self._secret, self._store = Secret(folder, NAMES_FILE), store
-        self._known: bytes | None = None
+        self._drawn: bytes | None = None
 
     def key(self, name: object) -> bytes:
         """Return the key of the device called *name*.
@@ -216,7 +216,7 @@ class DeviceKeys:
         if not isinstance(name, str) or not name:
             raise InvalidValueError("device", "takes a name")
         try:
-            return device_key(self._known or self._load(), name)
+            return device_key(self._drawn or self._load(), name)
         except UnicodeEncodeError:  # would show the name
             raise InvalidValueError("device", "takes a name in Unicode") from None
 
@@ -234,5 +234,5 @@ class DeviceKeys:
                 if tx.execute("SELECT 1 FROM charges WHERE device <> x'' LIMIT 1").fetchone():
                     set_property(tx, "doubt", 1)
         with self._store.transaction() as tx:
-            self._known = self._secret.get(tx)
-        return self._known
+            self._drawn = self._secret.get(tx)
+        return self._drawn

@@ -55,7 +55,7 @@ _NOT_STORED: Final = (
 )
 
 _NOTHING: Final = "nothing was recorded here"
-_KEPT: Final = "The ledger of what was spent stays: without it the same could be spent again."
+_REMINDER: Final = "The ledger of what was spent stays: without it the same could be spent again."
 
 
 def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
@@ -115,7 +115,7 @@ def _erase(folder: str) -> Iterator[str]:
         store.close()
     waiting = counted(reports, "report")
     yield f"deleted: {waiting} that waited, what was sent, and the device's secret"
-    yield _KEPT
+    yield _REMINDER
 
 
 def _folder(data_dir: PathOrStr) -> str:

@@ -20,7 +20,7 @@ class _Field(NamedTuple):
 
     default: Any = _MISSING
     factory: Any = _MISSING
-    shown: bool = True
+    in_repr: bool = True
 
 
 def field(*, default: Any = _MISSING, default_factory: Any = _MISSING, repr: bool = True) -> Any:
@@ -57,20 +57,20 @@ def as_dict(instance: object) -> dict[str, Any]:
     return {name: getattr(instance, name) for name in field_names(type(instance))}
 
 
-def _complete(cls: type[T], frozen: bool, init: bool, shown: bool) -> type[T]:
+def _complete(cls: type[T], frozen: bool, init: bool, in_repr: bool) -> type[T]:
     fields: dict[str, _Field] = {}
     for base in reversed(cls.__mro__[1:]):
         fields |= base.__dict__.get(_FIELDS, {})
     for name, annotation in cls.__annotations__.items():  # of this class only, as text
         if not annotation.startswith("ClassVar"):
-            given = cls.__dict__.get(name, _MISSING)
-            fields[name] = given if isinstance(given, _Field) else _Field(given)
-            if isinstance(given, _Field):
+            default = cls.__dict__.get(name, _MISSING)
+            fields[name] = default if isinstance(default, _Field) else _Field(default)
+            if isinstance(default, _Field):
                 delattr(cls, name)
     functions: dict[str, Callable[..., Any]] = {"__eq__": _equal}
     if init:
         functions["__init__"] = _initialize
-    if shown:
+    if in_repr:
         functions["__repr__"] = _show
     if frozen:
         functions |= {"__hash__": _hash, "__setattr__": _refuse, "__delattr__": _refuse}
@@ -84,8 +84,8 @@ def _complete(cls: type[T], frozen: bool, init: bool, shown: bool) -> type[T]:
 
 
 def _fields(cls: type) -> dict[str, _Field]:
-    found: dict[str, _Field] = getattr(cls, _FIELDS)
-    return found
+    fields: dict[str, _Field] = getattr(cls, _FIELDS)
+    return fields
 
 
 def _initialize(self: Any, *args: Any, **named: Any) -> None:
@@ -132,8 +132,8 @@ def _hash(self: object) -> int:
 
 def _show(self: Any) -> str:
     fields = _fields(type(self)).items()
-    shown = [f"{name}={getattr(self, name)!r}" for name, described in fields if described.shown]
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    parts = [f"{name}={getattr(self, name)!r}" for name, described in fields if described.in_repr]
+    return f"{type(self).__qualname__}({', '.join(parts)})"
 
 
 def _refuse(self: object, name: str, *value: object) -> None:

@@ -33,12 +33,12 @@ def absolute(data_dir: PathOrStr | None) -> str | None:
     if data_dir is None:
         return None
     try:
-        given = os.fspath(data_dir)
-        if isinstance(given, str) and given and "\0" not in given:
-            if (path := os.path.expanduser(given)).startswith("~"):
+        path = os.fspath(data_dir)
+        if isinstance(path, str) and path and "\0" not in path:
+            if (expanded := os.path.expanduser(path)).startswith("~"):
                 rule = "must be an absolute path: this user has no home that ~ could stand for"
                 raise InvalidParameterError("data_dir", data_dir, rule)
-            return os.path.abspath(path)
+            return os.path.abspath(expanded)
     except (TypeError, OSError):  # of a working folder that was removed
         pass
     raise InvalidParameterError("data_dir", data_dir, "must be the path of a folder, or None")

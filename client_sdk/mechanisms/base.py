@@ -233,8 +233,8 @@ class Mechanism(ABC, Generic[Value]):
         reasons = [self.reason(row) for row in rows]
         if not any(reasons):
             return Checked(payloads, {})
-        kept = b"".join(row for row, reason in zip(rows, reasons, strict=True) if reason is None)
-        return Checked(kept, dict(Counter(reason for reason in reasons if reason is not None)))
+        valid = b"".join(row for row, reason in zip(rows, reasons, strict=True) if reason is None)
+        return Checked(valid, dict(Counter(reason for reason in reasons if reason is not None)))
 
     @property
     @abstractmethod

@@ -161,12 +161,12 @@ class KeyValueMechanism(Mechanism[Pairs]):
 
         Raises: InvalidTallyError: entries that n reports cannot give.
         """
-        found = self._moments(tally, n, np)
-        sums = (found.holders + found.lean) * self.top / 2
-        spread = found.holders_variance + found.lean_variance + 2 * found.covariance
+        moments = self._moments(tally, n, np)
+        sums = (moments.holders + moments.lean) * self.top / 2
+        spread = moments.holders_variance + moments.lean_variance + 2 * moments.covariance
         return Debiased(
-            np.concatenate([found.holders, sums]),
-            np.concatenate([found.holders_variance, spread * self.top**2 / 4]),
+            np.concatenate([moments.holders, sums]),
+            np.concatenate([moments.holders_variance, spread * self.top**2 / 4]),
         )
 
     def means(self, tally: Array, n: int, np: Numpy) -> Debiased:
@@ -175,9 +175,9 @@ class KeyValueMechanism(Mechanism[Pairs]):
         A ratio of two estimates, with the variance of the delta method; it is nearly unbiased once
         the holders are many standard errors.  A key without an estimated holder has NaN.
         """
-        found = self._moments(tally, n, np)
-        holders = np.where(found.holders > 0, found.holders, np.nan)
-        ratio = np.clip(found.lean / holders, -1, 1)
+        moments = self._moments(tally, n, np)
+        holders = np.where(moments.holders > 0, moments.holders, np.nan)
+        ratio = np.clip(moments.lean / holders, -1, 1)
         level, slope = self.ratio_variance(np.minimum(holders, n), n)
         half = self.top / 2
         return Debiased(half * (1 + ratio), half**2 * (level + slope * ratio**2) / holders**2)
@@ -240,11 +240,11 @@ class KeyValueMechanism(Mechanism[Pairs]):
         holders = (plus + minus - n * noise) / (held - noise)
         lean = (plus - minus) / gain
         likely = np.clip(holders, 0, n)
-        known = np.clip(lean, -likely, likely)
-        squares = known**2 / np.maximum(likely, np.finfo(float).tiny)
+        bounded_lean = np.clip(lean, -likely, likely)
+        squares = bounded_lean**2 / np.maximum(likely, np.finfo(float).tiny)
         coins = likely * held * (1 - held) + (n - likely) * noise * (1 - noise)
         signs = likely * held + (n - likely) * noise - gain**2 * squares
-        shared = gain * (1 - held) * known
+        shared = gain * (1 - held) * bounded_lean
         return _Moments(
             holders,
             lean,

@@ -68,12 +68,12 @@ class Caps:
 
     def __repr__(self) -> str:
         """Return the call that makes these caps, in epsilon."""
-        given = {
+        amounts = {
             name: _decimal(getattr(self, name), NANO_DECIMALS)
             for name in ("report", "metric_week", "week", "lifetime")
         }
-        given["delta"] = _decimal(self.delta, PICO_DECIMALS)
-        return f"Caps({', '.join(f'{name}={cap!r}' for name, cap in given.items())})"
+        amounts["delta"] = _decimal(self.delta, PICO_DECIMALS)
+        return f"Caps({', '.join(f'{name}={cap!r}' for name, cap in amounts.items())})"
 
 
 def _decimal(units: int, decimals: int) -> str:

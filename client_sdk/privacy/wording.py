@@ -44,7 +44,7 @@ ASCII: Final = {
 }
 PERIODS: Final = {"1h": "hour", "1d": "day", "7d": "week", "once": "lifetime"}  # by ``every``
 
-_SHOWN: Final = 4  # labels; more would not be read
+_MAX_NAMED: Final = 4  # labels; more would not be read
 
 _EVERY = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
 
@@ -171,23 +171,23 @@ def what_was_sent(metric: Metric, payload: bytes) -> str:
 def _items(items: Sequence[int], domain: Domain) -> str:
     if not items:
         return f"none of the {domain.size} answers"
-    named = _joined([f'"{domain.told(item)}"' for item in items])
+    named = _joined([f'"{domain.item_in_words(item)}"' for item in items])
     return named if len(items) == 1 else f"{len(items)} of {domain.size} answers: {named}"
 
 
 def _pairs(supports: Iterable[int], keys: Sequence[str], numbers: NumberDomain) -> str:
     """Return the keys with the end of the range that each was rounded to."""
     ends = numbers.maximum, numbers.minimum  # the cells of plus come first
-    found = [
+    pairs = [
         f'"{keys[cell % len(keys)]}" with {_rounded(ends[cell // len(keys)])} {numbers.unit}'
         for cell in supports
     ]
-    return _joined(found) if found else f"none of the {len(keys)} keys"
+    return _joined(pairs) if pairs else f"none of the {len(keys)} keys"
 
 
 def _joined(texts: Sequence[str]) -> str:
-    rest = len(texts) - _SHOWN
-    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(texts) - _MAX_NAMED
+    return ", ".join(texts[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _rounded(number: Fraction) -> str:

@@ -324,8 +324,8 @@ class Windows:
 
 
 def _is_charged(tx: Transaction, key: Key) -> bool:
-    known = "SELECT 1 FROM charges WHERE device = ? AND digest = ? AND epoch = ?"
-    return tx.execute(known, key).fetchone() is not None
+    query = "SELECT 1 FROM charges WHERE device = ? AND digest = ? AND epoch = ?"
+    return tx.execute(query, key).fetchone() is not None
 
 
 def _is_late(content: bytes, now: float) -> bool:

@@ -334,20 +334,20 @@ class Engine:
             self.tick()
         with self._counting():
             self.uploader.join(max(0.0, self._deadline - time.monotonic()))
-            left = self._deadline - time.monotonic()
-            if left > 0 and erased and self.store.exists:
-                self._send_last(left)
+            seconds = self._deadline - time.monotonic()
+            if seconds > 0 and erased and self.store.exists:
+                self._send_last(seconds)
         self._close_store()
 
-    def _send_last(self, left: float) -> None:
-        """Send what has no later moment in the *left* seconds."""
+    def _send_last(self, seconds: float) -> None:
+        """Send what has no later moment within *seconds*."""
         uploader = self.uploader
         if self.store.durable:
             # what outlives the process keeps to the schedule: its end is nobody's business
             short = time.monotonic() - self._born < SHORTEST_REST
-            uploader.run(left, last=short or why_no_thread() is not None)
+            uploader.run(seconds, last=short or why_no_thread() is not None)
         elif not uploader.failing:
-            uploader.flush(left)
+            uploader.flush(seconds)
 
     def _close_store(self) -> None:
         self.uploader.hang_up()  # or a collector could hold the thread of a request

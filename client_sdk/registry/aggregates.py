@@ -36,7 +36,7 @@ _ROUNDED: Final = 1 << 64
 _PART: Final = 1 << 60  # of the range of a key's number
 _PAIR: Final = 9  # bytes of a key: whether it is held, and its number
 
-KEPT: Final = 64  # different items of an epoch that are counted exactly
+MAX_COUNTED: Final = 64  # different items of an epoch that are counted exactly
 _COUNT: Final = 4  # bytes
 _MOST: Final = (1 << 8 * _COUNT) - 1
 
@@ -152,7 +152,7 @@ class Sum(Last):
 class MostCommon(Last):
     """The item that came most often; of several, the first in the order of the domain.
 
-    The state is a count by item.  If more than KEPT different ones are to be kept, a new one takes
+    The state is a count by item.  If it has MAX_COUNTED different ones, a new one takes
     the place and the count of the rarest, so that whatever comes often enough is always kept.
 
     Source: Metwally, Agrawal, El Abbadi, *Efficient computation of frequent and top-k elements in
@@ -164,7 +164,7 @@ class MostCommon(Last):
     @property
     def size(self) -> int:
         """Bytes of all counts that may be kept."""
-        return min(self.domain.size, KEPT) * (ITEM_SIZE + _COUNT)
+        return min(self.domain.size, MAX_COUNTED) * (ITEM_SIZE + _COUNT)
 
     def fold(self, state: Any, values: Sequence[Any]) -> Any:
         """Return the counts with each of *values* once more."""
@@ -174,10 +174,10 @@ class MostCommon(Last):
         return counts
 
     def merge(self, state: Any, later: Any) -> Any:
-        """Return the counts of both, KEPT at most."""
+        """Return the counts of both, MAX_COUNTED at most."""
         counts: dict[int, int] = dict(state or {})
         for item, count in later.items():
-            if item not in counts and len(counts) == KEPT:
+            if item not in counts and len(counts) == MAX_COUNTED:
                 rarest = min(counts, key=lambda item: (counts[item], -item))
                 counts[item] = counts.pop(rarest)
             counts[item] = min(counts.get(item, 0) + count, _MOST)
@@ -217,7 +217,7 @@ def problems_of(entry: Mapping[str, Any], every: object, domain: Domain) -> Iter
         if "otherwise" in entry:
             yield "otherwise: needs an aggregate beside it"
         return
-    fitting = [each for each in AGGREGATES if each in domain.aggregates]
+    fitting = [aggregate for aggregate in AGGREGATES if aggregate in domain.aggregates]
     if name not in fitting:
         yield f"aggregate: must be one of {', '.join(fitting)} for values of this type"
     if every == ONCE:
@@ -240,8 +240,8 @@ def _unfit(value: object, domain: Domain) -> Iterator[str]:
     except InvalidValueError as error:
         yield f"otherwise: {error.rule}"
         return
-    given = value.values() if isinstance(value, Mapping) else [value]
-    if (numbers := domain.numbers) and not all(_within(each, numbers) for each in given):
+    entries = value.values() if isinstance(value, Mapping) else [value]
+    if (numbers := domain.numbers) and not all(_within(entry, numbers) for entry in entries):
         yield "otherwise: must be from min to max"
 
 

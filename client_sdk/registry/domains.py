@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BOOLEAN_LABELS: Final = ("false", "true")
 MEAN_OF: Final = "mean of "  # and a key: how the mean of the key's numbers is called in answers
 
-_SHOWN: Final = 8  # labels; a screen has room for them
+_MAX_LISTED: Final = 8  # labels; a screen has room for them
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ItemDomain(Domain):
     def in_words(self, encoded: Encoded) -> str:
         """Return the value that *encoded* stands for as it is told to people."""
         assert isinstance(encoded, int)  # noqa: S101 - what encode returns
-        return self.told(encoded)
+        return self.item_in_words(encoded)
 
     @property
     def form(self) -> str:
@@ -266,5 +266,5 @@ def plain(value: object) -> object:
 
 def listed(labels: Sequence[str]) -> str:
     """Return the first of *labels*, and how many more there are."""
-    rest = len(labels) - _SHOWN
-    return ", ".join(labels[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+    rest = len(labels) - _MAX_LISTED
+    return ", ".join(labels[:_MAX_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")

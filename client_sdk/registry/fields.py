@@ -54,8 +54,8 @@ class Problems:
 
     def add(self, place: str, rule: str) -> None:
         """Add one; a key may hold anything, so what cannot be printed is not."""
-        shown = "".join(each if each.isprintable() else "?" for each in place)
-        self.lines.append(f"{shown}: {rule}")
+        printable = "".join(letter if letter.isprintable() else "?" for letter in place)
+        self.lines.append(f"{printable}: {rule}")
 
 
 def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
@@ -78,11 +78,11 @@ def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
 
 
 def refuse_unknown(
-    place: str, entry: Mapping[str, Any], known: set[str], problems: Problems
+    place: str, entry: Mapping[str, Any], allowed: set[str], problems: Problems
 ) -> None:
-    """Add a problem for each key of *entry* that is not *known*."""
-    for key in sorted(set(entry) - known):
-        problems.add(f"{place}.{key}", f"is not a known key; known: {', '.join(sorted(known))}")
+    """Add a problem for each key of *entry* that is not *allowed*."""
+    for key in sorted(set(entry) - allowed):
+        problems.add(f"{place}.{key}", f"is not a known key; known: {', '.join(sorted(allowed))}")
 
 
 def name(place: str, entry: object, problems: Problems) -> str:

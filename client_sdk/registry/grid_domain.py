@@ -104,7 +104,7 @@ class GridDomain(ItemDomain):
         west, south, east, north = self.corners(item)
         return (west + east) / 2, (south + north) / 2
 
-    def told(self, item: int) -> str:
+    def item_in_words(self, item: int) -> str:
         """Return where the cell is."""
         return _area(self.corners(item))
 
@@ -164,10 +164,10 @@ def _two_digits(number: float) -> str:
 
 def _corner(place: str, entry: object, problems: Problems) -> tuple[Fraction, Fraction] | None:
     """Return a pair of longitude and latitude, in degrees."""
-    found = list(entry) if isinstance(entry, list) and len(entry) == len(_ENDS) else [None]
+    degrees = list(entry) if isinstance(entry, list) and len(entry) == len(_ENDS) else [None]
     ignored = Problems()  # one line for the corner says it all
     numbers = [
-        number for each in found if (number := fields.decimal("", each, ignored)) is not None
+        number for degree in degrees if (number := fields.decimal("", degree, ignored)) is not None
     ]
     if len(numbers) == len(_ENDS) and all(map(_within, numbers, _ENDS)):
         return numbers[0], numbers[1]

@@ -90,7 +90,7 @@ class PairDomain(ItemDomain):
         """Return the index of the first and of the second label of *item*."""
         return divmod(item, self.second.size)
 
-    def told(self, item: int) -> str:
+    def item_in_words(self, item: int) -> str:
         """Return both answers with their names."""
         first, second = self.place(item)
         answers = self.first.labels[first], self.second.labels[second]
@@ -99,8 +99,8 @@ class PairDomain(ItemDomain):
     @property
     def form(self) -> str:
         """What an answer is, in words that follow "The answer is"."""
-        each = (f"{name} (one of: {listed(labels)})" for name, labels in self.parts.items())
-        return f"two things together, {' and '.join(each)}"
+        parts = (f"{name} (one of: {listed(labels)})" for name, labels in self.parts.items())
+        return f"two things together, {' and '.join(parts)}"
 
     def canonical(self) -> dict[str, object]:
         """Return what the items mean, as JSON, in which a list keeps its order."""
@@ -155,7 +155,7 @@ class FunnelDomain(ItemDomain):
         """
         return self.index_of(NO_STEP if value is None else value, metric)
 
-    def told(self, item: int) -> str:
+    def item_in_words(self, item: int) -> str:
         """Return how far it went."""
         return f"as far as {self.labels[item]}" if item else "no step"
 
@@ -230,7 +230,7 @@ class RetentionDomain(ItemDomain):
         """Return for each period whether *item* has activity in it, 1 or 0."""
         return tuple(map(int, self.labels[item]))
 
-    def told(self, item: int) -> str:
+    def item_in_words(self, item: int) -> str:
         """Return the periods with activity."""
         held = [period for period, bit in zip(self.periods, self.bits(item), strict=True) if bit]
         return f"active in {' and '.join(held)}" if held else "never active"

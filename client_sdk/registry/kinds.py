@@ -105,7 +105,7 @@ class Domain(ABC):
     def in_words(self, encoded: Encoded) -> str:
         """Return the value that *encoded* stands for as it is told to people."""
 
-    def told(self, item: int) -> str:
+    def item_in_words(self, item: int) -> str:
         """Return *item*, one of ``labels``, as it is told to people."""
         return self.labels[item]
 

@@ -81,12 +81,12 @@ class Metric:
         """What of the values of an epoch is reported, in words; None if it is one value."""
         if self.aggregate is None:
             return None
-        made = AGGREGATES[self.aggregate]
+        words = AGGREGATES[self.aggregate]
         if self.aggregate == "max":
-            made = self.domain.largest or made
+            words = self.domain.largest or words
         if self.otherwise is None:
-            return made
-        return f"{made}, or else {self.domain.in_words(self.otherwise)}"
+            return words
+        return f"{words}, or else {self.domain.in_words(self.otherwise)}"
 
     @property
     def family(self) -> Family:

@@ -234,8 +234,8 @@ class KeyValueDomain(Domain):
 
     def in_words(self, encoded: Encoded) -> str:
         """Return each key with its number, or "none"."""
-        given = self.as_given(encoded).items()
-        named = (f"{key}: {self.numbers.rounded(number)}" for key, number in given)
+        pairs = self.as_given(encoded).items()
+        named = (f"{key}: {self.numbers.rounded(number)}" for key, number in pairs)
         return ", ".join(named) or "none"
 
     @property

@@ -174,8 +174,8 @@ def _metric(
         problems.add(f"{place}.expires", "must be a date such as 2027-12-31")
         expires = date.min
     domain = domain_type.read(place, entry, problems)
-    wanted = entry.get("mechanism", "auto")
-    if not isinstance(wanted, str):
+    requested = entry.get("mechanism", "auto")
+    if not isinstance(requested, str):
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
     parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
     otherwise = _aggregation(place, entry, every, domain, problems)
@@ -191,11 +191,11 @@ def _metric(
         if longitudinal == "fresh":
             family = FAMILIES[domain.encodes]
             chosen, mechanism = choose(
-                wanted, family, epsilon, domain.size, parameters, domain.parameters
+                requested, family, epsilon, domain.size, parameters, domain.parameters
             )
         else:
             of_value = entry.get("epsilon_permanent")
-            chosen, policy = choose_policy(wanted, domain.size, epsilon, of_value, parameters)
+            chosen, policy = choose_policy(requested, domain.size, epsilon, of_value, parameters)
             mechanism = policy.mechanism
     except HearsayError as error:
         problems.add(place, str(error))
@@ -251,9 +251,9 @@ def _aggregation(
         return None
     from .aggregates import otherwise_of, problems_of  # few metrics have any
 
-    found = list(problems_of(entry, every, domain))
-    problems.lines += [f"{place}.{problem}" for problem in found]
-    return None if found else otherwise_of(entry, domain)
+    broken = list(problems_of(entry, every, domain))
+    problems.lines += [f"{place}.{problem}" for problem in broken]
+    return None if broken else otherwise_of(entry, domain)
 
 
 def _need(

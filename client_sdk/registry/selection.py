@@ -84,7 +84,7 @@ class Candidate:
 
 
 def choose(
-    wanted: str,
+    requested: str,
     items: Family,
     epsilon: EpsilonLike,
     domain_size: int,
@@ -93,29 +93,29 @@ def choose(
 ) -> tuple[str, Mechanism[Any]]:
     """Return the name and the mechanism for a domain of items, grid points or another family.
 
-    Args:   parameters: the mechanism's own, which need it to be *wanted* by name.
+    Args:   parameters: the mechanism's own, which need it to be *requested* by name.
             fixed: those that follow from the metric's domain, and that nobody else may set.
-    Raises: UnknownMechanismError, InvalidParameterError: *wanted* cannot serve these parameters.
+    Raises: UnknownMechanismError, InvalidParameterError: *requested* cannot serve these parameters.
     """
-    own, given = dict(parameters or {}), dict(fixed or {})
-    if wanted == AUTO:
+    own, derived = dict(parameters or {}), dict(fixed or {})
+    if requested == AUTO:
         if own:
             rule = "needs a mechanism named beside it, as auto sets all parameters"
             raise InvalidParameterError("parameters", ",".join(own), rule)
-        return _best(items, epsilon, domain_size, tuple(given.items()))
-    if wanted not in names():
-        raise UnknownMechanismError(wanted, (AUTO, *fitting_names(items)))
-    mechanism = load(wanted)
+        return _best(items, epsilon, domain_size, tuple(derived.items()))
+    if requested not in names():
+        raise UnknownMechanismError(requested, (AUTO, *fitting_names(items)))
+    mechanism = load(requested)
     if not _fits(mechanism, items):  # only now are the others loaded: a device pays for imports
         rule = f"does not fit this type; fitting: {', '.join((AUTO, *fitting_names(items)))}"
-        raise InvalidParameterError("mechanism", wanted, rule)
-    if taken := sorted(set(own) & set(given)):
+        raise InvalidParameterError("mechanism", requested, rule)
+    if taken := sorted(set(own) & set(derived)):
         raise InvalidParameterError(taken[0], own[taken[0]], "follows from the metric's domain")
     known = mechanism.parameter_names()
     for name in sorted(set(own) - set(known)):
-        rule = f"is not a parameter of {wanted}; known: {', '.join(known) or 'none'}"
+        rule = f"is not a parameter of {requested}; known: {', '.join(known) or 'none'}"
         raise InvalidParameterError(name, own[name], rule)
-    return wanted, mechanism(epsilon, domain_size, **own, **given)
+    return requested, mechanism(epsilon, domain_size, **own, **derived)
 
 
 def fitting_names(items: Family) -> list[str]:
@@ -147,13 +147,13 @@ def _ranked(
     payload_bits: int,
     fixed: Mapping[str, int],
 ) -> list[Candidate]:
-    found = [_candidate(name, epsilon, domain_size, payload_bits, fixed) for name in fitting]
-    return sorted(found, key=lambda candidate: (candidate.error, candidate.costs))
+    fitted = [_candidate(name, epsilon, domain_size, payload_bits, fixed) for name in fitting]
+    return sorted(fitted, key=lambda candidate: (candidate.error, candidate.costs))
 
 
-def contenders(found: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) -> list[Candidate]:
+def contenders(ranked: list[Candidate], payload_bits: int = MAX_AUTO_PAYLOAD) -> list[Candidate]:
     """Return those that fit with an error as good as the smallest; ``auto`` takes the first."""
-    fitting = [candidate for candidate in found if candidate.fits(payload_bits)]
+    fitting = [candidate for candidate in ranked if candidate.fits(payload_bits)]
     limit = min((candidate.error for candidate in fitting), default=0) * SAME_ERROR
     near = [candidate for candidate in fitting if candidate.error <= limit]
     return sorted(near, key=lambda candidate: candidate.costs)
@@ -180,18 +180,18 @@ def _best(
     items: Family, epsilon: EpsilonLike, domain_size: int, fixed: tuple[tuple[str, int], ...]
 ) -> tuple[str, Mechanism[Any]]:
     automatic = [name for name in fitting_names(items) if load(name).automatic]
-    found = _ranked(automatic, epsilon, domain_size, MAX_AUTO_PAYLOAD, dict(fixed))
-    for candidate in contenders(found):
+    ranked = _ranked(automatic, epsilon, domain_size, MAX_AUTO_PAYLOAD, dict(fixed))
+    for candidate in contenders(ranked):
         if candidate.mechanism is not None:
             return candidate.name, candidate.mechanism
-    refusals = [candidate.refusal for candidate in found if candidate.refusal is not None]
+    refusals = [candidate.refusal for candidate in ranked if candidate.refusal is not None]
     raise next(
         iter(refusals), InvalidParameterError("domain_size", domain_size, "fits no mechanism")
     )
 
 
 def choose_policy(
-    wanted: str,
+    requested: str,
     domain_size: int,
     epsilon: EpsilonLike,
     epsilon_permanent: EpsilonLike | None,
@@ -200,19 +200,19 @@ def choose_policy(
     """Return the name of the oracle and the policy around it.
 
     Args:   epsilon: of a report.  epsilon_permanent: of a value, for two layers; None: permanent.
-            parameters: the oracle's own, which need it to be *wanted* by name.
-    Raises: UnknownMechanismError, InvalidParameterError: *wanted* cannot serve these parameters.
+            parameters: the oracle's own, which need it to be *requested* by name.
+    Raises: UnknownMechanismError, InvalidParameterError: *requested* cannot serve these parameters.
     """
     of_value = epsilon if epsilon_permanent is None else epsilon_permanent
-    if wanted == AUTO and not parameters:
+    if requested == AUTO and not parameters:
         ranked = policy_candidates(domain_size, epsilon, epsilon_permanent)
         near = contenders(ranked)
         if not near:
-            raise next(each.refusal for each in ranked if each.refusal is not None)
+            raise next(candidate.refusal for candidate in ranked if candidate.refusal is not None)
         name, mechanism = near[0].name, near[0].mechanism
         oracle = mechanism.base if isinstance(mechanism, Mixture) else mechanism
     else:
-        name, oracle = choose(wanted, True, of_value, domain_size, parameters)
+        name, oracle = choose(requested, True, of_value, domain_size, parameters)
     return name, _around(name, oracle, epsilon, epsilon_permanent)
 
 
@@ -225,16 +225,16 @@ def policy_candidates(
     """Return every mechanism of items as a report under the policy shows it, or its refusal."""
     of_value = epsilon if epsilon_permanent is None else epsilon_permanent
     policies = []
-    for each in candidates(True, of_value, domain_size, payload_bits):
-        if each.mechanism is None:
-            policies.append(each)
+    for candidate in candidates(True, of_value, domain_size, payload_bits):
+        if candidate.mechanism is None:
+            policies.append(candidate)
             continue
         try:
-            policy = _around(each.name, each.mechanism, epsilon, epsilon_permanent)
+            policy = _around(candidate.name, candidate.mechanism, epsilon, epsilon_permanent)
         except InvalidParameterError as refusal:
-            policies.append(Candidate(each.name, None, refusal))
+            policies.append(Candidate(candidate.name, None, refusal))
         else:
-            policies.append(Candidate(each.name, policy.mechanism))
+            policies.append(Candidate(candidate.name, policy.mechanism))
     return sorted(policies, key=lambda candidate: (candidate.error, candidate.costs))
 
 

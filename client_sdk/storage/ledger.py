@@ -184,11 +184,11 @@ def _append(tx: Transaction, charge: Charge, days: Days) -> None:
 
 
 def _require_first(tx: Transaction, charge: Charge) -> None:
-    known = tx.execute(
+    row = tx.execute(
         "SELECT 1 FROM charges WHERE device = ? AND digest = ? AND epoch = ?",
         (charge.device, charge.digest, charge.epoch),
     ).fetchone()
-    if known is not None:
+    if row is not None:
         raise AlreadyReportedError(f"epoch={charge.epoch}: has its one report of this metric")
 
 

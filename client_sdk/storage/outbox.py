@@ -67,9 +67,9 @@ class Outbox:
         """Return the segment as far as it has *dimensions*, in canonical form."""
         text = self._texts.get(dimensions)
         if text is None:
-            known = sorted(set(dimensions) & self._segment.keys())
-            kept = {name: self._segment[name] for name in known}
-            text = self._texts[dimensions] = json.dumps(kept, separators=(",", ":"))
+            names = sorted(set(dimensions) & self._segment.keys())
+            segment = {name: self._segment[name] for name in names}
+            text = self._texts[dimensions] = json.dumps(segment, separators=(",", ":"))
         return text
 
 

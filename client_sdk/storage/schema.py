@@ -187,7 +187,7 @@ def is_sound(connection: sqlite3.Connection) -> bool:
 
 def _statements() -> set[str]:
     """Return what SQLite remembers of each table and guard: the words that made it."""
-    return {each for each in (*TABLES, *GUARDS) if each.startswith("CREATE")}
+    return {statement for statement in (*TABLES, *GUARDS) if statement.startswith("CREATE")}
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -135,9 +135,9 @@ def shred(path: str) -> None:
             os.remove(path)
             return
         with open(open_existing(path), "r+b") as file:
-            left = os.fstat(file.fileno()).st_size
-            while left > 0:
-                left -= file.write(bytes(min(left, _PART)))
+            rest = os.fstat(file.fileno()).st_size
+            while rest > 0:
+                rest -= file.write(bytes(min(rest, _PART)))
             file.flush()
             os.fsync(file.fileno())
         os.remove(path)

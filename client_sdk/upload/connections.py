@@ -68,9 +68,9 @@ class Connections:
                 connections._watch(self.poolmanager)
 
             def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-                known = proxy in self.proxy_manager
+                is_new = proxy not in self.proxy_manager
                 manager = super().proxy_manager_for(proxy, **options)
-                if not known:
+                if is_new:
                     connections._watch(manager)
                 return manager
 

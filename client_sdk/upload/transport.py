@@ -170,7 +170,7 @@ class RequestsTransport:
             rule = "must be 1 to 512 printable ASCII characters without spaces"
             raise InvalidParameterError("write_key", "(hidden)", rule)
         self._auth = _Bearer(write_key)
-        self._given, self._content_type = session, content_type
+        self._session_of_caller, self._content_type = session, content_type
         self._own: dict[int, requests.Session] = {}  # by process id: children share no connection
         self._connections, self._loading = Connections(), QuietLock(_LOADING)
         self._last: Exchange[Answer] | None = None
@@ -196,7 +196,7 @@ class RequestsTransport:
     def hang_up(self) -> None:
         """End all connections; one kept open would show the collector when the process ends."""
         self._connections.cut()
-        session = self._given or self._own.get(os.getpid())
+        session = self._session_of_caller or self._own.get(os.getpid())
         if session is not None:
             session.close()
 
@@ -249,7 +249,7 @@ class RequestsTransport:
     def _session(self) -> requests.Session:
         import requests
 
-        session = self._given or self._own.get(os.getpid())
+        session = self._session_of_caller or self._own.get(os.getpid())
         if session is None:
             session = self._own[os.getpid()] = requests.Session()
             # to this machine, a proxy of the environment would carry plain text off it
@@ -322,18 +322,18 @@ def _base(endpoint: str) -> str:
     """
     from urllib.parse import urlsplit
 
-    shown = str(endpoint).rpartition("@")[2].partition("?")[0]
+    printable = str(endpoint).rpartition("@")[2].partition("?")[0]
     try:
         url = urlsplit(endpoint)
         host, _ = url.hostname, url.port
     except (ValueError, TypeError, AttributeError):
-        raise InvalidParameterError("endpoint", shown, "must be a URL") from None
+        raise InvalidParameterError("endpoint", printable, "must be a URL") from None
     if not host or url.query or url.fragment or "@" in url.netloc or not endpoint.isprintable():
         rule = "must be a URL with a host, and without user, query or fragment"
-        raise InvalidParameterError("endpoint", shown, rule)
+        raise InvalidParameterError("endpoint", printable, rule)
     if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(host)):
         rule = "must begin with https:// (http:// only to this machine)"
-        raise InvalidParameterError("endpoint", shown, rule)
+        raise InvalidParameterError("endpoint", printable, rule)
     return endpoint.rstrip("/").removesuffix(PATH).rstrip("/")
 
 

@@ -35,7 +35,7 @@ _TURNED_AWAY: Final = (
     "uploads are turned away with status {}: check endpoint, write_key and what stands between;"
     " reports are kept and tried again"
 )
-_KEPT: Final = {Outcome.TRANSIENT: Reason.POSTPONED, Outcome.INCAPABLE: Reason.REFUSED}
+_MUST_WAIT: Final = {Outcome.TRANSIENT: Reason.POSTPONED, Outcome.INCAPABLE: Reason.REFUSED}
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ class Uploader:
         return first or late > ASLEEP
 
     def _rest(self, now: float) -> float:
-        left = self._rest_until - now
-        return left if 0 < left <= FIRST_REST else 0.0  # more: the clock was set back
+        rest = self._rest_until - now
+        return rest if 0 < rest <= FIRST_REST else 0.0  # more: the clock was set back
 
     def _make_pass(self, timeout: float, *, scheduled: bool) -> None:
         """Send upload after upload, as far as they may share a pass, until one must wait."""
@@ -281,7 +281,7 @@ class Uploader:
 
     def _must_wait(self, answer: Answer) -> bool:
         """Whether *answer* is not the last word on its upload; that is counted and planned."""
-        reason = _KEPT.get(outcome_of(answer))
+        reason = _MUST_WAIT.get(outcome_of(answer))
         if reason is None:
             return False
         self._stats.add(reason)

@@ -13,6 +13,8 @@ import pytest
 ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("client_sdk", "collector")
 BANNED: Final = {"witness", "ballast", "looking", "denial", "denials", "spending", "balance"}
+RIDDLES: Final = {"one", "found", "told", "asked", "made"}  # of things that have a noun
+WITHOUT_RIDDLES: Final = ("client_sdk",)
 PARTICIPLES: Final = {"Told", "Asked", "Wanted", "Made"}  # no classes; a class is a noun
 # Older names that are still to be replaced.  None may be added.
 ALLOWED: Final = {
@@ -83,6 +85,35 @@ def test_no_identifier_is_a_banned_word() -> None:
 
     assert len(files) > 100
     assert sorted(found) == []
+
+
+def riddles_in(source: str) -> list[str]:
+    """Return the identifiers that say nothing of what they name."""
+    return [name for _, name in names_in(ast.parse(source)) if name.strip("_").lower() in RIDDLES]
+
+
+def test_no_identifier_is_a_riddle() -> None:
+    files = [path for package in WITHOUT_RIDDLES for path in sorted((ROOT / package).rglob("*.py"))]
+    riddles = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for name in riddles_in(path.read_text("utf-8"))
+    ]
+
+    assert len(files) > 80
+    assert riddles == []
+
+
+def test_planted_riddles_are_found() -> None:
+    """The control of the test above: each kind of name, and no part of a longer word."""
+    planted = """
+def told(one, *, _asked): FOUND = _asked
+for found in made.of(one): self.made = found
+"""
+    clean = "def one_of(asked_for): told_of = [metric for metric in made]"
+
+    assert sorted(riddles_in(planted)) == ["FOUND", "_asked", "found", "made", "one", "told"]
+    assert riddles_in(clean) == []
 
 
 def test_planted_words_are_found() -> None:

@@ -104,7 +104,7 @@ class PaddingSampling(SetMechanism):
         return self.domain_size + (1 if self.unary else self.pad)
 
     @cached_property
-    def told(self) -> Channel:
+    def symbol_channel(self) -> Channel:
         """The chances that a report supports the drawn symbol, and another one."""
         if self.unary:
             return self.encoder.channel
@@ -116,7 +116,7 @@ class PaddingSampling(SetMechanism):
     @cached_property
     def channel(self) -> Channel:
         """The chances of support, the drawing of a slot included."""
-        p, q = self.told.p, self.told.q
+        p, q = self.symbol_channel.p, self.symbol_channel.q
         return Channel(q + (p - q) / self.pad, q)
 
     @property
@@ -136,8 +136,8 @@ class PaddingSampling(SetMechanism):
             symbol = self.domain_size + (0 if self.unary else drawn)
         if self.unary:
             return self.encoder.randomize(symbol, randomness)
-        told = respond(symbol, self.symbols, self.told.p, randomness)
-        return told.to_bytes(self.payload_size, "big")
+        report = respond(symbol, self.symbols, self.symbol_channel.p, randomness)
+        return report.to_bytes(self.payload_size, "big")
 
     @cached_property
     def payload_size(self) -> int:

@@ -98,13 +98,13 @@ class PCKVUE(KeyValueMechanism):
     def suspects(self, payloads: bytes, np: Numpy) -> Array:
         """Compare both signs of every key of the column."""
         rows = np.frombuffer(payloads, dtype=np.uint8).reshape(-1, self.payload_size)
-        size, found = self.domain_size, np.zeros(len(rows), dtype=bool)
+        size, faulty = self.domain_size, np.zeros(len(rows), dtype=bool)
         step = max(CHUNK // (8 * self.payload_size), 1)  # rows
         for start in range(0, len(rows), step):
             bits = np.unpackbits(rows[start : start + step], axis=1)
             both = bits[:, :size] & bits[:, size : 2 * size]
-            found[start : start + step] = both.any(axis=1) | bits[:, 2 * size :].any(axis=1)
-        return found
+            faulty[start : start + step] = both.any(axis=1) | bits[:, 2 * size :].any(axis=1)
+        return faulty
 
     def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
         """Bits of no key are told before a key with both signs."""

@@ -62,31 +62,31 @@ def symbols(text: bytes, length: int) -> list[int]:
 
 def fingerprint(row: int, sequence: Iterable[int]) -> int:
     """Return the fingerprint of a *sequence* of symbols."""
-    factor, found = _factor(row), 0
+    factor, value = _factor(row), 0
     for symbol in sequence:
-        found = (found * factor + symbol) % PRIME
-    return found
+        value = (value * factor + symbol) % PRIME
+    return value
 
 
-def column_of(level: int, row: int, found: int, columns: int) -> int:
+def column_of(level: int, row: int, fingerprint: int, columns: int) -> int:
     """Return the column of a fingerprint."""
     shift, offset = _mixing(level, row)
-    return ((found + shift) * found + offset) % PRIME * columns >> BITS
+    return ((fingerprint + shift) * fingerprint + offset) % PRIME * columns >> BITS
 
 
-def joined(row: int, found: Array, tails: Array, length: int) -> Array:
+def joined(row: int, fingerprints: Array, tails: Array, length: int) -> Array:
     """Return the fingerprints of prefixes with further symbols.
 
-    Args: found: of the prefixes.  tails: of the further symbols alone, *length* each; of shapes
-          that fit each other.
+    Args: fingerprints: of the prefixes.  tails: of the further symbols alone, *length* each.  Their
+          shapes fit each other.
     """
-    return modulo_prime(found * pow(_factor(row), length, PRIME) + tails)
+    return modulo_prime(fingerprints * pow(_factor(row), length, PRIME) + tails)
 
 
-def columns_of(level: int, row: int, found: Array, columns: int) -> Array:
+def columns_of(level: int, row: int, fingerprints: Array, columns: int) -> Array:
     """Return the columns of fingerprints, int64, of any shape."""
     shift, offset = _mixing(level, row)
-    return modulo_prime((found + shift) * found + offset) * columns >> BITS
+    return modulo_prime((fingerprints + shift) * fingerprints + offset) * columns >> BITS
 
 
 def modulo_prime(numbers: Array) -> Array:
@@ -211,8 +211,8 @@ class PEM(CountedReports[bytes], TextMechanism):
         self.require_text(value)
         group = randomness.uniform(self.levels * self.rows)
         level, row = divmod(group, self.rows)
-        told = self.oracle.randomize(self.cell_of(level, row, value), randomness)
-        report = group * self.oracle.points + int.from_bytes(told, "big")
+        point = self.oracle.randomize(self.cell_of(level, row, value), randomness)
+        report = group * self.oracle.points + int.from_bytes(point, "big")
         return report.to_bytes(self.payload_size, "big")
 
     def agrees(self, payload: bytes, text: bytes) -> bool:
@@ -247,12 +247,12 @@ class PEM(CountedReports[bytes], TextMechanism):
         Both have the shape (levels · rows · columns,).
         Raises: InvalidTallyError: another length, or cells that do not add up to n.
         """
-        found = self.holders(tally, n, np)
+        holders = self.holders(tally, n, np)
         p, q = float(self.channel.p), float(self.channel.q)
-        reports = found.reports[:, :, None]
-        held = np.clip(found.counts, 0, reports)
+        reports = holders.reports[:, :, None]
+        held = np.clip(holders.counts, 0, reports)
         variances = (held * p * (1 - p) + (reports - held) * q * (1 - q)) / (p - q) ** 2
-        return Debiased(found.counts.reshape(-1), variances.reshape(-1))
+        return Debiased(holders.counts.reshape(-1), variances.reshape(-1))
 
     @cached_property
     def noise(self) -> float:

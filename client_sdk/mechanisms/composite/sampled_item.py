@@ -108,9 +108,9 @@ class SampledItem(CountedReports[frozenset[int]], SetMechanism):
         An item that no report is about has a > 1 and b = 0.
         """
         drawn = tally[::2] + tally[1::2]
-        known, some = np.maximum(drawn, 1), drawn > 0
-        sampling = np.where(some, 1 / known - 1 / max(n, 1), 0)
-        return np.where(some, self._noise / known, self._noise + 1), sampling
+        reports, some = np.maximum(drawn, 1), drawn > 0
+        sampling = np.where(some, 1 / reports - 1 / max(n, 1), 0)
+        return np.where(some, self._noise / reports, self._noise + 1), sampling
 
     def share_reach(self, item: int, np: Numpy) -> Reach:
         """Return the reach of the coin; only reports about the item bear upon it."""

@@ -93,10 +93,10 @@ class Sketch(FrequencyOracle):
         """
         cells = self.cells(self.require_tally(tally, n, np), n, np)
         scale = self.columns / (self.columns - 1)
-        found = np.zeros(self.domain_size)
+        sums = np.zeros(self.domain_size)
         for row, columns in zip(cells, self.columns_of_items(np), strict=True):
-            found += row[columns]
-        totals = scale * (found - n / self.columns)
+            sums += row[columns]
+        totals = scale * (sums - n / self.columns)
         noise = scale**2 * n * self.noise
         held = np.clip(totals, 0, n)
         squares = max(float((totals**2 - noise).sum()), n * n / self.domain_size)

@@ -67,11 +67,11 @@ class DBitFlip(FrequencyOracle):
     ) -> None:
         """Draw d = *sampled* items a report; 4, or all of a smaller domain, unless told."""
         self.prepare(epsilon, domain_size, precision)
-        wanted = min(DEFAULT_SAMPLED, domain_size) if sampled is None else sampled
+        count = min(DEFAULT_SAMPLED, domain_size) if sampled is None else sampled
         most = min(MAX_SAMPLED, domain_size)
-        if type(wanted) is not int or not 1 <= wanted <= most:
-            raise InvalidParameterError("sampled", wanted, f"must be from 1 to {most}")
-        object.__setattr__(self, "sampled", wanted)
+        if type(count) is not int or not 1 <= count <= most:
+            raise InvalidParameterError("sampled", count, f"must be from 1 to {most}")
+        object.__setattr__(self, "sampled", count)
         self.validate()
 
     @property

@@ -69,8 +69,8 @@ class HCMS(NumberReports[int], Sketch):
         self.require_item(value)
         drawn = randomness.uniform(self.rows * self.columns)
         row, coefficient = divmod(drawn, self.columns)
-        kept = randomness.bernoulli(self.channel.p)
-        positive = is_positive(coefficient, self.cell_of(row, value)) == kept
+        truthful = randomness.bernoulli(self.channel.p)
+        positive = is_positive(coefficient, self.cell_of(row, value)) == truthful
         return (2 * drawn + positive).to_bytes(self.payload_size, "big")
 
     def supports(self, payload: bytes) -> Iterable[int]:

@@ -108,8 +108,8 @@ class LOLOHA(TwoRounds, OLH):
     @cached_property
     def truth(self) -> Fraction:
         """P: the chance to report the item's own bucket."""
-        p, kept = self.first_truth, self.second_truth
-        return p * kept + (1 - p) * (1 - kept) / (self.buckets - 1)
+        first, second = self.first_truth, self.second_truth
+        return first * second + (1 - first) * (1 - second) / (self.buckets - 1)
 
     def report(
         self,
@@ -123,8 +123,8 @@ class LOLOHA(TwoRounds, OLH):
         bucket = self.bucket_of(seed, value)
         answers = memo(bucket.to_bytes(_BUCKET_SIZE, "big"))
         answer = respond(bucket, self.buckets, self.first_truth, answers)
-        told = respond(answer, self.buckets, self.second_truth, fresh)
-        return (seed * self.buckets + told).to_bytes(self.payload_size, "big")
+        noisy_answer = respond(answer, self.buckets, self.second_truth, fresh)
+        return (seed * self.buckets + noisy_answer).to_bytes(self.payload_size, "big")
 
 
 MECHANISM: Final = LOLOHA

@@ -57,15 +57,15 @@ def regress(cells: Array, design: Array, channel: Channel, np: Numpy) -> Debiase
     Args: cells: reports and ones, shape (cohorts, 1 + bits).
           design: which bits each candidate has, shape (cohorts, bits, candidates).
     """
-    one, zero = float(channel.p), float(channel.q)
+    p, q = float(channel.p), float(channel.q)
     reports = cells[:, :1].astype(float)
-    held = ((cells[:, 1:] - zero * reports) / (one - zero)).reshape(-1)
+    held = ((cells[:, 1:] - q * reports) / (p - q)).reshape(-1)
     share = (reports / max(float(reports.sum()), 1.0))[:, :, None]
     rows = (share * design).reshape(held.size, -1)
     gram, moments = rows.T @ rows, rows.T @ held
     totals = nnls(gram, moments, np)
     ones = np.clip(held.reshape(cells[:, 1:].shape), 0, reports)
-    noise = (ones * one * (1 - one) + (reports - ones) * zero * (1 - zero)) / (one - zero) ** 2
+    noise = (ones * p * (1 - p) + (reports - ones) * q * (1 - q)) / (p - q) ** 2
     weighted = rows.T @ (noise.reshape(-1, 1) * rows)
     size = np.maximum(np.diag(gram), np.finfo(float).tiny)
     variances = np.diag(weighted) / size**2
@@ -98,15 +98,15 @@ def _descend(x: Array, free: Array, gram: Array, moments: Array, np: Numpy) -> A
     ridge = _RIDGE * float(gram.diagonal().max())
     while True:
         chosen = np.flatnonzero(free)
-        wanted = np.zeros_like(x)
+        target = np.zeros_like(x)
         system = gram[np.ix_(chosen, chosen)]
         system[np.diag_indices(len(chosen))] += ridge
-        wanted[chosen] = np.linalg.solve(system, moments[chosen])
-        negative = free & (wanted <= 0)
+        target[chosen] = np.linalg.solve(system, moments[chosen])
+        negative = free & (target <= 0)
         if not negative.any():
-            return wanted
-        steps = x[negative] / (x[negative] - wanted[negative])
-        x = x + min(steps.min(), 1.0) * (wanted - x)
+            return target
+        steps = x[negative] / (x[negative] - target[negative])
+        x = x + min(steps.min(), 1.0) * (target - x)
         stuck = negative & (x <= x[negative].min())
         free[stuck] = False
         x[stuck] = 0.0
@@ -228,8 +228,8 @@ class RAPPOR(TwoRounds, FrequencyOracle):
     @property
     def likelihood_ratio(self) -> Fraction:
         """(q*(1-p*) / (p*(1-q*)))^h."""
-        one, zero = self.channel.p, self.channel.q
-        return (one * (1 - zero) / (zero * (1 - one))) ** self.hashes
+        p, q = self.channel.p, self.channel.q
+        return (p * (1 - q) / (q * (1 - p))) ** self.hashes
 
     @cached_property
     def spent_value(self) -> Fraction | None:
@@ -252,11 +252,11 @@ class RAPPOR(TwoRounds, FrequencyOracle):
         """Return the cohort, and the permanent bits sent with fresh noise."""
         cohort = joining.uniform(self.cohorts)
         bloom = sum(1 << (self.bits - 1 - bit) for bit in self.filter_of(cohort, value))
-        kept = bloom ^ memo(value.to_bytes(4, "big")).bernoulli_bits(self.flip, self.bits)
+        permanent = bloom ^ memo(value.to_bytes(4, "big")).bernoulli_bits(self.flip, self.bits)
         p, q = self.rates
         zeros = fresh.bernoulli_bits(p, self.bits)  # symmetric noise needs one draw only
         ones = zeros ^ ((1 << self.bits) - 1) if p + q == 1 else fresh.bernoulli_bits(q, self.bits)
-        sent = (kept & ones) | (~kept & zeros)
+        sent = (permanent & ones) | (~permanent & zeros)
         return bytes([cohort]) + (sent << self._padding).to_bytes(self.payload_size - 1, "big")
 
     @property
@@ -343,8 +343,8 @@ class RAPPOR(TwoRounds, FrequencyOracle):
 
         Derived: mean of c·h bits, each with variance (n/c) p*(1-p*)/(q*-p*)^2 for n/c reports.
         """
-        one, zero = float(self.channel.p), float(self.channel.q)
-        return math.sqrt(zero * (1 - zero) / (self.hashes * n)) / (one - zero)
+        p, q = float(self.channel.p), float(self.channel.q)
+        return math.sqrt(q * (1 - q) / (self.hashes * n)) / (p - q)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -141,9 +141,9 @@ class Exponential(CountedReports[int], ItemMechanism):
         """Return the reach of the inverse: a report bears on its own item and the two beside."""
         size = self.domain_size
         stands = [0.0] if size > 3 else []  # of a report further away
-        for told in range(max(item - 1, 0), min(item + 2, size)):
+        for neighbour in range(max(item - 1, 0), min(item + 2, size)):
             tally = np.zeros(size, dtype=np.int64)
-            tally[told] = 1
+            tally[neighbour] = 1
             stands.append(float(self.debias(tally, 1, np).totals[item]))
         return Reach(min(stands), max(stands))
 

@@ -45,8 +45,8 @@ class GRR(CountedReports[int], FrequencyOracle):
     def randomize(self, value: int, randomness: Randomness) -> bytes:
         """Return the item reported for *value*."""
         self.require_item(value)
-        told = respond(value, self.domain_size, self.channel.p, randomness)
-        return told.to_bytes(self.payload_size, "big")
+        report = respond(value, self.domain_size, self.channel.p, randomness)
+        return report.to_bytes(self.payload_size, "big")
 
     @property
     def payload_count(self) -> int:

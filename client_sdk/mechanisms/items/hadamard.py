@@ -83,8 +83,8 @@ class Hadamard(CountedReports[int], FrequencyOracle):
         """Return a fresh row and a sign for *value*."""
         self.require_item(value)
         row = randomness.uniform(self.rows)
-        kept = randomness.bernoulli(self.channel.p)
-        positive = is_positive(row, value) == kept
+        truthful = randomness.bernoulli(self.channel.p)
+        positive = is_positive(row, value) == truthful
         return (2 * row + positive).to_bytes(self.payload_size, "big")
 
     def supports(self, payload: bytes) -> Iterable[int]:

@@ -117,8 +117,8 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
         self.require_item(value)
         level = 1 + randomness.uniform(self.levels)
         row = randomness.uniform(self.fanout**level)
-        kept = randomness.bernoulli(self.channel.p)
-        positive = is_positive(row, self.node_of(value, level)) == kept
+        truthful = randomness.bernoulli(self.channel.p)
+        positive = is_positive(row, self.node_of(value, level)) == truthful
         report = self.starts[level - 1] + 2 * row + positive
         return report.to_bytes(self.payload_size, "big")
 
@@ -144,15 +144,15 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
         for level, start in enumerate(self.starts[:-1], 1):
             counts = cells[start : self.starts[level]]
             signs = transform((counts[1::2] - counts[::2])[None, :], np)[0]
-            told = float(2 * self.channel.p - 1) * max(int(counts.sum()), 1)
+            scale = float(2 * self.channel.p - 1) * max(int(counts.sum()), 1)
             for above in range(level, 0, -1):
-                sums = (signs / told).reshape(self.fanout**above, -1).sum(axis=1)
+                sums = (signs / scale).reshape(self.fanout**above, -1).sum(axis=1)
                 weight = self._reports(cells)[level - 1] * self.fanout ** (above - level)
                 contrasts[above - 1] += weight * sums
         shares = np.ones(1)
         for contrast, weight in zip(contrasts, self._weights(cells), strict=True):
-            found = (contrast / weight).reshape(-1, self.fanout)
-            parts = shares[:, None] / self.fanout + found - found.mean(axis=1, keepdims=True)
+            children = (contrast / weight).reshape(-1, self.fanout)
+            parts = shares[:, None] / self.fanout + children - children.mean(axis=1, keepdims=True)
             shares = parts.reshape(-1)
         first = np.zeros((1, self.domain_size))
         first[0, 0] = 1.0
@@ -176,12 +176,12 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
         """
         leaves = np.zeros((len(weights), self.fanout**self.levels))
         leaves[:, : self.domain_size] = weights
-        means, found = leaves, np.zeros(len(weights))
+        means, variances = leaves, np.zeros(len(weights))
         for weight in reversed(self._weights(tally)):
             children = means.reshape(len(weights), -1, self.fanout)
             means = children.mean(axis=2)
-            found += ((children - means[:, :, None]) ** 2).sum(axis=(1, 2)) / weight
-        return found / float(2 * self.channel.p - 1) ** 2
+            variances += ((children - means[:, :, None]) ** 2).sum(axis=(1, 2)) / weight
+        return variances / float(2 * self.channel.p - 1) ** 2
 
     def _reports(self, tally: Array) -> list[float]:
         """Return the reports of each level."""

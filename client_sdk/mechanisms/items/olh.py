@@ -111,8 +111,8 @@ class OLH(NumberReports[int], FrequencyOracle):
         """Return a fresh seed and a bucket for *value*."""
         self.require_item(value)
         seed = randomness.uniform(self.prime**2)
-        told = respond(self.bucket_of(seed, value), self.buckets, self.truth, randomness)
-        return (seed * self.buckets + told).to_bytes(self.payload_size, "big")
+        bucket = respond(self.bucket_of(seed, value), self.buckets, self.truth, randomness)
+        return (seed * self.buckets + bucket).to_bytes(self.payload_size, "big")
 
     def bucket_of(self, seed: int, item: int) -> int:
         """Return the bucket that *seed* sends *item* to."""
@@ -154,8 +154,8 @@ class OLH(NumberReports[int], FrequencyOracle):
 
         Given one, the sum of the weights in a bucket is supported with the chance of that bucket.
         """
-        told, buckets = float(self.truth), self.buckets
-        other = (1 - told) / (buckets - 1)
+        truth, buckets = float(self.truth), self.buckets
+        other = (1 - truth) / (buckets - 1)
         hashes = self._hashes(int(np.clip(_CELLS // weights.size, _LEAST_SEEDS, SEEDS)), np)
         places = (hashes + buckets * np.arange(len(hashes))[:, None]).ravel()
         moments = np.zeros((2, *weights.shape))
@@ -164,7 +164,7 @@ class OLH(NumberReports[int], FrequencyOracle):
             sums = np.bincount(places, spread, len(hashes) * buckets)
             for moment, power in zip(moments, (sums, sums**2), strict=True):
                 own = power[places].reshape(hashes.shape).mean(axis=0)
-                moment[row] = (told - other) * own + other * power.sum() / len(hashes)
+                moment[row] = (truth - other) * own + other * power.sum() / len(hashes)
         return moments[0], moments[1]
 
     def _hashes(self, seeds: int, np: Numpy) -> Array:
@@ -179,9 +179,9 @@ class OLH(NumberReports[int], FrequencyOracle):
         """
         cells = np.zeros(self.domain_size, dtype=np.int64)
         prime, count = np.uint32(self.prime), np.uint32(self.buckets)
-        a, position, wanted = reports[0], reports[1].copy(), reports[2]
+        a, position, bucket = reports[0], reports[1].copy(), reports[2]
         for item in range(self.domain_size):
-            cells[item] = np.count_nonzero(position - position // count * count == wanted)
+            cells[item] = np.count_nonzero(position - position // count * count == bucket)
             position += a
             np.minimum(position, position - prime, out=position)  # below the prime, it wraps round
         return cells

@@ -209,11 +209,11 @@ class PGR(CountedReports[int], FrequencyOracle):
         sums = np.fft.irfft(spectrum[multiples[: r // 2 + 1]], n=r, axis=0)
         sums = np.rint(sums).astype(np.int64)
         sums += self._orthogonal_counts(counts[:first], t - 1, np)
-        found = np.empty_like(counts)
-        found[:first] = sums[0]
-        found[first] = counts[:first].sum()
-        found[first + multiples[1:]] = sums[[-pow(s, -1, r) % r for s in range(1, r)]]
-        return found
+        orthogonal = np.empty_like(counts)
+        orthogonal[:first] = sums[0]
+        orthogonal[first] = counts[:first].sum()
+        orthogonal[first + multiples[1:]] = sums[[-pow(s, -1, r) % r for s in range(1, r)]]
+        return orthogonal
 
     def _multiples(self, t: int, np: Numpy) -> Array:
         """Return the integers that spell s·d, shape (r, points of t digits)."""

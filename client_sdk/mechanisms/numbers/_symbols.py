@@ -160,8 +160,8 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism):
         mean = total / n
         most = largest_spread((mean + 0.5) * self.top, self.top) / self.top**2
         if self.moments.square:
-            left = (squares / n - float(self.moments.constant)) / float(self.moments.square)
-            most = min(max(left - mean**2, 0.0), most)
+            mean_square = (squares / n - float(self.moments.constant)) / float(self.moments.square)
+            most = min(max(mean_square - mean**2, 0.0), most)
         return Scatter((squares / n - mean**2) * self.top**2, most * self.top**2)
 
     def _sums_of(self, tally: Array, n: int, np: Numpy) -> tuple[float, float]:

@@ -54,11 +54,11 @@ def weights(noise: int) -> list[Decimal]:
     multiply = context.multiply
     ratio = context.exp(context.divide(Decimal(-NOISE_UNIT), Decimal(2 * noise)))
     fall = multiply(ratio, ratio)
-    weight, found = Decimal(1), []
+    weight, terms = Decimal(1), []
     while weight >= LEAST:
-        found.append(weight)
+        terms.append(weight)
         weight, ratio = multiply(weight, ratio), multiply(ratio, fall)
-    return found
+    return terms
 
 
 def tail_loss(epsilon: Fraction, shift: int, noise: int) -> Fraction:
@@ -67,11 +67,11 @@ def tail_loss(epsilon: Fraction, shift: int, noise: int) -> Fraction:
     The half-line x <= c that gives δ ends where the likelihood ratio falls below e^ε: at the
     largest integer c <= shift/2 - εσ^2/shift.  By symmetry its mass is a sum from -c up.
     """
-    found = weights(noise)
+    terms = weights(noise)
     start = math.ceil(epsilon * noise / (NOISE_UNIT * shift) - Fraction(shift, 2))
-    total = 2 * _sum(found[1:]) + 1
-    mass, shifted = _from(start, found), _from(start + shift, found)
-    left_out = 2 * _beyond(noise, len(found))  # on both sides
+    total = 2 * _sum(terms[1:]) + 1
+    mass, shifted = _from(start, terms), _from(start + shift, terms)
+    left_out = 2 * _beyond(noise, len(terms))  # on both sides
     most = (mass + left_out) * (1 + SLACK) - exp_floor(epsilon) * shifted * (1 - SLACK)
     return max(most, Fraction(0)) / (total * (1 - SLACK))
 
@@ -133,17 +133,17 @@ def best_steps(epsilon: Fraction, delta: Fraction) -> int:
     return 1 + math.isqrt(ROUNDS_LITTLE // best_noise(epsilon, delta, 1))
 
 
-def _from(start: int, found: Sequence[Decimal]) -> Fraction:
+def _from(start: int, terms: Sequence[Decimal]) -> Fraction:
     """Return the sum of weights from *start*, which may be negative, to the last one found."""
     if start > 0:
-        return _sum(found[start:])
-    return _sum(found) + _sum(found[1 : 1 - start])
+        return _sum(terms[start:])
+    return _sum(terms) + _sum(terms[1 : 1 - start])
 
 
-def _sum(found: Sequence[Decimal]) -> Fraction:
+def _sum(terms: Sequence[Decimal]) -> Fraction:
     context = Context(prec=DIGITS)
     total = Decimal(0)
-    for weight in reversed(found):
+    for weight in reversed(terms):
         total = context.add(total, weight)
     return Fraction(total)
 
@@ -187,11 +187,11 @@ class DiscreteGaussian(SumReports):
             rule = f"must be from 1 to {MAX_DELTA_EXPONENT}"
             raise InvalidParameterError("delta_exponent", delta_exponent, rule)
         object.__setattr__(self, "delta_exponent", delta_exponent)
-        wanted = best_steps(self.epsilon, self.delta) if steps is None else steps
-        if type(wanted) is not int or not 1 <= wanted <= MAX_STEPS:
+        count = best_steps(self.epsilon, self.delta) if steps is None else steps
+        if type(count) is not int or not 1 <= count <= MAX_STEPS:
             raise InvalidParameterError("steps", steps, f"must be from 1 to {MAX_STEPS}")
-        object.__setattr__(self, "steps", wanted)
-        least = best_noise(self.epsilon, self.delta, wanted) if noise is None else noise
+        object.__setattr__(self, "steps", count)
+        least = best_noise(self.epsilon, self.delta, count) if noise is None else noise
         object.__setattr__(self, "noise", least)
         self.validate()
 
@@ -226,9 +226,9 @@ class DiscreteGaussian(SumReports):
     @cached_property
     def noise_variance(self) -> float:
         """The variance of the discrete Gaussian; σ^2 but for noise of less than two steps."""
-        found = [float(weight) for weight in weights(self.noise)]
-        spread = 2 * math.fsum(x * x * weight for x, weight in enumerate(found))
-        return float(self.unit**2) * spread / (2 * math.fsum(found) - 1)
+        terms = [float(weight) for weight in weights(self.noise)]
+        spread = 2 * math.fsum(x * x * weight for x, weight in enumerate(terms))
+        return float(self.unit**2) * spread / (2 * math.fsum(terms) - 1)
 
     def draw_noise(self, randomness: Randomness) -> int:
         """Draw a discrete Gaussian number."""

@@ -97,9 +97,9 @@ class Hybrid(SymbolReports):
         """Those of the parts, mixed by the coin."""
         if not self.window:
             return self.bit.moments
-        one, other = self.window.moments, self.bit.moments
-        constant = self.coin * one.constant + (1 - self.coin) * other.constant
-        return Moments(constant, self.coin * one.square, self.steps)
+        window, bit = self.window.moments, self.bit.moments
+        constant = self.coin * window.constant + (1 - self.coin) * bit.constant
+        return Moments(constant, self.coin * window.square, self.steps)
 
     def position(self, symbol: int) -> Fraction:
         """Return the position of a symbol by the part it comes from."""

@@ -38,8 +38,8 @@ class _Padding(PaddingSampling):
     """Planted fault: the drawn symbol is told one step of the grid too often."""
 
     @property
-    def told(self) -> Channel:
-        p = super().told.p + STEP
+    def symbol_channel(self) -> Channel:
+        p = super().symbol_channel.p + STEP
         return Channel(p, (1 - p) / (self.symbols - 1))
 
 

@@ -141,8 +141,8 @@ class _NothingDrawn(PaddingSampling):
 
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
         symbol = min(value, default=self.domain_size)
-        told = respond(symbol, self.symbols, self.told.p, randomness)
-        return told.to_bytes(self.payload_size, "big")
+        report = respond(symbol, self.symbols, self.symbol_channel.p, randomness)
+        return report.to_bytes(self.payload_size, "big")
 
 
 class _AlmostTold(PaddingSampling):
@@ -152,8 +152,8 @@ class _AlmostTold(PaddingSampling):
         return None
 
     @property
-    def told(self) -> Channel:
-        p = super().told.p + Fraction(1, 1 << 100)
+    def symbol_channel(self) -> Channel:
+        p = super().symbol_channel.p + Fraction(1, 1 << 100)
         return Channel(p, (1 - p) / (self.symbols - 1))
 
 

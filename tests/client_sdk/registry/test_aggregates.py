@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.recording.inbox import Slot
 from client_sdk.registry import Registry
-from client_sdk.registry.aggregates import KEPT, Last, aggregate_of, dump, load, size_of
+from client_sdk.registry.aggregates import MAX_COUNTED, Last, aggregate_of, dump, load, size_of
 from client_sdk.registry.kinds import Domain, Encoded
 from client_sdk.registry.metric import Metric
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, NUMBER, SET, file_with
@@ -92,7 +92,7 @@ def test_any_is_true_if_one_value_was(values: list[bool]) -> None:
     assert result(metric(BOOLEAN, aggregate='"any"'), values) == int(any(values))
 
 
-@given(st.lists(st.integers(0, KEPT - 1), min_size=1))
+@given(st.lists(st.integers(0, MAX_COUNTED - 1), min_size=1))
 def test_the_most_common_item_is_counted_exactly_and_a_tie_goes_to_the_first(
     items: list[int],
 ) -> None:
@@ -103,7 +103,7 @@ def test_the_most_common_item_is_counted_exactly_and_a_tie_goes_to_the_first(
 
 
 def test_what_is_common_among_too_many_items_is_kept() -> None:
-    """Law: an item that is more than one in KEPT is found, however many others come."""
+    """Law: an item that is more than one in MAX_COUNTED is found, however many others come."""
     rest = [f"item {i % 200}" for i in range(600)]
 
     assert result(COMMON, rest[:300] + ["item 199"] * 60 + rest[300:]) == 199

@@ -131,7 +131,7 @@ class Device(RuleBasedStateMachine):
     def flush(self, arrives: bool) -> None:
         self.clock.advance(days=1)  # past any waiting time of an earlier failure …
         wait = self.client._engine.uploader.delivery().wait
-        if wait:  # … unless the clock was set back, and has just come there again
+        if wait:  # the clock may have been set back, and have just come there again
             self.clock.advance(seconds=wait + 1)
         self.network.up = arrives
         sent = self.model.send(self.clock.now, arrives=arrives)

@@ -107,7 +107,7 @@ class _SetWithoutPadding(PaddingSampling):
     @cached_property
     def narrow(self) -> PaddingSampling:
         narrow = PaddingSampling(self.epsilon, self.domain_size, pad=1, unary=0)
-        object.__setattr__(narrow, "told", self.told)
+        object.__setattr__(narrow, "symbol_channel", self.symbol_channel)
         return narrow
 
     def randomize(self, value: frozenset[int], randomness: Randomness) -> bytes:
