@@ -101,10 +101,10 @@ def sized(
     names = _names(definitions, metric.min_reports) if together else {}
     found = [_renamed(slices, names) for slices in definitions]
     totals = Counter[Group]()
-    for one in (one for slices in found for one in slices):
+    for one in (part for slices in found for part in slices):
         totals[tuple(one.dimensions.values())] += one.n
     complete = [
-        [_judged(one, metric, totals[tuple(one.dimensions.values())]) for one in slices]
+        [_judged(part, metric, totals[tuple(part.dimensions.values())]) for part in slices]
         for slices in found
     ]
     notes = _merged(names, metric) if together else _withheld(complete, metric)
@@ -127,7 +127,7 @@ def _group(one: Slice) -> Group:
 def _names(definitions: Sequence[Sequence[Slice]], least: int) -> dict[Group, Group]:
     """Return the group that each small one becomes part of, where it is not the only one."""
     sizes: dict[Group, Sizes] = defaultdict(Counter)
-    for one in (one for slices in definitions for one in slices):
+    for one in (part for slices in definitions for part in slices):
         sizes[_group(one)][one.dimensions.get(TIME, "")] += one.n
     members: dict[Group, list[Group]] = {group: [group] for group in sizes}
     depth = max(map(len, sizes), default=0)
@@ -159,10 +159,10 @@ def _renamed(slices: Sequence[Slice], names: Mapping[Group, Group]) -> list[Slic
     if not names:
         return list(slices)
     parts: dict[Group, list[Slice]] = defaultdict(list)
-    for one in slices:
-        values = iter(names.get(_group(one), _group(one)))
-        place = (text if name == TIME else next(values) for name, text in one.dimensions.items())
-        parts[tuple(place)].append(one)
+    for part in slices:
+        values = iter(names.get(_group(part), _group(part)))
+        place = (text if name == TIME else next(values) for name, text in part.dimensions.items())
+        parts[tuple(place)].append(part)
     return in_order(
         merged(few, dict(zip(few[0].dimensions, place, strict=True))) if len(few) > 1 else few[0]
         for place, few in parts.items()
@@ -190,7 +190,7 @@ def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterato
 
 def withheld(slices: Sequence[Slice]) -> list[Slice]:
     """Return those of *slices* that have no number."""
-    return [one for one in slices if one.refusal is not None]
+    return [part for part in slices if part.refusal is not None]
 
 
 def off_by(metric: Metric, few: int, n: int) -> str:

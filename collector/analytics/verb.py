@@ -72,11 +72,11 @@ def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
     return replace(
         parts[0],
         dimensions=dimensions,
-        n=sum(one.n for one in parts),
-        tally=sum(one.tally for one in parts),
-        epochs=tuple(sorted({epoch for one in parts for epoch in one.epochs})),
-        is_open=any(one.is_open for one in parts),
-        late=sum(one.late for one in parts),
+        n=sum(part.n for part in parts),
+        tally=sum(part.tally for part in parts),
+        epochs=tuple(sorted({epoch for part in parts for epoch in part.epochs})),
+        is_open=any(part.is_open for part in parts),
+        late=sum(part.late for part in parts),
         refusal=None,
     )
 

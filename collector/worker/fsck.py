@@ -135,17 +135,17 @@ class _Walk:
 
     def findings(self, readable: bool = True) -> Iterator[Finding]:
         """Yield the faults of the entries, which must be *readable*, and count their reports."""
-        for one in self._entries:
-            self.reports += one.reports
-            place = f"shard={one.shard} entry={one.id}"
+        for entry in self._entries:
+            self.reports += entry.reports
+            place = f"shard={entry.shard} entry={entry.id}"
             try:
-                held = self._held(one)
+                held = self._held(entry)
             except CorruptEntryError as error:
                 if readable:
                     yield Finding(place, str(error))
                 continue
-            if held is not None and held != one.reports:
-                yield Finding(place, f"holds {held} reports, says {one.reports}")
+            if held is not None and held != entry.reports:
+                yield Finding(place, f"holds {held} reports, says {entry.reports}")
 
     def _held(self, one: StreamEntry) -> int | None:
         """Return the number of reports in an entry, or None if a metric of it is not known."""

@@ -48,12 +48,12 @@ class Share:
     @property
     def reports(self) -> int:
         """The reports that its tallies hold."""
-        return sum(one.reports for one in self.tallies.values())
+        return sum(tally.reports for tally in self.tallies.values())
 
     @property
     def size(self) -> int:
         """The bytes of its counters."""
-        return sum(one.size for one in self.tallies.values())
+        return sum(tally.size for tally in self.tallies.values())
 
     def is_open(self, now: float) -> bool:
         """Return whether reports of its last epoch may still come."""
@@ -81,7 +81,7 @@ def survey(
     Raises: RequestError: it names what is not known.  StorageUnavailableError.
     """
     chosen = _chosen(catalog, selection)
-    stored = {(one.shard, one.cell): one for one in inspection.sizes()}
+    stored = {(size.shard, size.cell): size for size in inspection.sizes()}
     last: dict[bytes, int] = {}
     for _, cell in stored:
         last[cell.metric] = max(cell.epoch, last.get(cell.metric, cell.epoch))
@@ -103,10 +103,10 @@ def prune(inspection: Inspection, shares: Iterable[Share]) -> Iterator[Share]:
     for share in shares:
         inspection.mark(share.digest, share.mark)
         gone[share.digest] = replace(share, tallies={})
-    for one in inspection.sizes():
-        metric, epoch = one.cell.metric, one.cell.epoch
+    for size in inspection.sizes():
+        metric, epoch = size.cell.metric, size.cell.epoch
         if metric in gone and epoch < gone[metric].mark:
-            gone[metric].tallies[one.shard, one.cell] = one
+            gone[metric].tallies[size.shard, size.cell] = size
     for share in gone.values():
         if share.tallies:
             _delete(inspection, share)

@@ -49,7 +49,7 @@ def _place(name: str, shards: int) -> tuple[int, str]:
     shard, _, entry_id = name.partition("/")
     parts = entry_id.split("-")
     numbers = (shard, *parts)
-    if len(parts) != 2 or not all(one.isascii() and one.isdigit() for one in numbers):
+    if len(parts) != 2 or not all(number.isascii() and number.isdigit() for number in numbers):
         raise RequestError("entry: must be named as hearsay quarantine list does, such as 0/1-7")
     if int(shard) >= shards:
         raise RequestError(f"entry: its shard must be below {shards}")

@@ -126,8 +126,8 @@ def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair
             for i, second in enumerate(parts[1:])
         ]
     groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for one in slices:
-        groups.setdefault(tuple(others(one, by).items()), []).append(one)
+    for part in slices:
+        groups.setdefault(tuple(others(part, by).items()), []).append(part)
     if against is None:
         return [pair for group in groups.values() for pair in _with_rest(group, by)]
     require_value(slices, by, against, "options.against")
@@ -136,7 +136,7 @@ def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair
 
 def require_value(slices: Sequence[Slice], by: str, value: str, field: str) -> None:
     """Raise QueryError, which names *field*, unless some slice has this *value* of *by*."""
-    known = tuple(dict.fromkeys(one.dimensions[by] for one in slices))
+    known = tuple(dict.fromkeys(part.dimensions[by] for part in slices))
     if value not in known:
         raise QueryError(f"{field}: must be a value of {by} that has reports: {listed(known)}")
 

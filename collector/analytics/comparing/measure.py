@@ -94,7 +94,7 @@ def reach_of(metric: Metric, item: str) -> Reach | None:
 
 def askable(slices: Iterable[Slice]) -> list[Slice]:
     """Return *slices*, those refused of which no number can be told."""
-    return [replace(one, refusal=one.refusal or why_none(one)) for one in slices]
+    return [replace(part, refusal=part.refusal or why_none(part)) for part in slices]
 
 
 def why_none(one: Slice) -> str | None:

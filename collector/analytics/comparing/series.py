@@ -60,13 +60,13 @@ def scans_of(
     Raises: InvalidTallyError: a tally cannot have come from its reports.
     """
     common = scatters_of(merged(parts, {}), items)
-    each = [numbers_of(one, items, population, in_time=True) for one in parts]
+    each = [numbers_of(part, items, population, in_time=True) for part in parts]
     found = {}
     for item in items:
         _, scatter = common[item]
         numbers = [of_all[item] for of_all in each]
-        variances = [variance_if(one, scatter, population, in_time=True) for one in parts]
-        place, p_value, constant_p = scan([one.value for one in numbers], variances)
+        variances = [variance_if(part, scatter, population, in_time=True) for part in parts]
+        place, p_value, constant_p = scan([number.value for number in numbers], variances)
         sides = _together(numbers[:place]), _together(numbers[place:])
         found[item] = Scan(place, p_value, constant_p, *sides)
     return found
@@ -97,6 +97,6 @@ def _deviations(values: Any, weights: Any) -> Any:
 
 def _together(numbers: Sequence[Number]) -> Number:
     """Return independent *numbers* as one, weighted by reports."""
-    n = sum(one.n for one in numbers)
-    value = sum(one.n * one.value for one in numbers) / n
-    return Number(value, sum(one.n**2 * one.variance for one in numbers) / n**2, n)
+    n = sum(number.n for number in numbers)
+    value = sum(number.n * number.value for number in numbers) / n
+    return Number(value, sum(number.n**2 * number.variance for number in numbers) / n**2, n)

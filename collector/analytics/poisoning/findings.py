@@ -112,14 +112,14 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
     """
     in_time = all(set(one.dimensions) == {TIME} for one in slices)
     past: list[Estimated] = []  # of each slice once: the comparisons are as many as their square
-    for one in slices[-MOST_LOOKED_AT:]:
-        if one.refusal is not None or repeats_of(one) > 1:
+    for part in slices[-MOST_LOOKED_AT:]:
+        if part.refusal is not None or repeats_of(part) > 1:
             continue
-        place = ", ".join(one.dimensions.values())
-        for text in found_in(one, past):
-            yield f"{_named(one, place)}: {text}"
+        place = ", ".join(part.dimensions.values())
+        for text in found_in(part, past):
+            yield f"{_named(part, place)}: {text}"
         if in_time:
-            past.append(estimated(one.metric.mechanism, one.tally, one.n))
+            past.append(estimated(part.metric.mechanism, part.tally, part.n))
 
 
 def found_in(one: Slice, past: Sequence[Estimated]) -> Iterator[str]:

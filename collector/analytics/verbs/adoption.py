@@ -53,8 +53,8 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 def alike(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
     """Yield the slices of the same dimensions: one for each definition of a metric."""
     found: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for one in slices:
-        found.setdefault(tuple(one.dimensions.items()), []).append(one)
+    for part in slices:
+        found.setdefault(tuple(part.dimensions.items()), []).append(part)
     yield from map(tuple, found.values())
 
 
@@ -74,9 +74,9 @@ def _dimension(one: Slice, wanted: str | None) -> str:
 def _totals(slices: Sequence[Slice], name: str) -> Mapping[tuple[str, ...], int]:
     """Return the reports by the values of all dimensions but *name*."""
     totals: dict[tuple[str, ...], int] = {}
-    for one in slices:
-        group = tuple(others(one, name).values())
-        totals[group] = totals.get(group, 0) + one.n
+    for part in slices:
+        group = tuple(others(part, name).values())
+        totals[group] = totals.get(group, 0) + part.n
     return totals
 
 

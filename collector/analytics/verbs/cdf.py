@@ -31,9 +31,9 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
     A point is counted in, and so is the range: what lay beyond an end was counted as that end.
     """
-    comparisons = sum(len(points_of(one, asked.options)) for one in slices)
+    comparisons = sum(len(points_of(part, asked.options)) for part in slices)
     alpha = asked.alpha / max(comparisons, 1) if asked.options.simultaneous else asked.alpha
-    return Findings(tuple(row for one in slices for row in _rows(one, asked, alpha)))
+    return Findings(tuple(row for part in slices for row in _rows(part, asked, alpha)))
 
 
 def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:

@@ -192,11 +192,11 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     facts: list[dict[str, Any]] = []
     size = domain.size + domain.first.size + domain.second.size
     level = asked.alpha / (size * len(slices) if asked.options.simultaneous else 1)
-    for one in slices:
-        _require_free(one, domain.names)
-        rows += _table(one, domain, level, asked)
-        if one.refusal is None:
-            facts.append({"dimensions": dict(one.dimensions), **_told(one, domain, asked.alpha)})
+    for part in slices:
+        _require_free(part, domain.names)
+        rows += _table(part, domain, level, asked)
+        if part.refusal is None:
+            facts.append({"dimensions": dict(part.dimensions), **_told(part, domain, asked.alpha)})
     return Findings(tuple(rows), facts={"association": facts})
 
 
@@ -258,11 +258,11 @@ def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], asked: Asked) -> 
     rows: list[Row] = []
     comparisons = len(slices) if asked.options.simultaneous else 0
     others = {_key(one): one for one in slices if one.metric.name == second.name}
-    for one in slices:
-        other = others.get(_key(one))
-        if one.metric.name == first.name and other is not None:
-            _require_free(one, (first.name, second.name))
-            rows += bounded(one, other, asked.alpha, comparisons)
+    for part in slices:
+        other = others.get(_key(part))
+        if part.metric.name == first.name and other is not None:
+            _require_free(part, (first.name, second.name))
+            rows += bounded(part, other, asked.alpha, comparisons)
     return Findings(tuple(rows), (f"{first.name} and {second.name}: {APART}; {DECLARE}",))
 
 

@@ -14,7 +14,7 @@ from ..verb import Asked, Slice, Verb
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with all that one report tells.  Intervals are pointwise."""
-    return Findings(tuple(row for one in slices for row in answer_rows(one, asked.alpha)))
+    return Findings(tuple(row for part in slices for row in answer_rows(part, asked.alpha)))
 
 
 def refusal(metric: Metric) -> str | None:

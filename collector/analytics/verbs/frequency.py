@@ -27,16 +27,16 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     Raises: QueryError: ``postprocess`` makes one whole of what is none.
     """
     rows, unallocated = [], []
-    for one in slices:
-        _require_parts(one.metric, asked.postprocess)
-        names = named(one.metric.domain.labels)
-        if one.refusal is not None:
-            rows += refused_rows(one, names, asked.alpha)
+    for part in slices:
+        _require_parts(part.metric, asked.postprocess)
+        names = named(part.metric.domain.labels)
+        if part.refusal is not None:
+            rows += refused_rows(part, names, asked.alpha)
             continue
-        found = rows_of(one, names, shares_of(one, asked.alpha), asked.alpha)
+        found = rows_of(part, names, shares_of(part, asked.alpha), asked.alpha)
         rows += processed(found, asked.postprocess)
-        if is_whole(one.metric):
-            unallocated.append({"dimensions": dict(one.dimensions), **_rest(one, asked.alpha)})
+        if is_whole(part.metric):
+            unallocated.append({"dimensions": dict(part.dimensions), **_rest(part, asked.alpha)})
     return Findings(tuple(rows), facts={"unallocated": unallocated} if unallocated else {})
 
 

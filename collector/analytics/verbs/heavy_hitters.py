@@ -50,13 +50,13 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
     known = sum(one.refusal is None for one in slices)
-    for one in slices:
-        if one.refusal is not None:
-            rows += refused_rows(one, [{}], asked.alpha, simultaneous=True)
+    for part in slices:
+        if part.refusal is not None:
+            rows += refused_rows(part, [{}], asked.alpha, simultaneous=True)
             continue
-        found, fact = _answered(one, asked, asked.alpha / known)
+        found, fact = _answered(part, asked, asked.alpha / known)
         rows += found
-        facts.append({"dimensions": dict(one.dimensions), **fact})
+        facts.append({"dimensions": dict(part.dimensions), **fact})
     return Findings(tuple(rows), facts={"slices": facts})
 
 

@@ -33,9 +33,9 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     A bucket holds its upper end; the first one holds its lower end, too.  Shares add up to 1.
     Intervals hold whatever the population is, unless the metric declares it smooth.
     """
-    comparisons = sum(len(_edges(one, asked)) - 1 for one in slices)
+    comparisons = sum(len(_edges(part, asked)) - 1 for part in slices)
     alpha = asked.alpha / max(comparisons, 1) if asked.options.simultaneous else asked.alpha
-    rows = tuple(row for one in slices for row in _rows(one, asked, alpha))
+    rows = tuple(row for part in slices for row in _rows(part, asked, alpha))
     edges = [float(edge) for edge in _edges(slices[0], asked)] if slices else []
     return Findings(rows, facts={"edges": edges})
 

@@ -29,11 +29,11 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
     Raises: QueryError: ``options.keys``: no key of the metric.
     """
-    for one in slices:
-        domain = one.metric.domain
+    for part in slices:
+        domain = part.metric.domain
         for place, key in enumerate(asked.options.keys):
             if key not in domain.labels:
-                rule = f"must be one of the {domain.size} keys of {one.metric.name}"
+                rule = f"must be one of the {domain.size} keys of {part.metric.name}"
                 raise QueryError(f"options.keys.{place}: {rule}")
     found = estimate.answer(slices, asked)
     if not asked.options.keys:

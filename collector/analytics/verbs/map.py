@@ -34,7 +34,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     searched by eye for where much is, so all intervals hold at once, and areas that noise alone may
     have filled are marked.
     """
-    areas = [areas_of(one, asked.options.coarsen) for one in slices]
+    areas = [areas_of(part, asked.options.coarsen) for part in slices]
     comparisons = sum(map(len, areas))
     rows: list[Row] = []
     for one, cells in zip(slices, areas, strict=True):

@@ -42,7 +42,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
         raise QueryError("options.levels: must be different")
     comparisons = len(slices) * len(options.levels) if options.simultaneous else 1
     return Findings(
-        tuple(row for one in slices for row in _rows(one, asked, asked.alpha / comparisons))
+        tuple(row for part in slices for row in _rows(part, asked, asked.alpha / comparisons))
     )
 
 

@@ -48,16 +48,16 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     options: Options = asked.options
     wanted = list(options.ranges) or [(options.low, options.high)]
     rows: list[Row] = []
-    for one in slices:
+    for part in slices:
         names = named([_name(low, high) for low, high in wanted])
-        places = [_place(i, low, high, one.metric) for i, (low, high) in enumerate(wanted)]
-        if one.refusal is not None:
-            rows += refused_rows(one, names, asked.alpha, simultaneous=options.simultaneous)
+        places = [_place(i, low, high, part.metric) for i, (low, high) in enumerate(wanted)]
+        if part.refusal is not None:
+            rows += refused_rows(part, names, asked.alpha, simultaneous=options.simultaneous)
             continue
         comparisons = len(slices) * len(wanted) if options.simultaneous else 1
-        found, note = _estimates(one, places, asked.alpha / comparisons)
+        found, note = _estimates(part, places, asked.alpha / comparisons)
         rows += rows_of(
-            one, names, found, asked.alpha, simultaneous=options.simultaneous, note=note
+            part, names, found, asked.alpha, simultaneous=options.simultaneous, note=note
         )
     return Findings(tuple(rows), facts={"ranges": CONSISTENT})
 

@@ -80,8 +80,8 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     (item,) = items_of(slices[0].metric, asked.options.item, 1)
     slices = askable(slices)
     groups: dict[str, list[Slice]] = {}
-    for one in slices:
-        groups.setdefault(one.dimensions.get(TIME, ""), []).append(one)
+    for part in slices:
+        groups.setdefault(part.dimensions.get(TIME, ""), []).append(part)
     shown = sum(one.refusal is None for one in slices)
     level = each_of(asked.alpha, shown)
     rows: list[Row] = []

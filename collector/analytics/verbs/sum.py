@@ -16,7 +16,7 @@ OF_EPOCHS: Final = "the sum over the reports, of which a device may have sent on
 
 def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """Answer with one row a slice."""
-    return Findings(tuple(row for one in slices for row in _rows(one, asked.alpha)))
+    return Findings(tuple(row for part in slices for row in _rows(part, asked.alpha)))
 
 
 def _rows(one: Slice, alpha: float) -> list[Row]:

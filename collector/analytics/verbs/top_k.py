@@ -31,16 +31,16 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
     comparisons = sum(len(one.metric.domain.labels) for one in slices if one.refusal is None)
-    for one in slices:
-        if one.refusal is not None:
+    for part in slices:
+        if part.refusal is not None:
             # Which items are first is not told, so the rows are the first as they are declared.
-            names = named(one.metric.domain.labels[: asked.options.k])
-            rows += refused_rows(one, names, asked.alpha, simultaneous=True)
+            names = named(part.metric.domain.labels[: asked.options.k])
+            rows += refused_rows(part, names, asked.alpha, simultaneous=True)
             continue
-        found = shares_of(one, asked.alpha / comparisons)  # Bonferroni: under any dependence
-        picked, fact = _picked(one, found, asked)
+        found = shares_of(part, asked.alpha / comparisons)  # Bonferroni: under any dependence
+        picked, fact = _picked(part, found, asked)
         rows += picked
-        facts.append({"dimensions": dict(one.dimensions), **fact})
+        facts.append({"dimensions": dict(part.dimensions), **fact})
     return Findings(tuple(rows), facts={"slices": facts})
 
 

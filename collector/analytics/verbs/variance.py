@@ -99,7 +99,7 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
     It is the variance of the devices that reported, without the noise of their reports.
     """
-    return Findings(tuple(row for one in slices for row in _rows(one, asked.alpha)))
+    return Findings(tuple(row for part in slices for row in _rows(part, asked.alpha)))
 
 
 def _rows(one: Slice, alpha: float) -> list[Row]:

@@ -177,9 +177,9 @@ def compare(
     """
     before = queue.archiving()
     stored = {
-        (one.shard, one.cell): one.vector or b""
-        for one in inspection.tallies()
-        if one.cell.metric in metrics
+        (tally.shard, tally.cell): tally.vector or b""
+        for tally in inspection.tallies()
+        if tally.cell.metric in metrics
     }
     archived = tallies_of(folder, metrics, engine)
     after = queue.archiving()
