@@ -25,7 +25,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import NumberDomain
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
-from collector.analytics.poisoning.change import change, estimated
+from collector.analytics.poisoning.change import change, epoch_estimates
 from collector.analytics.poisoning.checks import SINGLE
 from collector.analytics.poisoning.influence import mean_reach, moved
 from tests.support.device.registries import CATEGORY, file_with
@@ -165,19 +165,19 @@ def _alarms(mechanism: Mechanism[Any], tallies: Any) -> dict[str, Any]:
     """Return which epochs each check that applies finds, shape (epochs,)."""
     level = FALSE_ALARM / CHECKS
     scores = {name: check(mechanism, tallies, REPORTS, level) for name, check in SINGLE.items()}
-    return {name: score.found > score.limit for name, score in scores.items() if score}
+    return {name: score.statistic > score.limit for name, score in scores.items() if score}
 
 
 def _changes(draw: np.random.Generator, before: int) -> int:
     """Return how many clean epochs seem to differ from so many *before* them."""
     metric, level = _metric("grr", 8), FALSE_ALARM / CHECKS
     tallies = crowd(metric.mechanism, np.full(8, REPORTS // 8), CLEAN + before, draw)
-    past = [estimated(metric.mechanism, tally, REPORTS) for tally in tallies]
+    past = [epoch_estimates(metric.mechanism, tally, REPORTS) for tally in tallies]
     scores = [
         change(metric, tallies[i], REPORTS, past[i - before : i], level)
         for i in range(before, len(past))
     ]
-    return sum(bool((score.found > score.limit).any()) for score in scores if score)
+    return sum(bool((score.statistic > score.limit).any()) for score in scores if score)
 
 
 def _sudden(name: str, targets: Sequence[int], share: float, before: int) -> str:
@@ -188,10 +188,10 @@ def _sudden(name: str, targets: Sequence[int], share: float, before: int) -> str
     found = 0
     for _ in range(BEGINNINGS):
         earlier = crowd(mechanism, _held("steep", REPORTS), before, draw)
-        past = [estimated(mechanism, tally, REPORTS) for tally in earlier]
+        past = [epoch_estimates(mechanism, tally, REPORTS) for tally in earlier]
         attacked = crowd(mechanism, _held("steep", REPORTS - m), 1, draw)[0] + fakes
         score = change(metric, attacked, REPORTS, past, level)
-        found += score is not None and bool((score.found > score.limit).any())
+        found += score is not None and bool((score.statistic > score.limit).any())
     return f"{100 * found / BEGINNINGS:.0f} %"
 
 

@@ -16,7 +16,7 @@ from benchmarks.lib.draws import Draw
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
 from collector.analytics.suppression import too_few
-from collector.analytics.verb import Asked, Slice, Verb
+from collector.analytics.verb import Slice, Verb, VerbQuery
 from collector.core.catalog import Catalog
 from collector.query import plan, read
 
@@ -169,12 +169,12 @@ def rate_seen(scenario: Scenario, draw: Draw, times: int) -> float:
     return sum(scenario.seen(verb.answer(hidden(one), asked)) for one in slices) / times
 
 
-def question(request: Mapping[str, Any]) -> tuple[Verb, Asked]:
+def question(request: Mapping[str, Any]) -> tuple[Verb, VerbQuery]:
     """Return the verb and what it is asked, as the collector takes them from *request*."""
     planned = plan(read(json.dumps(request).encode()), Catalog([REGISTRY]), NOW)
     query = planned.query
     segments = {name: planned.readings[0].metric.segments[name] for name in planned.groups}
-    return planned.verb, Asked(query.alpha, query.postprocess, planned.options, segments)
+    return planned.verb, VerbQuery(query.alpha, query.postprocess, planned.options, segments)
 
 
 def hidden(slices: Sequence[Slice]) -> list[Slice]:

@@ -18,7 +18,7 @@ from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import load
 from collector.core.cells import Cell
 from collector.core.config import STANDARD
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.demo.embedded import PATH, WHEEL, launch
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
@@ -88,7 +88,7 @@ def _append(store: RedisStorage, load: _Load) -> None:
     for _ in range(load.uploads):
         raw = secrets.token_bytes(2 * load.reports)
         payloads = bytes(byte & 3 if place % 2 == 0 else byte for place, byte in enumerate(raw))
-        entry = encode([Accepted(CELL, payloads)])
+        entry = encode([AcceptedColumn(CELL, payloads)])
         store.append_many([SealedUpload(secrets.token_bytes(16), SEALED, entry, load.reports)])
 
 

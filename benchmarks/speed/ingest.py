@@ -22,7 +22,7 @@ from benchmarks.lib.load import Plan, send
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.demo.embedded import PATH, WHEEL, launch
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, MSGPACK, decode
@@ -168,7 +168,7 @@ def fold_speed(registry: Registry, name: str, body: bytes, reports: int) -> floa
     """Return million reports that a second of the worker folds: claim, decode, tally and fold."""
     metric = registry.metric(name)
     [column] = decode(body, MSGPACK).columns
-    entry = encode([Accepted(Cell(column.metric, column.epoch, ""), column.payloads)])
+    entry = encode([AcceptedColumn(Cell(column.metric, column.epoch, ""), column.payloads)])
     today = int(time.time() // 86_400)
     best = 0.0
     with tempfile.TemporaryDirectory() as folder, launch(None, Path(folder), (PATH, WHEEL)) as run:

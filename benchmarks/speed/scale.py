@@ -28,7 +28,7 @@ from benchmarks.lib.load import Plan, send
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.connection import parse_info
 from collector.storage.values import SealedUpload
@@ -87,7 +87,9 @@ class Deployment:
         for _ in range(0, uploads, GROUP):
             segment = random.choice(SEGMENTS)
             columns = [
-                Accepted(Cell(metric.digest, epoch, segment), bytes([random.randrange(ITEMS)]))
+                AcceptedColumn(
+                    Cell(metric.digest, epoch, segment), bytes([random.randrange(ITEMS)])
+                )
                 for metric in self.metrics
             ]
             entry = encode(columns)

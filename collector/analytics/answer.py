@@ -107,8 +107,8 @@ def quantile_estimates(metric: Metric, tally: Any, n: int, alpha: float) -> dict
     """
     if not isinstance(metric.mechanism, DistributionMechanism):
         return {}
-    found = quantiles_at(metric, tally, n, tuple(QUANTILES.values()), alpha)
-    return dict(zip(QUANTILES, found, strict=True))
+    estimates = quantiles_at(metric, tally, n, tuple(QUANTILES.values()), alpha)
+    return dict(zip(QUANTILES, estimates, strict=True))
 
 
 def quantiles_at(
@@ -128,13 +128,13 @@ def quantiles_at(
         return [_in_unit(estimate, domain) for estimate in smooth]
     seen = mechanism.require_counts(tally, n, np) / n
     population = AnyShape.of(mechanism, seen, n)
-    found = [
+    estimates = [
         _limited(estimate.value, first, last, mechanism, metric.shape == GRID, alpha)
         for estimate, (first, last) in zip(
             smooth, population.quantile_bins(levels, alpha).tolist(), strict=True
         )
     ]
-    return [_in_unit(estimate, domain) for estimate in found]
+    return [_in_unit(estimate, domain) for estimate in estimates]
 
 
 def _limited(
@@ -157,9 +157,9 @@ def _limited(
         low = Fraction(floor((first - 1) * step) + 1 if first else 0)
         high = Fraction(min(ceil((last + 1) * step) - 1, top))
         value = round(value)
-    found = min(max(value, float(low)), float(high))
+    limited = min(max(value, float(low)), float(high))
     error = float(high - low) / (2 * normal_quantile(alpha))
-    return Estimate(found, error, float(low), float(high))
+    return Estimate(limited, error, float(low), float(high))
 
 
 def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
@@ -175,12 +175,12 @@ def quantile_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, fl
     for value, devices in values.items():
         places[float(domain.grid.encode(value, metric.name))] += devices
     if metric.shape == SMOOTH:
-        found = _smooth_truth(mechanism, places)
+        steps = _smooth_truth(mechanism, places)
     else:
         order = sorted(places)
         up_to = np.cumsum([places[place] for place in order]) / places.total()
-        found = np.array(order)[np.searchsorted(up_to + 1e-12, tuple(QUANTILES.values()))]
-    numbers = float(domain.grid.minimum) + found * float(domain.grid.step)
+        steps = np.array(order)[np.searchsorted(up_to + 1e-12, tuple(QUANTILES.values()))]
+    numbers = float(domain.grid.minimum) + steps * float(domain.grid.step)
     return dict(zip(QUANTILES, numbers.tolist(), strict=True))
 
 
@@ -222,7 +222,7 @@ MONOTONE: Final = "monotone"  # of a distribution made to rise
 NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
 
 
-def answer_rows(one: Slice, alpha: float) -> tuple[Row, ...]:
+def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     """Answer the question of the metric of a slice, or give the reason in every row.
 
     Args:    alpha: 1 - level, in (0, 1).
@@ -232,38 +232,38 @@ def answer_rows(one: Slice, alpha: float) -> tuple[Row, ...]:
              numbers in their unit, or the reason why there is none.
     Raises:  InvalidTallyError: the tally cannot have come from n reports.
     """
-    units = _units(one.metric)
-    about: dict[str, Any] = {"is_open": one.is_open}
-    if one.refusal is not None:
+    units = _units(part.metric)
+    about: dict[str, Any] = {"is_open": part.is_open}
+    if part.refusal is not None:
         return tuple(
-            empty_row(with_item(one.dimensions, item), one.n, alpha, unit, one.refusal, **about)
+            empty_row(with_item(part.dimensions, item), part.n, alpha, unit, part.refusal, **about)
             for item, unit in units.items()
         )
-    estimates = _estimates(one, alpha)
-    fitted = dict.fromkeys(quantile_items(one.metric), MONOTONE)
+    estimates = _estimates(part, alpha)
+    fitted = dict.fromkeys(quantile_items(part.metric), MONOTONE)
     rows = []
     for item, unit in units.items():
-        found, place = estimates[item], with_item(one.dimensions, item)
-        if found is None:
-            rows.append(empty_row(place, one.n, alpha, unit, NO_HOLDERS, **about))
+        estimate, place = estimates[item], with_item(part.dimensions, item)
+        if estimate is None:
+            rows.append(empty_row(place, part.n, alpha, unit, NO_HOLDERS, **about))
         else:
             about["postprocess"] = fitted.get(item, RAW)
-            row = row_of(place, found, one.n, alpha, unit, **about)
-            rows.append(with_notes(row, one.metric) if item in fitted else row)
+            row = row_of(place, estimate, part.n, alpha, unit, **about)
+            rows.append(with_notes(row, part.metric) if item in fitted else row)
     return tuple(rows)
 
 
-def _estimates(one: Slice, alpha: float) -> Mapping[str, Estimate | None]:
+def _estimates(part: Slice, alpha: float) -> Mapping[str, Estimate | None]:
     """Return the number of every item that gets a row, and perhaps of others."""
-    metric, tally, n = one.metric, one.tally, one.n
+    metric, tally, n = part.metric, part.tally, part.n
     domain, mechanism = metric.domain, metric.mechanism
     if domain.grid:
         quantiles = quantile_estimates(metric, tally, n, alpha)
         return {**quantiles, MEAN: mean(mechanism, domain.grid, tally, n, alpha)}
     if domain.numbers:
         return key_estimates(metric, tally, n, alpha)
-    found = widened(one, shares(mechanism, one.tally, one.n, alpha))
-    return dict(zip(domain.labels, found, strict=True))
+    estimates = widened(part, shares(mechanism, part.tally, part.n, alpha))
+    return dict(zip(domain.labels, estimates, strict=True))
 
 
 def shown_items(metric: Metric) -> tuple[str, ...]:
@@ -286,8 +286,8 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
     for value, n in values.items():
         if domain.parts and isinstance(value, tuple):
             value = dict(zip(domain.parts, value, strict=True))
-        given = domain.as_given(domain.encode(value, metric.name))
-        held.update(dict.fromkeys(given if isinstance(given, list) else [str(given)], n))
+        answer = domain.as_given(domain.encode(value, metric.name))
+        held.update(dict.fromkeys(answer if isinstance(answer, list) else [str(answer)], n))
     return {item: held[item] / total for item in domain.answer_items() or held}
 
 
@@ -323,11 +323,11 @@ def combined(findings: Sequence[Findings], alpha: float) -> Findings:
     if len(findings) == 1:
         return findings[0]
     places: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
-    for found in findings:
-        for row in found.rows:
+    for part in findings:
+        for row in part.rows:
             places.setdefault((tuple(row.dimensions.items()), row.unit), []).append(row)
     rows = tuple(_combine(rows, alpha) for rows in places.values())
-    warnings = tuple(dict.fromkeys(text for found in findings for text in found.warnings))
+    warnings = tuple(dict.fromkeys(text for part in findings for text in part.warnings))
     return Findings(rows, warnings)
 
 
@@ -337,9 +337,11 @@ def _combine(rows: Sequence[Row], alpha: float) -> Row:
     if len(rows) == 1 or len(missing) == len(rows):
         return replace(rows[0], n=sum(row.n for row in rows))
     if missing:
-        found = _combine([row for row in rows if row not in missing], alpha)
+        row_of_rest = _combine([row for row in rows if row not in missing], alpha)
         few = sum(row.n for row in missing)
-        return replace(found, note=f"without {few} reports under another definition, too few alone")
+        return replace(
+            row_of_rest, note=f"without {few} reports under another definition, too few alone"
+        )
     n = sum(row.n for row in rows)
 
     def mean(numbers: Sequence[float | None]) -> float:

@@ -100,13 +100,13 @@ class AnyShape:
         low = np.maximum(low, np.maximum.accumulate(below))[:-1]
         high = np.minimum(high, np.minimum.accumulate(above[::-1])[::-1])[1:]
         low[0], high[-1] = 0, 1
-        found = []
+        bins = []
         for level in levels:
             (possible,) = np.nonzero((low < level) & (level <= high))
             if not possible.size:  # limits that cross, hardly ever: where both are nearest to it
                 possible = np.argmin(np.maximum(low - level, level - high), keepdims=True)
-            found.append((possible[0], possible[-1]))
-        return np.array(found)
+            bins.append((possible[0], possible[-1]))
+        return np.array(bins)
 
     def _limits(self, parts: Any, alphas: Sequence[float], side: int) -> list[Any]:
         """Return the limits of *parts* on one *side*: -1 for lower ones, 1 for upper ones."""
@@ -114,7 +114,7 @@ class AnyShape:
         widths = np.array([width for width in _WIDTHS if width <= most])
         means = self._means(parts, widths, side)
         unbiased = _sums(self.mechanism)[0] @ self.seen
-        found = []
+        limits = []
         for z in map(normal_quantile, alphas):
             errors = np.sqrt(means.variances.clip(0) / self.n)
             best = np.argmin(side * means.guesses + z * errors, axis=0)
@@ -123,8 +123,8 @@ class AnyShape:
             variance = np.maximum(means.variances[best, np.arange(len(parts))], least).clip(0)
             middle, error = bins @ unbiased, np.sqrt(variance / self.n)
             middle = np.where(error < _EXACT, np.rint(middle), middle)  # nobody, or all
-            found.append((middle + side * z * error).clip(0, 1))
-        return found
+            limits.append((middle + side * z * error).clip(0, 1))
+        return limits
 
     def _means(self, parts: Any, widths: Any, side: int) -> _Means:
         variances, guesses = [], []

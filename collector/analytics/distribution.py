@@ -81,10 +81,10 @@ class Curve:
         So open parts of which one ends where the other begins hold no number twice, and add up.
         """
         grids = [self._on_grid(part, closed) for part in parts]
-        found = self._estimates(np.array([self._ends(*grid) for grid in grids]), alpha)
+        estimates = self._estimates(np.array([self._ends(*grid) for grid in grids]), alpha)
         smooth = self.shape == SMOOTH
         if smooth and not any(self._is_in_an_end_bin(grid) for grid in grids):
-            return found
+            return estimates
         inner, outer = np.array(list(map(self._bins, parts, grids))).swapaxes(0, 1)
         population = AnyShape.of(self.mechanism, self.seen, self.n)
         limits = np.transpose(population.limits(inner, outer, alpha)).tolist()
@@ -98,7 +98,7 @@ class Curve:
                 max(high, share.ci_high) if smooth else high,
                 z,
             )
-            for share, grid, (low, high) in zip(found, grids, limits, strict=True)
+            for share, grid, (low, high) in zip(estimates, grids, limits, strict=True)
         ]
 
     def _is_in_an_end_bin(self, grid: tuple[int, int]) -> bool:
@@ -175,11 +175,11 @@ class Curve:
         noise = self.mechanism.gather(weights**2, np) - response**2
         scatter = weights**2 @ self.seen - response**2 @ (self.linear.shares @ self.seen)
         errors = np.sqrt(np.maximum(scatter, noise.min(axis=1)).clip(min=0) / self.n)
-        known = errors < 1e-12  # all or nothing: no noise, and nothing that could be missed
+        certain = errors < 1e-12  # all or nothing: no noise, and nothing that could be missed
         bias = np.linalg.norm(ends @ self.linear.missed, axis=1)
-        reach = np.where(known, 0, bias_aware_reach(bias, np.where(known, 1, errors), alpha))
+        reach = np.where(certain, 0, bias_aware_reach(bias, np.where(certain, 1, errors), alpha))
         values = weights @ self.seen
-        values = np.where(known, np.rint(values), values)
+        values = np.where(certain, np.rint(values), values)
         columns = values, errors, values - reach, values + reach
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [Estimate(*row) for row in rows]

@@ -63,12 +63,12 @@ def simplex_l2(values: Any, total: float = 1.0) -> Any:
 
     Args: values: finite, shape (k,) with k > 0, in the unit of *total*.
     """
-    given = np.asarray(values, dtype=np.float64)
-    given = given - given.max()  # alike for the answer, and the total is never lost beside it
-    ordered = np.sort(given)[::-1]
+    point = np.asarray(values, dtype=np.float64)
+    point = point - point.max()  # alike for the answer, and the total is never lost beside it
+    ordered = np.sort(point)[::-1]
     shifts = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     above = np.flatnonzero(ordered > shifts)
-    return np.maximum(given - shifts[above[-1]], 0.0)
+    return np.maximum(point - shifts[above[-1]], 0.0)
 
 
 def isotonic(values: Any, weights: Any = None, low: float = 0.0, high: float = 1.0) -> Any:
@@ -79,10 +79,10 @@ def isotonic(values: Any, weights: Any = None, low: float = 0.0, high: float = 1
 
     Args: values: finite, shape (k,).  weights: positive and finite, shape (k,).
     """
-    given = np.asarray(values, dtype=np.float64)
-    trust = np.ones(given.size) if weights is None else np.asarray(weights, dtype=np.float64)
+    sequence = np.asarray(values, dtype=np.float64)
+    trust = np.ones(sequence.size) if weights is None else np.asarray(weights, dtype=np.float64)
     pools: list[tuple[float, float, int]] = []  # mean, weight, entries
-    for pool in zip(given.tolist(), trust.tolist(), [1] * given.size, strict=True):
+    for pool in zip(sequence.tolist(), trust.tolist(), [1] * sequence.size, strict=True):
         mean, weight, size = pool
         while pools and pools[-1][0] >= mean:
             other, heavy, many = pools.pop()
@@ -99,10 +99,10 @@ def simplex_l1(counts: Any, n: int) -> Any:
     Args:    counts: finite, in devices, shape (k,) with k > 0.
     Returns: int64, shape (k,).
     """
-    given = np.asarray(counts, dtype=np.float64)
+    point = np.asarray(counts, dtype=np.float64)
     if n == 0:
-        return np.zeros(given.size, dtype=np.int64)
-    near = simplex_l2(given, float(n))
+        return np.zeros(point.size, dtype=np.int64)
+    near = simplex_l2(point, float(n))
     whole = np.floor(near).astype(np.int64)
     order = np.argsort(whole - near, kind="stable")
     whole[order[: n - int(whole.sum())]] += 1
@@ -119,9 +119,9 @@ def base_cut(shares: Any, std_errors: Any) -> Any:
 
     Args: shares, std_errors: shape (k,), in the same unit.
     """
-    given = np.asarray(shares, dtype=np.float64)
-    z = NormalDist().inv_cdf(1 - FALSE_KEEPS / max(given.size, 1))
-    return np.where(given >= z * np.asarray(std_errors, dtype=np.float64), given, 0.0)
+    raw = np.asarray(shares, dtype=np.float64)
+    z = NormalDist().inv_cdf(1 - FALSE_KEEPS / max(raw.size, 1))
+    return np.where(raw >= z * np.asarray(std_errors, dtype=np.float64), raw, 0.0)
 
 
 NORM_SUB, BASE_CUT = "norm_sub", "base_cut"
@@ -150,14 +150,14 @@ def apply(name: str, shares: Any, std_errors: Any, n: int) -> Any:
     """
     if name not in PROMISES:
         raise QueryError(f"postprocess: must be one of {', '.join(PROMISES)}")
-    given = np.asarray(shares, dtype=np.float64)
-    if name == RAW or not given.size:
-        return given
+    raw = np.asarray(shares, dtype=np.float64)
+    if name == RAW or not raw.size:
+        return raw
     if name == BASE_CUT:
-        return base_cut(given, std_errors)
+        return base_cut(raw, std_errors)
     if name == ISOTONIC:
-        return isotonic(given, _weights(std_errors))
-    return simplex_l1(given * n, n) / n if name == SIMPLEX_L1 else simplex_l2(given)
+        return isotonic(raw, _weights(std_errors))
+    return simplex_l1(raw * n, n) / n if name == SIMPLEX_L1 else simplex_l2(raw)
 
 
 def processed(rows: Sequence[Row], name: str, *, whole: bool = True) -> tuple[Row, ...]:
@@ -176,10 +176,10 @@ def processed(rows: Sequence[Row], name: str, *, whole: bool = True) -> tuple[Ro
         return tuple(rows)
     if not whole and name in _TO_WHOLE:
         raw, errors = [*raw, 1 - sum(raw)], [*errors, 0.0]
-    found = apply(name, raw, errors, rows[0].n).tolist()
+    numbers = apply(name, raw, errors, rows[0].n).tolist()
     return tuple(
         replace(row, value=value, raw=row.value, postprocess=name)
-        for row, value in zip(rows, found, strict=False)  # without what is left of 1
+        for row, value in zip(rows, numbers, strict=False)  # without what is left of 1
     )
 
 

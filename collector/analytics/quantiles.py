@@ -104,9 +104,9 @@ def quantile_limits(
     highest = np.minimum.accumulate(np.clip(middle + reach, 0, 1)[::-1])[::-1]
     lowest = np.maximum.accumulate(np.clip(middle - reach, 0, 1))
     rising = np.sort(np.clip(middle, 0, 1))
-    found = [np.interp(levels, limit, places) for limit in (highest, rising, lowest)]
+    limits = [np.interp(levels, limit, places) for limit in (highest, rising, lowest)]
     # Limits that cross, one time in 1,000, swap; a value outside of both becomes the nearer one.
-    low, value, high = np.sort(found, axis=0).clip(0, bins - 1)
+    low, value, high = np.sort(limits, axis=0).clip(0, bins - 1)
     # A share at an end of the range is read as if spread over half a bin, but it may be an atom.
     low, high = np.where(low < 0.5, 0, low), np.where(high > bins - 1.5, bins - 1, high)
     return np.array([low, value, high])

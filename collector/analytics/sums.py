@@ -65,10 +65,10 @@ class Shares:
         return cls(mechanism, np.asarray(tally), n, mechanism.debias(tally, n, np).totals / n)
 
     @classmethod
-    def of_slice(cls, one: Slice) -> Shares:
+    def of_slice(cls, part: Slice) -> Shares:
         """Debias the tally of a slice that may have numbers.  Raises InvalidTallyError."""
-        found = cls.of(one.metric.mechanism, one.tally, one.n)
-        return replace(found, repeats=repeats_of(one))
+        shares = cls.of(part.metric.mechanism, part.tally, part.n)
+        return replace(shares, repeats=repeats_of(part))
 
     @property
     def note(self) -> str | None:
@@ -145,7 +145,7 @@ UNSURE: Final = "not enough reports: whether any device is in the group before i
 _SURE: Final = 0.05  # 1 - level at which a group must be above 0 for a part of it to be compared
 
 
-class Joined(NamedTuple):
+class GroupShare(NamedTuple):
     """A share of a group of devices, and which part of all devices the group is."""
 
     estimate: Estimate
@@ -167,7 +167,7 @@ def members_of(domain: FunnelDomain | RetentionDomain) -> Any:
     return np.array([domain.bits(item) for item in range(domain.size)], dtype=bool).T
 
 
-def joined(one: Slice, alpha: float) -> Mapping[str, Joined]:
+def joined(part: Slice, alpha: float) -> Mapping[str, GroupShare]:
     """Return the number of each of ``compared`` of a slice with n > 0, as of independent reports.
 
     Where whether anybody was active in the first period is not sure with 1 - *alpha*, a part of
@@ -175,29 +175,30 @@ def joined(one: Slice, alpha: float) -> Mapping[str, Joined]:
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    domain: Any = one.metric.domain
-    shares = Shares.of(one.metric.mechanism, one.tally, one.n)
+    domain: Any = part.metric.domain
+    shares = Shares.of(part.metric.mechanism, part.tally, part.n)
     members = members_of(domain)
     if isinstance(domain, FunnelDomain):
-        found = [Joined(estimate, 1.0) for estimate in shares.groups(members, alpha)]
-        return dict(zip(domain.compared, found, strict=True))
+        results = [GroupShare(estimate, 1.0) for estimate in shares.groups(members, alpha)]
+        return dict(zip(domain.compared, results, strict=True))
     first, *later = members
-    part = float(shares.values[first].sum())
+    fraction = float(shares.values[first].sum())
     ratios = (shares.ratio(period & first, first, alpha) or _anything() for period in later)
     return {
-        label: Joined(ratio, part) for label, ratio in zip(domain.compared, ratios, strict=True)
+        label: GroupShare(ratio, fraction)
+        for label, ratio in zip(domain.compared, ratios, strict=True)
     }
 
 
-def unsure(one: Slice) -> str | None:
+def unsure(part: Slice) -> str | None:
     """Return why parts of the first period of a slice cannot be compared; None if they can."""
-    domain = one.metric.domain
+    domain = part.metric.domain
     if not isinstance(domain, RetentionDomain):
         return None
     first = members_of(domain)[:1].astype(np.float64)
-    shares = Shares.of_slice(one)
-    (part,), (variance,) = first @ shares.values, shares.variances(first)
-    return UNSURE if part <= normal_quantile(_SURE) * np.sqrt(variance) else None
+    shares = Shares.of_slice(part)
+    (value,), (variance,) = first @ shares.values, shares.variances(first)
+    return UNSURE if value <= normal_quantile(_SURE) * np.sqrt(variance) else None
 
 
 def joined_reach(metric: Metric, label: str) -> Reach | None:
@@ -223,27 +224,27 @@ def answer_joined(
           ratios: returns part and whole for each label but the first, of what ``members_of`` does.
     """
     rows: list[Row] = []
-    level = alpha / max(sum(2 * len(labels(one)) - 1 for one in slices), 1)
-    for one in slices:
-        shares = [{ITEM: label, MEASURE: measures[0]} for label in labels(one)]
-        parts = [{ITEM: label, MEASURE: measures[1]} for label in labels(one)[1:]]
-        if one.refusal is not None:
-            rows += refused_rows(one, [*shares, *parts], alpha, simultaneous=True)
+    level = alpha / max(sum(2 * len(labels(part)) - 1 for part in slices), 1)
+    for part in slices:
+        share_names = [{ITEM: label, MEASURE: measures[0]} for label in labels(part)]
+        part_names = [{ITEM: label, MEASURE: measures[1]} for label in labels(part)[1:]]
+        if part.refusal is not None:
+            rows += refused_rows(part, [*share_names, *part_names], alpha, simultaneous=True)
             continue
-        counts, members = Shares.of_slice(one), members_of(_domain_of(one))
+        counts, members = Shares.of_slice(part), members_of(_domain_of(part))
         estimates = counts.groups(members, level)
-        rows += rows_of(one, shares, estimates, alpha, simultaneous=True, note=counts.note)
-        for name, (part, whole) in zip(parts, ratios(members), strict=True):
-            ratio = counts.ratio(part, whole, level)
+        rows += rows_of(part, share_names, estimates, alpha, simultaneous=True, note=counts.note)
+        for name, (inner, whole) in zip(part_names, ratios(members), strict=True):
+            ratio = counts.ratio(inner, whole, level)
             if ratio is None:
-                rows += refused_rows(one, [name], alpha, reason=UNSURE, simultaneous=True)
+                rows += refused_rows(part, [name], alpha, reason=UNSURE, simultaneous=True)
             else:
-                rows += rows_of(one, [name], [ratio], alpha, simultaneous=True, note=counts.note)
+                rows += rows_of(part, [name], [ratio], alpha, simultaneous=True, note=counts.note)
     return Findings(tuple(rows))
 
 
-def _domain_of(one: Slice) -> FunnelDomain | RetentionDomain:
-    domain = one.metric.domain
+def _domain_of(part: Slice) -> FunnelDomain | RetentionDomain:
+    domain = part.metric.domain
     assert isinstance(domain, FunnelDomain | RetentionDomain)  # noqa: S101 - see the verbs' refusals
     return domain
 

@@ -58,10 +58,10 @@ def _half_width(row: Row) -> float:
 
 def _refused(row: Row, metric: Metric, need: float) -> Row:
     """Return the reason in place of the number."""
-    found = _half_width(row)
-    part = found / scale_of(metric).whole
+    width = _half_width(row)
+    part = width / scale_of(metric).whole
     planned = still_needed(metric, row.n)
-    missing = None if planned is None else max(planned, ceil(row.n * (found / need) ** 2) - row.n)
+    missing = None if planned is None else max(planned, ceil(row.n * (width / need) ** 2) - row.n)
     reason = f"not precise enough: {in_words(metric, part)}; {_missing(metric, row.n, missing)}"
     return empty_row(
         dimensions=row.dimensions,
@@ -99,13 +99,13 @@ def sized(
     Args: together: small groups become *(other)*; otherwise each keeps a row without a number.
     """
     names = _names(definitions, metric.min_reports) if together else {}
-    found = [_renamed(slices, names) for slices in definitions]
+    renamed = [_renamed(slices, names) for slices in definitions]
     totals = Counter[Group]()
-    for one in (part for slices in found for part in slices):
-        totals[tuple(one.dimensions.values())] += one.n
+    for part in (part for slices in renamed for part in slices):
+        totals[tuple(part.dimensions.values())] += part.n
     complete = [
         [_judged(part, metric, totals[tuple(part.dimensions.values())]) for part in slices]
-        for slices in found
+        for slices in renamed
     ]
     notes = _merged(names, metric) if together else _withheld(complete, metric)
     return complete, list(notes)
@@ -116,42 +116,42 @@ def too_few(metric: Metric, n: int) -> str | None:
     return shortage(metric, n) if n < metric.min_reports else None
 
 
-def _judged(one: Slice, metric: Metric, n: int) -> Slice:
-    return replace(one, refusal=too_few(metric, n))
+def _judged(part: Slice, metric: Metric, n: int) -> Slice:
+    return replace(part, refusal=too_few(metric, n))
 
 
-def _group(one: Slice) -> Group:
-    return tuple(value for name, value in one.dimensions.items() if name != TIME)
+def _group(part: Slice) -> Group:
+    return tuple(value for name, value in part.dimensions.items() if name != TIME)
 
 
 def _names(definitions: Sequence[Sequence[Slice]], least: int) -> dict[Group, Group]:
     """Return the group that each small one becomes part of, where it is not the only one."""
     sizes: dict[Group, Sizes] = defaultdict(Counter)
-    for one in (part for slices in definitions for part in slices):
-        sizes[_group(one)][one.dimensions.get(TIME, "")] += one.n
+    for part in (part for slices in definitions for part in slices):
+        sizes[_group(part)][part.dimensions.get(TIME, "")] += part.n
     members: dict[Group, list[Group]] = {group: [group] for group in sizes}
     depth = max(map(len, sizes), default=0)
-    for kept in reversed(range(depth)):
-        for few in _small(sizes, least, kept):
+    for length in reversed(range(depth)):
+        for few in _small(sizes, least, length):
             name = tuple(
                 values[0] if len(set(values)) == 1 else OTHER for values in zip(*few, strict=True)
             )
-            parts = [member for group in few for member in members.pop(group)]
+            joined = [member for group in few for member in members.pop(group)]
             counts = sum((sizes.pop(group) for group in few), Sizes())
-            members[name] = members.pop(name, []) + parts
+            members[name] = members.pop(name, []) + joined
             sizes[name] = sizes.pop(name, Sizes()) + counts
     return {
         member: name for name, groups in members.items() if len(groups) > 1 for member in groups
     }
 
 
-def _small(sizes: Mapping[Group, Sizes], least: int, kept: int) -> list[list[Group]]:
-    """Return the small groups that share their first *kept* values, where there are several."""
-    found: dict[Group, list[Group]] = defaultdict(list)
+def _small(sizes: Mapping[Group, Sizes], least: int, length: int) -> list[list[Group]]:
+    """Return the small groups that share their first *length* values, where there are several."""
+    alike: dict[Group, list[Group]] = defaultdict(list)
     for group, counts in sizes.items():
         if max(counts.values()) < least:
-            found[group[:kept]].append(group)
-    return [groups for groups in found.values() if len(groups) > 1]
+            alike[group[:length]].append(group)
+    return [groups for groups in alike.values() if len(groups) > 1]
 
 
 def _renamed(slices: Sequence[Slice], names: Mapping[Group, Group]) -> list[Slice]:
@@ -178,8 +178,8 @@ def _merged(names: Mapping[Group, Group], metric: Metric) -> Iterator[str]:
 
 def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterator[str]:
     """Yield by how much what is added up from the rows with numbers can be off."""
-    slices = [one for found in definitions for one in found]
-    n, few = (sum(one.n for one in found) for found in (slices, withheld(slices)))
+    slices = [part for group in definitions for part in group]
+    n, few = (sum(part.n for part in group) for group in (slices, withheld(slices)))
     if few:
         yield (
             f"{metric.name}: {few:,} of {n:,} reports are in groups with fewer than "

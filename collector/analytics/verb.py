@@ -58,7 +58,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Asked:
+class VerbQuery:
     """What was asked of the slices: 1 - level, post-processing and the verb's own options."""
 
     alpha: float
@@ -86,11 +86,11 @@ def in_order(slices: Iterable[Slice]) -> list[Slice]:
     return sorted(slices, key=_place)
 
 
-def _place(one: Slice) -> tuple[Any, ...]:
+def _place(part: Slice) -> tuple[Any, ...]:
     """Return where a slice stands: what was not said, and what is told together, come last."""
     places: list[Any] = []
-    for name, value in one.dimensions.items():
-        declared = one.metric.segments.get(name, ())
+    for name, value in part.dimensions.items():
+        declared = part.metric.segments.get(name, ())
         last = len(declared) + (value == OTHER)
         place: Any = value if name == TIME else declared.index(value) if value in declared else last
         places.append(place)
@@ -123,7 +123,7 @@ class Verb:
     be asked of a metric, with a verb or a declaration that would work, or returns None.
     """
 
-    answer: Callable[[Sequence[Slice], Asked], Findings]
+    answer: Callable[[Sequence[Slice], VerbQuery], Findings]
     refusal: Callable[[Metric], str | None]
     options: type[Struct] = NoOptions
     postprocess: tuple[str, ...] = (RAW,)
@@ -159,27 +159,27 @@ def summary(name: str) -> str:
     return (import_module(f"{_VERBS}.{name}").__doc__ or "").partition("\n")[0]
 
 
-def repeats_of(one: Slice) -> int:
+def repeats_of(part: Slice) -> int:
     """Return how many reports of a slice may share their noise."""
-    return 1 if one.metric.policy is None else max(len(one.epochs), 1)
+    return 1 if part.metric.policy is None else max(len(part.epochs), 1)
 
 
-def widened(one: Slice, estimates: Sequence[Estimate]) -> list[Estimate]:
+def widened(part: Slice, estimates: Sequence[Estimate]) -> list[Estimate]:
     """Return *estimates* of a slice, which took its reports for independent, with their errors."""
-    factor = sqrt(repeats_of(one))
+    factor = sqrt(repeats_of(part))
     return [
         Estimate(
-            found.value,
-            factor * found.std_error,
-            found.value - factor * (found.value - found.ci_low),
-            found.value + factor * (found.ci_high - found.value),
+            estimate.value,
+            factor * estimate.std_error,
+            estimate.value - factor * (estimate.value - estimate.ci_low),
+            estimate.value + factor * (estimate.ci_high - estimate.value),
         )
-        for found in estimates
+        for estimate in estimates
     ]
 
 
 def rows_of(
-    one: Slice,
+    part: Slice,
     names: Sequence[Mapping[str, str]],
     estimates: Sequence[Estimate],
     alpha: float,
@@ -195,22 +195,22 @@ def rows_of(
     """
     return [
         row_of(
-            {**one.dimensions, **name},
-            found,
-            one.n,
+            {**part.dimensions, **name},
+            estimate,
+            part.n,
             alpha,
             unit,
-            is_open=one.is_open,
+            is_open=part.is_open,
             simultaneous=simultaneous,
             note=note,
             postprocess=postprocess,
         )
-        for name, found in zip(names, estimates, strict=True)
+        for name, estimate in zip(names, estimates, strict=True)
     ]
 
 
 def refused_rows(
-    one: Slice,
+    part: Slice,
     names: Sequence[Mapping[str, str]],
     alpha: float,
     unit: str = SHARE,
@@ -219,10 +219,10 @@ def refused_rows(
     simultaneous: bool = False,
 ) -> list[Row]:
     """Return rows without numbers, with the reason of the slice or another *reason*."""
-    why = reason or one.refusal or ""
-    kind: dict[str, Any] = {"is_open": one.is_open, "simultaneous": simultaneous}
+    why = reason or part.refusal or ""
+    kind: dict[str, Any] = {"is_open": part.is_open, "simultaneous": simultaneous}
     return [
-        empty_row({**one.dimensions, **name}, one.n, alpha, unit, why, **kind) for name in names
+        empty_row({**part.dimensions, **name}, part.n, alpha, unit, why, **kind) for name in names
     ]
 
 

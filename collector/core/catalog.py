@@ -40,11 +40,11 @@ class Catalog:
 
         Its segments take the values of all of them, so devices of an older version still count.
         """
-        known: dict[bytes, Metric] = {}
+        metrics: dict[bytes, Metric] = {}
         for metric in (metric for registry in self.registries for metric in registry):
-            current = known.setdefault(metric.digest, metric)
-            known[metric.digest] = replace(current, segments=_union(current, metric))
-        return known
+            current = metrics.setdefault(metric.digest, metric)
+            metrics[metric.digest] = replace(current, segments=_union(current, metric))
+        return metrics
 
     @cached_property
     def by_name(self) -> Mapping[str, Metric]:
@@ -71,8 +71,11 @@ class Catalog:
         are of one question; a name that was given to another one stands apart.
         """
         same = (registry.metrics.get(metric.name) for registry in self.registries)
-        found = {one.digest: self.by_digest[one.digest] for one in (metric, *filter(None, same))}
-        return tuple(one for one in found.values() if one.type == metric.type)
+        versions = {
+            version.digest: self.by_digest[version.digest]
+            for version in (metric, *filter(None, same))
+        }
+        return tuple(version for version in versions.values() if version.type == metric.type)
 
     def only(self, covers: Callable[[str, str], bool]) -> Catalog:
         """Return a catalog of the metrics for which *covers* (app, name) holds, and of no other."""

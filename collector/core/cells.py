@@ -48,10 +48,10 @@ def segment_text(metric: Metric, segment: Mapping[str, str]) -> str:
     return json.dumps(values, separators=(",", ":"), ensure_ascii=True)
 
 
-def matches(text: str, wanted: Mapping[str, str]) -> bool:
-    """Return whether a stored segment *text* has the *wanted* value of each dimension."""
+def matches(text: str, selection: Mapping[str, str]) -> bool:
+    """Return whether a stored segment *text* has the *selection* value of each dimension."""
     values = json.loads(text) if text else {}
-    return all(values.get(dimension) == value for dimension, value in wanted.items())
+    return all(values.get(dimension) == value for dimension, value in selection.items())
 
 
 # Days after the last day of an epoch up to which a fold is of class 0, 1, 2, 3.  The last one is

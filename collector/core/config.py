@@ -207,11 +207,11 @@ def _store_url(env: Mapping[str, str], name: str, default: str) -> str:
 def _credentials(env: Mapping[str, str]) -> dict[bytes, Credential]:
     """Return what the keys and tokens of the environment allow, by their digests."""
     digests = [(name, _secret(env, name)) for name in _BOOTSTRAP]
-    known = {digest: _BOOTSTRAP[name] for name, digest in digests if digest}
-    if len(known) != sum(digest is not None for _, digest in digests):
+    credentials = {digest: _BOOTSTRAP[name] for name, digest in digests if digest}
+    if len(credentials) != sum(digest is not None for _, digest in digests):
         rule = "must all differ: each allows something else"
         raise ConfigError(", ".join(_BOOTSTRAP), HIDDEN, rule)
-    return known
+    return credentials
 
 
 def _one_of(env: Mapping[str, str], name: str, default: str, allowed: tuple[str, ...]) -> str:

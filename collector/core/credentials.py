@@ -121,8 +121,8 @@ def parse(text: str | bytes) -> Credential:
     except (ValueError, RecursionError):
         raise CredentialError("record", "is not JSON") from None
     _require(isinstance(record, dict), "record", "must be an object")
-    known = {field.name for field in fields(Credential)}
-    _require(set(record) <= known, "record", f"known fields are {', '.join(sorted(known))}")
+    names = {field.name for field in fields(Credential)}
+    _require(set(record) <= names, "record", f"known fields are {', '.join(sorted(names))}")
     _require("kind" in record, "kind", "is missing")
     for name, value in record.items():
         right = type(value) in _TYPES[name]  # not isinstance: True is no number here

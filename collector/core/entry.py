@@ -23,21 +23,21 @@ _CRC_SIZE: Final = 4  # bytes
 _HEADER_SIZE: Final = 1 + _CRC_SIZE  # bytes
 
 
-class Accepted(NamedTuple):
+class AcceptedColumn(NamedTuple):
     """The accepted payloads, end to end, of one cell."""
 
     cell: Cell
     payloads: bytes
 
 
-def encode(columns: Sequence[Accepted]) -> bytes:
+def encode(columns: Sequence[AcceptedColumn]) -> bytes:
     """Return the stream entry for *columns*."""
     rows = [(c.cell.metric, c.cell.epoch, c.cell.segment, c.payloads) for c in columns]
     body = msgspec.msgpack.encode(rows)
     return b"".join((bytes([ENTRY_VERSION]), _checksum(body), body))
 
 
-def decode(entry: bytes) -> list[Accepted]:
+def decode(entry: bytes) -> list[AcceptedColumn]:
     """Return the columns of a stream entry.
 
     Raises: CorruptEntryError: another version, a wrong checksum, or another form.
@@ -55,7 +55,9 @@ def decode(entry: bytes) -> list[Accepted]:
         raise CorruptEntryError("entry.body: is not a list of columns") from error
     if any(len(metric) != DIGEST_SIZE for metric, _, _, _ in rows):
         raise CorruptEntryError(f"entry.metric: must be {DIGEST_SIZE} bytes")
-    return [Accepted(Cell(metric, epoch, segment), data) for metric, epoch, segment, data in rows]
+    return [
+        AcceptedColumn(Cell(metric, epoch, segment), data) for metric, epoch, segment, data in rows
+    ]
 
 
 def _checksum(body: bytes | memoryview) -> bytes:

@@ -186,19 +186,19 @@ def key_means(
     totals, _ = mechanism.debias(tally, n, np)
     values, variances = mechanism.means(tally, n, np)
     least, _ = score_limits(mechanism.holding, totals[:size], n, alpha)
-    found = np.flatnonzero(least > 0)
-    holders = totals[:size][found]
-    lean = 2 * totals[size:][found] / top - holders
+    sure = np.flatnonzero(least > 0)
+    holders = totals[:size][sure]
+    lean = 2 * totals[size:][sure] / top - holders
     law = mechanism.ratio_variance(np.minimum(holders, n), n)
     ends = [np.clip((1 + end) / 2, 0, 1) for end in ratio_limits(lean, holders, *law, alpha)]
     offset, extent = float(domain.minimum), float(domain.maximum - domain.minimum)
     columns = (
-        offset + extent / top * values[found],
-        extent / top * np.sqrt(variances[found]),
+        offset + extent / top * values[sure],
+        extent / top * np.sqrt(variances[sure]),
         *(offset + extent * end for end in ends),
     )
     rows: list[Estimate | None] = [None] * size
-    for key, row in zip(found.tolist(), _rows(*columns), strict=True):
+    for key, row in zip(sure.tolist(), _rows(*columns), strict=True):
         rows[key] = row
     return rows
 
@@ -271,8 +271,8 @@ def quantile_positions(shares: Any, levels: Sequence[float]) -> Any:
     bins = shares.shape[-1]
     edges = np.arange(bins + 1) - 0.5
     rows = np.concatenate([np.zeros((*shares.shape[:-1], 1)), cumulative(shares)], axis=-1)
-    found = [np.interp(levels, row, edges) for row in rows.reshape(-1, bins + 1)]
-    return np.clip(found, 0, bins - 1).reshape(*shares.shape[:-1], len(levels))
+    positions = [np.interp(levels, row, edges) for row in rows.reshape(-1, bins + 1)]
+    return np.clip(positions, 0, bins - 1).reshape(*shares.shape[:-1], len(levels))
 
 
 def _smoothed(shares: Any) -> Any:

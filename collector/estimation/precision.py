@@ -64,8 +64,8 @@ def detectable(
     besides the noise SAMPLING, the most that devices can differ.
     """
     variance = sum(mechanism.predict(reports) ** 2 + SAMPLING / reports for reports in arms)
-    found: float = (normal_quantile(alpha) + normal_quantile(2 * (1 - power))) * variance**0.5
-    return found
+    difference: float = (normal_quantile(alpha) + normal_quantile(2 * (1 - power))) * variance**0.5
+    return difference
 
 
 def devices_to_detect(

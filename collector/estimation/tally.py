@@ -12,7 +12,7 @@ from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms import Checked, Mechanism
 
 from ..core.cells import Cell
-from ..core.entry import Accepted
+from ..core.entry import AcceptedColumn
 from ..core.errors import CorruptEntryError, TallyOverflowError
 from ..storage.values import COUNTER_SIZE
 
@@ -29,7 +29,7 @@ def check_column(mechanism: Mechanism[Any], payloads: bytes) -> Checked:
 
 
 def tally_entries(
-    entries: Iterable[Sequence[Accepted]], mechanisms: Mechanisms
+    entries: Iterable[Sequence[AcceptedColumn]], mechanisms: Mechanisms
 ) -> dict[Cell, list[tuple[int, int]]]:
     """Return the increments that fold *entries*, each cell tallied once over all of them.
 

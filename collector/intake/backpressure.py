@@ -77,10 +77,10 @@ class Pressure:
         self._has_polled = True
         self._clock.look()
         self.load = self._looked()
-        told, before = self._refusal(self.load), self._refusal(was)
-        if told and _kind(told) != _kind(before):
-            _log.error("no uploads are taken: %s", told)
-        elif before and not told:
+        refusal, before = self._refusal(self.load), self._refusal(was)
+        if refusal and _kind(refusal) != _kind(before):
+            _log.error("no uploads are taken: %s", refusal)
+        elif before and not refusal:
             _log.warning("uploads are taken again")
         memory = self.load.health.memory or 0.0
         if memory >= ALARM_MEMORY > (was.health.memory or 0.0):

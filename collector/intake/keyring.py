@@ -105,10 +105,10 @@ class Keyring:
         if credential.app is None and credential.metrics is None:
             return self._catalog
         place = credential.app, credential.metrics
-        found = self._views.get(place)
-        if found is None:
-            found = self._views[place] = self._catalog.only(credential.covers)
-        return found
+        catalog = self._views.get(place)
+        if catalog is None:
+            catalog = self._views[place] = self._catalog.only(credential.covers)
+        return catalog
 
     @property
     def is_fresh(self) -> bool:
@@ -124,8 +124,10 @@ class Keyring:
         """Return whether some write key is good today.  Raises StorageUnavailableError."""
         self._renew_if_old()
         today = day_of(self._clock())
-        known = (*self._bootstrap.values(), *self._stored.values())
-        return any(REPORT in one.scopes and one.is_good(today) for one in known)
+        credentials = (*self._bootstrap.values(), *self._stored.values())
+        return any(
+            REPORT in credential.scopes and credential.is_good(today) for credential in credentials
+        )
 
     def _find(self, digest: bytes | None) -> Credential | None:
         if digest is None:
@@ -156,7 +158,7 @@ class Keyring:
         try:
             self._stored = self._parsed(self._store.records())
             self._read_at = now
-            if any(one.quota is not None for one in self._stored.values()):
+            if any(credential.quota is not None for credential in self._stored.values()):
                 self._usage.share(day_of(self._clock()))
         except (CollectorError, ValueError) as error:  # a full store still lets records be read
             if self._failed_at <= self._read_at:  # told when it begins, not by each try
@@ -165,15 +167,15 @@ class Keyring:
 
     def _parsed(self, records: Mapping[bytes, bytes]) -> dict[bytes, Credential]:
         """Return the records that can be read; the others open nothing, and are logged once."""
-        known: dict[bytes, Credential] = {}
+        credentials: dict[bytes, Credential] = {}
         for digest, record in records.items():
             try:
-                known[digest] = parse(record)
+                credentials[digest] = parse(record)
             except CredentialError as error:
                 if digest not in self._unreadable:
                     _log.error("credential=%s: cannot be used: %s", id_of(digest), error)
                 self._unreadable.add(digest)
-        return known
+        return credentials
 
 
 class _Usage:

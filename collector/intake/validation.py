@@ -18,7 +18,7 @@ from client_sdk.registry.metric import Metric
 
 from ..core.catalog import Catalog
 from ..core.cells import Cell, is_declared, segment_text
-from ..core.entry import Accepted
+from ..core.entry import AcceptedColumn
 from ..core.errors import ExpiredUploadError, FutureUploadError, MalformedUploadError
 from ..estimation.tally import check_column
 from .wire import Upload
@@ -50,7 +50,7 @@ class Rejection:
 class Verdict:
     """What becomes of an upload: the columns to fold and the rejections to count."""
 
-    accepted: tuple[Accepted, ...]
+    accepted: tuple[AcceptedColumn, ...]
     reports: int  # how many reports the accepted columns hold
     rejected: tuple[Rejection, ...]
     steps: int = 0  # of the fold of the accepted columns: what they cost a worker
@@ -66,16 +66,16 @@ def judge(upload: Upload, catalog: Catalog, today: int, *, of_device: bool = Fal
             MalformedUploadError: *of_device*, and two columns are of one metric and epoch.
     """
     if upload.sealed < today - MAX_REPORT_AGE:
-        wanted = f"must not be before day {today - MAX_REPORT_AGE}"
-        raise ExpiredUploadError(f"sealed={upload.sealed}: {wanted}")
+        age_rule = f"must not be before day {today - MAX_REPORT_AGE}"
+        raise ExpiredUploadError(f"sealed={upload.sealed}: {age_rule}")
     if upload.sealed > today + MAX_CLOCK_SKEW:
-        wanted = f"must not be after day {today + MAX_CLOCK_SKEW}"
-        raise FutureUploadError(f"sealed={upload.sealed}: {wanted}")
+        age_rule = f"must not be after day {today + MAX_CLOCK_SKEW}"
+        raise FutureUploadError(f"sealed={upload.sealed}: {age_rule}")
     if of_device and len({column[:2] for column in upload.columns}) < len(upload.columns):
         raise MalformedUploadError("columns: must each be of another metric or epoch")
     rules = _rules(catalog, upload.sealed)
     said = tuple(upload.segment.items())
-    accepted: list[Accepted] = []
+    accepted: list[AcceptedColumn] = []
     rejected: list[Rejection] = []
     reports = steps = 0
     for index, column in enumerate(upload.columns):
@@ -84,13 +84,15 @@ def judge(upload: Upload, catalog: Catalog, today: int, *, of_device: bool = Fal
         cell = _cell(rule, epoch, said) if rule and rule.first <= epoch <= rule.last else None
         if rule and cell:
             if len(payloads) == rule.size and rule.reason(payloads) is None:
-                accepted.append(Accepted(cell, payloads))  # most columns of a device: one report
+                accepted.append(
+                    AcceptedColumn(cell, payloads)
+                )  # most columns of a device: one report
                 reports += 1
                 steps += rule.steps
                 continue
             payloads, reasons = _judge_payloads(payloads, rule, of_device=of_device)
             if payloads:
-                accepted.append(Accepted(cell, payloads))
+                accepted.append(AcceptedColumn(cell, payloads))
                 reports += len(payloads) // rule.size
                 steps += len(payloads) // rule.size * rule.steps
         else:

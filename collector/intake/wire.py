@@ -163,10 +163,10 @@ def _binary_column_of(raw: Raw) -> Column:
 
 def _require_entries(packed: bytes | memoryview, fields: int) -> None:
     """Raise MalformedUploadError unless the MessagePack map announces so many entries."""
-    told = packed[0] & 0x0F
+    announced = packed[0] & 0x0F
     if packed[0] in (_MAP16, _MAP32):
-        told = int.from_bytes(packed[1:3] if packed[0] == _MAP16 else packed[1:5], "big")
-    if told != fields:
+        announced = int.from_bytes(packed[1:3] if packed[0] == _MAP16 else packed[1:5], "big")
+    if announced != fields:
         raise MalformedUploadError(_TWICE)
 
 

@@ -17,7 +17,7 @@ from ..analytics.poisoning.findings import missed, suspicions, with_influence
 from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
-from ..analytics.verb import Asked, Slice
+from ..analytics.verb import Slice, VerbQuery
 from ..core.errors import DamagedTallyError, QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
@@ -110,7 +110,7 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
     """
     if plan.marks is None:
         plan = without_pruned(plan, storage)
-    request = Asked(
+    request = VerbQuery(
         plan.query.alpha,
         plan.query.postprocess,
         plan.options,
@@ -181,7 +181,7 @@ def _sized(
     return groups, notes
 
 
-def _findings(plan: Plan, request: Asked, used: Sequence[list[list[Slice]]]) -> Findings:
+def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]]) -> Findings:
     """Ask the verb, of each definition if several are used, and hold numbers against the need."""
     metrics = [reading.metric for reading in plan.readings]
     with _blaming(*metrics):

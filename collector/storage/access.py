@@ -137,7 +137,7 @@ def passwords_in(folder: Path) -> dict[str, str]:
 
     Raises: ConfigError: a file is missing, or holds no address with a password.
     """
-    found: dict[str, str] = {}
+    passwords: dict[str, str] = {}
     for user in USERS:
         path = folder / f"{user}_url"
         if user in _OPTIONAL and not path.exists():
@@ -148,8 +148,8 @@ def passwords_in(folder: Path) -> dict[str, str]:
             raise ConfigError("urls", path, "cannot be read as an address") from None
         if not password:
             raise ConfigError("urls", path, "must hold an address with a password")
-        found[user] = unquote(password)
-    return found
+        passwords[user] = unquote(password)
+    return passwords
 
 
 def database_in(folder: Path) -> int:

@@ -48,8 +48,8 @@ class RedisArchiveQueue:
 
     def last(self, shard: int) -> int:
         """Look at the end of the stream."""
-        found = self._call("XREVRANGE", self._keys.archive(shard), "+", "-", "COUNT", 1)
-        return _number(found[0][0]) if found else 0
+        newest = self._call("XREVRANGE", self._keys.archive(shard), "+", "-", "COUNT", 1)
+        return _number(newest[0][0]) if newest else 0
 
     def waiting(self, shard: int, last: int) -> Iterator[ArchivedFold]:
         """Walk the stream page by page."""

@@ -79,11 +79,11 @@ class ClusterConnection(Connection):
     def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
         """Send *commands*, one round trip a primary; follow slots that move, within a time."""
         replies: list[Any] = [None] * len(commands)
-        left = list(range(len(commands)))
+        places = list(range(len(commands)))
         last = time.monotonic() + PATIENCE
         for pause in (*PAUSES, None):
-            left = self._send_round(commands, left, replies, replicas)
-            if not left or pause is None or time.monotonic() > last:
+            places = self._send_round(commands, places, replies, replicas)
+            if not places or pause is None or time.monotonic() > last:
                 break
             time.sleep(pause)
         return replies
@@ -94,11 +94,11 @@ class ClusterConnection(Connection):
             node.close()
 
     def _send_round(
-        self, commands: Sequence[Command], left: Sequence[int], replies: list[Any], replicas: int
+        self, commands: Sequence[Command], waiting: Sequence[int], replies: list[Any], replicas: int
     ) -> list[int]:
-        """Send the commands *left* once and return those to be sent again."""
+        """Send the commands *waiting* once and return those to be sent again."""
         again: list[int] = []
-        for address, places in self._by_primary(commands, left).items():
+        for address, places in self._by_primary(commands, waiting).items():
             try:
                 got = self._node(address).replies([commands[place] for place in places], replicas)
             except (RedisError, OSError) as error:  # our writes are idempotent: send them again
@@ -118,12 +118,12 @@ class ClusterConnection(Connection):
         """Return the *places* of the commands that go to each address."""
         if not self._slots:
             self._learn()
-        found: dict[str, list[int]] = {}
+        by_address: dict[str, list[int]] = {}
         slots = self._slots  # another thread may put a new map in its place
         for place in places:
             address = slots.get(_slot_of(commands[place]), self._seeds[0])
-            found.setdefault(address, []).append(place)
-        return found
+            by_address.setdefault(address, []).append(place)
+        return by_address
 
     def _followed(self, command: Command, address: str, reply: Any, replicas: int) -> Any:
         """Return *reply*, or what the server answers to which a redirection points."""

@@ -55,8 +55,8 @@ class Server:
 
     def keeps_what_it_takes(self, profile: str) -> bool:
         """Return whether its file is sound and, as far as it tells, its settings fit *profile*."""
-        told = self.appendfsync or "always"  # who may not read it relies on hearsay init
-        return self.log_is_sound and not (self.info and faults(self.info, told, profile))
+        appendfsync = self.appendfsync or "always"  # who may not read it relies on hearsay init
+        return self.log_is_sound and not (self.info and faults(self.info, appendfsync, profile))
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Shard:
     confirmed: int | None = None  # the last epoch day that two clocks have confirmed
 
 
-class Held(NamedTuple):
+class UnfoldedEntries(NamedTuple):
     """The entries of a shard that were delivered to a worker and not folded yet."""
 
     entries: int
@@ -95,7 +95,7 @@ class Diagnosis:
         profile = self._allowed(partial(self._get, self._keys.checked_profile))
         return int(shards) if shards else None, profile
 
-    def held(self) -> list[Held | None]:
+    def held(self) -> list[UnfoldedEntries | None]:
         """Return what was delivered and is in no fold, of each shard; None if it may not be asked.
 
         Asked twice, with a pause, it tells what no worker gets done.
@@ -138,17 +138,17 @@ class Diagnosis:
         ours = (before + self._clock()) / 2
         if reply:
             return float(int(reply[0]) + int(reply[1]) / _MICRO - ours)
-        told = info.get("server_time_usec")
-        return int(told) / _MICRO - ours if told else None
+        server_time = info.get("server_time_usec")
+        return int(server_time) / _MICRO - ours if server_time else None
 
     def _shard(self, shard: int, counters: Counters | None) -> Shard:
         stream = self._keys.stream(shard)
         groups = self._allowed(lambda: self._groups(stream))
         has_group = None if groups is None else bool(groups)
-        told = self._allowed(lambda: self._state(shard))
-        if told is None:
+        state = self._allowed(lambda: self._state(shard))
+        if state is None:
             return Shard(counters, has_group)
-        generation, floor = told
+        generation, floor = state
         confirmed = int(floor) if floor else None
         return Shard(counters, has_group, generation.decode() if generation else "", confirmed)
 
@@ -156,9 +156,9 @@ class Diagnosis:
         generation, floor = self._call("HMGET", self._keys.state(shard), "generation", "floor")
         return generation, floor
 
-    def _held(self, stream: str) -> Held:
+    def _held(self, stream: str) -> UnfoldedEntries:
         count, first, *_ = self._call("XPENDING", stream, GROUP)
-        return Held(int(count), first.decode() if first else "")
+        return UnfoldedEntries(int(count), first.decode() if first else "")
 
     def _groups(self, stream: str) -> Sequence[Any]:
         if not self._call("EXISTS", stream):

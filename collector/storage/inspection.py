@@ -80,7 +80,9 @@ class RedisInspection:
         """Scan likewise, and read of each tally its length and its first counter."""
         for names in self._scan():
             places = [place for name in names if (place := self._keys.place_of(name))]
-            kinds = self._connection.call_many([("TYPE", self._keys.tally(*one)) for one in places])
+            kinds = self._connection.call_many(
+                [("TYPE", self._keys.tally(*place)) for place in places]
+            )
             is_sparse = [kind == b"hash" for kind in kinds]
             reads: list[Command] = []
             for place, sparse in zip(places, is_sparse, strict=True):
@@ -90,11 +92,11 @@ class RedisInspection:
                 else:
                     reads += ("STRLEN", key), ("GETRANGE", key, 0, COUNTER_SIZE - 1)
             replies = self._connection.call_many(reads)
-            found = zip(places, is_sparse, replies[::2], replies[1::2], strict=True)
-            for (shard, cell), sparse, length, first in found:
+            columns = zip(places, is_sparse, replies[::2], replies[1::2], strict=True)
+            for (shard, cell), sparse, length, first in columns:
                 reports = int(first or 0) if sparse else int.from_bytes(first, "big", signed=True)
                 yield TallySize(shard, cell, reports, int(length) * (_FIELD if sparse else 1))
-            yield from (TallySize(one.shard, one.cell, 0, 0) for one in self._missing(names))
+            yield from (TallySize(tally.shard, tally.cell, 0, 0) for tally in self._missing(names))
 
     def mark(self, metric: bytes, epoch: int) -> None:
         """Mark for the readers, then for the folds of each shard."""
@@ -110,10 +112,10 @@ class RedisInspection:
             some = members[first : first + _BATCH]
             tallies = [head + member for member in some]
             keys = name.counters(shard), name.cells(shard, metric, epoch), *tallies
-            found = int(self._connection.call("FCALL", "hearsay_prune", len(keys), *keys, *some))
-            if found < 0:
+            count = int(self._connection.call("FCALL", "hearsay_prune", len(keys), *keys, *some))
+            if count < 0:
                 raise ValueError("epoch: must be marked as pruned")
-            deleted += found
+            deleted += count
         return deleted
 
     def marks(self) -> dict[bytes, int]:
@@ -135,10 +137,10 @@ class RedisInspection:
         for node in self._connection.nodes():
             cursor: Part = 0
             while True:
-                cursor, found = node.call(
+                cursor, names = node.call(
                     "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
                 )
-                yield [key.decode(errors="replace") for key in found]
+                yield [key.decode(errors="replace") for key in names]
                 if int(cursor) == 0:
                     break
 
@@ -169,8 +171,8 @@ class RedisInspection:
             for shard, cell in places
         ]
         indexed = self._connection.call_many(asks)
-        for (shard, cell), vector, known in zip(places, vectors, indexed, strict=True):
-            yield ShardTally(shard, cell, vector, bool(known))
+        for (shard, cell), vector, is_indexed in zip(places, vectors, indexed, strict=True):
+            yield ShardTally(shard, cell, vector, bool(is_indexed))
 
     def _missing(self, names: list[str]) -> Iterator[ShardTally]:
         """Yield the cells that index sets among the keys *names* hold and that have no tally."""
@@ -183,9 +185,9 @@ class RedisInspection:
             for (shard, metric, epoch), members in zip(indexes, replies, strict=True)
             for member in members
         ]
-        found = self._connection.call_many(
+        existing = self._connection.call_many(
             [("EXISTS", self._keys.tally(*place)) for place in cells]
         )
-        for (shard, cell), exists in zip(cells, found, strict=True):
+        for (shard, cell), exists in zip(cells, existing, strict=True):
             if not exists:
                 yield ShardTally(shard, cell, None, indexed=True, gone=True)

@@ -109,18 +109,18 @@ class Keys:
 
     def place_of(self, key: str) -> tuple[int, Cell] | None:
         """Return shard and cell of the key of a tally, None of any other key."""
-        found = _TALLY.fullmatch(key.removeprefix(self.prefix))
-        if found is None:
+        match = _TALLY.fullmatch(key.removeprefix(self.prefix))
+        if match is None:
             return None
-        shard, metric, epoch, member = found.groups()
+        shard, metric, epoch, member = match.groups()
         return int(shard), cell_of(bytes.fromhex(metric), int(epoch), member)
 
     def index_of(self, key: str) -> tuple[int, bytes, int] | None:
         """Return shard, metric and epoch of the key of an index set, None of any other key."""
-        found = _INDEX.fullmatch(key.removeprefix(self.prefix))
-        if found is None:
+        match = _INDEX.fullmatch(key.removeprefix(self.prefix))
+        if match is None:
             return None
-        shard, metric, epoch = found.groups()
+        shard, metric, epoch = match.groups()
         return int(shard), bytes.fromhex(metric), int(epoch)
 
 

@@ -68,13 +68,13 @@ def establish(connection: Connection, keys: Keys, renew: bool) -> None:
     Raises: UnsafeStoreError: a part is gone, and *renew* is false.
             NotPreparedError: there is none, and our user may write none.
     """
-    made, whole, shards = _settled(connection, keys)
-    if made and whole and _common(shards) == made.decode():
+    generation, whole, shards = _settled(connection, keys)
+    if generation and whole and _common(shards) == generation.decode():
         return
-    lost = [str(shard) for shard, found in enumerate(shards) if not found or found != made]
-    is_new = made is None and not any(shards)
+    lost = [str(shard) for shard, own in enumerate(shards) if not own or own != generation]
+    is_new = generation is None and not any(shards)
     try:
-        if not is_new and (whole or made is None):
+        if not is_new and (whole or generation is None):
             if not renew:
                 rule = "is gone, a part of the store was emptied; docs/operate/operate.md#replaced"
                 raise UnsafeStoreError(
@@ -106,9 +106,9 @@ def _settled(
 
 def _complete(connection: Connection, keys: Keys) -> None:
     """Write the store's generation into every shard, whoever made it."""
-    made = connection.call("HGET", keys.generation, _ID)
+    generation = connection.call("HGET", keys.generation, _ID)
     for shard in range(keys.shards):
-        _write(connection, keys.state(shard), _FIELD, made)
+        _write(connection, keys.state(shard), _FIELD, generation)
     _write(connection, keys.generation, _WHOLE, "1")
 
 
@@ -122,9 +122,9 @@ def _of_shards(keys: Keys) -> list[tuple[str, str, str]]:
 
 def _common(shards: Sequence[bytes | None]) -> str:
     """Return the generation that all *shards* have, "" if one has none or another."""
-    found = set(shards)
+    generations = set(shards)
     first = shards[0]
-    return first.decode() if first and len(found) == 1 else ""
+    return first.decode() if first and len(generations) == 1 else ""
 
 
 OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
@@ -145,36 +145,36 @@ def faults(
           replays: whether a restart may replay the append-only file; None if that is not told.
     """
     if not info:
-        wanted = f"must be told by the server for profile {profile}"
-        return [] if profile == VOLATILE else [f"info={UNKNOWN}: {wanted}"]
-    found = [_version_fault(info)]
-    found.append(_expect(info, "maxmemory_policy", "noeviction", "or tallies vanish"))
-    found.append(_expect(info, "role", "master", "a replica takes no writes"))
+        missing = f"must be told by the server for profile {profile}"
+        return [] if profile == VOLATILE else [f"info={UNKNOWN}: {missing}"]
+    reasons = [_version_fault(info)]
+    reasons.append(_expect(info, "maxmemory_policy", "noeviction", "or tallies vanish"))
+    reasons.append(_expect(info, "role", "master", "a replica takes no writes"))
     if profile in (STANDARD, STRICT, HA):
-        found.append(_expect(info, "aof_enabled", "1", f"for profile {profile}"))
+        reasons.append(_expect(info, "aof_enabled", "1", f"for profile {profile}"))
     if profile in (STRICT, HA) and appendfsync != "always":
-        told = appendfsync or UNKNOWN
+        value = appendfsync or UNKNOWN
         rule = f"must be always for profile {profile}; who may not read it needs hearsay init to"
-        found.append(f"appendfsync={told}: {rule}")
+        reasons.append(f"appendfsync={value}: {rule}")
     if profile != VOLATILE and replays is False:
         rule = "must have all rights, and be off: a restart forgets what this user may not replay"
-        found.append(f"user default=without rights: {rule}")
-    return [fault for fault in found if fault]
+        reasons.append(f"user default=without rights: {rule}")
+    return [fault for fault in reasons if fault]
 
 
 def _version_fault(info: Mapping[str, str]) -> str:
     valkey = "valkey_version" in info
     name, oldest = ("valkey", OLDEST_VALKEY) if valkey else ("redis", OLDEST_REDIS)
-    told = info.get(f"{name}_version", UNKNOWN)
-    parts = re.match(r"(\d+)\.(\d+)", told)
+    version = info.get(f"{name}_version", UNKNOWN)
+    parts = re.match(r"(\d+)\.(\d+)", version)
     if parts and (int(parts[1]), int(parts[2])) >= oldest:
         return ""
-    return f"{name}_version={told}: must be at least {oldest[0]}.{oldest[1]}"
+    return f"{name}_version={version}: must be at least {oldest[0]}.{oldest[1]}"
 
 
 def _expect(info: Mapping[str, str], field: str, value: str, why: str) -> str:
-    told = info.get(field, UNKNOWN)
-    return "" if told == value else f"{field}={told}: must be {value}, {why}"
+    actual = info.get(field, UNKNOWN)
+    return "" if actual == value else f"{field}={actual}: must be {value}, {why}"
 
 
 _REPLAYED: Final = (  # what our functions write, "{stream}" being one of their keys
@@ -223,19 +223,19 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
     """
     nodes = connection.nodes()
     settings = [_settings(node) for node in nodes]
-    checked = _checked(connection, keys, profile, [told for _, told in settings])
-    found = [
+    checked = _checked(connection, keys, profile, [appendfsync for _, appendfsync in settings])
+    reasons = [
         fault
-        for node, (info, told) in zip(nodes, settings, strict=True)
+        for node, (info, appendfsync) in zip(nodes, settings, strict=True)
         for fault in faults(
-            info, told or checked, profile, may_replay(node, keys) if info else None
+            info, appendfsync or checked, profile, may_replay(node, keys) if info else None
         )
     ]
-    if found:
-        raise UnsafeStoreError(list(dict.fromkeys(found)))
+    if reasons:
+        raise UnsafeStoreError(list(dict.fromkeys(reasons)))
     for node in nodes:
         _load_library(node)
-    if all(told for _, told in settings):  # for those who may not read it themselves
+    if all(appendfsync for _, appendfsync in settings):  # for those who may not read it themselves
         with suppress(StorageFullError):  # a worker must start then too: folding makes room
             connection.call("SET", keys.checked_profile, profile)
     _record_shards(connection, keys)
@@ -246,10 +246,10 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
 
 
 def _checked(
-    connection: Connection, keys: Keys, profile: str, told: Sequence[str | None]
+    connection: Connection, keys: Keys, profile: str, settings: Sequence[str | None]
 ) -> str | None:
     """Return appendfsync as hearsay init found it, for a user who may not read it."""
-    if profile not in _SYNCED or all(told):
+    if profile not in _SYNCED or all(settings):
         return None
     recorded = _recorded(connection, keys.checked_profile)
     return "always" if recorded and recorded.decode() in _SYNCED else None
@@ -265,8 +265,8 @@ def _record_shards(connection: Connection, keys: Keys) -> None:
             raise NotPreparedError("store: is not prepared; run hearsay init") from error
         recorded = _recorded(connection, keys.shard_count)
     if int(recorded or 0) != keys.shards:
-        told = int(recorded or 0)
-        raise UnsafeStoreError([f"shards={keys.shards}: the store was prepared with {told}"])
+        other = int(recorded or 0)
+        raise UnsafeStoreError([f"shards={keys.shards}: the store was prepared with {other}"])
 
 
 def _recorded(connection: Connection, key: str) -> bytes | None:

@@ -77,14 +77,14 @@ class RedisActivity:
     def records(self, day: int) -> list[ActivityRecord]:
         """Read the whole hash: a few dozen fields a process."""
         flat = self._connection.call("HGETALL", self._key(day))
-        found: dict[tuple[str, str], dict[str, int]] = {}
+        entries: dict[tuple[str, str], dict[str, int]] = {}
         for name, text in zip(flat[::2], flat[1::2], strict=True):
             parts = _FIELD.fullmatch(name.decode(errors="replace"))
             if parts and text.isdigit():
-                found.setdefault((parts[1], parts[2]), {})[parts[3]] = int(text)
+                entries.setdefault((parts[1], parts[2]), {})[parts[3]] = int(text)
         return [
             ActivityRecord(role, process, counts, counts.pop(_SEEN, 0))
-            for (role, process), counts in found.items()
+            for (role, process), counts in entries.items()
         ]
 
     def _key(self, day: int) -> str:
@@ -140,8 +140,8 @@ class RedisCredentials:
 
     def records(self) -> dict[bytes, bytes]:
         """Read the whole hash: credentials are made by people, so there are few."""
-        found = _pairs(self._connection.call("HGETALL", self._credentials))
-        return {bytes.fromhex(n.decode()): r for n, r in found.items() if _DIGEST.fullmatch(n)}
+        entries = _pairs(self._connection.call("HGETALL", self._credentials))
+        return {bytes.fromhex(n.decode()): r for n, r in entries.items() if _DIGEST.fullmatch(n)}
 
     def put(self, digest: bytes, record: str) -> None:
         """Write one field of the hash."""
@@ -188,12 +188,12 @@ def _pairs(reply: list[bytes]) -> dict[bytes, bytes]:
 
 
 class WatchRecord(msgspec.Struct, frozen=True):
-    """What was found when the closed epochs of one metric were looked at last."""
+    """What the checks found when they last looked at the closed epochs of one metric."""
 
     at: int  # Unix time
     latest: int  # epoch
     looked: int  # epochs with enough reports to be judged
-    found: dict[str, list[str]]  # sentences, by the label of an epoch
+    sentences: dict[str, list[str]] = msgspec.field(name="found")  # by the label of an epoch
 
 
 class SuspicionStore(Protocol):
@@ -223,14 +223,14 @@ class RedisSuspicions:
     def records(self) -> dict[bytes, WatchRecord]:
         """Read the whole hash; what is not ours is passed over."""
         flat = self._connection.call("HGETALL", self._key)
-        found = {}
+        entries = {}
         for name, text in zip(flat[::2], flat[1::2], strict=True):
             try:
                 digest = bytes.fromhex(name.decode())
-                found[digest] = msgspec.json.decode(text, type=WatchRecord)
+                entries[digest] = msgspec.json.decode(text, type=WatchRecord)
             except (ValueError, msgspec.MsgspecError):
                 continue
-        return found
+        return entries
 
 
 def open_suspicions(config: Config) -> RedisSuspicions:

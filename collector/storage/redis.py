@@ -157,8 +157,8 @@ class RedisStorage:
         """Read the marks that stand before those of any shard."""
         if not metrics:
             return {}
-        found = self._call("HMGET", self._keys.marks, *(metric.hex() for metric in metrics))
-        pairs = zip(metrics, found, strict=True)
+        marks = self._call("HMGET", self._keys.marks, *(metric.hex() for metric in metrics))
+        pairs = zip(metrics, marks, strict=True)
         return {metric: int(epoch) for metric, epoch in pairs if epoch is not None}
 
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
@@ -186,11 +186,11 @@ class RedisStorage:
 
     def health(self) -> Health:
         """Ask every server that holds keys, with one command each."""
-        told = [parse_info(node.call("INFO")) for node in self._connection.nodes()]
-        shares = [share for share in map(_memory, told) if share is not None]
-        limits = [int(info.get("maxmemory", 0)) for info in told]
-        unsafe = (fault for info in told for fault in faults(info, _AT_START, self._profile))
-        times = [int(info[_TIME]) / _MICRO for info in told if _TIME in info]
+        servers = [parse_info(node.call("INFO")) for node in self._connection.nodes()]
+        shares = [share for share in map(_memory, servers) if share is not None]
+        limits = [int(info.get("maxmemory", 0)) for info in servers]
+        unsafe = (fault for info in servers for fault in faults(info, _AT_START, self._profile))
+        times = [int(info[_TIME]) / _MICRO for info in servers if _TIME in info]
         return Health(
             memory=max(shares, default=None),
             faults=tuple(dict.fromkeys(unsafe)),
@@ -213,10 +213,10 @@ class RedisStorage:
         for node in self._connection.nodes():
             cursor: Part = 0
             while True:
-                cursor, found = node.call(
+                cursor, names = node.call(
                     "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
                 )
-                self._call_many([("UNLINK", key) for key in found])
+                self._call_many([("UNLINK", key) for key in names])
                 if int(cursor) == 0:
                     break
 

@@ -65,8 +65,8 @@ class Counters:
         """What is accepted and neither folded nor set aside nor dropped."""
         gone = self.folded, self.quarantined, self.dropped
         return Count(
-            self.accepted.uploads - sum(one.uploads for one in gone),
-            self.accepted.reports - sum(one.reports for one in gone),
+            self.accepted.uploads - sum(count.uploads for count in gone),
+            self.accepted.reports - sum(count.reports for count in gone),
         )
 
     @property

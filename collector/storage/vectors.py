@@ -39,7 +39,7 @@ class TallyReader:
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         """Return which tallies of *metric* there are in *epochs*, of a class up to *latest*."""
         shards = range(self._keys.shards)
-        found = [_Shard([], []) for _ in shards]
+        places = [_Shard([], []) for _ in shards]
         cells: dict[Cell, Cell] = {}
         named: dict[bytes, Cell] = {}  # the same members come back in every epoch
         here: dict[bytes, Cell] = {}  # of one epoch
@@ -56,9 +56,9 @@ class TallyReader:
                         continue
                     cell = here[member] = Cell(metric, epoch, like.segment, like.lateness)
                     cells[cell] = cell
-                found[shard].keys.append(head + member)
-                found[shard].cells.append(cell)
-        return Index(tuple(cells), sum(len(one.keys) for one in found), found)
+                places[shard].keys.append(head + member)
+                places[shard].cells.append(cell)
+        return Index(tuple(cells), sum(len(place.keys) for place in places), places)
 
     def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
         """Yield the packed vectors of *index*, of up to *width* counters each."""
@@ -76,10 +76,10 @@ class TallyReader:
         yield from self._page(page)
 
     def _page(self, page: Sequence[tuple[list[bytes], list[Cell]]]) -> Iterator[tuple[Cell, bytes]]:
-        found = iter(read(self._connection, [keys for keys, _ in page]))
+        vectors = iter(read(self._connection, [keys for keys, _ in page]))
         for _, cells in page:
             for cell in cells:
-                vector = next(found)
+                vector = next(vectors)
                 if vector is not None:
                     yield cell, vector
 
@@ -105,8 +105,8 @@ def read(connection: Connection, groups: Sequence[Sequence[Part]]) -> list[bytes
         lacking = [place for place, vector in enumerate(vectors) if vector is None]
         for first in range(0, len(lacking), _HASHES):
             some = lacking[first : first + _HASHES]
-            found = _hashes(connection, [keys[place] for place in some])
-            for place, vector in zip(some, found, strict=True):
+            strings = _hashes(connection, [keys[place] for place in some])
+            for place, vector in zip(some, strings, strict=True):
                 vectors[place] = vector
     return vectors
 

@@ -66,9 +66,9 @@ def fsck(inspection: Inspection, metrics: Mapping[bytes, Metric]) -> Iterator[Fi
             ("set aside", then.quarantined.reports, aside.reports),
             ("folded", then.held_reports, tallied[shard]),
         )
-        for state, expected, found in counted:
-            if abs(found - expected) > _moved(then, now):
-                fault = f"holds {found} reports {state}, has counted {expected}"
+        for state, expected, actual in counted:
+            if abs(actual - expected) > _moved(then, now):
+                fault = f"holds {actual} reports {state}, has counted {expected}"
                 yield Finding(f"shard={shard}", fault)
 
 
@@ -105,13 +105,15 @@ def _gone(
 
 
 def _uploads(shards: Iterable[Counters]) -> Iterator[Finding]:
-    for shard, one in enumerate(shards):
-        if one.stream != one.pending.uploads:
-            fault = f"holds {one.stream} uploads pending, has counted {one.pending.uploads}"
-            yield Finding(f"shard={shard}", fault)
-        if one.aside != one.quarantined.uploads:
-            fault = f"holds {one.aside} uploads set aside, has counted {one.quarantined.uploads}"
-            yield Finding(f"shard={shard}", fault)
+    for place, shard in enumerate(shards):
+        if shard.stream != shard.pending.uploads:
+            fault = f"holds {shard.stream} uploads pending, has counted {shard.pending.uploads}"
+            yield Finding(f"shard={place}", fault)
+        if shard.aside != shard.quarantined.uploads:
+            fault = (
+                f"holds {shard.aside} uploads set aside, has counted {shard.quarantined.uploads}"
+            )
+            yield Finding(f"shard={place}", fault)
 
 
 def _moved(then: Counters, now: Counters) -> int:
@@ -147,10 +149,10 @@ class _Walk:
             if held is not None and held != entry.reports:
                 yield Finding(place, f"holds {held} reports, says {entry.reports}")
 
-    def _held(self, one: StreamEntry) -> int | None:
+    def _held(self, entry: StreamEntry) -> int | None:
         """Return the number of reports in an entry, or None if a metric of it is not known."""
         total = 0
-        for column in decode(one.entry):
+        for column in decode(entry.entry):
             metric = self._metrics.get(column.cell.metric)
             if metric is None:
                 return None
@@ -159,7 +161,7 @@ class _Walk:
 
 
 def _tallies(
-    kept: Iterable[ShardTally],
+    stored: Iterable[ShardTally],
     metrics: Mapping[bytes, Metric],
     marks: Mapping[bytes, int],
     tallied: list[int],
@@ -167,32 +169,32 @@ def _tallies(
 ) -> Iterator[Finding]:
     """Yield the faults of tallies; add their reports to *tallied*, and missing ones to *gone*."""
     seen: set[tuple[int, Cell]] = set()
-    for one in kept:
-        if (one.shard, one.cell) in seen:  # a scan may show a key twice
+    for tally in stored:
+        if (tally.shard, tally.cell) in seen:  # a scan may show a key twice
             continue
-        seen.add((one.shard, one.cell))
-        place = _place(one, metrics)
-        if one.gone:
-            gone.setdefault(one.shard, []).append(one.cell)
+        seen.add((tally.shard, tally.cell))
+        place = _place(tally, metrics)
+        if tally.gone:
+            gone.setdefault(tally.shard, []).append(tally.cell)
             continue
-        if one.vector is None:
+        if tally.vector is None:
             yield Finding(place, "is indexed, but its tally is not readable")
             continue
-        if one.shard < len(tallied):
-            tallied[one.shard] += reports_of(one.vector)
-        if one.cell.epoch < marks.get(one.cell.metric, one.cell.epoch):
+        if tally.shard < len(tallied):
+            tallied[tally.shard] += reports_of(tally.vector)
+        if tally.cell.epoch < marks.get(tally.cell.metric, tally.cell.epoch):
             fault = "is marked as pruned, but its tally is still there; run hearsay prune again"
             yield Finding(place, fault)
-        if not one.indexed:
+        if not tally.indexed:
             yield Finding(place, "is not indexed, so that no query reads it")
-        metric = metrics.get(one.cell.metric)
-        fault = fault_of(metric.mechanism, one.vector) if metric else ""
+        metric = metrics.get(tally.cell.metric)
+        fault = fault_of(metric.mechanism, tally.vector) if metric else ""
         if fault:
             yield Finding(place, fault)
 
 
-def _place(one: ShardTally, metrics: Mapping[bytes, Metric]) -> str:
-    return f"shard={one.shard} {_name(one.cell, metrics)}"
+def _place(tally: ShardTally, metrics: Mapping[bytes, Metric]) -> str:
+    return f"shard={tally.shard} {_name(tally.cell, metrics)}"
 
 
 def _name(cell: Cell, metrics: Mapping[bytes, Metric]) -> str:

@@ -14,8 +14,8 @@ from typing import Final
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.registry.metric import Metric
 
-from ..analytics.poisoning.change import Estimated, estimated
-from ..analytics.poisoning.findings import found_in
+from ..analytics.poisoning.change import EpochEstimates, epoch_estimates
+from ..analytics.poisoning.findings import suspicions_of
 from ..analytics.verb import Slice
 from ..core.errors import CollectorError, StorageFullError, StorageUnavailableError
 from ..estimation.tally import Sum
@@ -66,9 +66,9 @@ class Watch:
 
         Raises: StorageUnavailableError, StorageFullError.
         """
-        known, now = self._suspicions.records(), self._clock()
+        records, now = self._suspicions.records(), self._clock()
         for metric in self._metrics:
-            latest, before = epoch_of(metric.every, now) - 1, known.get(metric.digest)
+            latest, before = epoch_of(metric.every, now) - 1, records.get(metric.digest)
             if before and before.latest == latest and 0 <= now - before.at < AGAIN_S:
                 continue
             try:
@@ -82,16 +82,16 @@ class Watch:
             self._suspicions.put(metric.digest, watched)
 
     def _watched(self, metric: Metric, latest: int, now: int) -> WatchRecord:
-        found: dict[str, list[str]] = {}
-        past: list[Estimated] = []
+        sentences: dict[str, list[str]] = {}
+        past: list[EpochEstimates] = []
         looked = 0
-        for one in self._closed(metric, latest):
-            if one.epochs[0] > latest - NEWEST:
+        for part in self._closed(metric, latest):
+            if part.epochs[0] > latest - NEWEST:
                 looked += 1
-                if texts := list(found_in(one, past)):
-                    found[epoch_label(metric.every, one.epochs[0])] = texts
-            past.append(estimated(metric.mechanism, one.tally, one.n))
-        return WatchRecord(now, latest, looked, found)
+                if texts := list(suspicions_of(part, past)):
+                    sentences[epoch_label(metric.every, part.epochs[0])] = texts
+            past.append(epoch_estimates(metric.mechanism, part.tally, part.n))
+        return WatchRecord(now, latest, looked, sentences)
 
     def _closed(self, metric: Metric, latest: int) -> list[Slice]:
         """Return the last closed epochs that have enough reports, in the order of time."""
@@ -103,9 +103,9 @@ class Watch:
         for cell, vector in self._storage.vectors(index, width):
             sums.setdefault(cell.epoch, Sum(width - 1)).add([vector])
         # An epoch is marked before anything of it goes, so what is not marked by now is whole.
-        kept = self._storage.pruned([metric.digest]).get(metric.digest, first)
+        first_whole = self._storage.pruned([metric.digest]).get(metric.digest, first)
         return [
             Slice(metric, {}, total.n, total.tally, (epoch,))
             for epoch, total in sorted(sums.items())
-            if epoch >= kept and total.n >= metric.min_reports
+            if epoch >= first_whole and total.n >= metric.min_reports
         ]

@@ -87,11 +87,11 @@ def survey(
         last[cell.metric] = max(cell.epoch, last.get(cell.metric, cell.epoch))
     marks = _marks(chosen, last, selection.before, now)
     shares = {digest: Share(digest, chosen[digest], mark) for digest, mark in marks.items()}
-    for (shard, cell), one in stored.items():
+    for (shard, cell), size in stored.items():
         if cell.metric in shares and cell.epoch < marks[cell.metric]:
-            shares[cell.metric].tallies[shard, cell] = one
-    found = (share for share in shares.values() if share.tallies)
-    return sorted(found, key=lambda share: (share.metric is None, str(share)))
+            shares[cell.metric].tallies[shard, cell] = size
+    filled = (share for share in shares.values() if share.tallies)
+    return sorted(filled, key=lambda share: (share.metric is None, str(share)))
 
 
 def prune(inspection: Inspection, shares: Iterable[Share]) -> Iterator[Share]:
@@ -123,19 +123,19 @@ def _delete(inspection: Inspection, share: Share) -> None:
 
 def _chosen(catalog: Catalog, selection: Selection) -> Mapping[bytes, Metric | None]:
     """Return the definitions that *selection* names, old ones of the same name too."""
-    known = [(registry.app, metric) for registry in catalog.registries for metric in registry]
+    metrics = [(registry.app, metric) for registry in catalog.registries for metric in registry]
     for app in selection.apps:
-        if app not in {own for own, _ in known}:
+        if app not in {own for own, _ in metrics}:
             raise RequestError(f"app={app}: is that of no registry here")
     chosen: dict[bytes, Metric | None] = {
         metric.digest: metric
-        for app, metric in known
+        for app, metric in metrics
         if app in selection.apps
         or metric.name in selection.metrics
         or not (selection.apps or selection.metrics)
     }
     for name in selection.metrics:
-        if name not in {metric.name for _, metric in known}:
+        if name not in {metric.name for _, metric in metrics}:
             digest = _digest(name)
             chosen[digest] = catalog.by_digest.get(digest)
             if chosen[digest] is None and selection.before is not None:

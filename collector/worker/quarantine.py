@@ -12,9 +12,9 @@ from ..storage.values import StreamEntry
 ALL: Final = "all"
 
 
-def name_of(one: StreamEntry) -> str:
+def name_of(entry: StreamEntry) -> str:
     """Return how people name an entry that is set aside."""
-    return f"{one.shard}/{one.id}"
+    return f"{entry.shard}/{entry.id}"
 
 
 def listed(inspection: Inspection) -> Iterator[StreamEntry]:
@@ -41,7 +41,7 @@ def drop(inspection: Inspection, names: Sequence[str]) -> int:
 
 def _places(inspection: Inspection, names: Sequence[str]) -> list[tuple[int, str]]:
     if list(names) == [ALL]:
-        return [(one.shard, one.id) for one in listed(inspection)]
+        return [(entry.shard, entry.id) for entry in listed(inspection)]
     return [_place(name, len(inspection.counters())) for name in names]
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..core.cells import Cell, class_of
-from ..core.entry import Accepted, decode
+from ..core.entry import AcceptedColumn, decode
 from ..core.errors import (
     ClassEndedError,
     ClockError,
@@ -62,7 +62,7 @@ class Pace:
 @dataclass(frozen=True)
 class _DecodedEntry:
     claimed: ClaimedEntry
-    columns: Sequence[Accepted]
+    columns: Sequence[AcceptedColumn]
 
 
 class Worker:
@@ -153,16 +153,18 @@ class Worker:
             return self._fold_each(shard, claimed)
         except ClockError:
             self._clock_at.pop(shard, None)
-            self._storage.spare(shard, self._consumer, [one.id for one in claimed])
+            self._storage.spare(shard, self._consumer, [entry.id for entry in claimed])
             raise
 
     def _fold_each(self, shard: int, claimed: Sequence[ClaimedEntry]) -> int:
-        folded = self._fold_claimed(shard, [one for one in claimed if one.deliveries < ALONE_FROM])
-        for one in claimed:
-            if one.deliveries > MAX_DELIVERIES:
-                self._quarantine(shard, one, KILLS)
-            elif one.deliveries >= ALONE_FROM:
-                folded += self._fold_claimed(shard, [one])
+        folded = self._fold_claimed(
+            shard, [entry for entry in claimed if entry.deliveries < ALONE_FROM]
+        )
+        for entry in claimed:
+            if entry.deliveries > MAX_DELIVERIES:
+                self._quarantine(shard, entry, KILLS)
+            elif entry.deliveries >= ALONE_FROM:
+                folded += self._fold_claimed(shard, [entry])
         return folded
 
     def _fold_claimed(self, shard: int, claimed: Sequence[ClaimedEntry]) -> int:
@@ -171,24 +173,24 @@ class Worker:
             return self._fold(shard, batch)
         except (*_POISON, RefusedByStoreError) as error:
             if isinstance(error, RefusedByStoreError) and error.lacks_right:
-                self._storage.spare(shard, self._consumer, [one.claimed.id for one in batch])
+                self._storage.spare(shard, self._consumer, [entry.claimed.id for entry in batch])
                 raise
             # One entry's counters may be what is refused.
-            return sum(self._fold_alone(shard, one) for one in batch)
+            return sum(self._fold_alone(shard, entry) for entry in batch)
 
     def _decode(self, shard: int, claimed: Sequence[ClaimedEntry]) -> list[_DecodedEntry]:
         """Return what can be folded here; set corrupt entries aside, leave unknown ones pending."""
         batch, spared = [], []
-        for one in claimed:
+        for entry in claimed:
             try:
-                decoded = _DecodedEntry(one, decode(one.entry))
+                decoded = _DecodedEntry(entry, decode(entry.entry))
             except CorruptEntryError as error:
-                self._quarantine(shard, one, str(error))
+                self._quarantine(shard, entry, str(error))
                 continue
             if self._knows(decoded):
                 batch.append(decoded)
             else:
-                spared.append(one.id)
+                spared.append(entry.id)
         if spared:  # for whoever knows them, now; here they would come again with each claim
             self._storage.spare(shard, self._consumer, spared)
             self._new_only_until[shard] = time.monotonic() + self._pace.unknown_s
@@ -205,8 +207,8 @@ class Worker:
     def _fold(self, shard: int, batch: Sequence[_DecodedEntry]) -> int:
         """Fold *batch*, without the entries that somebody else folded meanwhile."""
         while batch:
-            ids = [one.claimed.id for one in batch]
-            tallied = tally_entries((one.columns for one in batch), self._mechanisms)
+            ids = [entry.claimed.id for entry in batch]
+            tallied = tally_entries((entry.columns for entry in batch), self._mechanisms)
             increments, ending = self._classify(tallied, self._time(shard))
             try:
                 missing = set(self._storage.fold(shard, ids, increments, ending))
@@ -216,7 +218,7 @@ class Worker:
             if not missing:
                 self._tell_fold(self._fold_begun - begun)
                 break
-            batch = [one for one in batch if one.claimed.id not in missing]
+            batch = [entry for entry in batch if entry.claimed.id not in missing]
         return len(batch)
 
     def _time(self, shard: int) -> int:
@@ -237,14 +239,14 @@ class Worker:
                 endings.append(ending)
         return increments, min(endings, default=None)
 
-    def _fold_alone(self, shard: int, one: _DecodedEntry) -> int:
+    def _fold_alone(self, shard: int, entry: _DecodedEntry) -> int:
         """Fold one entry of a batch that failed, or set it aside after its last try."""
         try:
-            return self._fold(shard, [one])
+            return self._fold(shard, [entry])
         except (*_POISON, RefusedByStoreError) as error:
-            _log.error("entry=%s: cannot be folded: %s", one.claimed.id, type(error).__name__)
-            if one.claimed.deliveries >= MAX_DELIVERIES:
-                self._quarantine(shard, one.claimed, type(error).__name__)
+            _log.error("entry=%s: cannot be folded: %s", entry.claimed.id, type(error).__name__)
+            if entry.claimed.deliveries >= MAX_DELIVERIES:
+                self._quarantine(shard, entry.claimed, type(error).__name__)
             return 0
 
     def _sweep(self) -> None:

@@ -45,14 +45,14 @@ def difference(first: Number, second: Number, alpha: float) -> Estimate:
     return Estimate(value, error, value - reach, value + reach)
 
 
-def p_value(found: Estimate) -> float:
-    """Return the chance to be as far from 0 as *found*, were the truth 0."""
-    return erfc(abs(found.value) / found.std_error / sqrt(2)) if found.std_error else 1.0
+def p_value(estimate: Estimate) -> float:
+    """Return the chance to be as far from 0 as *estimate*, were the truth 0."""
+    return erfc(abs(estimate.value) / estimate.std_error / sqrt(2)) if estimate.std_error else 1.0
 
 
-def covers_zero(found: Estimate) -> bool:
+def covers_zero(estimate: Estimate) -> bool:
     """Return whether the truth may be 0."""
-    return found.ci_low <= 0 <= found.ci_high
+    return estimate.ci_low <= 0 <= estimate.ci_high
 
 
 def lift(first: Number, second: Number, alpha: float) -> Estimate | None:
@@ -76,14 +76,14 @@ def smallest_seen(error: float, alpha: float) -> float:
     return (normal_quantile(alpha) + NormalDist().inv_cdf(POWER)) * error
 
 
-def reports_needed(found: Estimate, n: int, alpha: float) -> int | None:
-    """Return how many reports would show a difference such as *found* of *n* with POWER.
+def reports_needed(estimate: Estimate, n: int, alpha: float) -> int | None:
+    """Return how many reports would show a difference such as *estimate* of *n* with POWER.
 
     None: it is so small that no number of reports that anybody has would.
     """
-    if not found.value:
+    if not estimate.value:
         return None
-    needed = n * (smallest_seen(found.std_error, alpha) / found.value) ** 2
+    needed = n * (smallest_seen(estimate.std_error, alpha) / estimate.value) ** 2
     return ceil(needed) if isfinite(needed) and needed <= MOST_REPORTS else None
 
 
@@ -136,16 +136,16 @@ def pairs_of(slices: Sequence[Slice], by: str, against: str | None) -> list[Pair
 
 def require_value(slices: Sequence[Slice], by: str, value: str, field: str) -> None:
     """Raise QueryError, which names *field*, unless some slice has this *value* of *by*."""
-    known = tuple(dict.fromkeys(part.dimensions[by] for part in slices))
-    if value not in known:
-        raise QueryError(f"{field}: must be a value of {by} that has reports: {listed(known)}")
+    values = tuple(dict.fromkeys(part.dimensions[by] for part in slices))
+    if value not in values:
+        raise QueryError(f"{field}: must be a value of {by} that has reports: {listed(values)}")
 
 
 def _with_value(group: Sequence[Slice], by: str, value: str) -> Iterator[Pair]:
-    reference = next((one for one in group if one.dimensions[by] == value), None)
-    for one in group:
-        if reference is not None and one is not reference:
-            yield _pair(one, reference, by)
+    reference = next((part for part in group if part.dimensions[by] == value), None)
+    for part in group:
+        if reference is not None and part is not reference:
+            yield _pair(part, reference, by)
 
 
 def _pair(first: Slice, second: Slice, by: str) -> Pair:
@@ -156,11 +156,11 @@ def _pair(first: Slice, second: Slice, by: str) -> Pair:
 def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
     """Compare each with all others together, however few reports some of them have."""
     whole = merged(group, {**others(group[0], by), by: REST})
-    for one in group:
+    for part in group:
         # of its epochs no less is known than that they are among those of the whole
-        rest = replace(whole, n=whole.n - one.n, tally=whole.tally - one.tally)
+        rest = replace(whole, n=whole.n - part.n, tally=whole.tally - part.tally)
         alone = _ALONE if too_few(rest.metric, rest.n) else unsure(rest)
-        yield Pair({**one.dimensions, AGAINST: REST}, one, rest, one.refusal or alone)
+        yield Pair({**part.dimensions, AGAINST: REST}, part, rest, part.refusal or alone)
 
 
 MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell
@@ -209,32 +209,34 @@ def compared(
     if len(pairs) * len(items) > MOST_COMPARISONS:
         rule = f"must leave at most {MOST_COMPARISONS} comparisons; name one item"
         raise QueryError(f"options.item: {rule}")
-    shown = [pair for pair in pairs if pair.refusal is None]
-    level = each_of(alpha, len(shown) * len(items))
-    numbers = _numbers(shown, items, population, in_time)
-    found = [
+    open_pairs = [pair for pair in pairs if pair.refusal is None]
+    level = each_of(alpha, len(open_pairs) * len(items))
+    numbers = _numbers(open_pairs, items, population, in_time)
+    entries = [
         (pair, item, first, second, difference(first, second, level))
-        for pair in shown
+        for pair in open_pairs
         for item in items
         for first, second in [(numbers[id(pair.first)][item], numbers[id(pair.second)][item])]
     ]
-    chances = holm([p_value(one[-1]) for one in found])
-    return [Comparison(*one, level, p) for one, p in zip(found, chances, strict=True)]
+    chances = holm([p_value(entry[-1]) for entry in entries])
+    return [Comparison(*entry, level, p) for entry, p in zip(entries, chances, strict=True)]
 
 
-def difference_row(one: Comparison, alpha: float) -> Row:
+def difference_row(comparison: Comparison, alpha: float) -> Row:
     """Return the row of the difference."""
     return row_of(
-        with_item(one.pair.dimensions, one.item),
-        one.difference,
-        one.first.n + one.second.n,
+        with_item(comparison.pair.dimensions, comparison.item),
+        comparison.difference,
+        comparison.first.n + comparison.second.n,
         alpha,
-        one.metric.domain.unit,
+        comparison.metric.domain.unit,
         simultaneous=True,
-        is_open=is_open(one.pair),
-        p_value=one.p_value,
-        fakes_to_flip=flipped_by(one.metric, one.item, one.first, one.second),
-        note=one.note,
+        is_open=is_open(comparison.pair),
+        p_value=comparison.p_value,
+        fakes_to_flip=flipped_by(
+            comparison.metric, comparison.item, comparison.first, comparison.second
+        ),
+        note=comparison.note,
     )
 
 
@@ -243,14 +245,14 @@ def is_open(pair: Pair) -> bool:
     return pair.first.is_open or pair.second.is_open
 
 
-def sides(one: Comparison) -> dict[str, Any]:
+def sides(comparison: Comparison) -> dict[str, Any]:
     """Return what was compared, as facts."""
     return {
-        "dimensions": with_item(one.pair.dimensions, one.item),
-        "first": one.first.value,
-        "second": one.second.value,
-        "n_first": one.first.n,
-        "n_second": one.second.n,
+        "dimensions": with_item(comparison.pair.dimensions, comparison.item),
+        "first": comparison.first.value,
+        "second": comparison.second.value,
+        "n_first": comparison.first.n,
+        "n_second": comparison.second.n,
     }
 
 
@@ -258,8 +260,8 @@ def _numbers(
     pairs: Sequence[Pair], items: Sequence[str], population: Population, in_time: bool
 ) -> Mapping[int, Mapping[str, Number]]:
     """Return the numbers of every slice by its identity: many pairs may share one."""
-    found: dict[int, Mapping[str, Number]] = {}
-    for one in (one for pair in pairs for one in (pair.first, pair.second)):
-        if id(one) not in found:
-            found[id(one)] = numbers_of(one, items, population, in_time=in_time)
-    return found
+    numbers: dict[int, Mapping[str, Number]] = {}
+    for part in (part for pair in pairs for part in (pair.first, pair.second)):
+        if id(part) not in numbers:
+            numbers[id(part)] = numbers_of(part, items, population, in_time=in_time)
+    return numbers

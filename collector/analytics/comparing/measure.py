@@ -66,21 +66,21 @@ def refusal(metric: Metric) -> str | None:
     return "has neither items nor numbers; declare a category, a boolean or a number"
 
 
-def items_of(metric: Metric, wanted: str | None, most: int) -> tuple[str, ...]:
-    """Return the item that is *wanted*; without one all, of a boolean "true".
+def items_of(metric: Metric, item: str | None, most: int) -> tuple[str, ...]:
+    """Return the item that is *item*; without one all, of a boolean "true".
 
     Raises: QueryError: names ``options.item``: no item of the metric, or more than *most* are left.
     """
     labels = _labels(metric)
-    if wanted is not None:
-        if wanted not in labels:
+    if item is not None:
+        if item not in labels:
             raise QueryError(f"options.item: must be one of: {listed(labels)}")
-        return (wanted,)
-    shown = metric.domain.answer_items() if labels == metric.domain.labels else labels
-    if len(shown) > most:
-        rule = f"must name one of the {len(shown)} items; at most {most} are taken together"
+        return (item,)
+    items = metric.domain.answer_items() if labels == metric.domain.labels else labels
+    if len(items) > most:
+        rule = f"must name one of the {len(items)} items; at most {most} are taken together"
         raise QueryError(f"options.item: {rule}")
-    return shown
+    return items
 
 
 def reach_of(metric: Metric, item: str) -> Reach | None:
@@ -97,101 +97,104 @@ def askable(slices: Iterable[Slice]) -> list[Slice]:
     return [replace(part, refusal=part.refusal or why_none(part)) for part in slices]
 
 
-def why_none(one: Slice) -> str | None:
+def why_none(part: Slice) -> str | None:
     """Return why a slice has no number to compare; None if it has."""
-    return too_few(one.metric, one.n) or unsure(one)
+    return too_few(part.metric, part.n) or unsure(part)
 
 
-def estimates_of(one: Slice, alpha: float) -> Mapping[str, Estimate]:
+def estimates_of(part: Slice, alpha: float) -> Mapping[str, Estimate]:
     """Return the number of every item of a slice with n > 0, as a row shows it.
 
     It holds for the devices that reported; errors allow for noise that reports repeat.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    found = independent(one, alpha)
-    return dict(zip(found, widened(one, list(found.values())), strict=True))
+    estimates = independent(part, alpha)
+    return dict(zip(estimates, widened(part, list(estimates.values())), strict=True))
 
 
-def independent(one: Slice, alpha: float) -> Mapping[str, Estimate]:
+def independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
     """Return the number of every item of a slice with n > 0, as if no two reports shared noise.
 
     ``variance_if`` counts what they share.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    domain, mechanism = one.metric.domain, one.metric.mechanism
+    domain, mechanism = part.metric.domain, part.metric.mechanism
     if is_joined(domain):
-        return {label: found.estimate for label, found in joined(one, alpha).items()}
+        return {label: estimates.estimate for label, estimates in joined(part, alpha).items()}
     if domain.grid:
-        return {MEAN: mean(mechanism, domain.grid, one.tally, one.n, alpha)}
+        return {MEAN: mean(mechanism, domain.grid, part.tally, part.n, alpha)}
     if isinstance(mechanism, KeyValueMechanism):
-        found = key_shares(mechanism, one.tally, one.n, alpha)
+        estimates = key_shares(mechanism, part.tally, part.n, alpha)
     else:
-        found = shares(mechanism, one.tally, one.n, alpha)
-    return dict(zip(_labels(one.metric), found, strict=True))
+        estimates = shares(mechanism, part.tally, part.n, alpha)
+    return dict(zip(_labels(part.metric), estimates, strict=True))
 
 
 def numbers_of(
-    one: Slice, items: Sequence[str], population: Population, *, in_time: bool
+    part: Slice, items: Sequence[str], population: Population, *, in_time: bool
 ) -> Mapping[str, Number]:
     """Return the numbers of *items* of a slice with n > 0, as they scatter in a *population*.
 
     Args: in_time: to be compared with another time, rather than with other devices.
     """
-    scatters = scatters_of(one, items)
+    scatters = scatters_of(part, items)
     return {
-        item: Number(value, variance_if(one, scatter, population, in_time=in_time), one.n)
+        item: Number(value, variance_if(part, scatter, population, in_time=in_time), part.n)
         for item, (value, scatter) in scatters.items()
     }
 
 
-def scatters_of(one: Slice, items: Sequence[str]) -> Mapping[str, tuple[float, Scatter]]:
+def scatters_of(part: Slice, items: Sequence[str]) -> Mapping[str, tuple[float, Scatter]]:
     """Return the unbiased number of each of *items* of a slice with n > 0, and its scatter.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    if is_joined(one.metric.domain):
-        of_all = joined(one, _ANY)
+    if is_joined(part.metric.domain):
+        of_all = joined(part, _ANY)
         parts = {item: of_all[item] for item in items}
-        return {item: (found.value, _of_share(one, found, w)) for item, (found, w) in parts.items()}
-    found = independent(one, _ANY)
-    return {item: (found[item].value, _scatter(one, found[item])) for item in items}
+        return {
+            item: (estimates.value, _of_share(part, estimates, w))
+            for item, (estimates, w) in parts.items()
+        }
+    estimates = independent(part, _ANY)
+    return {item: (estimates[item].value, _scatter(part, estimates[item])) for item in items}
 
 
-def variance_if(one: Slice, scatter: Scatter, population: Population, *, in_time: bool) -> float:
-    """Return the variance of a number of *one*, were its reports to *scatter* like this.
+def variance_if(part: Slice, scatter: Scatter, population: Population, *, in_time: bool) -> float:
+    """Return the variance of a number of *part*, were its reports to *scatter* like this.
 
     Args: in_time: as above.
     """
-    repeats = 1 if in_time else max(len(one.epochs), 1)
-    of_noise = repeats if one.metric.policy else 1
+    repeats = 1 if in_time else max(len(part.epochs), 1)
+    of_noise = repeats if part.metric.policy else 1
     if population != DRAWN:
-        return of_noise * scatter.noise / one.n
+        return of_noise * scatter.noise / part.n
     again = (of_noise - 1) * scatter.noise + (repeats - 1) * scatter.values
-    return (scatter.reports + again) / one.n
+    return (scatter.reports + again) / part.n
 
 
-def _scatter(one: Slice, found: Estimate) -> Scatter:
-    """Return how the reports behind the number *found* scatter, whose noise is independent."""
-    grid = one.metric.domain.grid
+def _scatter(part: Slice, estimate: Estimate) -> Scatter:
+    """Return how the reports behind the number *estimate* scatter, whose noise is independent."""
+    grid = part.metric.domain.grid
     if grid is None:
-        return _of_share(one, found)
-    noise = found.std_error**2 * one.n
-    mechanism: Any = one.metric.mechanism
+        return _of_share(part, estimate)
+    noise = estimate.std_error**2 * part.n
+    mechanism: Any = part.metric.mechanism
     step = float(grid.step) ** 2
-    reports, positions = mechanism.scatter(one.tally, one.n, np)
+    reports, positions = mechanism.scatter(part.tally, part.n, np)
     return Scatter(noise, positions * step, max(reports * step, noise))
 
 
-def _of_share(one: Slice, found: Estimate, part: float = 1.0) -> Scatter:
-    """Return how the reports behind a share scatter that is of this *part* of the devices.
+def _of_share(part: Slice, estimate: Estimate, fraction: float = 1.0) -> Scatter:
+    """Return how the reports behind a share scatter that is of this *fraction* of the devices.
 
     Derived: the share r of a part w is the mean of (a - r b)/w over all devices, b being whether
     one is of the part and a whether it is of the share, too; its variance is r(1-r)/w.
     """
-    noise = found.std_error**2 * one.n
-    spread = max(found.value * (1 - found.value), 0.0) / part
+    noise = estimate.std_error**2 * part.n
+    spread = max(estimate.value * (1 - estimate.value), 0.0) / fraction
     return Scatter(noise, spread, noise + spread)
 
 

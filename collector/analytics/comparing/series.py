@@ -40,16 +40,16 @@ class Scan:
 
 def series_of(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
     """Yield the slices that differ in time only, in its order."""
-    found: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
-    for one in slices:
-        found.setdefault(tuple(others(one, TIME).items()), []).append(one)
-    for parts in found.values():
-        yield tuple(sorted(parts, key=lambda one: one.dimensions[TIME]))
+    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    for part in slices:
+        groups.setdefault(tuple(others(part, TIME).items()), []).append(part)
+    for parts in groups.values():
+        yield tuple(sorted(parts, key=lambda part: part.dimensions[TIME]))
 
 
-def others(one: Slice, name: str) -> dict[str, str]:
-    """Return the dimensions of *one* other than *name*."""
-    return {key: value for key, value in one.dimensions.items() if key != name}
+def others(part: Slice, name: str) -> dict[str, str]:
+    """Return the dimensions of *part* other than *name*."""
+    return {key: value for key, value in part.dimensions.items() if key != name}
 
 
 def scans_of(
@@ -61,15 +61,15 @@ def scans_of(
     """
     common = scatters_of(merged(parts, {}), items)
     each = [numbers_of(part, items, population, in_time=True) for part in parts]
-    found = {}
+    scans = {}
     for item in items:
         _, scatter = common[item]
         numbers = [of_all[item] for of_all in each]
         variances = [variance_if(part, scatter, population, in_time=True) for part in parts]
         place, p_value, constant_p = scan([number.value for number in numbers], variances)
         sides = _together(numbers[:place]), _together(numbers[place:])
-        found[item] = Scan(place, p_value, constant_p, *sides)
-    return found
+        scans[item] = Scan(place, p_value, constant_p, *sides)
+    return scans
 
 
 def scan(values: Sequence[float], variances: Sequence[float]) -> tuple[int, float, float]:

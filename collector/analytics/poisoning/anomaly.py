@@ -33,7 +33,7 @@ import numpy as np
 
 from client_sdk.registry.metric import Metric
 
-from .change import Estimated, change, estimated, more_reports
+from .change import EpochEstimates, change, epoch_estimates, more_reports
 from .checks import SINGLE, Score
 
 FALSE_ALARM: Final = 1e-4  # chance for a metric and epoch, all checks together
@@ -41,19 +41,19 @@ CHECKS: Final = len(SINGLE) + 2  # with the two below; the chance is shared equa
 CHANGE: Final = "change"  # the checks that the truth can fail, too
 REPORTS: Final = "reports"
 TEXTS: Final = {
-    "total": "reports support too many or too few items: {found:.0f} off",
-    "spread": "what devices draw at random is uneven: chi-square {found:.0f}",
-    "floor": "cells are emptier than lies alone leave them: {found:.0f} squared deviations",
-    "ceiling": "one report is more frequent than any value makes it: {found:.0f} nats",
+    "total": "reports support too many or too few items: {statistic:.0f} off",
+    "spread": "what devices draw at random is uneven: chi-square {statistic:.0f}",
+    "floor": "cells are emptier than lies alone leave them: {statistic:.0f} squared deviations",
+    "ceiling": "one report is more frequent than any value makes it: {statistic:.0f} nats",
 }
 
 
 @dataclass(frozen=True)
 class Anomaly:
-    """A check that failed: what was *found*, the most that noise gives, and both in words."""
+    """A check that failed: the *statistic*, the most that noise gives, and both in words."""
 
     check: str
-    found: float
+    statistic: float
     limit: float
     text: str
 
@@ -69,45 +69,45 @@ def anomalies(
 
     Args: earlier: tally and reports of earlier epochs of the same metric; none below min_reports.
     """
-    past = [estimated(metric.mechanism, *epoch) for epoch in earlier]
+    past = [epoch_estimates(metric.mechanism, *epoch) for epoch in earlier]
     return anomalies_after(metric, tally, n, past, alpha)
 
 
 def anomalies_after(
-    metric: Metric, tally: Any, n: int, past: Sequence[Estimated], alpha: float = FALSE_ALARM
+    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float = FALSE_ALARM
 ) -> tuple[Anomaly, ...]:
     """Do as ``anomalies`` for earlier epochs of which the estimates are known."""
-    return tuple(_found(metric, tally, n, past, alpha / CHECKS))
+    return tuple(_anomalies(metric, tally, n, past, alpha / CHECKS))
 
 
-def _found(
-    metric: Metric, tally: Any, n: int, past: Sequence[Estimated], alpha: float
+def _anomalies(
+    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float
 ) -> Iterator[Anomaly]:
     for name, check in SINGLE.items():
         score = check(metric.mechanism, tally, n, alpha)
-        if score is not None and (found := float(score.found)) > score.limit:
-            text = f"{TEXTS[name].format(found=found)}, noise gives {score.limit:.0f}"
-            yield Anomaly(name, found, score.limit, text)
+        if score is not None and (statistic := float(score.statistic)) > score.limit:
+            text = f"{TEXTS[name].format(statistic=statistic)}, noise gives {score.limit:.0f}"
+            yield Anomaly(name, statistic, score.limit, text)
     yield from _since(metric, tally, n, past, alpha)
 
 
 def _since(
-    metric: Metric, tally: Any, n: int, past: Sequence[Estimated], alpha: float
+    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float
 ) -> Iterator[Anomaly]:
     """Yield what is not as it was in earlier epochs."""
     score = change(metric, tally, n, past, alpha)
-    for place in [] if score is None else np.flatnonzero(score.found > score.limit).tolist():
+    for place in [] if score is None else np.flatnonzero(score.statistic > score.limit).tolist():
         assert score is not None  # noqa: S101 - there is a place
-        yield _anomaly(CHANGE, f"{_named(metric, place)} changed", score, score.found[place])
+        yield _anomaly(CHANGE, f"{_named(metric, place)} changed", score, score.statistic[place])
     score = more_reports(n, past, alpha)
-    if score is not None and score.found > score.limit:
-        usual = sum(one.n for one in past) / len(past)
-        yield _anomaly(REPORTS, f"{n} reports, {usual:.0f} are usual: more", score, score.found)
+    if score is not None and score.statistic > score.limit:
+        usual = sum(epoch.n for epoch in past) / len(past)
+        yield _anomaly(REPORTS, f"{n} reports, {usual:.0f} are usual: more", score, score.statistic)
 
 
-def _anomaly(check: str, what: str, score: Score, found: float) -> Anomaly:
-    text = f"{what} by {found:.1f} standard errors, chance gives {score.limit:.1f}"
-    return Anomaly(check, float(found), score.limit, text)
+def _anomaly(check: str, what: str, score: Score, statistic: float) -> Anomaly:
+    text = f"{what} by {statistic:.1f} standard errors, chance gives {score.limit:.1f}"
+    return Anomaly(check, float(statistic), score.limit, text)
 
 
 def _named(metric: Metric, place: int) -> str:

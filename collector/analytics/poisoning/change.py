@@ -41,7 +41,7 @@ DRIFT: Final = 0.1  # of a share: what it may always go from epoch to epoch, sta
 _OWN: Final = log(20)  # -log of the chance that a tail of chi-square makes an item its own case
 
 
-class Estimated(NamedTuple):
+class EpochEstimates(NamedTuple):
     """What an epoch tells: estimates a report, their variances, and how many reports it has."""
 
     values: Any
@@ -49,7 +49,7 @@ class Estimated(NamedTuple):
     n: int
 
 
-def estimated(mechanism: Mechanism[Any], tally: Any, n: int) -> Estimated:
+def epoch_estimates(mechanism: Mechanism[Any], tally: Any, n: int) -> EpochEstimates:
     """Return estimates a report, and their variances if each epoch draws its devices anew.
 
     To the noise this adds f (1-f) of shares, and the most that numbers of this mean can vary.
@@ -57,11 +57,11 @@ def estimated(mechanism: Mechanism[Any], tally: Any, n: int) -> Estimated:
     totals, variances = mechanism.debias(tally, n, np)
     values, most = totals / n, _most(mechanism, totals.size)
     inside = np.clip(values, 0, most)
-    return Estimated(values, variances / n**2 + inside * (most - inside) / n, n)
+    return EpochEstimates(values, variances / n**2 + inside * (most - inside) / n, n)
 
 
 def change(
-    metric: Metric, tally: Any, n: int, past: Sequence[Estimated], alpha: float
+    metric: Metric, tally: Any, n: int, past: Sequence[EpochEstimates], alpha: float
 ) -> Score | None:
     """Compare estimates with the mean of earlier ones, item by item.
 
@@ -70,9 +70,9 @@ def change(
     mechanism = metric.mechanism
     if len(past) < LEAST_EARLIER or not mechanism.unbiased:
         return None
-    now = estimated(mechanism, tally, n)
-    values = np.array([one.values for one in past])
-    usual = np.array([one.variances for one in past]).mean(axis=0)
+    now = epoch_estimates(mechanism, tally, n)
+    values = np.array([epoch.values for epoch in past])
+    usual = np.array([epoch.variances for epoch in past]).mean(axis=0)
     scatter, each = values.var(axis=0, ddof=1), alpha / now.values.size
     fewer = np.maximum(now.variances - usual, 0)  # of fewer reports than before
     bound = _alone(scatter, usual, fewer, len(past), each / 2)
@@ -84,7 +84,7 @@ def change(
     return Score(np.abs(now.values - values.mean(axis=0)) / bound * limit, limit)
 
 
-def more_reports(n: int, past: Sequence[Estimated], alpha: float) -> Score | None:
+def more_reports(n: int, past: Sequence[EpochEstimates], alpha: float) -> Score | None:
     """Compare the number of reports with earlier ones: it has no noise.
 
     At least it scatters as independent devices do; beyond that by Student's law.  Only more than
@@ -92,7 +92,7 @@ def more_reports(n: int, past: Sequence[Estimated], alpha: float) -> Score | Non
     """
     if len(past) < LEAST_EARLIER:
         return None
-    counts, more = np.array([one.n for one in past], dtype=float), 1 + 1 / len(past)
+    counts, more = np.array([epoch.n for epoch in past], dtype=float), 1 + 1 / len(past)
     limit, freedom = normal_quantile(2 * alpha), len(past) - 1
     learned = student_quantile(2 * alpha, freedom) * sqrt(counts.var(ddof=1) * more)
     bound = max(limit * sqrt(counts.mean() * more), learned)
@@ -110,12 +110,12 @@ def _pooled(scatter: Any, usual: Any, fewer: Any, shares: Any, count: int, alpha
     squares, more = shares**2, 1 + 1 / count
     freedom = (count - 1) * max(int(squares.sum() ** 2 / (squares**2).sum()), 1)
     beyond = max(float((scatter - usual).sum() / squares.sum()) - DRIFT**2, 0)
-    known, learned = usual + DRIFT**2 * squares, beyond * squares
+    certain, learned = usual + DRIFT**2 * squares, beyond * squares
     noise, drift = normal_quantile(alpha) ** 2, student_quantile(alpha, freedom) ** 2
-    bound = noise * (known * more + fewer) + drift * learned * more
+    bound = noise * (certain * more + fewer) + drift * learned * more
     tail = 1 + 2 * sqrt(_OWN / (count - 1)) + 2 * _OWN / (count - 1)
     own = student_quantile(alpha, count - 1) ** 2 * scatter * more
-    return np.sqrt(np.where(scatter > tail * (known + learned), np.maximum(bound, own), bound))
+    return np.sqrt(np.where(scatter > tail * (certain + learned), np.maximum(bound, own), bound))
 
 
 def _most(mechanism: Mechanism[Any], size: int) -> Any:

@@ -20,14 +20,14 @@ LEAST_CELL: Final = 25  # expected reports of a cell; fewer are not near enough 
 class Score(NamedTuple):
     """What a check found in tallies of any leading shape, and the most that noise gives."""
 
-    found: Any
+    statistic: Any
     limit: float
 
 
 Check: TypeAlias = Callable[[Mechanism[Any], Any, int, float], Score | None]
 
 
-def total(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def check_sum(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Compare the ones of unary reports with n (p + (k-1) q), in bits, by Bernstein's bound.
 
     Every report has one bit of chance p and k - 1 of chance q, whatever its item is.
@@ -43,7 +43,7 @@ def total(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score 
     )
 
 
-def spread(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def check_dispersion(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Compare counts of what every device draws evenly with evenness, by chi-square.
 
     The limit is that of Laurent and Massart for a chi-square law.
@@ -56,12 +56,12 @@ def spread(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score
     if cells < 2 or n * chance < LEAST_CELL or chance >= 1:
         return None
     scale = n * chance * (1 - chance) * cells / (cells - 1)
-    found = ((counts - n * chance) ** 2).sum(axis=-1) / scale
+    statistic = ((counts - n * chance) ** 2).sum(axis=-1) / scale
     bits = log(1 / alpha)
-    return Score(found, cells - 1 + 2 * sqrt((cells - 1) * bits) + 2 * bits)
+    return Score(statistic, cells - 1 + 2 * sqrt((cells - 1) * bits) + 2 * bits)
 
 
-def floor(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def check_lower(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Add up how far cells fall short of n q, q their least chance, in squared deviations.
 
     Cells are independent or negatively associated here, and each is likelier to be large than
@@ -80,7 +80,7 @@ def floor(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score 
     return Score((short**2).sum(axis=-1), shortfall_limit(cells.shape[-1], alpha))
 
 
-def ceiling(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
+def check_upper(mechanism: Mechanism[Any], tally: Any, n: int, alpha: float) -> Score | None:
     """Compare every count with the largest chance that a value gives its cell, in nats.
 
     A count is a sum of coins, none of a larger chance, so by Chernoff n KL(count/n, chance) is
@@ -111,8 +111,8 @@ def shortfall_limit(cells: int, alpha: float) -> float:
 
 
 SINGLE: Final[dict[str, Check]] = {
-    "total": total,
-    "spread": spread,
-    "floor": floor,
-    "ceiling": ceiling,
+    "total": check_sum,
+    "spread": check_dispersion,
+    "floor": check_lower,
+    "ceiling": check_upper,
 }

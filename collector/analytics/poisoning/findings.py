@@ -21,7 +21,7 @@ from ..answer import QUANTILES
 from ..rows import ITEM, SHARE, TIME, Row
 from ..verb import Slice, repeats_of
 from .anomaly import CHANGE, FALSE_ALARM, REPORTS, Anomaly, anomalies_after
-from .change import Estimated, estimated
+from .change import EpochEstimates, epoch_estimates
 from .influence import FAKES, key_mean_reach, mean_reach, moved, quantiles_moved, weight
 
 MEANS: Final = ("mean", "")  # what the mean of numbers is called in answers
@@ -34,15 +34,15 @@ def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tu
           without it, and where no bound is known, a row has none.
     """
     grid = metric.domain.grid
-    found = dict(_of_numbers(rows, metric, grid, tally) if grid else _of_items(rows, metric))
-    return tuple(_with(row, found.get(i)) for i, row in enumerate(rows))
+    influences = dict(_of_numbers(rows, metric, grid, tally) if grid else _of_items(rows, metric))
+    return tuple(_with(row, influences.get(i)) for i, row in enumerate(rows))
 
 
 def _with(row: Row, influence: float | None) -> Row:
     """Return a copy of *row* with *influence*; ``replace`` takes ten times as long."""
-    made = object.__new__(Row)
-    vars(made).update(vars(row), influence=influence)
-    return made
+    copy = object.__new__(Row)
+    vars(copy).update(vars(row), influence=influence)
+    return copy
 
 
 def _of_numbers(
@@ -50,8 +50,8 @@ def _of_numbers(
 ) -> Iterator[tuple[int, float]]:
     """Yield the place and the influence of means, and of quantiles if there is a tally."""
     mechanism, quantiles = metric.mechanism, dict[str, float]()
-    shown = any(row.value is not None and row.item in QUANTILES for row in rows)
-    if shown and tally is not None and isinstance(mechanism, DistributionMechanism):
+    has_quantiles = any(row.value is not None and row.item in QUANTILES for row in rows)
+    if has_quantiles and tally is not None and isinstance(mechanism, DistributionMechanism):
         steps = quantiles_moved(mechanism, tally, int(np.sum(tally)), tuple(QUANTILES.values()))
         quantiles = dict(zip(QUANTILES, (float(domain.step) * s for s in steps), strict=True))
     reach = mean_reach(mechanism, domain)
@@ -110,40 +110,40 @@ def suspicions(slices: Sequence[Slice]) -> Iterator[str]:
     Slices that follow one another in time are compared with those before.  Where devices repeat
     their noise, the tally of several epochs scatters more than the checks know, and is left out.
     """
-    in_time = all(set(one.dimensions) == {TIME} for one in slices)
-    past: list[Estimated] = []  # of each slice once: the comparisons are as many as their square
+    in_time = all(set(part.dimensions) == {TIME} for part in slices)
+    past: list[EpochEstimates] = []  # estimated once: the comparisons are many more
     for part in slices[-MOST_LOOKED_AT:]:
         if part.refusal is not None or repeats_of(part) > 1:
             continue
         place = ", ".join(part.dimensions.values())
-        for text in found_in(part, past):
+        for text in suspicions_of(part, past):
             yield f"{_named(part, place)}: {text}"
         if in_time:
-            past.append(estimated(part.metric.mechanism, part.tally, part.n))
+            past.append(epoch_estimates(part.metric.mechanism, part.tally, part.n))
 
 
-def found_in(one: Slice, past: Sequence[Estimated]) -> Iterator[str]:
+def suspicions_of(part: Slice, past: Sequence[EpochEstimates]) -> Iterator[str]:
     """Yield a sentence for each check that a slice fails, after those of the *past*."""
-    for found in anomalies_after(one.metric, one.tally, one.n, past):
-        yield _sentence(found)
-    yield from impossible(one)
-    yield from impossible_mean(one)
+    for anomaly in anomalies_after(part.metric, part.tally, part.n, past):
+        yield _sentence(anomaly)
+    yield from impossible(part)
+    yield from impossible_mean(part)
 
 
-def _named(one: Slice, place: str) -> str:
+def _named(part: Slice, place: str) -> str:
     """Return what a slice is called."""
-    return f"{one.metric.name} ({place})" if place else one.metric.name
+    return f"{part.metric.name} ({place})" if place else part.metric.name
 
 
-def impossible(one: Slice) -> Iterator[str]:
+def impossible(part: Slice) -> Iterator[str]:
     """Yield a sentence for each share of a slice that no honest devices have, as noise goes.
 
     The error is that of a share of 0 or of 1, whose devices all lie alike.
     """
-    domain, mechanism = one.metric.domain, one.metric.mechanism
+    domain, mechanism = part.metric.domain, part.metric.mechanism
     if not domain.labels or not is_pure(mechanism):
         return
-    values, variances, _ = estimated(mechanism, one.tally, one.n)
+    values, variances, _ = epoch_estimates(mechanism, part.tally, part.n)
     errors = np.sqrt(variances)
     for place in np.flatnonzero(np.maximum(-values, values - 1) > BEYOND * errors).tolist():
         value, side = values[place], "below 0" if values[place] < 0 else "above 1"
@@ -154,17 +154,19 @@ def impossible(one: Slice) -> Iterator[str]:
         )
 
 
-def impossible_mean(one: Slice) -> Iterator[str]:
+def impossible_mean(part: Slice) -> Iterator[str]:
     """Yield a sentence if the mean of a slice lies outside of the range, as noise goes."""
-    domain, mechanism = one.metric.domain.grid, one.metric.mechanism
-    if domain is None or one.n < 1:
+    domain, mechanism = part.metric.domain.grid, part.metric.mechanism
+    if domain is None or part.n < 1:
         return
-    found = mean(mechanism, domain, one.tally, one.n, 1 / 2)
+    estimate = mean(mechanism, domain, part.tally, part.n, 1 / 2)
     low, high = float(domain.minimum), float(domain.maximum)
-    off = max(low - found.value, found.value - high)
-    if off > BEYOND * found.std_error:
-        side = f"below {low:g}" if found.value < low else f"above {high:g}"
-        yield _not_of_honest(f"the mean of {found.value:.4g} lies", off, found.std_error, side)
+    off = max(low - estimate.value, estimate.value - high)
+    if off > BEYOND * estimate.std_error:
+        side = f"below {low:g}" if estimate.value < low else f"above {high:g}"
+        yield _not_of_honest(
+            f"the mean of {estimate.value:.4g} lies", off, estimate.std_error, side
+        )
 
 
 def missed(rows: Iterable[Row], metric: Metric) -> Iterator[str]:
@@ -187,9 +189,9 @@ def _not_of_honest(what: str, off: float, error: float, side: str) -> str:
     return f"impossible for honest devices: {what} {errors}{side}; see poisoning"
 
 
-def _sentence(found: Anomaly) -> str:
+def _sentence(anomaly: Anomaly) -> str:
     """Return what was found; of a change no chance is told, as the truth can have changed."""
-    if found.check in (CHANGE, REPORTS):
-        return f"changed suddenly: {found.text}; the truth may have, or fakes began"
+    if anomaly.check in (CHANGE, REPORTS):
+        return f"changed suddenly: {anomaly.text}; the truth may have, or fakes began"
     chance = f"by chance once in {1 / FALSE_ALARM:,.0f} epochs"
-    return f"not what honest devices send: {found.text}; {chance}"
+    return f"not what honest devices send: {anomaly.text}; {chance}"

@@ -107,25 +107,25 @@ _MOST_READ: Final = 1 << 15  # prefixes read again once common ones are out of t
 _CHUNK: Final = 1 << 15  # prefixes tried at once
 
 
-class _Kept(NamedTuple):
+class _Prefixes(NamedTuple):
     """Prefixes of one length: their bytes, shape (k, length), and fingerprints, (rows, k)."""
 
     table: Any
-    found: Any
+    fingerprints: Any
 
 
-class _Ended(NamedTuple):
+class _Candidates(NamedTuple):
     """Candidates: whole strings, and the fingerprints of them with their END."""
 
     texts: list[bytes]
-    found: Any
+    fingerprints: Any
 
 
 class _Tails(NamedTuple):
     """All strings of *length* symbols: the last END if *whole*, others of the alphabet."""
 
     table: Any  # the bytes, shape (t, length or, if whole, one less)
-    found: Any  # the fingerprints, shape (rows, t)
+    fingerprints: Any  # the fingerprints, shape (rows, t)
     length: int
     whole: bool
 
@@ -133,26 +133,28 @@ class _Tails(NamedTuple):
 def candidates(levels: Sequence[Sketch], plan: Plan) -> list[bytes]:
     """Return the strings that may be common, among them all that are."""
     rows, n = plan.mechanism.rows, sum(level.n for level in levels)
-    kept = _Kept(np.zeros((1, 0), dtype=np.uint8), np.zeros((rows, 1), dtype=np.int64))
-    ended = _Ended([], np.zeros((rows, 0), dtype=np.int64))
+    prefixes = _Prefixes(np.zeros((1, 0), dtype=np.uint8), np.zeros((rows, 1), dtype=np.int64))
+    ended = _Candidates([], np.zeros((rows, 0), dtype=np.int64))
     for sketch, end in zip(levels, plan.mechanism.lengths, strict=True):
-        length = kept.table.shape[1]
+        length = prefixes.table.shape[1]
         for more in range(end - length):
-            fresh = _likely(levels[sketch.level :], kept, _tails(plan, more, whole=True), n)
-            found = np.concatenate([ended.found, fresh.found], axis=1)
-            ended = _Ended(ended.texts + fresh.texts, found)
+            fresh = _likely(levels[sketch.level :], prefixes, _tails(plan, more, whole=True), n)
+            fingerprints = np.concatenate([ended.fingerprints, fresh.fingerprints], axis=1)
+            ended = _Candidates(ended.texts + fresh.texts, fingerprints)
         if end > plan.mechanism.domain_size:
             break
         tails = _tails(plan, end - length, whole=False)
-        tried = len(kept.table) * len(tails.table)
+        tried = len(prefixes.table) * len(tails.table)
         clean = plan.cut(sqrt(law_of([replace(sketch, crowd=0.0)], n).level), tried)
         # without company in its cells a prefix seems rarer, by what all add to the mean cell
-        read = _above([sketch], kept, tails, clean - 1 / plan.mechanism.columns, _MOST_READ)
-        shares, _, rest = cleared(sketch, np.concatenate([ended.found, read.found], axis=1), n)
+        read = _above([sketch], prefixes, tails, clean - 1 / plan.mechanism.columns, _MOST_READ)
+        shares, _, rest = cleared(
+            sketch, np.concatenate([ended.fingerprints, read.fingerprints], axis=1), n
+        )
         shares = shares[len(ended.texts) :]
         best = np.argsort(-shares, kind="stable")[: plan.most_kept]
         best = best[shares[best] > plan.cut(sqrt(law_of([rest], n).level), tried)]
-        kept = _Kept(read.table[best], read.found[:, best])
+        prefixes = _Prefixes(read.table[best], read.fingerprints[:, best])
         if not len(best):
             break
     return ended.texts
@@ -166,47 +168,52 @@ def _tails(plan: Plan, more: int, whole: bool) -> _Tails:
         before = np.repeat(table, len(letters), axis=0)
         table = np.column_stack([before, np.tile(letters, len(table))])
     sequences = [*(column.astype(np.int64) + 1 for column in table.T), *([END] if whole else [])]
-    found = np.zeros((plan.mechanism.rows, len(table)), dtype=np.int64)
+    fingerprints = np.zeros((plan.mechanism.rows, len(table)), dtype=np.int64)
     for row in range(plan.mechanism.rows):
         for symbols in sequences:
-            found[row] = plan.mechanism.extended(row, found[row], symbols, 1)
-    return _Tails(table, found, len(sequences), whole)
+            fingerprints[row] = plan.mechanism.extended(row, fingerprints[row], symbols, 1)
+    return _Tails(table, fingerprints, len(sequences), whole)
 
 
-def _likely(levels: Sequence[Sketch], kept: _Kept, tails: _Tails, n: int) -> _Ended:
+def _likely(levels: Sequence[Sketch], prefixes: _Prefixes, tails: _Tails, n: int) -> _Candidates:
     """Return those of the prefixes with *tails* that may be common as strings of their own."""
     law = law_of([replace(level, crowd=0.0) for level in levels], n)
     least = LIKELY * sqrt(law.level) - 1 / levels[0].mechanism.columns
-    found = _above(levels, kept, tails, least, _MOST_READ)
-    return _Ended([row.tobytes() for row in found.table], found.found)
+    strings = _above(levels, prefixes, tails, least, _MOST_READ)
+    return _Candidates([row.tobytes() for row in strings.table], strings.fingerprints)
 
 
-def _above(levels: Sequence[Sketch], kept: _Kept, tails: _Tails, least: float, most: int) -> _Kept:
+def _above(
+    levels: Sequence[Sketch], prefixes: _Prefixes, tails: _Tails, least: float, most: int
+) -> _Prefixes:
     """Return the prefixes with tails of the largest shares above *least* at all *levels*."""
     parts = [(np.zeros(0), np.zeros(0, dtype=np.int64))]
     size = max(1, _CHUNK // len(tails.table))
-    for start in range(0, len(kept.table), size):
-        shares = _shares(levels, kept.found[:, start : start + size], tails).reshape(-1)
+    for start in range(0, len(prefixes.table), size):
+        shares = _shares(levels, prefixes.fingerprints[:, start : start + size], tails).reshape(-1)
         good = np.flatnonzero(shares > least)
         parts.append((shares[good], start * len(tails.table) + good))
     shares, places = (np.concatenate(column) for column in zip(*parts, strict=True))
     places = places[np.argsort(-shares, kind="stable")[:most]]
     parents, own = np.divmod(places, len(tails.table))
-    table = np.concatenate([kept.table[parents], tails.table[own]], axis=1)
+    table = np.concatenate([prefixes.table[parents], tails.table[own]], axis=1)
     extended = levels[0].mechanism.extended
-    found = [
-        extended(row, kept.found[row][parents], tails.found[row][own], tails.length)
-        for row in range(len(kept.found))
+    fingerprints = [
+        extended(
+            row, prefixes.fingerprints[row][parents], tails.fingerprints[row][own], tails.length
+        )
+        for row in range(len(prefixes.fingerprints))
     ]
-    return _Kept(table, np.stack(found))
+    return _Prefixes(table, np.stack(fingerprints))
 
 
-def _shares(levels: Sequence[Sketch], found: Any, tails: _Tails) -> Any:
+def _shares(levels: Sequence[Sketch], fingerprints: Any, tails: _Tails) -> Any:
     """Return the shares of prefixes with tails from all *levels*, shape (prefixes, tails)."""
     total, reports = 0.0, sum(max(level.n, 1) for level in levels)
     extended = levels[0].mechanism.extended
     together = [
-        extended(row, own[:, None], tails.found[row], tails.length) for row, own in enumerate(found)
+        extended(row, own[:, None], tails.fingerprints[row], tails.length)
+        for row, own in enumerate(fingerprints)
     ]
     for level in levels:
         columns_at = level.mechanism.columns_at

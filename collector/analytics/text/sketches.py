@@ -85,10 +85,10 @@ class Sketch:
         """The reports on this level."""
         return int(self.reports.sum())
 
-    def cells(self, found: Any) -> Any:
+    def cells(self, fingerprints: Any) -> Any:
         """Return the columns of fingerprints, both int64, shape (rows, â€¦)."""
         columns_at = self.mechanism.columns_at
-        return np.stack([columns_at(self.level, row, own) for row, own in enumerate(found)])
+        return np.stack([columns_at(self.level, row, own) for row, own in enumerate(fingerprints)])
 
     def shares(self, cells: Iterable[Any]) -> Any:
         """Return the shares of the strings with these cells, one array a row: unbiased."""
@@ -117,10 +117,10 @@ def sketches_of(mechanism: TextMechanism, tally: Any, n: int) -> list[Sketch]:
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
-    found = mechanism.holders(tally, n, np)
+    holders = mechanism.holders(tally, n, np)
     return [
         sketch_of(mechanism, level, counts, reports, 1.0)
-        for level, (counts, reports) in enumerate(zip(found.counts, found.reports, strict=True))
+        for level, (counts, reports) in enumerate(zip(holders.counts, holders.reports, strict=True))
     ]
 
 
@@ -129,9 +129,9 @@ def sketch_of(
 ) -> Sketch:
     """Return the sketch of *counts*, with the squared shares that they show."""
     m, slope = mechanism.columns, slope_of(mechanism)
-    known = np.maximum(reports, 1)
-    squares = (counts**2).sum(axis=1) - known * (m * mechanism.noise + slope * mass + 1)
-    crowd = (squares / known**2 - mass**2 / m) * m / (m - 1)
+    divisors = np.maximum(reports, 1)
+    squares = (counts**2).sum(axis=1) - divisors * (m * mechanism.noise + slope * mass + 1)
+    crowd = (squares / divisors**2 - mass**2 / m) * m / (m - 1)
     mean = float((crowd * reports).sum()) / max(float(reports.sum()), 1)
     return Sketch(mechanism, level, counts, reports, mass, min(max(mean, 0.0), 1.0))
 
@@ -167,14 +167,14 @@ _OF_MEDIAN: Final = 1.2533  # standard errors of a median in those of a mean: âˆ
 _CLIPS: Final = 5  # times that the spread of cells is taken anew without those that stand out
 
 
-class Peeled(NamedTuple):
+class Residue(NamedTuple):
     """A sketch without the candidates that were taken out, and the share taken of each."""
 
     rest: Sketch
     taken: Any  # float, shape (k,), 0 of most
 
 
-def peel(sketch: Sketch, cells: Any, n: int) -> Peeled:
+def peel(sketch: Sketch, cells: Any, n: int) -> Residue:
     """Take the common ones of some candidates out of *sketch*.
 
     Args: cells: of the candidates, which are all different, int64, shape (rows, k).
@@ -183,10 +183,10 @@ def peel(sketch: Sketch, cells: Any, n: int) -> Peeled:
     taken, chosen = np.zeros(cells.shape[1]), np.zeros(cells.shape[1], dtype=bool)
     rest = sketch
     for _ in range(_ROUNDS):
-        found = np.where(chosen, 0.0, _medians(rest, cells))
+        medians = np.where(chosen, 0.0, _medians(rest, cells))
         error = _OF_MEDIAN * sqrt(law_of([rest], n).level)
-        least = max(SURE * error, float(found.max(initial=0.0)) / 2)
-        fresh = found > least
+        least = max(SURE * error, float(medians.max(initial=0.0)) / 2)
+        fresh = medians > least
         if not fresh.any():
             break
         chosen |= fresh
@@ -197,7 +197,7 @@ def peel(sketch: Sketch, cells: Any, n: int) -> Peeled:
             more = taken[places] + step * rest.shares(own)
             taken[places] = np.maximum(more, 0.0)
             rest = without(sketch, own, taken[places])
-    return Peeled(rest, taken)
+    return Residue(rest, taken)
 
 
 def _medians(sketch: Sketch, cells: Any) -> Any:
@@ -215,20 +215,20 @@ def without(sketch: Sketch, cells: Any, shares: Any) -> Sketch:
     counts = sketch.counts.copy()
     for row, reports in enumerate(sketch.reports):
         counts[row] -= reports * np.bincount(cells[row], shares, minlength=counts.shape[1])
-    left = sketch_of(
+    rest = sketch_of(
         sketch.mechanism, sketch.level, counts, sketch.reports, sketch.mass - float(shares.sum())
     )
-    return replace(left, crowd=min(left.crowd, sketch.crowd))
+    return replace(rest, crowd=min(rest.crowd, sketch.crowd))
 
 
 def clipped(rest: Sketch, cells: Any, taken: Any) -> Sketch:
     """Return what is left of a sketch without the cells that stand out, to either side.
 
-    Args: cells, taken: what was taken out, as in ``Peeled``.
+    Args: cells, taken: what was taken out, as in ``Residue``.
     """
     m, reports = rest.mechanism.columns, np.maximum(rest.reports, 1)[:, None]
-    known = np.stack([np.bincount(row, taken, minlength=m) for row in cells])
-    own = slope_of(rest.mechanism) * known / reports  # a cell that many are in varies more
+    counts_taken = np.stack([np.bincount(row, taken, minlength=m) for row in cells])
+    own = slope_of(rest.mechanism) * counts_taken / reports  # a cell that many are in varies more
     shares = rest.counts / reports
     clean = np.ones(shares.shape, dtype=bool)
     for _ in range(_CLIPS):
@@ -256,16 +256,16 @@ def prefixes(mechanism: TextMechanism, texts: Sequence[bytes]) -> Iterator[Any]:
     width = max(lengths)
     padded = b"".join(text[:width].ljust(width, b"\0") for text in texts)
     table = np.frombuffer(padded, dtype=np.uint8).reshape(len(texts), width)
-    found, done = np.zeros((rows, len(texts)), dtype=np.int64), 0
+    fingerprints, done = np.zeros((rows, len(texts)), dtype=np.int64), 0
     for length in lengths:
         for place in range(done, length):
             extra = np.where(ends == place, END, table[:, place].astype(np.int64) + 1)
             going = ends >= place
             for row in range(rows):
-                longer = mechanism.extended(row, found[row], extra, 1)
-                found[row] = np.where(going, longer, found[row])
+                longer = mechanism.extended(row, fingerprints[row], extra, 1)
+                fingerprints[row] = np.where(going, longer, fingerprints[row])
         done = length
-        yield found
+        yield fingerprints
 
 
 def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> list[Estimate]:
@@ -273,9 +273,9 @@ def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> lis
     mechanism, n = levels[0].mechanism, sum(level.n for level in levels)
     firsts = np.array([mechanism.first_level(len(text)) for text in texts], dtype=np.int64)
     totals, used, rests = np.zeros(len(texts)), np.zeros(len(texts)), []
-    all_found = prefixes(mechanism, texts)
-    for level, found in zip(levels, all_found, strict=True):
-        shares, reports, rest = cleared(level, found, n)
+    by_level = prefixes(mechanism, texts)
+    for level, fingerprints in zip(levels, by_level, strict=True):
+        shares, reports, rest = cleared(level, fingerprints, n)
         reports = np.where(firsts <= level.level, reports, 0.0)
         totals += shares * reports
         used += reports
@@ -293,18 +293,18 @@ def shares_of(levels: Sequence[Sketch], texts: Sequence[bytes], z: float) -> lis
     return [estimates[place] for place in range(len(texts))]
 
 
-def cleared(level: Sketch, found: Any, n: int) -> tuple[Any, Any, Sketch]:
+def cleared(level: Sketch, fingerprints: Any, n: int) -> tuple[Any, Any, Sketch]:
     """Return the shares of prefixes at *level*, from how many reports each, and what is left.
 
     What is left of the level is without the common ones of them.
 
-    Args: found: fingerprints, int64, shape (rows, k).
+    Args: fingerprints: fingerprints, int64, shape (rows, k).
     """
-    cells = level.cells(found)
+    cells = level.cells(fingerprints)
     raw = level.shares(cells)
     noise = sqrt(law_of([replace(level, crowd=0.0)], n).level)
     likely = np.flatnonzero(raw > LIKELY * noise)
-    _, firsts = np.unique(found[:, likely], axis=1, return_index=True)
+    _, firsts = np.unique(fingerprints[:, likely], axis=1, return_index=True)
     likely = likely[firsts]
     rest, taken = peel(level, cells[:, likely], n)
     rest = clipped(rest, cells[:, likely], taken)

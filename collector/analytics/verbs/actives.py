@@ -10,7 +10,7 @@ from client_sdk.registry.metric import Metric
 from ...estimation.estimate import Estimate
 from ..comparing.series import others
 from ..rows import ALL, TIME, Findings, Row, empty_row, row_of
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 from .adoption import alike
 
 DEVICES: Final = "devices"
@@ -26,7 +26,7 @@ CAVEAT: Final = (
 )
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a stretch of time: of one epoch its reports, as a device makes one in it.
 
     Of E epochs there were at least as many devices as reports in any epoch, thus 1/E of all, and
@@ -37,8 +37,8 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     if not slices:
         return Findings(())
     expected = slices[0].metric.expected_devices
-    together = [_together(parts, asked.alpha, expected) for parts in alike(slices)]
-    rows = (*together, *_wholes(slices, together, asked.alpha, expected))
+    together = [_together(parts, query.alpha, expected) for parts in alike(slices)]
+    rows = (*together, *_wholes(slices, together, query.alpha, expected))
     is_bounded = any(row.value is None for row in rows)
     warnings = (CAVEAT, WEEKLY) if is_bounded else (CAVEAT,)
     return Findings(rows, warnings, {"expected_devices": expected})
@@ -46,10 +46,10 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
 def _together(parts: Sequence[Slice], alpha: float, expected: int) -> Row:
     """Return the row of slices of the same dimensions: of each definition of the metric one."""
-    one, n = parts[0], sum(part.n for part in parts)
+    first, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
     least = max(-(-part.n // max(len(part.epochs), 1)) for part in parts)
-    return _row(dict(one.dimensions), least, n, alpha, expected, is_open)
+    return _row(dict(first.dimensions), least, n, alpha, expected, is_open)
 
 
 def _wholes(
@@ -59,12 +59,12 @@ def _wholes(
     groups: dict[tuple[tuple[str, str], ...], list[Row]] = {}
     for parts, row in zip(alike(slices), rows, strict=True):
         groups.setdefault(tuple(others(parts[0], TIME).items()), []).append(row)
-    for group, found in groups.items():
-        if len(found) > 1:
+    for group, wholes in groups.items():
+        if len(wholes) > 1:
             name = {TIME: ALL, **dict(group)}
-            is_open = any(row.is_open for row in found)
-            total = sum(row.n for row in found)
-            least = max(round(row.ci_low or 0) for row in found)
+            is_open = any(row.is_open for row in wholes)
+            total = sum(row.n for row in wholes)
+            least = max(round(row.ci_low or 0) for row in wholes)
             yield _row(name, least, total, alpha, expected, is_open)
 
 

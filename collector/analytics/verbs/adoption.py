@@ -12,7 +12,7 @@ from ...estimation.estimate import Estimate
 from ..comparing.measure import askable, estimates_of, items_of, refusal
 from ..comparing.series import others
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 
 EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -28,7 +28,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     item: _Name | None = None
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a value and stretch of time: its share of the reports of that stretch.
 
     A dimension is sent in the clear, so the share is exact, and its interval is a point.  With an
@@ -38,37 +38,37 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     if not slices:
         return Findings(())
-    options: Options = asked.options
+    options: Options = query.options
     name = _dimension(slices[0], options.dimension)
     if options.item is not None:
         (item,) = items_of(slices[0].metric, options.item, 1)
-        return Findings(tuple(_estimated(one, item, asked.alpha) for one in askable(slices)))
+        return Findings(tuple(_estimated(part, item, query.alpha) for part in askable(slices)))
     totals = _totals(slices, name)
     return Findings(
-        tuple(_counted(parts, totals, name, asked.alpha) for parts in alike(slices)),
+        tuple(_counted(parts, totals, name, query.alpha) for parts in alike(slices)),
         facts={"exact": True},
     )
 
 
 def alike(slices: Sequence[Slice]) -> Iterator[tuple[Slice, ...]]:
     """Yield the slices of the same dimensions: one for each definition of a metric."""
-    found: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
+    groups: dict[tuple[tuple[str, str], ...], list[Slice]] = {}
     for part in slices:
-        found.setdefault(tuple(part.dimensions.items()), []).append(part)
-    yield from map(tuple, found.values())
+        groups.setdefault(tuple(part.dimensions.items()), []).append(part)
+    yield from map(tuple, groups.values())
 
 
-def _dimension(one: Slice, wanted: str | None) -> str:
+def _dimension(part: Slice, choice: str | None) -> str:
     """Return the dimension whose values spread.  Raises QueryError."""
-    names = tuple(name for name in one.dimensions if name != TIME)
+    names = tuple(name for name in part.dimensions if name != TIME)
     if not names:
         raise QueryError("dimensions: must hold the dimension whose values spread")
-    if wanted is None and len(names) == 1:
+    if choice is None and len(names) == 1:
         return names[0]
-    if wanted not in names:
-        known = ", ".join(names)
-        raise QueryError(f"options.dimension: must be one of the dimensions asked: {known}")
-    return wanted
+    if choice not in names:
+        listed = ", ".join(names)
+        raise QueryError(f"options.dimension: must be one of the dimensions asked: {listed}")
+    return choice
 
 
 def _totals(slices: Sequence[Slice], name: str) -> Mapping[tuple[str, ...], int]:
@@ -84,20 +84,20 @@ def _counted(
     parts: Sequence[Slice], totals: Mapping[tuple[str, ...], int], name: str, alpha: float
 ) -> Row:
     """Return the share of reports of slices of the same dimensions."""
-    one, n = parts[0], sum(part.n for part in parts)
+    first, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
-    share = n / totals[tuple(others(one, name).values())]
+    share = n / totals[tuple(others(first, name).values())]
     point = Estimate(share, 0.0, share, share)
     more = {"simultaneous": True, "is_open": is_open, "note": EXACT}
-    return row_of(one.dimensions, point, n, alpha, SHARE, **more)
+    return row_of(first.dimensions, point, n, alpha, SHARE, **more)
 
 
-def _estimated(one: Slice, item: str, alpha: float) -> Row:
-    name, unit = with_item(one.dimensions, item), one.metric.domain.unit
-    if one.refusal is not None:
-        return empty_row(name, one.n, alpha, unit, one.refusal, is_open=one.is_open)
-    found = estimates_of(one, alpha)[item]
-    return row_of(name, found, one.n, alpha, unit, is_open=one.is_open)
+def _estimated(part: Slice, item: str, alpha: float) -> Row:
+    name, unit = with_item(part.dimensions, item), part.metric.domain.unit
+    if part.refusal is not None:
+        return empty_row(name, part.n, alpha, unit, part.refusal, is_open=part.is_open)
+    estimate = estimates_of(part, alpha)[item]
+    return row_of(name, estimate, part.n, alpha, unit, is_open=part.is_open)
 
 
 VERB = Verb(
@@ -106,6 +106,6 @@ VERB = Verb(
     Options,
     needs_time=True,
     estimates=False,
-    counts=lambda asked: asked.item is None,
+    counts=lambda options: options.item is None,
     joins=True,
 )

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from ..distribution import Curve, assumption, refusal
 from ..postprocess import OF_CURVES, processed
 from ..rows import Findings, Row
-from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 from .histogram import edges_of
 
 STEPS: Final = 40  # between the ends of the range, where no points are named
@@ -26,33 +26,33 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     simultaneous: bool = False
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a point of each slice, in rising order; the item is the number.
 
     A point is counted in, and so is the range: what lay beyond an end was counted as that end.
     """
-    comparisons = sum(len(points_of(part, asked.options)) for part in slices)
-    alpha = asked.alpha / max(comparisons, 1) if asked.options.simultaneous else asked.alpha
-    return Findings(tuple(row for part in slices for row in _rows(part, asked, alpha)))
+    comparisons = sum(len(points_of(part, query.options)) for part in slices)
+    alpha = query.alpha / max(comparisons, 1) if query.options.simultaneous else query.alpha
+    return Findings(tuple(row for part in slices for row in _rows(part, query, alpha)))
 
 
-def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
-    points = points_of(one, asked.options)
+def _rows(part: Slice, query: VerbQuery, alpha: float) -> Sequence[Row]:
+    points = points_of(part, query.options)
     names = named([f"{float(point):.12g}" for point in points])
-    simultaneous = asked.options.simultaneous
-    if one.refusal is not None:
-        return refused_rows(one, names, asked.alpha, simultaneous=simultaneous)
-    found = Curve.of(one.metric, one.tally, one.n).up_to(points, alpha)
-    note = assumption(one.metric)
-    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous, note=note)
-    return processed(rows, asked.postprocess)
+    simultaneous = query.options.simultaneous
+    if part.refusal is not None:
+        return refused_rows(part, names, query.alpha, simultaneous=simultaneous)
+    estimates = Curve.of(part.metric, part.tally, part.n).up_to(points, alpha)
+    note = assumption(part.metric)
+    rows = rows_of(part, names, estimates, query.alpha, simultaneous=simultaneous, note=note)
+    return processed(rows, query.postprocess)
 
 
-def points_of(one: Slice, options: Options) -> list[Fraction]:
+def points_of(part: Slice, options: Options) -> list[Fraction]:
     """Return the points that are asked for; without any, as many as STEPS between both ends."""
     if options.points:
         return sorted({Fraction(repr(point)) for point in options.points})
-    return edges_of(one.metric, STEPS)
+    return edges_of(part.metric, STEPS)
 
 
 VERB = Verb(answer, refusal, Options, OF_CURVES, most_slices=400)

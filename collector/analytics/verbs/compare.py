@@ -19,7 +19,7 @@ from ..comparing.differences import (
 )
 from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
 from ..rows import TIME, Findings, Row, empty_row, with_item
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 
 MOST_FACTS: Final = 1_000  # comparisons whose two numbers are told
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
@@ -38,7 +38,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     population: Population = DRAWN
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row an item of each pair: the number of the first less that of the second.
 
     Intervals hold together over all comparisons; p-values are corrected for them.
@@ -47,21 +47,21 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     if not slices:
         return Findings((), facts={"comparisons": 0, "sides": []})
-    options: Options = asked.options
+    options: Options = query.options
     slices = askable(slices)
     items = items_of(slices[0].metric, options.item, MOST_ITEMS)
     by = _dimension(slices[0], options.by)
     pairs = pairs_of(slices, by, options.against)
-    found = compared(pairs, items, options.population, asked.alpha, in_time=by == TIME)
-    rows = iter([difference_row(one, asked.alpha) for one in found])
+    comparisons = compared(pairs, items, options.population, query.alpha, in_time=by == TIME)
+    rows = iter([difference_row(comparison, query.alpha) for comparison in comparisons])
     facts = {
-        "comparisons": len(found),
+        "comparisons": len(comparisons),
         "population": options.population,
-        "sides": [sides(one) for one in found[:MOST_FACTS]],
+        "sides": [sides(comparison) for comparison in comparisons[:MOST_FACTS]],
     }
     return Findings(
         tuple(
-            _refused(pair, item, asked.alpha) if pair.refusal else next(rows)
+            _refused(pair, item, query.alpha) if pair.refusal else next(rows)
             for pair in pairs
             for item in items
         ),
@@ -70,17 +70,17 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     )
 
 
-def _dimension(one: Slice, wanted: str | None) -> str:
+def _dimension(part: Slice, choice: str | None) -> str:
     """Return the dimension to compare along.  Raises QueryError."""
-    names = tuple(one.dimensions)
+    names = tuple(part.dimensions)
     if not names:
         rule = "must hold what to compare along, such as time:period for the period before"
         raise QueryError(f"dimensions: {rule}")
-    if wanted is None and len(names) == 1:
+    if choice is None and len(names) == 1:
         return names[0]
-    if wanted not in names:
+    if choice not in names:
         raise QueryError(f"options.by: must be one of the dimensions asked: {', '.join(names)}")
-    return wanted
+    return choice
 
 
 def _refused(pair: Pair, item: str, alpha: float) -> Row:

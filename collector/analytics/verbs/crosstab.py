@@ -40,7 +40,7 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile, shares
 from ..rows import ALL, SHARE, Findings, Row, empty_row
 from ..sums import Shares
-from ..verb import Asked, Slice, Verb, refused_rows, rows_of, widened
+from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
 
@@ -76,32 +76,36 @@ def association(shares: Shares, rows: int, columns: int, alpha: float) -> Associ
     if rows * columns > MOST_CELLS:
         return f"the table has more than {MOST_CELLS} cells"
     of_rows, of_columns = margins(rows, columns)
-    kept_rows, kept_columns = (_known(shares, members, alpha) for members in (of_rows, of_columns))
+    kept_rows, kept_columns = (
+        _sure_groups(shares, members, alpha) for members in (of_rows, of_columns)
+    )
     least = min(len(kept_rows), len(kept_columns))
     if least < 2:
         return "not enough reports: fewer than two rows or columns are surely above zero"
     r, c = of_rows @ shares.values, of_columns @ shares.values
     places = [(i, j) for i in kept_rows for j in kept_columns]
     weights = np.array([_weights(of_rows[i], of_columns[j], r[i], c[j]) for i, j in places])
-    found = np.array([shares.values[i * columns + j] - r[i] * c[j] for i, j in places])
+    deviations = np.array([shares.values[i * columns + j] - r[i] * c[j] for i, j in places])
     errors = np.sqrt(shares.variances(weights))
     expected = np.array([r[i] * c[j] for i, j in places])
     comparisons = _distinct(len(kept_rows)) * _distinct(len(kept_columns))
     reach = normal_quantile(alpha / comparisons) * errors
-    low, high = np.maximum(np.abs(found) - reach, 0), np.abs(found) + reach
-    value = max(float(((found**2 - errors**2) / expected).sum()), 0.0)
+    low, high = np.maximum(np.abs(deviations) - reach, 0), np.abs(deviations) + reach
+    value = max(float(((deviations**2 - errors**2) / expected).sum()), 0.0)
     ends = [float((end**2 / expected).sum()) for end in (low, high)]
     limits = [min(sqrt(end / (least - 1)), 1.0) for end in ends]
-    best = int(np.argmax(np.abs(found) / np.maximum(errors, np.finfo(float).tiny)))
-    beyond = Estimate(*(float(x[best]) for x in (found, errors, found - reach, found + reach)))
+    best = int(np.argmax(np.abs(deviations) / np.maximum(errors, np.finfo(float).tiny)))
+    beyond = Estimate(
+        *(float(x[best]) for x in (deviations, errors, deviations - reach, deviations + reach))
+    )
     p = min(comparisons * erfc(abs(beyond.value) / max(beyond.std_error, 1e-300) / sqrt(2)), 1.0)
     middle = min(max(sqrt(value / (least - 1)), limits[0]), limits[1])
     return Association(middle, limits[0], limits[1], p, places[best], beyond)
 
 
-def _known(shares: Shares, members: Any, alpha: float) -> list[int]:
+def _sure_groups(shares: Shares, members: Any, alpha: float) -> list[int]:
     """Return the groups whose share is surely above 0."""
-    return [i for i, found in enumerate(shares.groups(members, alpha)) if found.ci_low > 0]
+    return [i for i, estimate in enumerate(shares.groups(members, alpha)) if estimate.ci_low > 0]
 
 
 def _weights(row: Any, column: Any, r: float, c: float) -> Any:
@@ -116,33 +120,33 @@ def _distinct(count: int) -> int:
 APART: Final = "the two were collected apart, so no more than bounds of both together is known"
 
 
-def bounded(one: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Row]:
-    """Return a row for each item of *one* with each of *other*, then those of both margins.
+def bounded(part: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Row]:
+    """Return a row for each item of *part* with each of *other*, then those of both margins.
 
     The bounds of a cell hold with 1 - *alpha*, as both its margins do with half of it.
 
     Args: tables: whose intervals are to hold at once with those of this one; 0: each for itself.
     """
-    first, second = one.metric.name, other.metric.name
-    cells = [{first: x, second: y} for x in _labels(one) for y in _labels(other)]
-    rows = [{first: x, second: ALL} for x in _labels(one)]
+    first, second = part.metric.name, other.metric.name
+    cells = [{first: x, second: y} for x in _labels(part) for y in _labels(other)]
+    rows = [{first: x, second: ALL} for x in _labels(part)]
     columns = [{first: ALL, second: y} for y in _labels(other)]
-    refusal = one.refusal or other.refusal
+    refusal = part.refusal or other.refusal
     if refusal is not None:
         names: Sequence[Mapping[str, str]] = [*cells, *rows, *columns]
-        return refused_rows(one, names, alpha, reason=refusal, simultaneous=tables > 0)
+        return refused_rows(part, names, alpha, reason=refusal, simultaneous=tables > 0)
     margins = (len(rows) + len(columns)) * tables
-    inside = [_shares(part, alpha / (margins or 2)) for part in (one, other)]
-    beside = [_shares(part, alpha / (margins or 1)) for part in (one, other)]
-    n, is_open = min(one.n, other.n), one.is_open or other.is_open
+    inside = [_shares(half, alpha / (margins or 2)) for half in (part, other)]
+    beside = [_shares(half, alpha / (margins or 1)) for half in (part, other)]
+    n, is_open = min(part.n, other.n), part.is_open or other.is_open
     more = {"simultaneous": tables > 0, "is_open": is_open}
     ends = [_between(a, b) for a in inside[0] for b in inside[1]]
     return [
         *(
-            empty_row({**one.dimensions, **name}, n, alpha, SHARE, APART, ends=end, **more)
+            empty_row({**part.dimensions, **name}, n, alpha, SHARE, APART, ends=end, **more)
             for name, end in zip(cells, ends, strict=True)
         ),
-        *rows_of(one, rows, beside[0], alpha, simultaneous=tables > 0),
+        *rows_of(part, rows, beside[0], alpha, simultaneous=tables > 0),
         *rows_of(other, columns, beside[1], alpha, simultaneous=tables > 0),
     ]
 
@@ -153,12 +157,12 @@ def _between(a: Estimate, b: Estimate) -> tuple[float, float]:
     return low, max(low, min(1.0, a.ci_high, b.ci_high))
 
 
-def _shares(one: Slice, alpha: float) -> list[Estimate]:
-    return widened(one, shares(one.metric.mechanism, one.tally, one.n, alpha))
+def _shares(part: Slice, alpha: float) -> list[Estimate]:
+    return widened(part, shares(part.metric.mechanism, part.tally, part.n, alpha))
 
 
-def _labels(one: Slice) -> tuple[str, ...]:
-    return one.metric.domain.labels
+def _labels(part: Slice) -> tuple[str, ...]:
+    return part.metric.domain.labels
 
 
 DECLARE: Final = 'declare type = "pair" to see which answers go together'
@@ -170,7 +174,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     simultaneous: bool = False
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a cell and a row a margin of each slice, and the association in facts.
 
     The dimensions of a row are both names.  Of two metrics that were collected apart there are
@@ -178,9 +182,9 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
     Raises: QueryError: one metric that is no pair, or a name that is a dimension, too.
     """
-    metrics = list({one.metric.name: one.metric for one in slices}.values())
+    metrics = list({part.metric.name: part.metric for part in slices}.values())
     if len(metrics) == 2:
-        return _apart(slices, metrics, asked)
+        return _apart(slices, metrics, query)
     if not metrics:
         return Findings(())
     domain = metrics[0].domain
@@ -191,27 +195,32 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
     size = domain.size + domain.first.size + domain.second.size
-    level = asked.alpha / (size * len(slices) if asked.options.simultaneous else 1)
+    level = query.alpha / (size * len(slices) if query.options.simultaneous else 1)
     for part in slices:
         _require_free(part, domain.names)
-        rows += _table(part, domain, level, asked)
+        rows += _table(part, domain, level, query)
         if part.refusal is None:
-            facts.append({"dimensions": dict(part.dimensions), **_told(part, domain, asked.alpha)})
+            facts.append(
+                {
+                    "dimensions": dict(part.dimensions),
+                    **_association_facts(part, domain, query.alpha),
+                }
+            )
     return Findings(tuple(rows), facts={"association": facts})
 
 
-def _table(one: Slice, domain: PairDomain, level: float, asked: Asked) -> list[Row]:
+def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> list[Row]:
     """Return the rows of the cells, and of the margins."""
-    names, at_once = _names(domain), asked.options.simultaneous
-    if one.refusal is not None:
-        return refused_rows(one, names, asked.alpha, simultaneous=at_once)
-    found = Shares.of_slice(one)
-    sums = found.groups(np.vstack(margins(domain.first.size, domain.second.size)), level)
-    cells = widened(one, shares(one.metric.mechanism, one.tally, one.n, level))
+    names, at_once = _names(domain), query.options.simultaneous
+    if part.refusal is not None:
+        return refused_rows(part, names, query.alpha, simultaneous=at_once)
+    slice_shares = Shares.of_slice(part)
+    sums = slice_shares.groups(np.vstack(margins(domain.first.size, domain.second.size)), level)
+    cells = widened(part, shares(part.metric.mechanism, part.tally, part.n, level))
     inside, beside = names[: domain.size], names[domain.size :]
     return [
-        *rows_of(one, inside, cells, asked.alpha, simultaneous=at_once),
-        *rows_of(one, beside, sums, asked.alpha, simultaneous=at_once, note=found.note),
+        *rows_of(part, inside, cells, query.alpha, simultaneous=at_once),
+        *rows_of(part, beside, sums, query.alpha, simultaneous=at_once, note=slice_shares.note),
     ]
 
 
@@ -225,49 +234,49 @@ def _names(domain: PairDomain) -> list[Mapping[str, str]]:
     ]
 
 
-def _require_free(one: Slice, names: Sequence[str]) -> None:
-    if taken := set(names).intersection(one.dimensions):
+def _require_free(part: Slice, names: Sequence[str]) -> None:
+    if taken := set(names).intersection(part.dimensions):
         name = min(taken)
         raise QueryError(f"dimensions: {name} is the name of an answer, too; leave it out")
 
 
-def _told(one: Slice, domain: PairDomain, alpha: float) -> dict[str, Any]:
+def _association_facts(part: Slice, domain: PairDomain, alpha: float) -> dict[str, Any]:
     """Return the association as facts."""
-    cells = Shares.of_slice(one)
-    found = association(cells, domain.first.size, domain.second.size, alpha)
-    if isinstance(found, str):
-        return {"cramers_v": None, "reason": found}
-    labels = domain.first.labels[found.cell[0]], domain.second.labels[found.cell[1]]
+    cells = Shares.of_slice(part)
+    table = association(cells, domain.first.size, domain.second.size, alpha)
+    if isinstance(table, str):
+        return {"cramers_v": None, "reason": table}
+    labels = domain.first.labels[table.cell[0]], domain.second.labels[table.cell[1]]
     return {
-        "cramers_v": found.value,
-        "ci_low": found.ci_low,
-        "ci_high": found.ci_high,
-        "p_value": found.p_value,
+        "cramers_v": table.value,
+        "ci_low": table.ci_low,
+        "ci_high": table.ci_high,
+        "p_value": table.p_value,
         "strongest": {
             **dict(zip(domain.names, labels, strict=True)),
-            "difference": found.beyond.value,
-            "ci_low": found.beyond.ci_low,
-            "ci_high": found.beyond.ci_high,
+            "difference": table.beyond.value,
+            "ci_low": table.beyond.ci_low,
+            "ci_high": table.beyond.ci_high,
         },
     }
 
 
-def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], asked: Asked) -> Findings:
+def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], query: VerbQuery) -> Findings:
     """Return the margins of two metrics and the bounds of both, in slices that both have."""
     first, second = metrics
     rows: list[Row] = []
-    comparisons = len(slices) if asked.options.simultaneous else 0
-    others = {_key(one): one for one in slices if one.metric.name == second.name}
+    comparisons = len(slices) if query.options.simultaneous else 0
+    others = {_key(part): part for part in slices if part.metric.name == second.name}
     for part in slices:
         other = others.get(_key(part))
         if part.metric.name == first.name and other is not None:
             _require_free(part, (first.name, second.name))
-            rows += bounded(part, other, asked.alpha, comparisons)
+            rows += bounded(part, other, query.alpha, comparisons)
     return Findings(tuple(rows), (f"{first.name} and {second.name}: {APART}; {DECLARE}",))
 
 
-def _key(one: Slice) -> tuple[tuple[str, str], ...]:
-    return tuple(one.dimensions.items())
+def _key(part: Slice) -> tuple[tuple[str, str], ...]:
+    return tuple(part.dimensions.items())
 
 
 def refusal(metric: Metric) -> str | None:

@@ -9,12 +9,12 @@ from client_sdk.registry.metric import Metric
 
 from ..answer import answer_rows
 from ..rows import Findings
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with all that one report tells.  Intervals are pointwise."""
-    return Findings(tuple(row for part in slices for row in answer_rows(part, asked.alpha)))
+    return Findings(tuple(row for part in slices for row in answer_rows(part, query.alpha)))
 
 
 def refusal(metric: Metric) -> str | None:

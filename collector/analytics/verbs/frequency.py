@@ -15,10 +15,10 @@ from ...estimation.estimate import Estimate, key_shares, shares
 from ..postprocess import OF_PARTS, OF_SEVERAL, processed
 from ..rows import Findings
 from ..sums import Shares
-from ..verb import Asked, Slice, Verb, always, named, refused_rows, rows_of, widened
+from ..verb import Slice, Verb, VerbQuery, always, named, refused_rows, rows_of, widened
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with one row an item of each slice.  Intervals are pointwise: nothing is picked.
 
     Facts tell, for single items, what is left of 1 in each slice: nothing but noise, or devices
@@ -28,31 +28,31 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     rows, unallocated = [], []
     for part in slices:
-        _require_parts(part.metric, asked.postprocess)
+        _require_parts(part.metric, query.postprocess)
         names = named(part.metric.domain.labels)
         if part.refusal is not None:
-            rows += refused_rows(part, names, asked.alpha)
+            rows += refused_rows(part, names, query.alpha)
             continue
-        found = rows_of(part, names, shares_of(part, asked.alpha), asked.alpha)
-        rows += processed(found, asked.postprocess)
+        raw = rows_of(part, names, shares_of(part, query.alpha), query.alpha)
+        rows += processed(raw, query.postprocess)
         if is_whole(part.metric):
-            unallocated.append({"dimensions": dict(part.dimensions), **_rest(part, asked.alpha)})
+            unallocated.append({"dimensions": dict(part.dimensions), **_rest(part, query.alpha)})
     return Findings(tuple(rows), facts={"unallocated": unallocated} if unallocated else {})
 
 
-def _rest(one: Slice, alpha: float) -> dict[str, Any]:
+def _rest(part: Slice, alpha: float) -> dict[str, Any]:
     """Return 1 less the sum of all shares, with its interval."""
-    found = Shares.of_slice(one)
-    (whole,) = found.groups(np.ones((1, found.values.size), dtype=bool), alpha)
+    shares = Shares.of_slice(part)
+    (whole,) = shares.groups(np.ones((1, shares.values.size), dtype=bool), alpha)
     return {"value": 1 - whole.value, "ci_low": 1 - whole.ci_high, "ci_high": 1 - whole.ci_low}
 
 
 def _require_parts(metric: Metric, postprocess: str) -> None:
     if postprocess in OF_SEVERAL or is_whole(metric):
         return
-    known = ", ".join(OF_SEVERAL)
+    allowed = ", ".join(OF_SEVERAL)
     rule = "a device may hold several items of this metric, so shares do not sum to 1"
-    raise QueryError(f"postprocess: must be one of {known}: {rule}")
+    raise QueryError(f"postprocess: must be one of {allowed}: {rule}")
 
 
 def is_whole(metric: Metric) -> bool:
@@ -60,12 +60,12 @@ def is_whole(metric: Metric) -> bool:
     return metric.domain.encodes is int
 
 
-def shares_of(one: Slice, alpha: float) -> list[Estimate]:
+def shares_of(part: Slice, alpha: float) -> list[Estimate]:
     """Return the share of each item of a slice with n > 0.  Raises InvalidTallyError."""
-    mechanism = one.metric.mechanism
+    mechanism = part.metric.mechanism
     if isinstance(mechanism, KeyValueMechanism):
-        return key_shares(mechanism, one.tally, one.n, alpha)
-    return widened(one, shares(mechanism, one.tally, one.n, alpha))
+        return key_shares(mechanism, part.tally, part.n, alpha)
+    return widened(part, shares(mechanism, part.tally, part.n, alpha))
 
 
 def refusal(metric: Metric) -> str | None:

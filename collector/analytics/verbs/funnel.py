@@ -9,12 +9,12 @@ from client_sdk.registry.metric import Metric
 
 from ..rows import Findings
 from ..sums import answer_joined
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 
 REACHED, CONVERTED = "reached", "of the step before"
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with two rows a step of each slice, but for the first, which has no step before.
 
     One report joins all steps of a device, so both are shares of devices that took the steps.  All
@@ -22,15 +22,15 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     return answer_joined(
         slices,
-        asked.alpha,
+        query.alpha,
         measures=(REACHED, CONVERTED),
-        labels=lambda one: _domain(one).steps,
+        labels=lambda part: _domain(part).steps,
         ratios=lambda members: zip(members[1:], members[:-1], strict=True),
     )
 
 
-def _domain(one: Slice) -> FunnelDomain:
-    domain = one.metric.domain
+def _domain(part: Slice) -> FunnelDomain:
+    domain = part.metric.domain
     assert isinstance(domain, FunnelDomain)  # noqa: S101 - see refusal
     return domain
 

@@ -15,7 +15,7 @@ from ...estimation.estimate import Estimate, normal_quantile
 from ..rows import Findings, Row
 from ..text.search import Plan, candidates
 from ..text.sketches import Sketch, shares_of, sketches_of
-from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 
 PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 USELESS: Final = 0.5  # share; where only strings more common than that would be found, none is told
@@ -38,7 +38,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     alphabet: Annotated[str, Meta(min_length=1, max_length=128)] = PRINTABLE
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a string, the most common first.
 
     Found strings have a share above 0 for sure, and at least the threshold by their estimate.  The
@@ -49,81 +49,85 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
-    known = sum(one.refusal is None for one in slices)
+    answered = sum(part.refusal is None for part in slices)
     for part in slices:
         if part.refusal is not None:
-            rows += refused_rows(part, [{}], asked.alpha, simultaneous=True)
+            rows += refused_rows(part, [{}], query.alpha, simultaneous=True)
             continue
-        found, fact = _answered(part, asked, asked.alpha / known)
-        rows += found
+        part_rows, fact = _answered(part, query, query.alpha / answered)
+        rows += part_rows
         facts.append({"dimensions": dict(part.dimensions), **fact})
     return Findings(tuple(rows), facts={"slices": facts})
 
 
-def _answered(one: Slice, asked: Asked, alpha: float) -> tuple[list[Row], dict[str, Any]]:
+def _answered(part: Slice, query: VerbQuery, alpha: float) -> tuple[list[Row], dict[str, Any]]:
     """Return the rows of a slice, and what is known of it."""
-    options: Options = asked.options
-    mechanism = _mechanism(one.metric)
+    options: Options = query.options
+    mechanism = _mechanism(part.metric)
     if options.candidates:
-        levels = sketches_of(mechanism, one.tally, one.n)
-        return _of_candidates(one, levels, asked, alpha), {"candidates": len(options.candidates)}
+        levels = sketches_of(mechanism, part.tally, part.n)
+        return _of_candidates(part, levels, query, alpha), {"candidates": len(options.candidates)}
     plan = Plan(mechanism, bytes(sorted(set(options.alphabet.encode("utf-8", "replace")))), alpha)
-    wanted = USELESS if options.threshold is None else options.threshold
+    threshold = USELESS if options.threshold is None else options.threshold
     fact = {
-        "detectable_share": min(plan.detectable(one.n), 1.0),
+        "detectable_share": min(plan.detectable(part.n), 1.0),
         "levels": mechanism.levels,
         "longest": mechanism.domain_size,
-        "reports_needed": plan.reports_needed(wanted),
+        "reports_needed": plan.reports_needed(threshold),
     }
-    if plan.detectable(one.n) > wanted:
-        return refused_rows(one, [{}], asked.alpha, reason=_shortage(plan, one.n, wanted)), fact
-    levels = sketches_of(mechanism, one.tally, one.n)
+    if plan.detectable(part.n) > threshold:
+        return refused_rows(
+            part, [{}], query.alpha, reason=_shortage(plan, part.n, threshold)
+        ), fact
+    levels = sketches_of(mechanism, part.tally, part.n)
     texts = candidates(levels, plan)
-    found = _common(dict(zip(texts, shares_of(levels, texts, plan.z), strict=True)), options)
+    common = _common(dict(zip(texts, shares_of(levels, texts, plan.z), strict=True)), options)
     fact["strings_looked_up"] = plan.tests * mechanism.levels
-    return _rows(one, dict(found[: options.k]), asked.alpha), fact
+    return _rows(part, dict(common[: options.k]), query.alpha), fact
 
 
-def _common(found: dict[bytes, Estimate], options: Options) -> list[tuple[bytes, Estimate]]:
+def _common(estimates: dict[bytes, Estimate], options: Options) -> list[tuple[bytes, Estimate]]:
     """Return the strings that are common for sure, the most common first."""
     least = options.threshold or 0.0
-    sure = [each for each in found.items() if each[1].ci_low > 0 and each[1].value >= least]
+    sure = [each for each in estimates.items() if each[1].ci_low > 0 and each[1].value >= least]
     return sorted(sure, key=lambda each: (-each[1].value, each[0]))
 
 
-def _of_candidates(one: Slice, levels: Sequence[Sketch], asked: Asked, alpha: float) -> list[Row]:
+def _of_candidates(
+    part: Slice, levels: Sequence[Sketch], query: VerbQuery, alpha: float
+) -> list[Row]:
     """Return a row for each of the first k candidates, the most common first."""
-    domain = one.metric.domain
-    texts = [domain.encode(text, "options.candidates") for text in asked.options.candidates]
+    domain = part.metric.domain
+    texts = [domain.encode(text, "options.candidates") for text in query.options.candidates]
     if len(set(texts)) < len(texts):
         raise QueryError("options.candidates: must be different in the bytes that count")
     z = normal_quantile(alpha / len(texts))  # Bonferroni: under any dependence
     held = [text for text in texts if isinstance(text, bytes)]
-    found = dict(zip(held, shares_of(levels, held, z), strict=True))
-    ranked = sorted(found, key=lambda text: (-found[text].value, text))[: asked.options.k]
-    return _rows(one, {text: found[text] for text in ranked}, asked.alpha)
+    estimates = dict(zip(held, shares_of(levels, held, z), strict=True))
+    ranked = sorted(estimates, key=lambda text: (-estimates[text].value, text))[: query.options.k]
+    return _rows(part, {text: estimates[text] for text in ranked}, query.alpha)
 
 
-def _rows(one: Slice, found: dict[bytes, Estimate], alpha: float) -> list[Row]:
+def _rows(part: Slice, estimates: dict[bytes, Estimate], alpha: float) -> list[Row]:
     rows: list[Row] = []
-    for text, estimate in found.items():
+    for text, estimate in estimates.items():
         notes = [UNSURE] if estimate.ci_low <= 0 else []
-        if len(text) > one.metric.mechanism.domain_size - 4:  # a character has up to 4 bytes
-            notes.append(CUT.format(one.metric.mechanism.domain_size))
+        if len(text) > part.metric.mechanism.domain_size - 4:  # a character has up to 4 bytes
+            notes.append(CUT.format(part.metric.mechanism.domain_size))
         names = named([text.decode("utf-8", "replace")])
         note = "; ".join(notes) or None
-        rows += rows_of(one, names, [estimate], alpha, simultaneous=True, note=note)
+        rows += rows_of(part, names, [estimate], alpha, simultaneous=True, note=note)
     return rows
 
 
-def _shortage(plan: Plan, n: int, wanted: float) -> str:
+def _shortage(plan: Plan, n: int, threshold: float) -> str:
     """Return why there is no row, and how many reports would do."""
-    needed = plan.reports_needed(wanted)
+    needed = plan.reports_needed(threshold)
     if needed is None:
-        return f"a share of {wanted:.3g} is out of reach of a search with so many characters"
+        return f"a share of {threshold:.3g} is out of reach of a search with so many characters"
     return (
         f"not enough reports: of {n:,} only strings that {100 * min(plan.detectable(n), 1):.3g} % "
-        f"hold are found; {needed:,} are needed for a share of {100 * wanted:.3g} %"
+        f"hold are found; {needed:,} are needed for a share of {100 * threshold:.3g} %"
     )
 
 

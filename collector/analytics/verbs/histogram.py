@@ -14,7 +14,7 @@ from client_sdk.registry.metric import Metric
 from ..distribution import Curve, assumption, refusal
 from ..postprocess import OF_PARTS, processed
 from ..rows import Findings, Row
-from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 
 BUCKETS: Final = 20
 DASH: Final = "–"  # between the ends of a bucket, which may have a minus sign
@@ -27,34 +27,34 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     simultaneous: bool = False
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a bucket of each slice.  The item has both ends, such as "10-20".
 
     A bucket holds its upper end; the first one holds its lower end, too.  Shares add up to 1.
     Intervals hold whatever the population is, unless the metric declares it smooth.
     """
-    comparisons = sum(len(_edges(part, asked)) - 1 for part in slices)
-    alpha = asked.alpha / max(comparisons, 1) if asked.options.simultaneous else asked.alpha
-    rows = tuple(row for part in slices for row in _rows(part, asked, alpha))
-    edges = [float(edge) for edge in _edges(slices[0], asked)] if slices else []
+    comparisons = sum(len(_edges(part, query)) - 1 for part in slices)
+    alpha = query.alpha / max(comparisons, 1) if query.options.simultaneous else query.alpha
+    rows = tuple(row for part in slices for row in _rows(part, query, alpha))
+    edges = [float(edge) for edge in _edges(slices[0], query)] if slices else []
     return Findings(rows, facts={"edges": edges})
 
 
-def _rows(one: Slice, asked: Asked, alpha: float) -> Sequence[Row]:
-    ends = list(pairwise(_edges(one, asked)))
+def _rows(part: Slice, query: VerbQuery, alpha: float) -> Sequence[Row]:
+    ends = list(pairwise(_edges(part, query)))
     names = named([f"{float(low):.12g}{DASH}{float(high):.12g}" for low, high in ends])
-    simultaneous = asked.options.simultaneous
-    if one.refusal is not None:
-        return refused_rows(one, names, asked.alpha, simultaneous=simultaneous)
+    simultaneous = query.options.simultaneous
+    if part.refusal is not None:
+        return refused_rows(part, names, query.alpha, simultaneous=simultaneous)
     buckets = [(None if i == 0 else low, high) for i, (low, high) in enumerate(ends)]
-    found = Curve.of(one.metric, one.tally, one.n).between(buckets, alpha)
-    note = assumption(one.metric)
-    rows = rows_of(one, names, found, asked.alpha, simultaneous=simultaneous, note=note)
-    return processed(rows, asked.postprocess)
+    estimates = Curve.of(part.metric, part.tally, part.n).between(buckets, alpha)
+    note = assumption(part.metric)
+    rows = rows_of(part, names, estimates, query.alpha, simultaneous=simultaneous, note=note)
+    return processed(rows, query.postprocess)
 
 
-def _edges(one: Slice, asked: Asked) -> list[Fraction]:
-    return edges_of(one.metric, asked.options.buckets)
+def _edges(part: Slice, query: VerbQuery) -> list[Fraction]:
+    return edges_of(part.metric, query.options.buckets)
 
 
 def edges_of(metric: Metric, parts: int) -> list[Fraction]:

@@ -11,7 +11,7 @@ from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ..rows import Findings
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 from . import estimate
 
 
@@ -21,7 +21,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: list[str] = msgspec.field(default_factory=list)
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with two rows a key of each slice: its share, and its mean in the unit of the numbers.
 
     A mean is that of the holders, by Fieller's interval; a key that perhaps nobody holds has none.
@@ -31,15 +31,15 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     for part in slices:
         domain = part.metric.domain
-        for place, key in enumerate(asked.options.keys):
+        for place, key in enumerate(query.options.keys):
             if key not in domain.labels:
                 rule = f"must be one of the {domain.size} keys of {part.metric.name}"
                 raise QueryError(f"options.keys.{place}: {rule}")
-    found = estimate.answer(slices, asked)
-    if not asked.options.keys:
-        return found
-    wanted = {name for key in asked.options.keys for name in (key, MEAN_OF + key)}
-    return Findings(tuple(row for row in found.rows if row.item in wanted))
+    findings = estimate.answer(slices, query)
+    if not query.options.keys:
+        return findings
+    names = {name for key in query.options.keys for name in (key, MEAN_OF + key)}
+    return Findings(tuple(row for row in findings.rows if row.item in names))
 
 
 def refusal(metric: Metric) -> str | None:

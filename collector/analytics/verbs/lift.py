@@ -28,7 +28,7 @@ from ..comparing.differences import (
 )
 from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
 from ..rows import MEASURE, RELATIVE, SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 
 DIFFERENCE, LIFT = "difference", "lift"
 MOST_FACTS: Final = 1_000  # comparisons whose power is told
@@ -49,7 +49,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     population: Population = DRAWN
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with two rows an item of each arm: its difference from the control, and that in parts.
 
     Intervals hold together over all arms and items; p-values, one for both rows, are corrected
@@ -59,44 +59,44 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     if not slices:
         return Findings((), facts={"comparisons": 0, "power": []})
-    slices, options = askable(slices), asked.options
+    slices, options = askable(slices), query.options
     metric, by = slices[0].metric, options.dimension
     if by not in slices[0].dimensions or by == TIME:
         raise QueryError("options.dimension: must be a dimension asked for, other than time")
     require_value(slices, by, options.control, "options.control")
     items = items_of(metric, options.item, MOST_ITEMS)
     pairs = pairs_of(slices, by, options.control)
-    found = compared(pairs, items, options.population, asked.alpha)
-    results = iter(found)
+    comparisons = compared(pairs, items, options.population, query.alpha)
+    results = iter(comparisons)
     rows = [
         row
         for pair in pairs
         for item in items
         for row in (
-            _refused(pair, item, asked.alpha) if pair.refusal else _rows(next(results), asked.alpha)
+            _refused(pair, item, query.alpha) if pair.refusal else _rows(next(results), query.alpha)
         )
     ]
     facts = {
-        "comparisons": len(found),
+        "comparisons": len(comparisons),
         "population": options.population,
-        "power": [_power(one) for one in found[:MOST_FACTS]],
+        "power": [_power(comparison) for comparison in comparisons[:MOST_FACTS]],
     }
-    return Findings(tuple(rows), tuple(map(_sentence, _unseen(found))), facts)
+    return Findings(tuple(rows), tuple(map(_sentence, _unseen(comparisons))), facts)
 
 
-def _rows(one: Comparison, alpha: float) -> Iterator[Row]:
-    row = difference_row(one, alpha)
+def _rows(comparison: Comparison, alpha: float) -> Iterator[Row]:
+    row = difference_row(comparison, alpha)
     yield replace(row, dimensions={**row.dimensions, MEASURE: DIFFERENCE})
-    if not _has_parts(one.metric):
+    if not _has_parts(comparison.metric):
         return
     name = {**row.dimensions, MEASURE: LIFT}
-    found = lift(one.first, one.second, one.level)
+    ratio = lift(comparison.first, comparison.second, comparison.level)
     more: dict[str, Any] = {"simultaneous": True, "is_open": row.is_open}
-    if found is None:
+    if ratio is None:
         yield empty_row(name, row.n, alpha, RELATIVE, _NO_BASE, **more)
     else:
         more |= {"p_value": row.p_value, "fakes_to_flip": row.fakes_to_flip, "note": row.note}
-        yield row_of(name, found, row.n, alpha, RELATIVE, **more)
+        yield row_of(name, ratio, row.n, alpha, RELATIVE, **more)
 
 
 def _refused(pair: Pair, item: str, alpha: float) -> Iterator[Row]:
@@ -113,34 +113,38 @@ def _has_parts(metric: Metric) -> bool:
     return metric.domain.grid is None or metric.domain.grid.minimum >= 0
 
 
-def _power(one: Comparison) -> dict[str, Any]:
+def _power(comparison: Comparison) -> dict[str, Any]:
     """Return what can be seen at the level of one interval."""
-    n, found = one.first.n + one.second.n, one.difference
+    n, difference = comparison.first.n + comparison.second.n, comparison.difference
     return {
-        "dimensions": with_item(one.pair.dimensions, one.item),
-        "control": one.second.value,
-        "treated": one.first.value,
+        "dimensions": with_item(comparison.pair.dimensions, comparison.item),
+        "control": comparison.second.value,
+        "treated": comparison.first.value,
         "power": POWER,
-        "smallest_seen": smallest_seen(found.std_error, one.level),
+        "smallest_seen": smallest_seen(difference.std_error, comparison.level),
         "reports": n,
-        "reports_needed": reports_needed(found, n, one.level),
+        "reports_needed": reports_needed(difference, n, comparison.level),
     }
 
 
-def _unseen(found: Sequence[Comparison]) -> list[Comparison]:
+def _unseen(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Return the comparisons that show nothing; of many items, none is told in words."""
-    return [one for one in found if covers_zero(one.difference)] if len(found) <= MOST_TOLD else []
-
-
-def _sentence(one: Comparison) -> str:
-    told, metric = _power(one), one.metric
-    scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
-    needed = told["reports_needed"]
-    rest = f"; to show one as seen here takes about {needed:,} reports" if needed else ""
-    what = ", ".join(told["dimensions"].values())
     return (
-        f"{metric.name}: {what}: {told['reports']:,} reports show a difference of "
-        f"{scale * told['smallest_seen']:.3g} {ending} with {100 * POWER:g} % power{rest}"
+        [comparison for comparison in comparisons if covers_zero(comparison.difference)]
+        if len(comparisons) <= MOST_TOLD
+        else []
+    )
+
+
+def _sentence(comparison: Comparison) -> str:
+    power, metric = _power(comparison), comparison.metric
+    scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
+    needed = power["reports_needed"]
+    rest = f"; to show one as seen here takes about {needed:,} reports" if needed else ""
+    what = ", ".join(power["dimensions"].values())
+    return (
+        f"{metric.name}: {what}: {power['reports']:,} reports show a difference of "
+        f"{scale * power['smallest_seen']:.3g} {ending} with {100 * POWER:g} % power{rest}"
     )
 
 

@@ -15,7 +15,7 @@ from ...estimation.estimate import Estimate
 from ..postprocess import OF_PARTS, base_cut, processed
 from ..rows import Findings, Row
 from ..sums import Shares
-from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 from .frequency import shares_of
 
 NOISE: Final = "noise alone may be the reason"
@@ -27,60 +27,60 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     coarsen: Annotated[int, Meta(ge=1, le=4_096)] = 1
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row an area of each slice: rows from the south, columns from the west.
 
     Items are "row,column", and facts tell the west, south, east and north end of each.  A map is
     searched by eye for where much is, so all intervals hold at once, and areas that noise alone may
     have filled are marked.
     """
-    areas = [areas_of(part, asked.options.coarsen) for part in slices]
+    areas = [areas_of(part, query.options.coarsen) for part in slices]
     comparisons = sum(map(len, areas))
     rows: list[Row] = []
-    for one, cells in zip(slices, areas, strict=True):
-        rows += _rows(one, cells, asked, asked.alpha / comparisons)
+    for part, cells in zip(slices, areas, strict=True):
+        rows += _rows(part, cells, query, query.alpha / comparisons)
     facts = _facts(slices[0], areas[0]) if slices else {}
     return Findings(tuple(rows), facts=facts)
 
 
 def _rows(
-    one: Slice, cells: dict[tuple[int, int], list[int]], asked: Asked, level: float
+    part: Slice, cells: dict[tuple[int, int], list[int]], query: VerbQuery, level: float
 ) -> Sequence[Row]:
     names = named([_item(area) for area in cells])
-    if one.refusal is not None:
-        return refused_rows(one, names, asked.alpha, simultaneous=True)
-    estimates, bound = _estimates(one, cells, level)
-    kept = base_cut([e.value for e in estimates], [e.std_error for e in estimates]) > 0
+    if part.refusal is not None:
+        return refused_rows(part, names, query.alpha, simultaneous=True)
+    estimates, bound = _estimates(part, cells, level)
+    certain = base_cut([e.value for e in estimates], [e.std_error for e in estimates]) > 0
     rows = []
-    for name, estimate, is_kept in zip(names, estimates, kept.tolist(), strict=True):
+    for name, estimate, is_kept in zip(names, estimates, certain.tolist(), strict=True):
         note = "; ".join(filter(None, (None if is_kept else NOISE, bound))) or None
-        rows += rows_of(one, [name], [estimate], asked.alpha, simultaneous=True, note=note)
-    return processed(rows, asked.postprocess)
+        rows += rows_of(part, [name], [estimate], query.alpha, simultaneous=True, note=note)
+    return processed(rows, query.postprocess)
 
 
 def _estimates(
-    one: Slice, cells: dict[tuple[int, int], list[int]], alpha: float
+    part: Slice, cells: dict[tuple[int, int], list[int]], alpha: float
 ) -> tuple[list[Estimate], str | None]:
-    if len(cells) == one.metric.domain.size:
-        return shares_of(one, alpha), None
-    members = np.zeros((len(cells), one.metric.domain.size), dtype=bool)
+    if len(cells) == part.metric.domain.size:
+        return shares_of(part, alpha), None
+    members = np.zeros((len(cells), part.metric.domain.size), dtype=bool)
     for row, items in zip(members, cells.values(), strict=True):
         row[items] = True
-    found = Shares.of_slice(one)
-    return found.groups(members, alpha), found.note
+    shares = Shares.of_slice(part)
+    return shares.groups(members, alpha), shares.note
 
 
-def areas_of(one: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:
+def areas_of(part: Slice, coarsen: int) -> dict[tuple[int, int], list[int]]:
     """Return the items of each area by its row and column."""
-    domain, areas = _domain(one), dict[tuple[int, int], list[int]]()
+    domain, areas = _domain(part), dict[tuple[int, int], list[int]]()
     for item in range(domain.size):
         row, column = domain.place(item)
         areas.setdefault((row // coarsen, column // coarsen), []).append(item)
     return areas
 
 
-def _facts(one: Slice, cells: dict[tuple[int, int], list[int]]) -> dict[str, Any]:
-    domain = _domain(one)
+def _facts(part: Slice, cells: dict[tuple[int, int], list[int]]) -> dict[str, Any]:
+    domain = _domain(part)
     ends = {}
     for area, items in cells.items():
         west, south, *_ = domain.corners(items[0])
@@ -93,8 +93,8 @@ def _item(area: tuple[int, int]) -> str:
     return f"{area[0]},{area[1]}"
 
 
-def _domain(one: Slice) -> GridDomain:
-    domain = one.metric.domain
+def _domain(part: Slice) -> GridDomain:
+    domain = part.metric.domain
     assert isinstance(domain, GridDomain)  # noqa: S101 - see refusal
     return domain
 

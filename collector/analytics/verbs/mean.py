@@ -10,24 +10,24 @@ from client_sdk.registry.metric import Metric
 from ...estimation import estimate
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
-from ..verb import Asked, Slice, Verb, always, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, always, refused_rows, rows_of
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with one row a slice."""
-    return Findings(tuple(row for part in slices for row in _rows(part, asked.alpha)))
+    return Findings(tuple(row for part in slices for row in _rows(part, query.alpha)))
 
 
-def _rows(one: Slice, alpha: float) -> list[Row]:
-    if one.refusal is not None:
-        return refused_rows(one, [{}], alpha, one.metric.domain.unit)
-    return rows_of(one, [{}], [mean_of(one, alpha)], alpha, one.metric.domain.unit)
+def _rows(part: Slice, alpha: float) -> list[Row]:
+    if part.refusal is not None:
+        return refused_rows(part, [{}], alpha, part.metric.domain.unit)
+    return rows_of(part, [{}], [mean_of(part, alpha)], alpha, part.metric.domain.unit)
 
 
-def mean_of(one: Slice, alpha: float) -> Estimate:
+def mean_of(part: Slice, alpha: float) -> Estimate:
     """Return the mean of a slice with n > 0.  Raises InvalidTallyError."""
-    domain: Any = one.metric.domain
-    return estimate.mean(one.metric.mechanism, domain, one.tally, one.n, alpha)
+    domain: Any = part.metric.domain
+    return estimate.mean(part.metric.mechanism, domain, part.tally, part.n, alpha)
 
 
 def refusal(metric: Metric) -> str | None:

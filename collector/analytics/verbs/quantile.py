@@ -12,7 +12,7 @@ from ...core.errors import QueryError
 from ..answer import MONOTONE, quantiles_at, with_notes
 from ..distribution import refusal
 from ..rows import Findings, Row
-from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 
 Level = Annotated[float, Meta(gt=0, lt=1)]
 
@@ -29,7 +29,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     simultaneous: bool = False
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a level of each slice, "p50" for 0.5, in the order asked for.
 
     Intervals hold whatever the population is, or if it is as smooth or as whole as the metric's
@@ -37,35 +37,35 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
 
     Raises: QueryError: ``options.levels``: a level is given twice.
     """
-    options: Options = asked.options
+    options: Options = query.options
     if len(set(options.levels)) < len(options.levels):
         raise QueryError("options.levels: must be different")
     comparisons = len(slices) * len(options.levels) if options.simultaneous else 1
     return Findings(
-        tuple(row for part in slices for row in _rows(part, asked, asked.alpha / comparisons))
+        tuple(row for part in slices for row in _rows(part, query, query.alpha / comparisons))
     )
 
 
-def _rows(one: Slice, asked: Asked, alpha: float) -> list[Row]:
-    levels: tuple[float, ...] = asked.options.levels
-    names, unit = named([name_of(level) for level in levels]), one.metric.domain.unit
-    simultaneous = asked.options.simultaneous
-    if one.refusal is not None:
-        return refused_rows(one, names, asked.alpha, unit, simultaneous=simultaneous)
+def _rows(part: Slice, query: VerbQuery, alpha: float) -> list[Row]:
+    levels: tuple[float, ...] = query.options.levels
+    names, unit = named([name_of(level) for level in levels]), part.metric.domain.unit
+    simultaneous = query.options.simultaneous
+    if part.refusal is not None:
+        return refused_rows(part, names, query.alpha, unit, simultaneous=simultaneous)
     rising = sorted(levels)
-    found = quantiles_at(one.metric, one.tally, one.n, rising, alpha)
-    by_level = dict(zip(rising, found, strict=True))
+    quantiles = quantiles_at(part.metric, part.tally, part.n, rising, alpha)
+    by_level = dict(zip(rising, quantiles, strict=True))
     estimates = [by_level[level] for level in levels]
     rows = rows_of(
-        one,
+        part,
         names,
         estimates,
-        asked.alpha,
+        query.alpha,
         unit,
         postprocess=MONOTONE,
         simultaneous=simultaneous,
     )
-    return [with_notes(row, one.metric) for row in rows]
+    return [with_notes(row, part.metric) for row in rows]
 
 
 def name_of(level: float) -> str:

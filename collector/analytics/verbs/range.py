@@ -19,7 +19,7 @@ from .. import distribution
 from ..distribution import Curve
 from ..rows import Findings, Row
 from ..sums import Shares
-from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 
 CONSISTENT: Final = (
     "all ranges are read off one linear estimate: those that adjoin add up exactly, "
@@ -40,39 +40,39 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     simultaneous: bool = False
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a range of each slice.
 
     Raises: QueryError: ``options``: ends of another type, reversed, or unknown items.
     """
-    options: Options = asked.options
-    wanted = list(options.ranges) or [(options.low, options.high)]
+    options: Options = query.options
+    ranges = list(options.ranges) or [(options.low, options.high)]
     rows: list[Row] = []
     for part in slices:
-        names = named([_name(low, high) for low, high in wanted])
-        places = [_place(i, low, high, part.metric) for i, (low, high) in enumerate(wanted)]
+        names = named([_name(low, high) for low, high in ranges])
+        places = [_place(i, low, high, part.metric) for i, (low, high) in enumerate(ranges)]
         if part.refusal is not None:
-            rows += refused_rows(part, names, asked.alpha, simultaneous=options.simultaneous)
+            rows += refused_rows(part, names, query.alpha, simultaneous=options.simultaneous)
             continue
-        comparisons = len(slices) * len(wanted) if options.simultaneous else 1
-        found, note = _estimates(part, places, asked.alpha / comparisons)
+        comparisons = len(slices) * len(ranges) if options.simultaneous else 1
+        estimates, note = _estimates(part, places, query.alpha / comparisons)
         rows += rows_of(
-            part, names, found, asked.alpha, simultaneous=options.simultaneous, note=note
+            part, names, estimates, query.alpha, simultaneous=options.simultaneous, note=note
         )
     return Findings(tuple(rows), facts={"ranges": CONSISTENT})
 
 
 def _estimates(
-    one: Slice, places: Sequence[Any], alpha: float
+    part: Slice, places: Sequence[Any], alpha: float
 ) -> tuple[list[Estimate], str | None]:
-    if one.metric.domain.grid:
-        curve = Curve.of(one.metric, one.tally, one.n)
-        return curve.between(places, alpha, closed=True), distribution.assumption(one.metric)
-    members = np.zeros((len(places), one.metric.domain.size), dtype=bool)
+    if part.metric.domain.grid:
+        curve = Curve.of(part.metric, part.tally, part.n)
+        return curve.between(places, alpha, closed=True), distribution.assumption(part.metric)
+    members = np.zeros((len(places), part.metric.domain.size), dtype=bool)
     for row, (first, last) in zip(members, places, strict=True):
         row[first : last + 1] = True
-    found = Shares.of_slice(one)
-    return found.groups(members, alpha), found.note
+    shares = Shares.of_slice(part)
+    return shares.groups(members, alpha), shares.note
 
 
 def _place(index: int, low: End, high: End, metric: Metric) -> Any:

@@ -9,12 +9,12 @@ from client_sdk.registry.metric import Metric
 
 from ..rows import Findings
 from ..sums import answer_joined
-from ..verb import Asked, Slice, Verb
+from ..verb import Slice, Verb, VerbQuery
 
 ACTIVE, RETAINED = "active", "of the first period"
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with two rows a period of each slice, but for the first.
 
     One report joins all periods of a device, so that a device which comes back is seen to.  All
@@ -22,15 +22,15 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     return answer_joined(
         slices,
-        asked.alpha,
+        query.alpha,
         measures=(ACTIVE, RETAINED),
-        labels=lambda one: _domain(one).periods,
+        labels=lambda part: _domain(part).periods,
         ratios=lambda members: ((period & members[0], members[0]) for period in members[1:]),
     )
 
 
-def _domain(one: Slice) -> RetentionDomain:
-    domain = one.metric.domain
+def _domain(part: Slice) -> RetentionDomain:
+    domain = part.metric.domain
     assert isinstance(domain, RetentionDomain)  # noqa: S101 - see refusal
     return domain
 

@@ -24,14 +24,14 @@ from ...estimation.significance import each_of
 from ..comparing.measure import askable, estimates_of, items_of, refusal
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..suppression import TOGETHER
-from ..verb import OTHER, Asked, Slice, Verb
+from ..verb import OTHER, Slice, Verb, VerbQuery
 
 POOLED: Final = "pooled"
 LEAST: Final = 3  # segments; of fewer, nothing is known of how much they differ
 
 
 @dataclass(frozen=True)
-class Pooled:
+class Pool:
     """The moved *values*, their common *mean*, and the variance *between* true numbers."""
 
     values: tuple[float, ...]
@@ -39,7 +39,7 @@ class Pooled:
     between: float
 
 
-def pooled(values: Sequence[float], variances: Sequence[float]) -> Pooled | None:
+def pool_of(values: Sequence[float], variances: Sequence[float]) -> Pool | None:
     """Return *values* with known, positive *variances* drawn together; None of fewer than LEAST."""
     if len(values) < LEAST:
         return None
@@ -48,7 +48,7 @@ def pooled(values: Sequence[float], variances: Sequence[float]) -> Pooled | None
     weights = 1 / (errors + between)
     mean = float(weights @ raw / weights.sum())
     moved = mean + between * weights * (raw - mean)
-    return Pooled(tuple(moved.tolist()), mean, between)
+    return Pool(tuple(moved.tolist()), mean, between)
 
 
 def _between(raw: Any, errors: Any) -> float:
@@ -68,7 +68,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row a segment; intervals hold together over all, as they are to be compared.
 
     With postprocess "pooled" each number is drawn towards the mean of its stretch of time.
@@ -77,50 +77,52 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     if not slices:
         return Findings(())
-    (item,) = items_of(slices[0].metric, asked.options.item, 1)
+    (item,) = items_of(slices[0].metric, query.options.item, 1)
     slices = askable(slices)
     groups: dict[str, list[Slice]] = {}
     for part in slices:
         groups.setdefault(part.dimensions.get(TIME, ""), []).append(part)
-    shown = sum(one.refusal is None for one in slices)
-    level = each_of(asked.alpha, shown)
+    answered = sum(part.refusal is None for part in slices)
+    level = each_of(query.alpha, answered)
     rows: list[Row] = []
     facts = []
     for group in groups.values():
-        found = [_row(one, item, level, asked.alpha) for one in group]
-        if asked.postprocess == POOLED:
-            found, fact = _pool(found)
+        group_rows = [_row(part, item, level, query.alpha) for part in group]
+        if query.postprocess == POOLED:
+            group_rows, fact = _pool(group_rows)
             facts += [{"time": group[0].dimensions.get(TIME), **fact}] if fact else []
-        rows += found
-    return Findings(tuple(rows), facts={"segments": shown, "pooling": facts})
+        rows += group_rows
+    return Findings(tuple(rows), facts={"segments": answered, "pooling": facts})
 
 
-def _row(one: Slice, item: str, level: float, alpha: float) -> Row:
-    name, unit = with_item(one.dimensions, item), one.metric.domain.unit
-    if one.refusal is not None:
-        return empty_row(name, one.n, alpha, unit, one.refusal, is_open=one.is_open)
-    note = TOGETHER if OTHER in one.dimensions.values() else None
-    more: dict[str, Any] = {"simultaneous": True, "is_open": one.is_open, "note": note}
-    return row_of(name, estimates_of(one, level)[item], one.n, alpha, unit, **more)
+def _row(part: Slice, item: str, level: float, alpha: float) -> Row:
+    name, unit = with_item(part.dimensions, item), part.metric.domain.unit
+    if part.refusal is not None:
+        return empty_row(name, part.n, alpha, unit, part.refusal, is_open=part.is_open)
+    note = TOGETHER if OTHER in part.dimensions.values() else None
+    more: dict[str, Any] = {"simultaneous": True, "is_open": part.is_open, "note": note}
+    return row_of(name, estimates_of(part, level)[item], part.n, alpha, unit, **more)
 
 
 def _pool(rows: Sequence[Row]) -> tuple[list[Row], dict[str, Any] | None]:
     """Return *rows* with their numbers drawn together, and what is known of all of them."""
-    known = {i: row for i, row in enumerate(rows) if row.value is not None and row.std_error}
-    found = pooled(
-        [row.value or 0.0 for row in known.values()],
-        [(row.std_error or 0.0) ** 2 for row in known.values()],
+    rows_by_place = {
+        i: row for i, row in enumerate(rows) if row.value is not None and row.std_error
+    }
+    pool = pool_of(
+        [row.value or 0.0 for row in rows_by_place.values()],
+        [(row.std_error or 0.0) ** 2 for row in rows_by_place.values()],
     )
-    if found is None:
+    if pool is None:
         return list(rows), None
-    moved = dict(zip(known, found.values, strict=True))
+    moved = dict(zip(rows_by_place, pool.values, strict=True))
     result = [
         replace(row, value=moved[i], raw=row.value, postprocess=POOLED, note=_noted(row))
         if i in moved
         else row
         for i, row in enumerate(rows)
     ]
-    return result, {"mean": found.mean, "between": found.between**0.5, "segments": len(known)}
+    return result, {"mean": pool.mean, "between": pool.between**0.5, "segments": len(rows_by_place)}
 
 
 def _noted(row: Row) -> str:

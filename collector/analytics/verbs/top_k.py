@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
-from ..verb import Asked, Slice, Verb, named, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, named, refused_rows, rows_of
 from .frequency import refusal, shares_of
 
 
@@ -21,7 +21,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     order: Literal["most", "least"] = "most"
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with the first k items of each slice, by their unbiased shares.
 
     The k are picked from all items, so the intervals hold at once, with 1 - alpha, for all items of
@@ -30,28 +30,30 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
-    comparisons = sum(len(one.metric.domain.labels) for one in slices if one.refusal is None)
+    comparisons = sum(len(part.metric.domain.labels) for part in slices if part.refusal is None)
     for part in slices:
         if part.refusal is not None:
             # Which items are first is not told, so the rows are the first as they are declared.
-            names = named(part.metric.domain.labels[: asked.options.k])
-            rows += refused_rows(part, names, asked.alpha, simultaneous=True)
+            names = named(part.metric.domain.labels[: query.options.k])
+            rows += refused_rows(part, names, query.alpha, simultaneous=True)
             continue
-        found = shares_of(part, asked.alpha / comparisons)  # Bonferroni: under any dependence
-        picked, fact = _picked(part, found, asked)
+        estimates = shares_of(part, query.alpha / comparisons)  # Bonferroni: under any dependence
+        picked, fact = _picked(part, estimates, query)
         rows += picked
         facts.append({"dimensions": dict(part.dimensions), **fact})
     return Findings(tuple(rows), facts={"slices": facts})
 
 
 def _picked(
-    one: Slice, found: Sequence[Estimate], asked: Asked
+    part: Slice, estimates: Sequence[Estimate], query: VerbQuery
 ) -> tuple[list[Row], dict[str, Any]]:
     """Return the rows of the first items, and what is known of all."""
-    labels, options = one.metric.domain.labels, asked.options
-    low, high = (np.array([getattr(item, end) for item in found]) for end in ("ci_low", "ci_high"))
+    labels, options = part.metric.domain.labels, query.options
+    low, high = (
+        np.array([getattr(item, end) for item in estimates]) for end in ("ci_low", "ci_high")
+    )
     sign = -1 if options.order == "most" else 1
-    order = np.argsort([sign * item.value for item in found], kind="stable")[: options.k]
+    order = np.argsort([sign * item.value for item in estimates], kind="stable")[: options.k]
     best, worst = ranks(low, high, options.order)
     unsure = low <= 0
     rows = []
@@ -61,7 +63,7 @@ def _picked(
         if unsure[place]:
             note += "; not distinguishable from zero"
         names = named([labels[place]])
-        rows += rows_of(one, names, [found[place]], asked.alpha, simultaneous=True, note=note)
+        rows += rows_of(part, names, [estimates[place]], query.alpha, simultaneous=True, note=note)
     fact = {
         "items": len(labels),
         "not_distinguishable_from_zero": int(unsure.sum()),

@@ -21,7 +21,7 @@ from ..comparing.measure import (
 )
 from ..comparing.series import Scan, others, scans_of, series_of
 from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
-from ..verb import Asked, Slice, Verb, merged
+from ..verb import Slice, Verb, VerbQuery, merged
 
 MOST_ITEMS: Final = 20  # lines that one picture can hold
 MOST_FACTS: Final = 100  # series whose change is told
@@ -36,7 +36,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     population: Population = DRAWN
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with a row an item of each stretch, and with the change of each series in facts.
 
     Rows of a window are of all reports of its stretches, under the label of the last; the first
@@ -48,16 +48,16 @@ def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
     """
     if not slices:
         return Findings((), facts={"series": 0, "changes": []})
-    options: Options = asked.options
+    options: Options = query.options
     items = items_of(slices[0].metric, options.item, MOST_ITEMS)
     all_series = list(series_of(askable(slices)))
     rows = [
         row
         for parts in all_series
         for window in _windows(parts, options.window)
-        for row in _rows(window, items, asked.alpha)
+        for row in _rows(window, items, query.alpha)
     ]
-    changes = _changes(all_series, items, asked)
+    changes = _changes(all_series, items, query)
     warnings = [_sentence(change, slices[0]) for change in changes if change["detected"]]
     if not rows:
         warnings.append(f"there are fewer than {options.window} stretches of time with reports")
@@ -74,46 +74,46 @@ def _rows(window: Sequence[Slice], items: Sequence[str], alpha: float) -> Iterat
     whole = merged(window, window[-1].dimensions)
     refused = why_none(whole)
     unit = whole.metric.domain.unit
-    found = {} if refused else estimates_of(whole, alpha)
+    estimates = {} if refused else estimates_of(whole, alpha)
     for item in items:
         name, is_open = with_item(whole.dimensions, item), whole.is_open
         if refused:
             yield empty_row(name, whole.n, alpha, unit, refused, is_open=is_open)
         else:
-            yield row_of(name, found[item], whole.n, alpha, unit, is_open=is_open)
+            yield row_of(name, estimates[item], whole.n, alpha, unit, is_open=is_open)
 
 
 def _changes(
-    all_series: Sequence[Sequence[Slice]], items: Sequence[str], asked: Asked
+    all_series: Sequence[Sequence[Slice]], items: Sequence[str], query: VerbQuery
 ) -> list[dict[str, Any]]:
     """Return what is known of the change of each series with two numbers or more, surest first."""
     scanned: list[tuple[Sequence[Slice], str, Scan]] = []
     for series in all_series:
-        shown = [one for one in series if one.refusal is None]
-        if len(shown) > 1:
-            scans = scans_of(shown, items, asked.options.population)
-            scanned += [(shown, item, scan) for item, scan in scans.items()]
+        parts = [part for part in series if part.refusal is None]
+        if len(parts) > 1:
+            scans = scans_of(parts, items, query.options.population)
+            scanned += [(parts, item, scan) for item, scan in scans.items()]
     corrected = holm([scan.p_value for _, _, scan in scanned])
-    splits = sum(len(shown) - 1 for shown, _, _ in scanned)
-    level = each_of(asked.alpha, splits)
-    changes = [_change(*one, p, level, asked) for one, p in zip(scanned, corrected, strict=True)]
+    splits = sum(len(parts) - 1 for parts, _, _ in scanned)
+    level = each_of(query.alpha, splits)
+    changes = [_change(*part, p, level, query) for part, p in zip(scanned, corrected, strict=True)]
     return sorted(changes, key=lambda change: change["p_value"])
 
 
 def _change(
-    shown: Sequence[Slice], item: str, scan: Scan, p: float, level: float, asked: Asked
+    parts: Sequence[Slice], item: str, scan: Scan, p: float, level: float, query: VerbQuery
 ) -> dict[str, Any]:
     """Return one change as facts; the interval holds at once over all splits of all series."""
-    found = difference(scan.after, scan.before, level)
-    detected = p <= asked.alpha
+    step = difference(scan.after, scan.before, level)
+    detected = p <= query.alpha
     return {
-        "dimensions": with_item(others(shown[0], TIME), item),
-        "changed_at": shown[scan.place].dimensions[TIME],
+        "dimensions": with_item(others(parts[0], TIME), item),
+        "changed_at": parts[scan.place].dimensions[TIME],
         "before": scan.before.value,
         "after": scan.after.value,
-        "difference": found.value,
-        "ci_low": found.ci_low,
-        "ci_high": found.ci_high,
+        "difference": step.value,
+        "ci_low": step.ci_low,
+        "ci_high": step.ci_high,
         "p_value": p,
         "p_value_constant": scan.constant_p,
         "detected": detected,
@@ -121,8 +121,8 @@ def _change(
     }
 
 
-def _sentence(change: dict[str, Any], one: Slice) -> str:
-    unit = one.metric.domain.unit
+def _sentence(change: dict[str, Any], part: Slice) -> str:
+    unit = part.metric.domain.unit
     scale, ending, apart = (100, " %", " points") if unit == SHARE else (1, f" {unit}", f" {unit}")
     before, after, low, high = (
         scale * change[name] for name in ("before", "after", "ci_low", "ci_high")
@@ -132,8 +132,9 @@ def _sentence(change: dict[str, Any], one: Slice) -> str:
     ends = f"{floor(low * grid) / grid:,.{places}f} to {ceil(high * grid) / grid:,.{places}f}"
     what = ", ".join(change["dimensions"].values())
     return (
-        f"{one.metric.name}: {what} changed at {change['changed_at']} from {before:,.{places}f} to "
-        f"{after:,.{places}f}{ending} (difference {ends}{apart}, {chance(change['p_value'])})"
+        f"{part.metric.name}: {what} changed at {change['changed_at']} "
+        f"from {before:,.{places}f} to {after:,.{places}f}{ending} "
+        f"(difference {ends}{apart}, {chance(change['p_value'])})"
     )
 
 

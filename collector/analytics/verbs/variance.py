@@ -30,7 +30,7 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile
 from ..quantiles import linear_cdf
 from ..rows import Findings, Row
-from ..verb import Asked, Slice, Verb, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of
 from . import mean
 
 ROUNDING: Final = 1 / 4  # of a bin's square: the most that rounding at random adds
@@ -69,9 +69,9 @@ def moment_weights(mechanism: DistributionMechanism) -> tuple[Any, Any]:
     places, symbols = np.arange(mechanism.bins), np.linspace(-1, 1, mechanism.symbols)
     powers = np.vstack([symbols**0, symbols, symbols**2])
     met = mechanism.gather(powers, np).T
-    wanted = np.vstack([places, places**2]).T.astype(np.float64)
-    mixed, *_ = np.linalg.lstsq(met, wanted, rcond=None)
-    if np.abs(met @ mixed - wanted).max() > _CLOSE * wanted.max():
+    moments = np.vstack([places, places**2]).T.astype(np.float64)
+    mixed, *_ = np.linalg.lstsq(met, moments, rcond=None)
+    if np.abs(met @ mixed - moments).max() > _CLOSE * moments.max():
         raise QueryError(f"metrics: mechanism {mechanism.name} does not tell a variance")
     line, square = (powers.T @ mixed).T
     return line, square
@@ -94,27 +94,28 @@ MEAN_ONLY: Final = (
 )
 
 
-def answer(slices: Sequence[Slice], asked: Asked) -> Findings:
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     """Answer with one row a slice, in the square of the unit.
 
     It is the variance of the devices that reported, without the noise of their reports.
     """
-    return Findings(tuple(row for part in slices for row in _rows(part, asked.alpha)))
+    return Findings(tuple(row for part in slices for row in _rows(part, query.alpha)))
 
 
-def _rows(one: Slice, alpha: float) -> list[Row]:
-    unit = one.metric.domain.unit
-    if one.refusal is not None:
-        return refused_rows(one, [{}], alpha, f"{unit}²")
-    mechanism: Any = one.metric.mechanism
-    domain: Any = one.metric.domain
-    found = population_variance(mechanism, domain, one.tally, one.n, alpha)
-    return rows_of(one, [{}], [found], alpha, f"{unit}²", note=_deviation(found, unit))
+def _rows(part: Slice, alpha: float) -> list[Row]:
+    unit = part.metric.domain.unit
+    if part.refusal is not None:
+        return refused_rows(part, [{}], alpha, f"{unit}²")
+    mechanism: Any = part.metric.mechanism
+    domain: Any = part.metric.domain
+    estimate = population_variance(mechanism, domain, part.tally, part.n, alpha)
+    return rows_of(part, [{}], [estimate], alpha, f"{unit}²", note=_deviation(estimate, unit))
 
 
-def _deviation(found: Estimate, unit: str) -> str:
+def _deviation(estimate: Estimate, unit: str) -> str:
     value, low, high = (
-        f"{sqrt(max(number, 0)):.3g}" for number in (found.value, found.ci_low, found.ci_high)
+        f"{sqrt(max(number, 0)):.3g}"
+        for number in (estimate.value, estimate.ci_low, estimate.ci_high)
     )
     return f"standard deviation {value} {unit}, interval {low} to {high}"
 

@@ -190,7 +190,7 @@ def suspicious(config: Config, state: State) -> Iterator[Finding]:
     if not state.watched:
         return  # nobody has looked yet, or that may not be read
     for name, watch in state.watched.items():
-        for epoch, texts in watch.found.items():
+        for epoch, texts in watch.sentences.items():
             more = f"; and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
             what = f"{name}, {epoch}: {'; '.join(texts[:_MOST])}{more}"
             why = "fakes, a broken client or news; answers show it unchanged"
@@ -198,7 +198,7 @@ def suspicious(config: Config, state: State) -> Iterator[Finding]:
             step += ": docs/operate/operate.md#suspicious"
             yield Finding(WARNING, "poisoning", what, why, step)
     epochs = sum(watch.looked for watch in state.watched.values())
-    if epochs and not any(watch.found for watch in state.watched.values()):
+    if epochs and not any(watch.sentences for watch in state.watched.values()):
         yield Finding(
             GOOD, "poisoning", f"nothing in the {epochs} last closed epochs looks made up"
         )

@@ -66,7 +66,7 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         yield from _of_servers(snapshot)
         text = "Closed epochs, of the last few, in which checks found what does not look honest."
         name = "hearsay_suspicious_epochs"
-        suspicious = {metric: len(watch.found) for metric, watch in snapshot.watched.items()}
+        suspicious = {metric: len(watch.sentences) for metric, watch in snapshot.watched.items()}
         yield _labelled(name, text, "metric", suspicious)
         text = "Folds that wait to be written to the archive."
         yield _optional("hearsay_unarchived_folds", text, snapshot.unarchived)

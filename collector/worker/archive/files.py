@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from client_sdk.core.limits import DIGEST_SIZE
 
 from ...core.cells import Cell
-from ...core.entry import Accepted
+from ...core.entry import AcceptedColumn
 from ...core.errors import ArchiveError
 
 VERSION: Final = 1  # of the folder's form; a file that is read by other rules gets another
@@ -77,7 +77,7 @@ class Folder:
 
     def files(self) -> list[File]:
         """Return the files, by day, shard and fold."""
-        found = [
+        matches = [
             (match, path)
             for path in self.path.glob("folded=*/*.parquet")
             if (match := _FILE.fullmatch(path.relative_to(self.path).as_posix()))
@@ -85,7 +85,7 @@ class Folder:
         return sorted(
             (
                 File(path, (date.fromisoformat(match[1]) - EPOCH_DAY).days, *_numbers(match))
-                for match, path in found
+                for match, path in matches
             ),
             key=lambda file: file[1:],
         )
@@ -207,7 +207,7 @@ def encode_rows(shard: int, payloads: Mapping[Cell, bytes]) -> bytes:
     return sink.getvalue()
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, Accepted]]:
+def read_rows(path: Path) -> Iterator[tuple[int, AcceptedColumn]]:
     """Yield shard, cell and payloads of each row.
 
     Raises: ArchiveError: the file is damaged, or of another form.
@@ -219,6 +219,6 @@ def read_rows(path: Path) -> Iterator[tuple[int, Accepted]]:
         for group in range(file.num_row_groups):
             for row in file.read_row_group(group).to_pylist():
                 cell = Cell(row["metric"], row["epoch"], row["segment"], row["lateness"])
-                yield row["shard"], Accepted(cell, row["payloads"])
+                yield row["shard"], AcceptedColumn(cell, row["payloads"])
     except (OSError, pa.ArrowException) as error:
         raise ArchiveError(f"archive.file={path}: cannot be read") from error

@@ -21,7 +21,7 @@ from client_sdk.core.epoch import DAY
 from client_sdk.registry.metric import Metric
 
 from ...core.cells import Cell, ends, first_day
-from ...core.entry import Accepted
+from ...core.entry import AcceptedColumn
 from ...core.errors import ArchiveError, CorruptEntryError
 from ...estimation.tally import (
     Mechanisms,
@@ -44,7 +44,7 @@ def tally_file(path: Path, mechanisms: Mechanisms) -> Vectors:
 
     Raises: ArchiveError: the file, or a row in it, is not what was written.
     """
-    shards: dict[int, list[Accepted]] = {}
+    shards: dict[int, list[AcceptedColumn]] = {}
     for shard, row in read_rows(path):
         if row.cell.metric in mechanisms:
             shards.setdefault(shard, []).append(row)
@@ -60,15 +60,15 @@ def tally_file(path: Path, mechanisms: Mechanisms) -> Vectors:
 
 def add(parts: Sequence[Vectors], mechanisms: Mechanisms) -> Vectors:
     """Return the sum of *parts*, cell by cell."""
-    return reduce(lambda left, right: _add_two(left, right, mechanisms), parts, {})
+    return reduce(lambda first, second: _add_two(first, second, mechanisms), parts, {})
 
 
-def _add_two(left: Mapping[Place, bytes], right: Vectors, mechanisms: Mechanisms) -> Vectors:
-    total = dict(left)
-    for place, vector in right.items():
-        known = total.get(place)
+def _add_two(first: Mapping[Place, bytes], second: Vectors, mechanisms: Mechanisms) -> Vectors:
+    total = dict(first)
+    for place, vector in second.items():
+        sum_so_far = total.get(place)
         size = mechanisms[place[1].metric].tally_size
-        total[place] = vector if known is None else sum_vectors([known, vector], size)
+        total[place] = vector if sum_so_far is None else sum_vectors([sum_so_far, vector], size)
     return total
 
 
@@ -123,12 +123,12 @@ def scope_of(
           pruned: last day that was pruned.  since: day from which on all folds are archived, if
           somebody knows.
     """
-    whole = all(one.folded == one.archived for one in after)
+    whole = all(shard.folded == shard.archived for shard in after)
     first = [day for day in (since, None if pruned is None else pruned + 1) if day is not None]
     if not whole and since is None:
         first.append(today + 1)  # nobody knows which folds are missing: nothing is judged
-    still = list(before) == list(after) and not any(one.waiting for one in before)
-    oldest = [one.oldest_day for one in before if one.oldest_day is not None]
+    still = list(before) == list(after) and not any(shard.waiting for shard in before)
+    oldest = [shard.oldest_day for shard in before if shard.oldest_day is not None]
     return Scope(max(first, default=None), None if still else min([today, *oldest]))
 
 
@@ -140,10 +140,10 @@ def differences(
 ) -> Iterator[Difference]:
     """Yield the *places* at which two mappings of packed vectors differ."""
     for shard, cell in places:
-        left, right = stored.get((shard, cell), b""), archived.get((shard, cell), b"")
-        if left.rstrip(b"\0") != right.rstrip(b"\0"):  # zeros at the end may be missing
+        ours, theirs = stored.get((shard, cell), b""), archived.get((shard, cell), b"")
+        if ours.rstrip(b"\0") != theirs.rstrip(b"\0"):  # zeros at the end may be missing
             name = metrics[cell.metric].name
-            yield Difference(shard, name, cell, reports_of(left), reports_of(right))
+            yield Difference(shard, name, cell, reports_of(ours), reports_of(theirs))
 
 
 Engine = Callable[[Sequence[Path], Mechanisms], Vectors]
@@ -185,17 +185,17 @@ def compare(
     after = queue.archiving()
     scope = scope_of(before, after, folder.pruned, since, today)
     marks = inspection.marks()  # after all was read: an epoch is marked before it goes
-    found = {
+    places = {
         (shard, cell)
         for shard, cell in stored.keys() | archived.keys()
         if cell.epoch >= marks.get(cell.metric, cell.epoch)
     }
-    judged = [place for place in found if scope.holds(place[1], metrics[place[1].metric].every)]
+    judged = [place for place in places if scope.holds(place[1], metrics[place[1].metric].every)]
     return Comparison(
         compared=len(judged),
-        left_out=len(found) - len(judged),
+        left_out=len(places) - len(judged),
         differences=tuple(differences(stored, archived, metrics, sorted(judged))),
-        unarchived=sum(one.folded - one.archived for one in after),
+        unarchived=sum(progress.folded - progress.archived for progress in after),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from client_sdk.registry import Registry
 from collector.analytics.rows import Row
 from collector.analytics.suppression import guard, shortage
-from collector.analytics.verb import Asked, Slice, load
+from collector.analytics.verb import Slice, VerbQuery, load
 from collector.estimation.estimate import normal_quantile
 from collector.estimation.precision import still_needed
 from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, file_with
@@ -26,7 +26,7 @@ def rows_of(metric: Any, value: object, n: int, alpha: float = 0.05) -> tuple[Ro
     chance = SeededRandomness(b"need")
     column = b"".join(metric.mechanism.randomize(metric.encode(value), chance) for _ in range(n))
     tally = metric.mechanism.tally(column, np)
-    return load("estimate").answer([Slice(metric, {}, n, tally, (0,))], Asked(alpha)).rows
+    return load("estimate").answer([Slice(metric, {}, n, tally, (0,))], VerbQuery(alpha)).rows
 
 
 def test_a_number_above_its_need_becomes_a_reason_with_the_reports_that_are_missing() -> None:

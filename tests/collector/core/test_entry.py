@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.core.cells import Cell
-from collector.core.entry import ENTRY_VERSION, Accepted, decode, encode
+from collector.core.entry import ENTRY_VERSION, AcceptedColumn, decode, encode
 from collector.core.errors import CorruptEntryError
 
 CELL = Cell(b"\x01\x02\x03\x04\x05\x06", 20_000, "platform=mac")
-ENTRY = encode([Accepted(CELL, b"payloads"), Accepted(CELL, b"")])
+ENTRY = encode([AcceptedColumn(CELL, b"payloads"), AcceptedColumn(CELL, b"")])
 
 cells = st.builds(
     Cell,
@@ -23,7 +23,7 @@ cells = st.builds(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     st.just(0),  # the class is that of the fold; an entry does not know it
 )
-columns = st.lists(st.builds(Accepted, cells, st.binary(max_size=200)), max_size=8)
+columns = st.lists(st.builds(AcceptedColumn, cells, st.binary(max_size=200)), max_size=8)
 
 
 def framed(body: bytes) -> bytes:
@@ -31,7 +31,7 @@ def framed(body: bytes) -> bytes:
 
 
 @given(columns)
-def test_decode_undoes_encode(written: list[Accepted]) -> None:
+def test_decode_undoes_encode(written: list[AcceptedColumn]) -> None:
     assert decode(encode(written)) == written
 
 
@@ -86,4 +86,4 @@ def test_an_error_never_shows_what_an_entry_holds() -> None:
 def test_the_layout_is_version_checksum_body() -> None:
     body = msgspec.msgpack.encode([[b"123456", 7, "s", b"xy"]])
 
-    assert decode(framed(body)) == [Accepted(Cell(b"123456", 7, "s"), b"xy")]
+    assert decode(framed(body)) == [AcceptedColumn(Cell(b"123456", 7, "s"), b"xy")]

@@ -16,7 +16,7 @@ from client_sdk.core.errors import InvalidTallyError
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from collector.core.cells import Cell
-from collector.core.entry import Accepted
+from collector.core.entry import AcceptedColumn
 from collector.core.errors import CorruptEntryError, TallyOverflowError
 from collector.estimation.tally import (
     Mechanisms,
@@ -34,7 +34,7 @@ CELLS = [Cell(GRR_METRIC, 1, ""), Cell(GRR_METRIC, 2, ""), Cell(GRR_METRIC, 1, "
 
 grr_entries = st.lists(
     st.lists(
-        st.builds(Accepted, st.sampled_from(CELLS), st.lists(st.integers(0, 4)).map(bytes)),
+        st.builds(AcceptedColumn, st.sampled_from(CELLS), st.lists(st.integers(0, 4)).map(bytes)),
         max_size=4,
     ),
     max_size=6,
@@ -54,7 +54,9 @@ def merged(packed: list[bytes], size: int = 5) -> list[int]:
 
 
 @given(grr_entries)
-def test_increments_count_reports_and_items_of_each_cell(entries: list[list[Accepted]]) -> None:
+def test_increments_count_reports_and_items_of_each_cell(
+    entries: list[list[AcceptedColumn]],
+) -> None:
     expected: dict[Cell, Counter[int]] = {}
     for entry in entries:
         for column in entry:
@@ -73,7 +75,7 @@ def test_increments_count_reports_and_items_of_each_cell(entries: list[list[Acce
 
 def test_increments_leave_zeros_out_but_for_the_last_cell() -> None:
     """It tells the store how wide the tally is."""
-    increments = tally_entries([[Accepted(CELLS[0], bytes([3, 3]))]], MECHANISMS)
+    increments = tally_entries([[AcceptedColumn(CELLS[0], bytes([3, 3]))]], MECHANISMS)
 
     assert increments == {CELLS[0]: [(0, 2), (4, 2), (5, 0)]}
 
@@ -85,7 +87,7 @@ def test_increments_of_a_sum_are_its_tally() -> None:
     tally = mechanism.tally(column, np).tolist()
     cell = Cell(SUM_METRIC, 1, "")
 
-    increments = tally_entries([[Accepted(cell, column)]], MECHANISMS)
+    increments = tally_entries([[AcceptedColumn(cell, column)]], MECHANISMS)
 
     last = len(tally)
     wanted = ((i, value) for i, value in enumerate(tally, 1) if value or i == last)
@@ -97,12 +99,12 @@ def test_a_column_with_part_of_a_payload_is_refused(payloads: bytes) -> None:
     wide = {GRR_METRIC: GRR("1", 300)}
 
     with pytest.raises(CorruptEntryError, match="must be whole"):
-        tally_entries([[Accepted(CELLS[0], payloads)]], wide)
+        tally_entries([[AcceptedColumn(CELLS[0], payloads)]], wide)
 
 
 def test_a_payload_out_of_range_is_refused() -> None:
     with pytest.raises(CorruptEntryError, match="range"):
-        tally_entries([[Accepted(CELLS[0], bytes([1, 200]))]], MECHANISMS)
+        tally_entries([[AcceptedColumn(CELLS[0], bytes([1, 200]))]], MECHANISMS)
 
 
 def test_check_column_equals_the_check_of_the_mechanism() -> None:

@@ -11,7 +11,7 @@ from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
-from collector.core.entry import Accepted
+from collector.core.entry import AcceptedColumn
 from collector.core.errors import ExpiredUploadError, FutureUploadError
 from collector.intake.validation import Rejection, Verdict, judge
 from collector.intake.wire import Upload
@@ -49,7 +49,7 @@ def test_a_report_of_the_present_epoch_is_accepted(name: str) -> None:
 
     text = segment_text(REGISTRY.metric(name), {})
     cell = Cell(sent.metric, sent.epoch, text)
-    assert verdict == Verdict((Accepted(cell, b"\0\1"),), 2, (), steps=2)
+    assert verdict == Verdict((AcceptedColumn(cell, b"\0\1"),), 2, (), steps=2)
 
 
 def test_accepted_reports_go_to_the_cell_of_their_segment() -> None:

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, decode
+from collector.core.entry import AcceptedColumn, decode
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     TODAY,
@@ -40,7 +40,7 @@ def test_an_acknowledged_upload_is_in_the_store(
     post(client, as_json(upload([COLUMN])))
 
     (entry,) = storage.entries.values()
-    assert decode(entry) == [Accepted(Cell(THEME.digest, WEEK, ""), b"\1")]
+    assert decode(entry) == [AcceptedColumn(Cell(THEME.digest, WEEK, ""), b"\1")]
 
 
 def test_both_encodings_store_the_same(client: FlaskClient, storage: MemoryStorage) -> None:
@@ -162,7 +162,7 @@ def test_under_a_public_key_a_column_is_one_report(
         "rejected": [{"column": 0, "reason": "several_reports", "count": len(payloads)}],
     }
     (entry,) = storage.entries.values()
-    assert decode(entry) == [Accepted(Cell(THEME.digest, WEEK, ""), b"\1")]
+    assert decode(entry) == [AcceptedColumn(Cell(THEME.digest, WEEK, ""), b"\1")]
 
 
 def test_under_the_key_of_a_gateway_a_column_is_of_many_devices(
@@ -172,7 +172,7 @@ def test_under_the_key_of_a_gateway_a_column_is_of_many_devices(
 
     assert (answer.status_code, answer.get_json()["accepted"]) == (202, 3)
     (entry,) = storage.entries.values()
-    assert decode(entry) == [Accepted(Cell(THEME.digest, WEEK, ""), b"\0\1\1")]
+    assert decode(entry) == [AcceptedColumn(Cell(THEME.digest, WEEK, ""), b"\0\1\1")]
 
 
 @pytest.mark.parametrize(("key", "status"), [(WRITE_KEY, 400), (GATEWAY_KEY, 202)])

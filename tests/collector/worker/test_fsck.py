@@ -10,7 +10,7 @@ import pytest
 
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
@@ -32,7 +32,7 @@ def page_cell(epoch: int = BEYOND) -> Cell:
     return Cell(PAGE.digest, epoch, "platform=mac")
 
 
-ENTRY = encode([Accepted(page_cell(3), bytes([0, 1, 2]))])
+ENTRY = encode([AcceptedColumn(page_cell(3), bytes([0, 1, 2]))])
 
 
 def put(store: RedisStorage, shard: int, entry: bytes, reports: int) -> None:
@@ -42,7 +42,7 @@ def put(store: RedisStorage, shard: int, entry: bytes, reports: int) -> None:
 @pytest.fixture
 def used(store: RedisStorage) -> RedisStorage:
     """A store with six reports folded, three pending and three set aside on each shard."""
-    entry = encode([Accepted(page_cell(), bytes([0, 1, 2]))])
+    entry = encode([AcceptedColumn(page_cell(), bytes([0, 1, 2]))])
     mechanisms = {digest: metric.mechanism for digest, metric in METRICS.items()}
     every = {digest: metric.every for digest, metric in METRICS.items()}
     for shard in range(store.shards):

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from collector.cli import main
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.core.errors import RequestError
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connection import Connection
@@ -23,7 +23,7 @@ from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY, NOBODY_LEFT_IT, quarantined
 
 CELL = Cell(registry().metric("page").digest, 3, "")
-ENTRIES = [encode([Accepted(CELL, bytes(number + 1))]) for number in range(3)]
+ENTRIES = [encode([AcceptedColumn(CELL, bytes(number + 1))]) for number in range(3)]
 
 
 @pytest.fixture

@@ -77,8 +77,8 @@ def test_fakes_of_a_closed_epoch_are_found_and_kept(
     watch(store, kept).look()
 
     watched = kept.records()[METRIC.digest]
-    (texts,) = watched.found.values()
-    assert list(watched.found) == [LAST]
+    (texts,) = watched.sentences.values()
+    assert list(watched.sentences) == [LAST]
     assert watched.looked == NEWEST
     assert any(f"changed suddenly: '{TARGET}' changed by" in text for text in texts)
 
@@ -89,7 +89,7 @@ def test_clean_epochs_leave_nothing(store: RedisStorage) -> None:
 
     watch(store, kept).look()
 
-    assert kept.found[METRIC.digest].found == {}
+    assert kept.found[METRIC.digest].sentences == {}
     assert kept.found[METRIC.digest].looked == NEWEST
 
 
@@ -159,7 +159,7 @@ def test_a_metric_whose_check_fails_keeps_no_other_from_being_looked_at(
     Watch(storage, kept, [odd, METRIC], lambda: NOON).run(stop)
 
     assert list(kept.found) == [METRIC.digest]
-    assert list(kept.found[METRIC.digest].found) == [LAST]
+    assert list(kept.found[METRIC.digest].sentences) == [LAST]
     assert [one.getMessage() for one in caplog.records] == [
         f"metric=m: cannot be looked at: {type(error).__name__}: {error}"
     ]

@@ -11,7 +11,7 @@ import pytest
 from client_sdk.core.epoch import DAY as SECONDS
 from client_sdk.mechanisms.items.grr import GRR
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.core.errors import RefusedByStoreError, StorageUnavailableError
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
@@ -41,7 +41,7 @@ from tests.support.store.worker_desk import (
 
 
 def test_a_step_folds_everything_that_waits(store: RedisStorage) -> None:
-    put(store, *[ITEM_2] * 7, encode([Accepted(CELL, bytes([0, 1]))]))
+    put(store, *[ITEM_2] * 7, encode([AcceptedColumn(CELL, bytes([0, 1]))]))
 
     folded = Worker(store, MECHANISMS, EVERY).step()
 
@@ -134,7 +134,7 @@ def test_an_entry_that_cannot_be_folded_blocks_nobody_and_is_set_aside_in_the_en
 def test_a_full_counter_stops_its_own_entries_only() -> None:
     other = Cell(METRIC, 4, "")
     store = Overflowing(full=CELL)
-    put(store, ITEM_2, encode([Accepted(other, bytes([1]))]))
+    put(store, ITEM_2, encode([AcceptedColumn(other, bytes([1]))]))
     worker = Worker(store, MECHANISMS, EVERY, pace=NO_WAIT)
 
     for _ in range(MAX_DELIVERIES):
@@ -271,7 +271,7 @@ def test_an_entry_that_kills_its_workers_is_set_aside_and_its_neighbours_are_fol
     store: RedisStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However often the workers die, only the culprit is set aside: unread, after its last try."""
-    put(store, *[ITEM_2] * 9, encode([Accepted(CELL, POISON)]), *[ITEM_2] * 9)
+    put(store, *[ITEM_2] * 9, encode([AcceptedColumn(CELL, POISON)]), *[ITEM_2] * 9)
     mechanisms = {METRIC: Killing("1", 5)}
     deaths = 0
     for _ in range(100):
@@ -308,7 +308,7 @@ def test_a_fold_near_the_end_of_a_counter_has_no_partial_effect_and_alarms(
     near_the_end = struct.pack(">4q", *[(1 << 63) - 3] * 4)
     for shard in range(store.shards):
         server.call("SET", keys.tally(shard, CELL), near_the_end)
-    put(store, encode([Accepted(CELL, bytes([2]) * 10), Accepted(OTHER, bytes([1]))]))
+    put(store, encode([AcceptedColumn(CELL, bytes([2]) * 10), AcceptedColumn(OTHER, bytes([1]))]))
     worker = Worker(store, MECHANISMS, EVERY, pace=NO_WAIT)
 
     for _ in range(MAX_DELIVERIES):
@@ -329,7 +329,9 @@ def test_a_fold_is_of_the_class_of_the_day_on_which_it_happens() -> None:
     """The day of the store: reports of one entry may be of several classes."""
     store = MemoryStorage()
     store.clock = (DAY + 3) * SECONDS
-    columns = [Accepted(Cell(METRIC, DAY + offset, ""), bytes([1])) for offset in (0, 1, 2, 3)]
+    columns = [
+        AcceptedColumn(Cell(METRIC, DAY + offset, ""), bytes([1])) for offset in (0, 1, 2, 3)
+    ]
     put(store, encode(columns))
 
     Worker(store, MECHANISMS, {METRIC: "1d"}).step()
@@ -343,7 +345,7 @@ def test_a_fold_that_midnight_overtakes_is_classified_anew() -> None:
     """Else it would change a version that is already published."""
     store = AtMidnight()
     store.clock = (DAY + 2) * SECONDS - 1
-    put(store, encode([Accepted(Cell(METRIC, DAY, ""), bytes([1]))]))
+    put(store, encode([AcceptedColumn(Cell(METRIC, DAY, ""), bytes([1]))]))
 
     folded = Worker(store, MECHANISMS, {METRIC: "1d"}).step()
 

@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.core.epoch import DAY as SECONDS
 from collector.core.cells import MARGIN, Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.core.errors import ClockError
 from collector.core.steady_clock import LASTING_S, SteadyClock
 from collector.storage.redis import RedisStorage
@@ -28,7 +28,7 @@ from tests.support.store.worker_desk import (
 )
 
 NOON = DAY * SECONDS + SECONDS // 2
-OF_DAY = encode([Accepted(Cell(METRIC, DAY, ""), bytes([1]))])
+OF_DAY = encode([AcceptedColumn(Cell(METRIC, DAY, ""), bytes([1]))])
 
 
 class Machine:

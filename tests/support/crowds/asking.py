@@ -10,7 +10,7 @@ import msgspec
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
 from collector.analytics.suppression import sized
-from collector.analytics.verb import ESTIMATE, Asked, Slice, load
+from collector.analytics.verb import ESTIMATE, Slice, VerbQuery, load
 
 
 def answer(metric: Metric, tally: Any, n: int, alpha: float = 0.05) -> tuple[Row, ...]:
@@ -30,4 +30,4 @@ def ask(
     given = msgspec.convert(options or {}, asked.options)
     if slices and not asked.counts(given):
         ((slices, *_), _) = sized([slices], slices[0].metric, together=asked.merges_small)
-    return asked.answer(slices, Asked(alpha, postprocess, given))
+    return asked.answer(slices, VerbQuery(alpha, postprocess, given))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.storage.archive import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
@@ -45,8 +45,8 @@ class Desk:
         sealed = []
         for _ in range(uploads):
             columns = [
-                Accepted(_cell(chance), bytes([chance.randrange(3)])),
-                Accepted(Cell(OPTED_IN.digest, 0, ""), bytes(chance.choices([0, 1], k=2))),
+                AcceptedColumn(_cell(chance), bytes([chance.randrange(3)])),
+                AcceptedColumn(Cell(OPTED_IN.digest, 0, ""), bytes(chance.choices([0, 1], k=2))),
             ]
             sealed.append(SealedUpload(secrets.token_bytes(16), SEALED, encode(columns), 3))
         self.storage.append_many(sealed)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms.items.grr import GRR
 from collector.core.cells import Cell
-from collector.core.entry import Accepted, encode
+from collector.core.entry import AcceptedColumn, encode
 from collector.core.errors import RefusedByStoreError, TallyOverflowError
 from collector.estimation.tally import merge
 from collector.storage.redis import RedisStorage
@@ -23,9 +23,11 @@ MECHANISMS = {METRIC: GRR("1", 5)}
 EVERY = {METRIC: ONCE, NEWER: ONCE}
 DAY = 30_000
 NO_WAIT = Pace(min_idle_ms=0, idle_s=0, first_retry_s=0, last_retry_s=0)
-ITEM_2 = encode([Accepted(CELL, bytes([2]))])
-OUT_OF_RANGE = encode([Accepted(CELL, bytes([99]))])
-OF_NEWER_REGISTRY = encode([Accepted(CELL, bytes([2])), Accepted(Cell(NEWER, 3, ""), b"\0")])
+ITEM_2 = encode([AcceptedColumn(CELL, bytes([2]))])
+OUT_OF_RANGE = encode([AcceptedColumn(CELL, bytes([99]))])
+OF_NEWER_REGISTRY = encode(
+    [AcceptedColumn(CELL, bytes([2])), AcceptedColumn(Cell(NEWER, 3, ""), b"\0")]
+)
 
 
 def put(store: RedisStorage | MemoryStorage, *entries: bytes) -> None:

@@ -23,7 +23,7 @@ from collector.analytics.poisoning.anomaly import (
     FALSE_ALARM,
     anomalies,
 )
-from collector.analytics.poisoning.change import change, estimated
+from collector.analytics.poisoning.change import change, epoch_estimates
 from collector.analytics.poisoning.checks import SINGLE, Score, shortfall_limit
 from collector.analytics.poisoning.findings import suspicions
 from collector.analytics.rows import TIME
@@ -54,7 +54,7 @@ def steep(n: int, items: int = ITEMS) -> Any:
 def alarms(mechanism: Mechanism[Any], tallies: Any, n: int = N) -> Any:
     """Return which epochs raise an alarm, shape (epochs,)."""
     scores = [check(mechanism, tallies, n, FALSE_ALARM / CHECKS) for check in SINGLE.values()]
-    found = [score.found > score.limit for score in scores if score is not None]
+    found = [score.statistic > score.limit for score in scores if score is not None]
     assert found
     return np.any(found, axis=0)
 
@@ -114,7 +114,7 @@ def scores_of(population: str, earlier: int) -> list[Score]:
     found = []
     for _ in range(ROUNDS):
         *past, now = series(population, earlier + 1, draw)
-        known = [estimated(metric.mechanism, *epoch) for epoch in past]
+        known = [epoch_estimates(metric.mechanism, *epoch) for epoch in past]
         score = change(metric, *now, known, ALPHA)
         assert score is not None
         found.append(score)
@@ -127,7 +127,7 @@ def test_clean_epochs_rarely_seem_to_have_changed(population: str, earlier: int)
     """Law: as rarely as stated if the truth stays, devices are drawn anew, or the truth drifts."""
     scores = scores_of(population, earlier)
 
-    alarms = sum(bool((score.found > score.limit).any()) for score in scores)
+    alarms = sum(bool((score.statistic > score.limit).any()) for score in scores)
     assert is_at_most(alarms, ROUNDS, ALPHA)
 
 
@@ -290,7 +290,7 @@ def test_honest_reports_of_every_other_mechanism_pass(name: str) -> None:
     assert applying(mechanism, 2_000) or name == "olh"
     for check in SINGLE.values():
         score = check(mechanism, tally, 2_000, FALSE_ALARM / CHECKS)
-        assert score is None or score.found <= score.limit
+        assert score is None or score.statistic <= score.limit
 
 
 def test_two_layers_are_checked_by_the_bits_of_their_oracle() -> None:
@@ -325,6 +325,6 @@ def test_a_mean_that_jumps_is_a_change_and_one_that_drifts_is_not() -> None:
 
     assert jump.check == "change"
     assert "the mean changed" in jump.text
-    assert jump.found > jump.limit
+    assert jump.statistic > jump.limit
     assert anomalies(metric, *bits(5_000 + 2 * step), drifting) == ()
     assert anomalies(metric, *bits(5_000 + 2 * step), steady[:2]) == ()

@@ -16,9 +16,9 @@ from benchmarks.lib.attackers import BEST, fakes_of
 from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.change import (
-    Estimated,
+    EpochEstimates,
     change,
-    estimated,
+    epoch_estimates,
     more_reports,
 )
 from collector.analytics.poisoning.checks import Score
@@ -43,16 +43,16 @@ def tally_of(metric: Metric, draw: np.random.Generator, n: int, drift: float) ->
     return draw.binomial(held, p) + draw.binomial(n - held, q)
 
 
-Law = Callable[[Metric, Any, int, list[Estimated]], Score | None]
+Law = Callable[[Metric, Any, int, list[EpochEstimates]], Score | None]
 
 
-def ours(metric: Metric, tally: Any, n: int, past: list[Estimated]) -> Score | None:
+def ours(metric: Metric, tally: Any, n: int, past: list[EpochEstimates]) -> Score | None:
     return change(metric, tally, n, past, LEVEL)
 
 
-def noise_only(metric: Metric, tally: Any, n: int, past: list[Estimated]) -> Score | None:
+def noise_only(metric: Metric, tally: Any, n: int, past: list[EpochEstimates]) -> Score | None:
     """The planted bug: that the truth stays is taken for granted."""
-    now = estimated(metric.mechanism, tally, n)
+    now = epoch_estimates(metric.mechanism, tally, n)
     usual = np.mean([one.variances for one in past], axis=0)
     off = np.abs(now.values - np.mean([one.values for one in past], axis=0))
     return Score(off / np.sqrt(usual * (1 + 1 / len(past))), normal_quantile(LEVEL / ITEMS))
@@ -71,10 +71,11 @@ def alarms(
     found = 0
     for _ in range(runs):
         past = [
-            estimated(metric.mechanism, tally_of(metric, draw, n, drift), n) for _ in range(before)
+            epoch_estimates(metric.mechanism, tally_of(metric, draw, n, drift), n)
+            for _ in range(before)
         ]
         score = law(metric, tally_of(metric, draw, n - fakes, drift) + sent, n, past)
-        found += score is not None and bool((score.found > score.limit).any())
+        found += score is not None and bool((score.statistic > score.limit).any())
     return found
 
 
@@ -103,8 +104,8 @@ def test_a_law_that_knows_of_noise_only_would_be_noticed() -> None:
     assert alarms(noise_only, 0.0, 0, 7, 0.1, 30, MANY) > 5
 
 
-def days(counts: list[int]) -> list[Estimated]:
-    return [Estimated(np.zeros(1), np.zeros(1), n) for n in counts]
+def days(counts: list[int]) -> list[EpochEstimates]:
+    return [EpochEstimates(np.zeros(1), np.zeros(1), n) for n in counts]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def days(counts: list[int]) -> list[Estimated]:
 def test_more_reports_than_usual_are_found(counts: list[int], n: int, is_found: bool) -> None:
     score = more_reports(n, days(counts), LEVEL)
 
-    assert (score is not None and bool(score.found > score.limit)) == is_found
+    assert (score is not None and bool(score.statistic > score.limit)) == is_found
 
 
 def test_crowds_of_chance_size_rarely_seem_too_large() -> None:
@@ -130,5 +131,5 @@ def test_crowds_of_chance_size_rarely_seem_too_large() -> None:
         found = 0
         for *before, now in draw.poisson(size).tolist():
             score = more_reports(now, days(before), 0.05)
-            found += score is not None and bool(score.found > score.limit)
+            found += score is not None and bool(score.statistic > score.limit)
         assert found <= 97

@@ -28,7 +28,7 @@ from collector.analytics.poisoning.influence import (
     weight,
 )
 from collector.analytics.rows import Row, row_of
-from collector.analytics.verb import Asked, Slice, load
+from collector.analytics.verb import Slice, VerbQuery, load
 from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import answer
 from tests.support.device.registries import CATEGORY, KEY_VALUE, NUMBER, SET, file_with
@@ -238,8 +238,8 @@ def test_fakes_of_one_key_and_sign_move_its_mean_as_stated(name: str) -> None:
     fakes = n // 99
     attacked = tally + np.array([fakes, 0, 0, 0, 0, 0])
 
-    before = with_influence(estimated(metric, tally, n), metric)
-    after = estimated(metric, attacked, n + fakes)
+    before = with_influence(epoch_estimates(metric, tally, n), metric)
+    after = epoch_estimates(metric, attacked, n + fakes)
 
     (old,) = [row for row in before if row.item == "mean of video"]
     (new,) = [row for row in after if row.item == "mean of video"]
@@ -248,9 +248,9 @@ def test_fakes_of_one_key_and_sign_move_its_mean_as_stated(name: str) -> None:
     assert new.value - old.value == pytest.approx(old.influence, rel=0.01)
 
 
-def estimated(metric: Any, tally: Any, n: int) -> tuple[Row, ...]:
+def epoch_estimates(metric: Any, tally: Any, n: int) -> tuple[Row, ...]:
     """Return the answer to the metric's own question."""
-    return load("estimate").answer([Slice(metric, {}, n, tally, (0,))], Asked(0.05)).rows
+    return load("estimate").answer([Slice(metric, {}, n, tally, (0,))], VerbQuery(0.05)).rows
 
 
 def test_a_slice_without_reports_has_rows_without_influence() -> None:
@@ -260,7 +260,7 @@ def test_a_slice_without_reports_has_rows_without_influence() -> None:
     nothing = np.zeros(metric.mechanism.tally_size, dtype=np.int64)
     refused = Slice(metric, {}, 0, nothing, (), refusal="not enough reports")
 
-    rows = with_influence(load("estimate").answer([refused], Asked(0.05)).rows, metric, nothing)
+    rows = with_influence(load("estimate").answer([refused], VerbQuery(0.05)).rows, metric, nothing)
 
     assert rows
     assert all(row.value is None and row.influence is None for row in rows)

@@ -15,7 +15,7 @@ from client_sdk.registry.metric import Metric
 from collector.analytics.rows import ALL
 from collector.analytics.sums import Shares
 from collector.analytics.suppression import too_few
-from collector.analytics.verb import Asked, Slice, load
+from collector.analytics.verb import Slice, VerbQuery, load
 from collector.analytics.verbs.crosstab import APART, Association, association, margins
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
@@ -145,7 +145,7 @@ def renamed(one: Slice) -> Slice:
 def test_two_metrics_that_were_collected_apart_have_margins_and_bounds_but_no_joint() -> None:
     """25 % and 20 % are both in 0 to 20 %, and 75 % and 40 % in 15 to 40 %, and the noise."""
     verb = load("crosstab")
-    found = verb.answer(two(1_000_000), Asked(ALPHA, options=verb.options()))
+    found = verb.answer(two(1_000_000), VerbQuery(ALPHA, options=verb.options()))
 
     rows = {tuple(row.dimensions.values()): row for row in found.rows}
     cells = [row for names, row in rows.items() if ALL not in names]
@@ -168,7 +168,7 @@ def test_every_joint_that_the_margins_allow_is_within_the_bounds(at_once: bool) 
     """Of 1,000 crowds: dependent or not, as often as the level says; and none of half the width."""
     chance = np.random.default_rng(20261122)
     verb, metric = load("crosstab"), category("a", "b")
-    asked = Asked(ALPHA, options=verb.options(simultaneous=at_once))
+    asked = VerbQuery(ALPHA, options=verb.options(simultaneous=at_once))
     inside = halved = 0
     for _ in range(TABLES):
         held = chance.multinomial(DEVICES, chance.dirichlet(np.full(4, 0.5))).reshape(2, 2)
@@ -192,7 +192,7 @@ def test_every_joint_that_the_margins_allow_is_within_the_bounds(at_once: bool) 
 def test_if_one_of_two_has_too_few_reports_so_has_the_table() -> None:
     """A product would tell it."""
     verb = load("crosstab")
-    found = verb.answer(two(devices=50), Asked(ALPHA, options=verb.options()))
+    found = verb.answer(two(devices=50), VerbQuery(ALPHA, options=verb.options()))
 
     assert {row.value for row in found.rows} == {None}
 

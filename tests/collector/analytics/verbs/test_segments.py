@@ -9,7 +9,7 @@ import pytest
 
 from collector.analytics.rows import RAW
 from collector.analytics.verb import OTHER, Slice
-from collector.analytics.verbs.segments import POOLED, pooled
+from collector.analytics.verbs.segments import POOLED, pool_of
 from collector.core.errors import QueryError
 from collector.estimation.significance import each_of
 from tests.support.crowds.asking import ask
@@ -94,7 +94,7 @@ def test_one_item_must_be_named_of_several() -> None:
 
 def test_equal_numbers_of_unequal_errors_become_their_mean() -> None:
     """Where errors explain all, segments do not differ: weights are those of least variance."""
-    found = pooled([0.1, 0.2, 0.3], [0.04, 0.01, 0.04])
+    found = pool_of([0.1, 0.2, 0.3], [0.04, 0.01, 0.04])
 
     assert found is not None
     assert found.between == 0
@@ -103,7 +103,7 @@ def test_equal_numbers_of_unequal_errors_become_their_mean() -> None:
 
 def test_sure_numbers_stay() -> None:
     """Where errors explain nothing, nothing is moved."""
-    found = pooled([0.1, 0.5, 0.9], [1e-9] * 3)
+    found = pool_of([0.1, 0.5, 0.9], [1e-9] * 3)
 
     assert found is not None
     assert found.values == pytest.approx((0.1, 0.5, 0.9), abs=1e-6)
@@ -112,7 +112,7 @@ def test_sure_numbers_stay() -> None:
 
 def test_the_variance_between_segments_is_that_worked_out_by_hand() -> None:
     """Weights 1, 1 and 1/4 about their mean 4/3, two degrees of freedom."""
-    found = pooled([0.0, 3.0, 0.0], [1.0, 1.0, 4.0])
+    found = pool_of([0.0, 3.0, 0.0], [1.0, 1.0, 4.0])
 
     assert found is not None
     apart = 1 * (4 / 3) ** 2 + 1 * (5 / 3) ** 2 + (4 / 3) ** 2 / 4
@@ -128,7 +128,7 @@ def test_pooling_errs_less_over_all_segments_together(scatter: float) -> None:
         truth = 0.4 + chance.normal(0, scatter, 20)
         errors = chance.uniform(0.02, 0.1, 20)
         raw = chance.normal(truth, errors)
-        found = pooled(raw.tolist(), (errors**2).tolist())
+        found = pool_of(raw.tolist(), (errors**2).tolist())
         assert found is not None
         for name, values in (("raw", raw), ("pooled", found.values), ("mean", [found.mean] * 20)):
             risks[name].append(float(((np.array(values) - truth) ** 2).sum()))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_sdk.registry import Registry
-from collector.analytics.verb import Asked, Slice, load
+from collector.analytics.verb import Slice, VerbQuery, load
 from collector.core.errors import QueryError
 from collector.query.release.release import (
     MAX_RECORDS,
@@ -58,7 +58,7 @@ def test_a_histogram_of_repeated_noise_has_the_intervals_of_the_answer() -> None
 
     (part,), (alone,) = (parts_of([one], ALPHA) for one in (four, once))
 
-    rows = load("frequency").answer([four], Asked(ALPHA)).rows
+    rows = load("frequency").answer([four], VerbQuery(ALPHA)).rows
     assert [(e.ci_low, e.ci_high) for e in part.estimates] == [(r.ci_low, r.ci_high) for r in rows]
     assert part.estimates[0].std_error == pytest.approx(2 * alone.estimates[0].std_error)
 

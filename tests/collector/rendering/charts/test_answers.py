@@ -12,7 +12,7 @@ import pytest
 from client_sdk.core.dataclass import replace
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings
-from collector.analytics.verb import Asked, load
+from collector.analytics.verb import VerbQuery, load
 from collector.rendering.charts import Face, chart_of
 from collector.rendering.tables import csv_of, table_of
 from tests.support.crowds.asking import ask
@@ -137,7 +137,7 @@ def test_a_table_of_two_metrics_shows_bounds_and_margins() -> None:
     """The cells have no number, and the chart says between what they lie."""
     first, second = (replace(category("x", "y", "z"), name=name) for name in ("a", "b"))
     slices = [slice_of(metric, (4_000, 5_000, 1_000)) for metric in (first, second)]
-    found = load("crosstab").answer(slices, Asked(0.05, options=load("crosstab").options()))
+    found = load("crosstab").answer(slices, VerbQuery(0.05, options=load("crosstab").options()))
 
     root = parsed(chart_of("crosstab", found.rows, "Both"))
 
