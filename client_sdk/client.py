@@ -43,7 +43,7 @@ class WithheldUploads:
     def send(self, body: bytes, timeout: float) -> Answer:
         """Keep *body*; nothing leaves."""
         self._bodies.append(body)
-        return Answer(ACCEPTED, None, b'{"accepted": 0}')  # read as nothing rejected
+        return Answer(ACCEPTED, None, b'{"accepted": 0}')  # it names no rejected report
 
     def uploads(self) -> tuple[bytes, ...]:
         """Return the bodies that would have been sent, oldest first."""
@@ -258,6 +258,6 @@ class Client:
 
 
 def _history(on_report: OnReport | None) -> History:
-    from .recording.history import History  # few applications remember: the others need not load it
+    from .recording.history import History  # few applications need it
 
     return History(on_report)

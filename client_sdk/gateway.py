@@ -217,7 +217,7 @@ class DeviceKeys:
             raise InvalidValueError("device", "takes a name")
         try:
             return device_key(self._drawn or self._load(), name)
-        except UnicodeEncodeError:  # would show the name
+        except UnicodeEncodeError:  # the error would show the name
             raise InvalidValueError("device", "takes a name in Unicode") from None
 
     def _load(self) -> bytes:

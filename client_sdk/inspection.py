@@ -245,7 +245,7 @@ def _waiting(tx: Transaction) -> Iterator[Report]:
         try:
             columns = json.loads(body)["columns"]
         except ValueError:
-            continue  # MessagePack, of many devices, which are nobody's to read here
+            continue  # it is MessagePack of many devices, which nobody may read here
         for column in columns:
             payload = from_base64url(column["payloads"])
             yield Report(from_base64url(column["metric"]), column["epoch"], payload)

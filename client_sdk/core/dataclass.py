@@ -61,7 +61,7 @@ def _complete(cls: type[T], frozen: bool, init: bool, in_repr: bool) -> type[T]:
     fields: dict[str, _Field] = {}
     for base in reversed(cls.__mro__[1:]):
         fields |= base.__dict__.get(_FIELDS, {})
-    for name, annotation in cls.__annotations__.items():  # of this class only, as text
+    for name, annotation in cls.__annotations__.items():  # only this class has them, as text
         if not annotation.startswith("ClassVar"):
             default = cls.__dict__.get(name, _MISSING)
             fields[name] = default if isinstance(default, _Field) else _Field(default)

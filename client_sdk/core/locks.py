@@ -35,15 +35,16 @@ class _Forks:
     def go_first(self) -> None:
         if not self._first and hasattr(os, "register_at_fork"):
             self._first = True
-            os.register_at_fork(before=self._before)  # the latest to come is the first to be called
+            os.register_at_fork(before=self._before)  # the hook registered last is called first
 
     def wait_for(self, lock: QuietLock) -> None:
         self._quiet[id(lock)] = lock
 
     def _before(self) -> None:
-        for reference in self._quiet.valuerefs():  # a list: other threads may add meanwhile
+        # it is a list, as other threads may add meanwhile
+        for reference in self._quiet.valuerefs():
             lock = reference()
-            # one that this very thread holds is let be: waiting for it would never end
+            # a lock that this thread holds is skipped: waiting for it would never end
             if lock is not None and not lock.is_mine and lock.acquire(lock.fork_wait):
                 self._held.append(lock)
 
@@ -53,7 +54,7 @@ class _Forks:
 
     def _in_child(self) -> None:
         self.depth += 1
-        self._held.clear()  # in the child every lock is new, and free
+        self._held.clear()  # every lock of the child is new and free
 
 
 _forks: Final = _Forks()

@@ -39,7 +39,7 @@ def absolute(data_dir: PathOrStr | None) -> str | None:
                 rule = "must be an absolute path: this user has no home that ~ could stand for"
                 raise InvalidParameterError("data_dir", data_dir, rule)
             return os.path.abspath(expanded)
-    except (TypeError, OSError):  # of a working folder that was removed
+    except (TypeError, OSError):  # the working folder was removed
         pass
     raise InvalidParameterError("data_dir", data_dir, "must be the path of a folder, or None")
 
@@ -82,7 +82,7 @@ def _open(path: str, exclusive: int) -> int:
 def _give(descriptor: int, path: str) -> None:
     """Give what root made to the owner of the folder that it lies in."""
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        with suppress(OSError):  # on file systems that know no owners, or let nobody change them
+        with suppress(OSError):  # some file systems know no owners, or let nobody change them
             owner = os.stat(os.path.dirname(path) or os.curdir)
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
 

@@ -91,7 +91,7 @@ class ByteRandomness:
                 still_open &= word
             else:
                 still_open &= ~word
-        return below  # what is still open equals p in every digit, so it is not below p
+        return below  # a comparison still open equals p in every digit, so it is not below p
 
     def _bytes(self, size: int) -> bytes:
         try:

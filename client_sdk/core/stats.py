@@ -113,9 +113,10 @@ class Stats:
         if reason is Reason.EXPIRED:
             self.warn(about, f"{error}; it is recorded no more: renew or remove it")
         if (reason, about) not in self._logged:
-            self._logged.add((reason, about))  # before the log, whose handlers may record, too
+            # it comes before the log, whose handlers may record too
+            self._logged.add((reason, about))
             if not log_failure(reason, error):
-                self._logged.discard((reason, about))  # for those who listen later
+                self._logged.discard((reason, about))  # another may listen later
 
     def warn(self, about: str, message: str) -> None:
         """Tell a developer *message*, once *about* each thing."""
@@ -158,12 +159,12 @@ def reason_of(error: Exception) -> Reason:
 def log_failure(reason: str, error: BaseException) -> bool:
     """Log that *error* was counted under *reason*; return whether anybody listens."""
     logging = sys.modules.get("logging")
-    if logging is None:  # then nobody listens, and its import takes milliseconds
+    if logging is None:  # nobody listens, and its import takes milliseconds
         return False
     logger = logging.getLogger(LOGGER)
     if not logger.isEnabledFor(logging.DEBUG):
         return False
-    with suppress(Exception):  # of an application's own handler
+    with suppress(Exception):  # an application's own handler may raise
         if isinstance(error, _CALLER_ERRORS):
             logger.debug("%s: %s; recorded at %s", reason, rule_of(error), caller())
         else:
@@ -173,9 +174,9 @@ def log_failure(reason: str, error: BaseException) -> bool:
 
 def warn(message: str) -> None:
     """Log *message*, of which nobody but a developer can make use."""
-    import logging  # only who has something to mend pays for it
+    import logging  # only an application with something to mend loads it
 
-    with suppress(Exception):  # of an application's own handler
+    with suppress(Exception):  # an application's own handler may raise
         logging.getLogger(LOGGER).warning(message)
 
 

@@ -46,8 +46,8 @@ _BYTES: Final = ((1 << 8, ">BB", 0xC4), (1 << 16, ">BH", 0xC5), (1 << 32, ">BI",
 _LIST: Final = ((1 << 16, ">BH", 0xDC), (1 << 32, ">BI", 0xDD))
 _MAP: Final = ((1 << 16, ">BH", 0xDE), (1 << 32, ">BI", 0xDF))
 
-_STANDARD = str.maketrans("-_+/=", "+/***")  # to the alphabet that binascii reads; * is in neither
-_PADDING = ("", "===", "==", "=")  # by length modulo 4; no length leaves 1
+_STANDARD = str.maketrans("-_+/=", "+/***")  # the alphabet that binascii reads; * is in neither
+_PADDING = ("", "===", "==", "=")  # length modulo 4 is the index; it is never 1
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,10 @@ Seal: TypeAlias = Callable[[bytes, int, Mapping[str, str], Iterable[Column]], by
 class Bounds:
     """What may wait, and how an upload is made of it."""
 
-    reports: int  # that wait unsealed
+    reports: int  # reports that wait unsealed
     size: int  # bytes of their payloads
     slack: int  # reports that may be added before both are counted again
-    upload_reports: int  # that one upload takes
+    upload_reports: int  # reports that one upload takes
     body: int  # bytes of an upload
     remembers: bool  # whether acknowledged reports are kept for the user to see
     apart: bool  # whether each upload goes at a time of its own, so that nothing links two

@@ -113,7 +113,7 @@ class Mechanism(ABC, Generic[Value]):
 
     name: ClassVar[str]
     automatic: ClassVar[bool] = True  # whether ``auto`` may choose it
-    unbiased: ClassVar[bool] = True  # whether debiased totals are; a regression's are not
+    unbiased: ClassVar[bool] = True  # whether debiased totals are unbiased; a regression's are not
 
     epsilon: Fraction
     domain_size: int

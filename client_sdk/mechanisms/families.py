@@ -240,7 +240,7 @@ class DistributionMechanism(CountedReports[Fraction], PositionMechanism):
     def channel_matrix(self, np: Numpy) -> Array:
         """Return Pr[symbol | bin] as floats, shape (symbols, bins); columns sum to 1."""
         matrix = self.__dict__.get("_matrix")
-        if matrix is None:  # kept, as to divide so many fractions takes milliseconds
+        if matrix is None:  # it is kept, as dividing so many fractions takes milliseconds
             laws = map(self.channel_law, range(self.bins))
             matrix = np.array([[float(p) for p in law] for law in laws]).T
             matrix.setflags(write=False)

@@ -23,8 +23,8 @@ YEAR: Final = 365  # dates
 
 _UP: Final = Context(prec=40, rounding=ROUND_CEILING)
 _WHOLE: Final = 100  # odds from here on are told without a decimal
-_HUGE: Final = 10**8  # and from here on as a power of ten
-_SURE: Final = 100 * NANO  # nano-epsilon; a guess after so much is right
+_HUGE: Final = 10**8  # odds from here on are told as a power of ten
+_SURE: Final = 100 * NANO  # nano-epsilon; a guess after so much is always right
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def reports(metric: Metric, caps: Caps) -> bool:
 def most(metrics: Iterable[Metric], caps: Caps) -> Cost:
     """Return what *metrics* together can cost at most within *caps*."""
     costs = [cost_of(metric) for metric in metrics if reports(metric, caps)]
-    weeks = epochs_in("7d", YEAR)  # that hold a year, each within the caps of a week
+    weeks = epochs_in("7d", YEAR)  # a year touches so many weeks, each within its caps
     year = sum(min(cost.year, weeks * caps.metric_week) for cost in costs)
     week = min(caps.week, caps.lifetime, sum(min(cost.week, caps.metric_week) for cost in costs))
     day = min(week, sum(min(cost.day, caps.metric_week) for cost in costs))

@@ -116,7 +116,7 @@ class ConsentSwitch:
         """Begin with *consent* and the *opt_outs* as they are now; without any, none counts."""
         self.consent = consent
         self.erasures_requested = 0  # denials that found something to erase
-        self.erasures_done = 0  # of these
+        self.erasures_done = 0  # denials that were carried out
         self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
         self._opted_out = self._opt_outs.said_by()
 

@@ -129,7 +129,7 @@ class EndedWindow(NamedTuple):
     metric: Metric
     epoch: int
     value: Encoded
-    days: Days  # what the value is about, at most: as the ledger counts them
+    days: Days  # the days that the value can be about, as the ledger counts them
 
 
 class Windows:
@@ -140,7 +140,7 @@ class Windows:
         self._metrics = {metric.digest: metric for metric in registry.aggregated}
         self._aggregates = {m.digest: aggregate_of(m) for m in self._metrics.values()}
         self._secret, self._randomness = secret, randomness
-        self._epochs_seen: object = None  # at which epochs the windows were last seen to
+        self._epochs_seen: object = None  # the epochs at which windows were last opened and closed
 
     @property
     def scheduled(self) -> bool:

@@ -25,7 +25,7 @@ GROUP_DELAY: Final = 0.25  # seconds that values wait for company after others w
 MAX_IDLE: Final = 300.0
 
 _OFF: Final = ("", "0", "false", "off", "no")
-_THREADS: Final = ("enable-threads", "threads")  # each lets threads run
+_THREADS: Final = ("enable-threads", "threads")  # each of these lets threads run
 THREADS_STAND_STILL: Final = (
     "uwsgi: enable-threads is off, so each value is written by the request that records it and"
     " sent when its worker ends; start uWSGI with --enable-threads"
@@ -62,8 +62,8 @@ class Background(Generic[T]):
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
-        self._turn = threading.Lock()  # held by who writes
-        self._writer = 0  # the thread that does
+        self._turn = threading.Lock()  # the writing thread holds it
+        self._writer = 0  # the thread that writes
 
     def notify(self) -> bool:
         """Have the thread write soon what waits; start it if there is none.
@@ -72,7 +72,8 @@ class Background(Generic[T]):
         """
         if self.notified:
             return True
-        self.notified = True  # before the token: the thread takes it back before it looks
+        # the flag comes before the token, which the thread takes back before it looks
+        self.notified = True
         if self.wake():
             return True
         self.notified = False
@@ -91,7 +92,7 @@ class Background(Generic[T]):
     def drain(self, timeout: float) -> bool:
         """Write all that waits; return False if others were at it all the time."""
         if self._writer == threading.get_ident():
-            return False  # called from within commit
+            return False  # commit itself called this
         if not self._turn.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
             return False
         try:
@@ -126,14 +127,14 @@ class Background(Generic[T]):
         if self._stopping or self._forbidden():
             return False
         if not self._starting.acquire(blocking=False):
-            return True  # another thread does
+            return True  # another thread writes
         try:
             if not self._runs:
-                # a daemon: the end of the process is bounded by ``stop``, not by the disk
+                # it is a daemon: ``stop`` bounds the end of the process, not the disk
                 thread = threading.Thread(target=self._run, name="hearsay", daemon=True)
                 thread.start()
                 self._thread = thread
-        except RuntimeError:  # too many threads, or the interpreter is ending: tried again
+        except RuntimeError:  # there are too many threads, or the interpreter is ending
             return False
         finally:
             self._starting.release()
@@ -153,10 +154,10 @@ class Background(Generic[T]):
                     _wait_for(self._end, GROUP_DELAY)
                 if not self._stopping:
                     _wait_for(self._wake, wait)
-            self._drain_here()  # what came before it was told to stop, but not to look
+            self._drain_here()  # values may have come before the stop
             self._finish()
         finally:
-            self.notified = False  # whatever ended it, the next value starts another
+            self.notified = False  # the next value starts another thread, whatever ended this
 
     def _drain_here(self) -> bool:
         """Write all that waits; return whether anything did."""
@@ -200,7 +201,7 @@ def run_within(timeout: float, action: Callable[[], None]) -> None:
     thread = threading.Thread(target=action, name="hearsay-close", daemon=True)
     try:
         thread.start()
-    except RuntimeError:  # no threads: too many, or the interpreter is ending
+    except RuntimeError:  # there are too many threads, or the interpreter is ending
         action()
     else:
         thread.join(timeout)

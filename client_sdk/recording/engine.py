@@ -158,7 +158,7 @@ class Engine:
                 return
             own = self._own()
             if not own.inbox.put(name, value, self.clock()) or own.background.notified:
-                return  # the usual case, in which no more is done
+                return  # this is the usual case, and all is done
             if not own.background.notify():
                 own.background.drain(self.patience)
                 self.tick()
@@ -214,7 +214,7 @@ class Engine:
                 self._count(counts, closed)
                 taken += counts[Reason.WINDOW_CLOSED] + counts[Reason.WINDOW_DROPPED]
             if taken:
-                self.store.scrub()  # what was true of them is nobody's any more
+                self.store.scrub()  # it overwrites what was true of them
 
     def close(self, timeout: float | None = None) -> None:
         """Write down what is queued and send what is due; then close the store.
@@ -343,14 +343,14 @@ class Engine:
         """Send what has no later moment within *seconds*."""
         uploader = self.uploader
         if self.store.durable:
-            # what outlives the process keeps to the schedule: its end is nobody's business
+            # a database that outlives the process keeps to the schedule, and hides its end
             short = time.monotonic() - self._born < SHORTEST_REST
             uploader.run(seconds, last=short or why_no_thread() is not None)
         elif not uploader.failing:
             uploader.flush(seconds)
 
     def _close_store(self) -> None:
-        self.uploader.hang_up()  # or a collector could hold the thread of a request
+        self.uploader.hang_up()  # a collector could otherwise hold the thread of a request
         self.erasure.store_closed = True
         with self._counting():
             self.store.close()

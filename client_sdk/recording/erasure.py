@@ -47,9 +47,9 @@ class Erasure:
         """
         self._store, self._switch, self._stats = store, switch, stats
         self._forget, self._wake = forget, wake
-        self.store_closed = False  # then it is opened to erase, and closed again
+        self.store_closed = False  # a closed store is opened to erase, and closed again
         self._scrub_due = False
-        self._failures = 0  # in a row
+        self._failures = 0  # failures in a row
 
     @property
     def done(self) -> bool:
@@ -114,7 +114,7 @@ class Erasure:
         with self._store.transaction() as tx:
             requested = self._switch.erasures_requested
             if requested == self._switch.erasures_done:
-                return  # another thread was faster, and what is here now came later
+                return  # another thread erased it, and what is here now came later
             windows = open_windows(tx)
             reports = erase(tx, self._store)
         self._switch.erasures_done = requested
@@ -133,7 +133,7 @@ def erase(tx: Transaction, store: Store) -> int:
     for table in _ERASED_TABLES:
         tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
     store.remove_damaged()
-    # last: should the commit fail, the memo's tags merely match nothing more
+    # the secret goes last: should the commit fail, the memo's tags match nothing more
     store.secret.delete(tx)
     return waiting
 

@@ -167,7 +167,7 @@ class Inbox:
             finally:
                 self._holder = 0
             if self._forget:
-                self.fold()  # empties ``taken``, too
+                self.fold()  # this empties ``taken`` too
                 if not taken:
                     return self.take(most)
             self._taken = []

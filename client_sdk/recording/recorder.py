@@ -82,7 +82,7 @@ class Recorder:
         """
         self.consent.require()
         metric = self._metric(name)
-        if not abs(now) < MAX_WALL:  # nor nan, which would stop all that wait beside it
+        if not abs(now) < MAX_WALL:  # nan would stop all that wait beside it
             raise InvalidParameterError("clock", now, f"must be below {MAX_WALL} seconds")
         if day_of(now) > day_of_date(metric.expires):
             raise ExpiredMetricError(metric.name, metric.expires)
@@ -152,13 +152,14 @@ class Recorder:
             return counts
         pendings: list[Pending] = []
         with self._transaction(pendings) as tx:
-            if not self.consent.granted:  # again: a denial erases under the same lock
+            # consent is checked again, as a denial erases under the same lock
+            if not self.consent.granted:
                 return counts
             day = self._begin(tx, now)
             ended, dropped = self.windows.take(tx, now, day, CLOSED_AT_ONCE)
             whole = len(ended) + dropped < CLOSED_AT_ONCE
             pendings += [
-                # as if recorded in the last second of its epoch: reports age with what they tell
+                # a report counts as recorded in the last second of its epoch, and ages with it
                 Pending(
                     metric=window.metric,
                     encoded=window.value,
@@ -232,7 +233,7 @@ class Recorder:
         from .aggregation import Key, Today
 
         try:
-            self.consent.require()  # again: a denial erases the windows under the same lock
+            self.consent.require()  # consent is checked again, as a denial erases under this lock
         except ConsentError as refusal:
             return Counter({reason_of(refusal): sum(p.count for p in pendings)})
         additions: dict[Key, list[tuple[object, int]]] = {}
@@ -244,7 +245,7 @@ class Recorder:
 
     def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:
         """Charge, perturb and queue on the trusted *day*; return what became of the report."""
-        self.consent.require()  # again: a denial erases the outbox under the same lock
+        self.consent.require()  # consent is checked again, as a denial erases under this lock
         metric = pending.metric
         if metric.policy is None:
             charge = Charge(

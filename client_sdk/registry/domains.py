@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 BOOLEAN_LABELS: Final = ("false", "true")
-MEAN_OF: Final = "mean of "  # and a key: how the mean of the key's numbers is called in answers
+MEAN_OF: Final = "mean of "  # a key follows: so answers call the mean of its numbers
 
 _MAX_LISTED: Final = 8  # labels; a screen has room for them
 
@@ -251,7 +251,7 @@ def plain(value: object) -> object:
     if kind is str or kind is bool or kind is int or kind is float:
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # not that of a subclass, which may say something else
+        return str.__str__(value)  # a subclass's own may say something else
     if isinstance(value, bool | int | float | Decimal | Fraction):
         return value
     if kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"):
@@ -261,7 +261,7 @@ def plain(value: object) -> object:
             return int(value)
         return float(value) if isinstance(value, Real) else value
     except (TypeError, ValueError, OverflowError):
-        return value  # which no metric takes
+        return value  # no metric takes it
 
 
 def listed(labels: Sequence[str]) -> str:

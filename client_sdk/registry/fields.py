@@ -94,7 +94,7 @@ def name(place: str, entry: object, problems: Problems) -> str:
 
 def text(place: str, entry: object, problems: Problems) -> str:
     """Return a text that is safe to print."""
-    # not printable: line ends, escapes of a terminal, and what turns the direction of writing
+    # line ends, escapes of a terminal and turns of the writing direction are not printable
     if not isinstance(entry, str) or not entry.strip() or not entry.isprintable():
         problems.add(place, "must be a non-empty text of printable characters")
     return str(entry)

@@ -18,7 +18,7 @@ from .number_domains import NumberDomain
 if TYPE_CHECKING:
     from typing import Self
 
-_ENDS: Final = (180, 90)  # degrees from 0 to which longitude and latitude go
+_ENDS: Final = (180, 90)  # degrees from 0 that longitude and latitude reach
 
 _KM_PER_DEGREE: Final = 111.2  # kilometres; the mean of a degree of latitude
 
@@ -82,7 +82,8 @@ class GridDomain(ItemDomain):
         rows, columns = self.shape
         column = int(self.longitude.encode(value[0], f"{metric}, longitude"))
         row = int(self.latitude.encode(value[1], f"{metric}, latitude"))
-        return self.cell(min(row, rows - 1), min(column, columns - 1))  # an end is in the last one
+        # the last cell holds the end
+        return self.cell(min(row, rows - 1), min(column, columns - 1))
 
     def cell(self, row: int, column: int) -> int:
         """Return the item of a cell."""

@@ -53,11 +53,12 @@ class Registry:
 
         Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
         """
-        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):  # not shown: may be long
+        # a text is not shown, as it may be long
+        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):
             raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
         try:
             with _opened(path) as file:
-                text = file.read(MAX_TEXT + 1)  # one more than is taken
+                text = file.read(MAX_TEXT + 1)  # one character more than is taken
         except (OSError, UnicodeDecodeError) as error:
             raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
         return cls.from_text(text)
@@ -103,7 +104,7 @@ class Registry:
 def _opened(path: RegistryFile) -> IO[str]:
     if isinstance(path, (str, PathLike)):
         return open(path, encoding="utf-8")
-    if callable(getattr(path, "joinpath", None)):  # a resource, which need not be a file
+    if callable(getattr(path, "joinpath", None)):  # a resource need not be a file
         return path.open(encoding="utf-8")
     rule = "must be a Registry, the path of its file, or a resource; from_text takes the text"
     raise RegistryError([f"registry={type(path).__name__}: {rule}"])

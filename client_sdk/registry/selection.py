@@ -106,7 +106,7 @@ def choose(
     if requested not in names():
         raise UnknownMechanismError(requested, (AUTO, *fitting_names(items)))
     mechanism = load(requested)
-    if not _fits(mechanism, items):  # only now are the others loaded: a device pays for imports
+    if not _fits(mechanism, items):  # the others are loaded only now, as a device pays for imports
         rule = f"does not fit this type; fitting: {', '.join((AUTO, *fitting_names(items)))}"
         raise InvalidParameterError("mechanism", requested, rule)
     if taken := sorted(set(own) & set(derived)):

@@ -168,7 +168,7 @@ def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
             connection.execute("ROLLBACK")
         raise
     if doubted:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # overwrites what was dropped
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # it overwrites what was dropped
     return doubted
 
 
@@ -181,14 +181,14 @@ def _replace_damaged(path: str, inode: int) -> None:
     """Rename the damaged file, unless another process already did, and begin a doubted one."""
     try:
         if os.stat(path).st_ino == inode:
-            # first: with it, whoever finds the file could tell what was true of its windows
+            # the secret goes first: with it a finder of the file could read its windows
             Secret(os.path.dirname(path)).delete(None)
             os.replace(path, path + DAMAGED_SUFFIX)
             for log in ("-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     os.remove(path + log)
     except FileNotFoundError:
-        pass  # another process is at it
+        pass  # another process replaces it
     except OSError as error:
         raise StoreError(f"{FILE_NAME}: is damaged, and cannot be set aside: {error}") from error
     connection = _connect(_make_private(os.path.dirname(path)))
@@ -204,7 +204,7 @@ def _make_private(folder: str) -> str:
     path = os.path.join(folder, FILE_NAME)
     try:
         make_folder(folder)
-        # one that is there is let be: closing it would drop the locks of SQLite in this process
+        # an existing file stays closed: closing it would drop SQLite's locks in this process
         with suppress(FileExistsError):
             os.close(create(path))
     except OSError as error:

@@ -61,7 +61,7 @@ _ADD: Final = (
 )
 
 TAG_SIZE: Final = 16  # bytes
-MAX_REPORTS: Final = 2  # counted of a value; beyond, none costs anything, so none need be known
+MAX_REPORTS: Final = 2  # reports counted of a value; further ones cost nothing
 
 _PURPOSE: Final = b"charge"
 

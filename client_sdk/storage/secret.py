@@ -85,14 +85,14 @@ class Secret:
 
     def _make(self) -> bytes:
         secret, new = _draw(), self._path(".new")
-        with suppress(FileNotFoundError):  # of a process that was killed
+        with suppress(FileNotFoundError):  # a process that was killed may have left it
             os.remove(new)
         descriptor = create(new)
         with open(descriptor, "wb") as file:
             file.write(secret)
             file.flush()
             os.fsync(descriptor)
-        os.replace(new, self._path())  # whole or not at all
+        os.replace(new, self._path())  # the file appears whole or not at all
         return secret
 
 
@@ -131,7 +131,7 @@ def shred(path: str) -> None:
     Raises: OSError: it is still there.
     """
     try:
-        if os.path.islink(path):  # what it points to is not ours
+        if os.path.islink(path):  # its target is not ours
             os.remove(path)
             return
         with open(open_existing(path), "r+b") as file:

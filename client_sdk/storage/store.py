@@ -79,7 +79,8 @@ class Store:
                     raise StoreError(f"{FILE_NAME}: the disk is full")
                 yield from _all_or_nothing(opened.connection)
                 self._write_generation(opened)
-            except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged name in a message
+            # a message may hold a damaged name
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 if opened is not None and means_damage(error):
                     self._close_connection()  # the next one opens, and so examines, the file
                 if self._reserve is not None and may_mean_full(error):
@@ -152,7 +153,7 @@ class Store:
         process = this_process()
         opened = self._open.get(process)
         if self._folder is None:
-            if process != self._process:  # also before the first value: each would spend the caps
+            if process != self._process:  # each process would spend the caps
                 raise StoreError("data_dir=None: a store in memory ends at a fork")
             return opened or self._open.setdefault(process, _OpenDatabase(open_in_memory(), 0))
         if opened is None or opened.inode != self._inode():

@@ -33,7 +33,7 @@ class Connections:
         """Begin without any; they may be made."""
         self._sockets: dict[Process, list[socket.socket]] = {}
         self._cut = False
-        # no part of the cycle through its adapters, so the sockets are still whole by then
+        # the sockets are outside the cycle through the adapters, so they are whole by then
         weakref.finalize(self, _shut, self._sockets).atexit = False
 
     def allow(self) -> None:
@@ -110,7 +110,7 @@ class Exchange(Generic[T]):
     def __init__(self, answers: Generator[T, None, None]) -> None:
         """Prepare; nothing of *answers* runs yet."""
         self._answers = answers
-        # a daemon: a request that was given up must not hold the end of the process
+        # it is a daemon: a request that was given up must not hold the end of the process
         self._thread = Thread(target=self._run, name="hearsay-exchange", daemon=True)
         self._latest: T | None = None
         self._error: Exception | None = None
@@ -123,7 +123,7 @@ class Exchange(Generic[T]):
         """
         try:
             self._thread.start()
-        except RuntimeError:  # no threads: too many, or the interpreter is ending
+        except RuntimeError:  # there are too many threads, or the interpreter is ending
             self._run()
         else:
             self._thread.join(timeout)

@@ -24,8 +24,8 @@ UPLOAD_EVERY: Final = 4 * HOUR  # seconds on average; few enough wake-ups for a 
 MOST_LOTS: Final = 4  # uploads that may wait before each more no longer shortens the time between
 CLAIM: Final = 120  # seconds after which an upload of which nothing was heard may be repeated
 FIRST_BACKOFF: Final = 30  # seconds; the ceiling after one failure, doubled by each further one
-# The same for passes of the schedule, after two failures: then it is no blip, and a fleet that
-# waits for its collector must not return within a minute.
+# Passes of the schedule have a ceiling of their own after two failures: it is no blip, and a fleet
+# that waits for its collector must not return within a minute.
 FIRST_SPREAD: Final = 2 * HOUR  # seconds
 MAX_BACKOFF: Final = 6 * HOUR  # seconds; a collector that returns is found the same day
 MAX_RETRY_AFTER: Final = 18 * HOUR  # seconds; what is added by chance makes it a day at most
@@ -51,7 +51,7 @@ class Schedule:
         self._next = 0.0  # Unix time; 0: never planned
         self._not_before = 0.0  # Unix time
         self._repeat_after = 0.0  # Unix time from which what is claimed may be sent again
-        self._failures = 0  # in a row
+        self._failures = 0  # failures in a row
         self._rests = 0  # starts since the last pass that found one overdue
         self.claimed = b""  # the id of an upload without an answer that settles it
 

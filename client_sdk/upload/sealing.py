@@ -115,7 +115,7 @@ class Sealer:
         smaller = len(refused.body) // _SMALLER
         if len(refused.rows) < 2 or smaller < SIZE_CLASSES[0]:
             return None
-        if not self.bounds.apart:  # what is linked anyway is sealed with what waits
+        if not self.bounds.apart:  # linked uploads take all that waits
             if not self.unseal(tx, refused):
                 return None
             self._body = min(self._body, smaller)
@@ -124,7 +124,7 @@ class Sealer:
             return None
         self._body = min(self._body, smaller)
         first, *pieces = self._split(tx, refused, day)
-        for piece in list(self._pieces.values()):  # which would be refused as well
+        for piece in list(self._pieces.values()):  # it would be refused as well
             if len(piece.body) > self._body and len(piece.rows) > 1 and _retract(tx, piece):
                 del self._pieces[piece.upload_id]
                 pieces += self._split(tx, piece, day)
@@ -140,7 +140,7 @@ class Sealer:
         if not upload.is_new or upload.known or not _retract(tx, upload):
             return False
         (first,) = tx.execute("SELECT coalesce(min(number), 0) FROM reports").fetchone()
-        numbers = range(first - len(upload.rows), first)  # older than all others, as they were
+        numbers = range(first - len(upload.rows), first)  # they are older than all others again
         tx.executemany(
             "INSERT INTO reports (number, segment, digest, epoch, payload, day)"
             " VALUES (?, ?, ?, ?, ?, ?)",

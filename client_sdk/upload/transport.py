@@ -29,7 +29,7 @@ ACCEPTED: Final = 202
 TOO_LARGE: Final = 413
 PROBLEM: Final = "application/problem+json"  # RFC 9457
 PROBLEM_TYPE: Final = "urn:hearsay:problem:"  # how the type of every problem of a collector begins
-_TRANSIENT: Final = (408, 425, 429)  # and every 5xx
+_TRANSIENT: Final = (408, 425, 429)  # every 5xx is transient too
 _PERMANENT: Final = (400, 409, 410, 413, 415, 422)  # these blame the body, nothing else does
 
 PATH: Final = "/v1/reports"
@@ -188,7 +188,7 @@ class RequestsTransport:
         self._last = Exchange(self._post(body, limit))
         answer = self._last.latest_within(limit)
         if not self._last.ended_within(0.0):
-            self._connections.cut()  # or it would hold its thread as long as the peer likes
+            self._connections.cut()  # the peer could otherwise hold its thread
         if answer is None:
             raise TransportError("no answer: timeout")
         return answer
@@ -223,7 +223,7 @@ class RequestsTransport:
             )
         except requests.RequestException as error:
             kind, unseen = type(error).__name__, _never_connected(error)
-            # not from it, as its request holds the key
+            # the cause is left out, as its request holds the key
             raise TransportError(f"no answer: {kind}", unseen=unseen) from None
         with response:
             kind = response.headers.get("Content-Type", "")
@@ -241,7 +241,7 @@ class RequestsTransport:
         In a child that was forked in the middle of an import, the module would stay locked.
         """
         with self._loading:
-            import_module("logging")  # on which the others depend, and which has a hook at forks
+            import_module("logging")  # the others depend on it, and it has a hook at forks
             fork_waits_first()
             for name in _NEEDED:
                 import_module(name)
@@ -252,7 +252,7 @@ class RequestsTransport:
         session = self._session_of_caller or self._own.get(os.getpid())
         if session is None:
             session = self._own[os.getpid()] = requests.Session()
-            # to this machine, a proxy of the environment would carry plain text off it
+            # a proxy of the environment would carry plain text off this machine
             session.trust_env = self._url.startswith("https:")
             for scheme in ("https://", "http://"):
                 session.mount(scheme, self._connections.adapter())

@@ -161,19 +161,20 @@ class Uploader:
 
     def _rest(self, now: float) -> float:
         rest = self._rest_until - now
-        return rest if 0 < rest <= FIRST_REST else 0.0  # more: the clock was set back
+        # a longer rest means that the clock was set back
+        return rest if 0 < rest <= FIRST_REST else 0.0
 
     def _make_pass(self, timeout: float, *, scheduled: bool) -> None:
         """Send upload after upload, as far as they may share a pass, until one must wait."""
         deadline = self._clock() + timeout
         if timeout <= 0:
-            return  # and leave the schedule as it is
+            return  # the schedule stays as it is
         if not self._pass.acquire(timeout):
             return  # another thread is sending the same uploads
         try:
             upload = self._begin(scheduled=scheduled)
             while upload is not None:
-                # no longer than asked, even if the clock was set back meanwhile
+                # the wait is no longer than asked, even if the clock was set back
                 answer = self._send(upload, min(timeout, deadline - self._clock()))
                 if answer is None:
                     return
@@ -205,7 +206,7 @@ class Uploader:
     def _repeated(self, tx: Transaction) -> SealedUpload | None:
         """Return what was tried last: nobody but who knows it can tell that it is this device."""
         upload = self._sealer.sealed(tx, self._schedule.claimed) if self._may_send else None
-        if upload is None:  # answered to another process, too old or erased
+        if upload is None:  # another process has its answer, or it is too old or erased
             self._schedule.release(tx)
         else:
             upload = self._claim(tx, upload)
@@ -266,7 +267,7 @@ class Uploader:
 
     def _send(self, upload: SealedUpload, timeout: float) -> Answer | None:
         """Return the answer to *upload*, on a connection of its own; None: it must wait."""
-        if timeout <= 0 or not self._may_send:  # again: sealing took time
+        if timeout <= 0 or not self._may_send:  # consent is checked again, as sealing took time
             return None
         try:
             return self._transport.send(upload.body, timeout)

@@ -102,7 +102,7 @@ class LOLOHA(TwoRounds, OLH):
         gain = odds - 1
         lead = g * (p - odds * (1 - p) / (g - 1))
         if lead <= 0:
-            return Fraction(1)  # the grid is too coarse: refused
+            return Fraction(1)  # validate refuses so coarse a grid
         return floor_to_grid((1 + (g - 1) * gain / (lead + gain)) / g, self.precision)
 
     @cached_property

@@ -211,11 +211,11 @@ class RAPPOR(TwoRounds, FrequencyOracle):
         if self.is_classical:
             return Fraction(self.p_mille, MILLE), Fraction(self.q_mille, MILLE)
         if 2 * self.flip >= 1:
-            return self.flip, self.flip  # permanent bits say nothing: refused
+            return self.flip, self.flip  # validate refuses permanent bits that say nothing
         goal = 1 / (exp_floor(self.epsilon / (2 * self.hashes)) + 1)
         least = max(
             (goal - self.flip) / (1 - 2 * self.flip), Fraction(0)
-        )  # a coarse grid passes it
+        )  # the rounding of a coarse grid can pass it
         p = ceil_to_grid(least, self.precision)
         return p, 1 - p
 

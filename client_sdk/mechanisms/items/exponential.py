@@ -140,7 +140,7 @@ class Exponential(CountedReports[int], ItemMechanism):
     def share_reach(self, item: int, np: Numpy) -> Reach:
         """Return the reach of the inverse: a report bears on its own item and the two beside."""
         size = self.domain_size
-        stands = [0.0] if size > 3 else []  # of a report further away
+        stands = [0.0] if size > 3 else []  # the share that a report further away gives
         for neighbour in range(max(item - 1, 0), min(item + 2, size)):
             tally = np.zeros(size, dtype=np.int64)
             tally[neighbour] = 1

@@ -183,7 +183,8 @@ class OLH(NumberReports[int], FrequencyOracle):
         for item in range(self.domain_size):
             cells[item] = np.count_nonzero(position - position // count * count == bucket)
             position += a
-            np.minimum(position, position - prime, out=position)  # below the prime, it wraps round
+            # below the prime, the difference wraps round
+            np.minimum(position, position - prime, out=position)
         return cells
 
 
