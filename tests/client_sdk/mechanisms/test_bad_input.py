@@ -14,13 +14,21 @@ from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers._sums import SumReports
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.enumeration.vectors import Small, build, cases, label, laws, smalls, values_of
+from tests.support.enumeration.vectors import (
+    Small,
+    build,
+    cases,
+    every_case,
+    laws,
+    smalls,
+    values_of,
+)
+from tests.support.loops import in_turn, per_mechanism
 
-every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
-every_count = pytest.mark.parametrize(
-    ("name", "case"),
-    [c for c in cases() if not issubclass(load(c[0]), SumReports)],  # sums, not counts: below
-    ids=label,
+every_count = per_mechanism(
+    "name,case",
+    cases,
+    lambda mechanism: not issubclass(mechanism, SumReports),  # sums, not counts: below
 )
 
 OWN: Final = [(name, own) for name in names() for own in load(name).parameter_names()]
@@ -30,10 +38,11 @@ NO_COUNT: Final = [
 ]
 REPORTS: Final = 10
 MOST_BYTES: Final = 2  # of a payload, so that every string of them can be tried
+BY_VECTORS: Final = {"cms", "discrete_gaussian", "discrete_laplace"}  # all are too many
 
 
-@pytest.mark.parametrize(("name", "own"), OWN)
-@pytest.mark.parametrize("number", NO_COUNT, ids=repr)
+@in_turn("name,own", OWN)
+@in_turn("number", NO_COUNT)
 def test_a_parameter_of_a_mechanism_refuses_what_is_no_count_in_range(
     name: str, own: str, number: Any
 ) -> None:
@@ -66,8 +75,8 @@ def test_an_entry_above_the_reports_is_refused_in_any_cell(name: str, case: dict
             mechanism.debias(wrong, REPORTS, np)
 
 
-@pytest.mark.parametrize(("name", "case"), cases(SumReports), ids=label)
-@pytest.mark.parametrize("place", [0, 1, 2])
+@every_case(SumReports)
+@in_turn("place", [0, 1, 2])
 def test_sums_that_the_reports_cannot_have_are_refused_in_any_cell(
     name: str, case: dict[str, Any], place: int
 ) -> None:
@@ -81,7 +90,7 @@ def test_sums_that_the_reports_cannot_have_are_refused_in_any_cell(
             mechanism.debias(wrong, REPORTS, np)
 
 
-@every_case
+@every_case()
 def test_integers_that_an_int64_cannot_hold_are_no_tally(name: str, case: dict[str, Any]) -> None:
     """Unsigned entries of 2^63 and more are refused, not wrapped round to small ones."""
     mechanism = build(name, case)
@@ -91,9 +100,9 @@ def test_integers_that_an_int64_cannot_hold_are_no_tally(name: str, case: dict[s
         mechanism.debias(wrong, REPORTS, np)
 
 
-def enumerable() -> list[Small]:
-    """Return the mechanisms at epsilon 1 whose whole law is known and whose payloads are short."""
-    found = [small for small in smalls() if small.mechanism.payload_size <= MOST_BYTES]
+def enumerable(name: str) -> list[Small]:
+    """Return mechanism *name* at epsilon 1 where its law is known and its payloads are short."""
+    found = [small for small in smalls(name) if small.mechanism.payload_size <= MOST_BYTES]
     return [small for small in found if not small.least_mass and small.mechanism.epsilon == 1]
 
 
@@ -104,7 +113,7 @@ def reports_of_nobody(small: Small) -> set[bytes]:
     return {number.to_bytes(size, "big") for number in range(256**size)} - possible
 
 
-@pytest.mark.parametrize("small", enumerable(), ids=label)
+@per_mechanism("small", enumerable, lambda mechanism: mechanism.name not in BY_VECTORS)
 def test_exactly_the_payloads_that_no_value_gives_are_refused(small: Small) -> None:
     """Of all byte strings of a payload's size, ``check`` keeps those that some value can give."""
     nobody = reports_of_nobody(small)
@@ -120,9 +129,7 @@ def test_exactly_the_payloads_that_no_value_gives_are_refused(small: Small) -> N
 
 def test_only_long_payloads_and_noise_without_bound_are_left_to_the_vectors() -> None:
     """Every other mechanism has all its payloads tried."""
-    tried = {small.name for small in enumerable()}
-
-    assert set(names()) - tried == {"cms", "discrete_gaussian", "discrete_laplace"}
+    assert {name for name in names() if not enumerable(name)} == BY_VECTORS
 
 
 class _Lenient(GRR):

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import groupby
 from math import log, sqrt
 from typing import Any, Final
 
@@ -48,8 +47,7 @@ def chosen() -> tuple[Small, ...]:
         size = small.mechanism.domain_size
         return size > MOST_ITEMS, abs(log(small.mechanism.epsilon)), -size
 
-    groups = groupby(smalls(), lambda small: small.name)
-    return tuple(min(group, key=preference) for _, group in groups)
+    return tuple(min(smalls(name), key=preference) for name in names())
 
 
 def ends(small: Small) -> list[int]:

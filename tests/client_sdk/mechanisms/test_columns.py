@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 
 from client_sdk.core.errors import InvalidTallyError
-from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
+from client_sdk.mechanisms import FrequencyOracle, Mechanism
 from client_sdk.mechanisms.numbers._sums import SQUARE_BITS, SumReports
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.enumeration.vectors import build, cases, is_pure, label, values_of
+from tests.support.enumeration.vectors import build, cases, every_case, is_pure, values_of
+from tests.support.loops import in_turn, per_mechanism
 
-every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
-every_oracle_case = pytest.mark.parametrize(
-    ("name", "case"), [c for c in cases(FrequencyOracle) if is_pure(load(c[0]))], ids=label
-)
-every_sum_case = pytest.mark.parametrize(("name", "case"), cases(SumReports), ids=label)
+every_oracle_case = per_mechanism("name,case", cases, is_pure)
 
 
 def column(mechanism: Mechanism[Any], case: dict[str, Any], n: int, seed: str) -> list[bytes]:
@@ -39,8 +36,8 @@ def mixed(mechanism: Mechanism[Any], case: dict[str, Any], n: int) -> list[bytes
     return rows
 
 
-@every_case
-@pytest.mark.parametrize("n", [0, 3, 40])
+@every_case()
+@in_turn("n", [0, 3, 40])
 def test_check_by_numpy_equals_check_one_by_one(name: str, case: dict[str, Any], n: int) -> None:
     mechanism = build(name, case)
     payloads = b"".join(mixed(mechanism, case, n))
@@ -48,7 +45,7 @@ def test_check_by_numpy_equals_check_one_by_one(name: str, case: dict[str, Any],
     assert mechanism.check(payloads, np) == mechanism.check(payloads)
 
 
-@every_case
+@every_case()
 def test_check_keeps_the_good_in_order_and_counts_the_bad_by_reason(
     name: str, case: dict[str, Any]
 ) -> None:
@@ -64,7 +61,7 @@ def test_check_keeps_the_good_in_order_and_counts_the_bad_by_reason(
     assert checked.rejected == Counter(reason for reason in reasons if reason is not None)
 
 
-@every_case
+@every_case()
 def test_suspects_of_a_column_equal_the_generic_ones(name: str, case: dict[str, Any]) -> None:
     mechanism = build(name, case)
     payloads = b"".join(mixed(mechanism, case, 50))
@@ -74,7 +71,7 @@ def test_suspects_of_a_column_equal_the_generic_ones(name: str, case: dict[str, 
     assert suspects.tolist() == Mechanism.suspects(mechanism, payloads, np).tolist()
 
 
-@every_case
+@every_case()
 def test_the_reasons_of_a_column_are_counted_without_a_look_at_each_report(
     name: str, case: dict[str, Any]
 ) -> None:
@@ -117,7 +114,7 @@ def test_the_tally_by_numpy_equals_the_generic_one(name: str, case: dict[str, An
     assert counts.tolist() == generic.tolist()
 
 
-@every_sum_case
+@every_case(SumReports)
 def test_the_tally_holds_the_exact_sum_and_sum_of_squares(name: str, case: dict[str, Any]) -> None:
     mechanism = cast("SumReports", build(name, case))
     rows = column(mechanism, case, 200, "squares")
@@ -129,7 +126,7 @@ def test_the_tally_holds_the_exact_sum_and_sum_of_squares(name: str, case: dict[
     assert (high << SQUARE_BITS) + low == sum(x * x for x in positions)
 
 
-@every_case
+@every_case()
 def test_tallies_add_for_any_split_and_order(name: str, case: dict[str, Any]) -> None:
     mechanism = build(name, case)
     rows = column(mechanism, case, 90, "merge")
@@ -142,7 +139,7 @@ def test_tallies_add_for_any_split_and_order(name: str, case: dict[str, Any]) ->
         assert (a + b).tolist() == whole.tolist() == (b + a).tolist()
 
 
-@every_case
+@every_case()
 def test_the_tally_of_no_reports_is_zero_and_of_fixed_size(name: str, case: dict[str, Any]) -> None:
     mechanism = build(name, case)
 
@@ -152,7 +149,7 @@ def test_the_tally_of_no_reports_is_zero_and_of_fixed_size(name: str, case: dict
     assert tally.tolist() == [0] * mechanism.tally_size
 
 
-@every_case
+@every_case()
 def test_debias_refuses_a_tally_of_another_shape_or_kind(name: str, case: dict[str, Any]) -> None:
     mechanism = build(name, case)
     size = mechanism.tally_size
@@ -163,8 +160,8 @@ def test_debias_refuses_a_tally_of_another_shape_or_kind(name: str, case: dict[s
             mechanism.debias(tally, 1, np)
 
 
-@every_case
-@pytest.mark.parametrize("n", [-1, True, 1.0, (1 << 31) + 1])
+@every_case()
+@in_turn("n", [-1, True, 1.0, (1 << 31) + 1])
 def test_debias_refuses_an_impossible_number_of_reports(
     name: str, case: dict[str, Any], n: int
 ) -> None:
@@ -174,8 +171,8 @@ def test_debias_refuses_an_impossible_number_of_reports(
         mechanism.debias(np.zeros(mechanism.tally_size, dtype=np.int64), n, np)
 
 
-@every_case
-@pytest.mark.parametrize("entry", [11, -1, (1 << 63) - 1, -(1 << 63)])
+@every_case()
+@in_turn("entry", [11, -1, (1 << 63) - 1, -(1 << 63)])
 def test_debias_refuses_an_entry_that_the_reports_cannot_give(
     name: str, case: dict[str, Any], entry: int
 ) -> None:
@@ -187,7 +184,7 @@ def test_debias_refuses_an_entry_that_the_reports_cannot_give(
         mechanism.debias(tally, 10, np)
 
 
-@every_case
+@every_case()
 def test_debias_leaves_the_tally_as_it_was(name: str, case: dict[str, Any]) -> None:
     mechanism = build(name, case)
     tally = mechanism.tally(b"".join(column(mechanism, case, 20, "kept")), np)
@@ -198,7 +195,7 @@ def test_debias_leaves_the_tally_as_it_was(name: str, case: dict[str, Any]) -> N
     assert tally.tolist() == before.tolist()
 
 
-@every_sum_case
+@every_case(SumReports)
 def test_debias_refuses_squares_of_reports_that_do_not_exist(
     name: str, case: dict[str, Any]
 ) -> None:

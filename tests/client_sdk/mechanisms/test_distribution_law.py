@@ -13,9 +13,9 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from tests.support.enumeration.enumeration import distribution
-from tests.support.enumeration.vectors import Small, label, smalls
+from tests.support.enumeration.vectors import Small, every_small
 
-every_distribution = pytest.mark.parametrize("small", smalls(DistributionMechanism), ids=label)
+every_distribution = every_small(DistributionMechanism)
 
 
 def mechanism_of(small: Small) -> DistributionMechanism:

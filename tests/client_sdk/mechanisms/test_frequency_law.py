@@ -11,15 +11,12 @@ import pytest
 
 from client_sdk.mechanisms import Channel, FrequencyOracle, load, names
 from tests.support.enumeration.enumeration import Law, distribution
-from tests.support.enumeration.vectors import Small, is_pure, label, laws, small_parameters, smalls
+from tests.support.enumeration.vectors import Small, is_pure, laws, small_parameters, smalls
+from tests.support.loops import per_mechanism
 
 ROUNDING = 1e-9  # relative; double precision from debias on
 
-every_oracle = pytest.mark.parametrize(
-    "small",
-    [s for s in smalls(FrequencyOracle) if cast("FrequencyOracle", s.mechanism).pure],
-    ids=label,
-)
+every_oracle = per_mechanism("small", smalls, is_pure)
 every_oracle_class = pytest.mark.parametrize(
     "oracle",
     [cast("type[FrequencyOracle]", load(n)) for n in names() if is_pure(load(n))],

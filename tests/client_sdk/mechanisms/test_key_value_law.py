@@ -12,14 +12,13 @@ import pytest
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import KeyValueMechanism, load, names
 from tests.support.enumeration.enumeration import Law, distribution, exp_below
-from tests.support.enumeration.vectors import EPSILONS, Small, label, laws, smalls
+from tests.support.enumeration.vectors import EPSILONS, Small, every_small, laws
 from tests.support.references.key_value_reference import HeldPairs, parse_pairs
 
 FAMILY: Final = [name for name in names() if issubclass(load(name), KeyValueMechanism)]
 COUNTS: Final = 10  # devices squared; what rounding an expected tally to integers may change
 Z: Final = 1.959963984540054  # 95 %
 
-every_small = pytest.mark.parametrize("small", smalls(KeyValueMechanism), ids=label)
 every_name = pytest.mark.parametrize("name", FAMILY)
 
 
@@ -67,7 +66,7 @@ def test_the_likelihood_ratio_over_all_mappings_is_reached_exactly(name: str, ep
     assert ratio > exp_below(mechanism.epsilon - Fraction(1, 1 << 40))
 
 
-@every_small
+@every_small(KeyValueMechanism)
 def test_the_likelihood_ratio_bounds_and_nearly_is_that_of_larger_pads(small: Small) -> None:
     mechanism = cast("KeyValueMechanism", small.mechanism)
 
@@ -78,7 +77,7 @@ def test_the_likelihood_ratio_bounds_and_nearly_is_that_of_larger_pads(small: Sm
     assert ratio > exp_below(mechanism.epsilon - Fraction(1, 1 << 40))
 
 
-@every_small
+@every_small(KeyValueMechanism)
 def test_counts_and_sums_of_positions_are_unbiased_up_to_the_pad(small: Small) -> None:
     mechanism = cast("KeyValueMechanism", small.mechanism)
     size = mechanism.domain_size
@@ -93,7 +92,7 @@ def test_counts_and_sums_of_positions_are_unbiased_up_to_the_pad(small: Small) -
         assert mean.tolist() == pytest.approx([*held, *sums], abs=close)
 
 
-@every_small
+@every_small(KeyValueMechanism)
 @pytest.mark.parametrize("held", ["0:0", "0:1", "0:1/3 1:1", "0:1 1:1"])
 def test_the_stated_variance_is_that_of_holders_who_all_hold_the_same(
     small: Small, held: str
@@ -109,7 +108,7 @@ def test_the_stated_variance_is_that_of_holders_who_all_hold_the_same(
     assert stated.tolist() == pytest.approx(exact.tolist(), rel=1e-4, abs=COUNTS)
 
 
-@every_small
+@every_small(KeyValueMechanism)
 def test_the_stated_variance_is_never_too_small_for_holders_who_differ(small: Small) -> None:
     mechanism = cast("KeyValueMechanism", small.mechanism)
     by_value = dict(zip(small.values, laws(small), strict=True))
@@ -121,7 +120,7 @@ def test_the_stated_variance_is_never_too_small_for_holders_who_differ(small: Sm
     assert (stated >= exact * (1 - 1e-4)).all()
 
 
-@every_small
+@every_small(KeyValueMechanism)
 def test_the_mean_among_holders_is_the_ratio_of_the_expected_totals(small: Small) -> None:
     mechanism = cast("KeyValueMechanism", small.mechanism)
     by_value = dict(zip(small.values, laws(small), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import cast
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 
 from client_sdk.mechanisms import MeanMechanism
 from tests.support.enumeration.enumeration import Law
-from tests.support.enumeration.vectors import Small, label, laws, smalls
+from tests.support.enumeration.vectors import Small, every_small, laws
 
-every_mean = pytest.mark.parametrize("small", smalls(MeanMechanism), ids=label)
+every_mean = every_small(MeanMechanism)
 
 
 def mean_of(small: Small) -> MeanMechanism:
@@ -20,6 +21,7 @@ def mean_of(small: Small) -> MeanMechanism:
     return cast("MeanMechanism", small.mechanism)
 
 
+@cache
 def farthest(mechanism: MeanMechanism) -> Fraction:
     """Return a bound of how far a report can lie from a position, in grid steps."""
     every = range(256**mechanism.payload_size)

@@ -41,11 +41,15 @@ from tests.support.enumeration.vectors import Small
 PROJECT: Final = Path(__file__).parents[3]
 TAIL: Final = Fraction(1, 10**5)  # mass of a path of Laplace noise below which it is left
 
-CHANNEL: Final = test_frequency_law.test_the_channel_is_the_enumerated_probability_of_support
-PRIVACY: Final = (
+CHANNEL: Final = inspect.unwrap(
+    test_frequency_law.test_the_channel_is_the_enumerated_probability_of_support
+)
+PRIVACY: Final = inspect.unwrap(
     test_privacy_law.test_no_payload_is_more_than_e_to_the_spent_likelier_under_another_value
 )
-VALIDITY: Final = test_privacy_law.test_every_payload_that_can_occur_is_valid_and_of_the_stated_size
+VALIDITY: Final = inspect.unwrap(
+    test_privacy_law.test_every_payload_that_can_occur_is_valid_and_of_the_stated_size
+)
 BYTES: Final = test_exhaustive_bytes.byte_strings_follow_the_law
 
 

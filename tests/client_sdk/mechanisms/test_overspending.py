@@ -20,6 +20,7 @@ from client_sdk.mechanisms.key_value import KeyChannel
 from client_sdk.mechanisms.numbers._wave import Window, window_of
 from client_sdk.mechanisms.numbers.duchi import Duchi
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
+from tests.support.loops import in_turn
 
 STEP = Fraction(1, 1 << 128)  # of the grid of thresholds
 EXACT = {"discrete_gaussian", "discrete_laplace"}  # noise of a rational epsilon: no channel is cut
@@ -123,7 +124,7 @@ def test_every_mechanism_refuses_a_likelihood_ratio_above_e_to_the_epsilon(name:
 
 
 @pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize("precision", [0, -1, 129, 10**6, True, 8.0, "8", None])
+@in_turn("precision", [0, -1, 129, 10**6, True, 8.0, "8", None])
 def test_a_precision_that_is_no_count_of_bits_is_refused(name: str, precision: Any) -> None:
     """A grid finer than the reviewed one, or none, is no parameter."""
     with pytest.raises(InvalidParameterError) as caught:
@@ -133,8 +134,8 @@ def test_a_precision_that_is_no_count_of_bits_is_refused(name: str, precision: A
 
 
 @pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize("precision", [1, 2, 3, 128])
-@pytest.mark.parametrize("epsilon", ["1e-9", "0.01", "16"])
+@in_turn("precision", [1, 2, 3, 128])
+@in_turn("epsilon", ["1e-9", "0.01", "16"])
 def test_the_least_of_any_parameter_gives_a_mechanism_or_its_own_error(
     name: str, precision: int, epsilon: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from typing import cast
 
@@ -38,6 +39,7 @@ def sets_of(items: int) -> list[frozenset[int]]:
     return [frozenset(s) for held in range(items + 1) for s in combinations(range(items), held)]
 
 
+@cache
 def law_of(mechanism: PaddingSampling, value: frozenset[int]) -> Law:
     """Return the law of the payload for *value*."""
     return distribution(lambda randomness: mechanism.randomize(value, randomness))

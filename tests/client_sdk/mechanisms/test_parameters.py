@@ -19,10 +19,10 @@ from client_sdk.mechanisms import (
     names,
 )
 from tests.support.enumeration.enumeration import Untouchable
-from tests.support.enumeration.vectors import build, cases, label, read
+from tests.support.enumeration.vectors import build, every_case, read
+from tests.support.loops import in_turn, per_mechanism
 
 every_name = pytest.mark.parametrize("name", names())
-every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
 
 NO_EPSILON: list[object] = [
     *(0, -1, 0.0, -0.5, float("nan"), float("inf"), -float("inf"), 1e9, 17, 16.5, True, None, b"1"),
@@ -34,7 +34,7 @@ NO_DOMAIN_SIZE = [0, 1, -3, True, False, 1 << 31, 1 << 63, 10**30, 2.0, "2", Non
 
 
 @every_name
-@pytest.mark.parametrize("epsilon", NO_EPSILON, ids=lambda epsilon: repr(epsilon)[:20])
+@in_turn("epsilon", NO_EPSILON)
 def test_a_mechanism_refuses_an_epsilon_that_is_no_decimal_in_range(
     name: str, epsilon: Any
 ) -> None:
@@ -46,7 +46,7 @@ def test_a_mechanism_refuses_an_epsilon_that_is_no_decimal_in_range(
 
 
 @every_name
-@pytest.mark.parametrize("domain_size", NO_DOMAIN_SIZE, ids=repr)
+@in_turn("domain_size", NO_DOMAIN_SIZE)
 def test_a_mechanism_refuses_a_domain_size_that_is_no_count_in_range(
     name: str, domain_size: Any
 ) -> None:
@@ -57,11 +57,7 @@ def test_a_mechanism_refuses_a_domain_size_that_is_no_count_in_range(
     assert str(caught.value).startswith(f"domain_size={domain_size}: must be ")
 
 
-@pytest.mark.parametrize(
-    ("name", "refused"),
-    [(name, refused) for name in names() for refused in read(name)["refused"]],
-    ids=repr,
-)
+@per_mechanism("name,refused", lambda name: [(name, way) for way in read(name)["refused"]])
 def test_the_parameters_that_a_vector_file_lists_as_refused_are(
     name: str, refused: dict[str, Any]
 ) -> None:
@@ -113,7 +109,7 @@ def wrong_values_of(mechanism: Mechanism[Any]) -> list[Any]:
     return [*items, 0, {0}, [0], (0,), *(frozenset({item}) for item in items)]
 
 
-@every_case
+@every_case()
 def test_a_value_outside_the_domain_is_refused_before_anything_is_drawn(
     name: str, case: dict[str, Any]
 ) -> None:
@@ -125,7 +121,7 @@ def test_a_value_outside_the_domain_is_refused_before_anything_is_drawn(
 
 
 @every_name
-@pytest.mark.parametrize("canary", ["987654321987", 987654321987, Fraction(987654321987, 10)])
+@in_turn("canary", ["987654321987", 987654321987, Fraction(987654321987, 10)])
 def test_the_error_of_a_refused_value_does_not_show_it(name: str, canary: object) -> None:
     mechanism = load(name)("1", 4)
 

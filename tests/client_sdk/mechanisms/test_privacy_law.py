@@ -15,19 +15,14 @@ from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.support.enumeration.enumeration import Law, exp_below
-from tests.support.enumeration.vectors import Small, grid, label, laws, smalls
+from tests.support.enumeration.vectors import Small, every_small, grid, label, laws, smalls
+from tests.support.loops import per_mechanism
 
 UNSPENT = Fraction(1, 1 << 40)  # nats; what rounding towards privacy may cost
 
-every_small = pytest.mark.parametrize("small", smalls(), ids=label)
-every_pure = pytest.mark.parametrize(
-    "small", [small for small in smalls() if not small.mechanism.delta], ids=label
-)
-every_loose = pytest.mark.parametrize(
-    "small", [small for small in smalls() if small.mechanism.delta], ids=label
-)
-everywhere = pytest.mark.parametrize("small", grid(), ids=label)
-every_oracle = pytest.mark.parametrize("small", smalls(FrequencyOracle), ids=label)
+every_pure = per_mechanism("small", smalls, lambda mechanism: not mechanism("1", 4).delta)
+every_loose = per_mechanism("small", smalls, lambda mechanism: bool(mechanism("1", 4).delta))
+everywhere = per_mechanism("small", grid)
 
 
 def likelihood_bound_holds(laws: Sequence[Law], bound: Fraction) -> bool:
@@ -65,6 +60,7 @@ def delta_bound_holds(small: Small) -> bool:
 def test_no_payload_is_more_than_e_to_the_spent_likelier_under_another_value(small: Small) -> None:
     bound = exp_below(small.mechanism.spent)
 
+    assert small.mechanism.delta == 0
     assert likelihood_bound_holds(laws(small), bound)
 
 
@@ -82,7 +78,7 @@ def test_a_delta_above_zero_is_nearly_used_and_some_payload_needs_it(small: Smal
     assert excess(first, last, bound) >= Fraction(9, 10) * small.mechanism.delta
 
 
-@every_oracle
+@every_small(FrequencyOracle)
 def test_the_likelihood_ratio_is_reached_exactly(small: Small) -> None:
     found = laws(small)
     payloads = found[0].pmf
@@ -107,13 +103,13 @@ def test_the_charge_is_spent_rounded_up_to_whole_nano_nats(small: Small) -> None
     assert 0 <= charge - small.mechanism.spent < Fraction(1, 10**9)
 
 
-@every_small
+@every_small()
 def test_an_unbounded_loop_leaves_little_that_is_not_enumerated(small: Small) -> None:
     for law in laws(small):
         assert law.rest <= 1000 * small.least_mass
 
 
-@every_small
+@every_small()
 def test_every_payload_that_can_occur_is_valid_and_of_the_stated_size(small: Small) -> None:
     payloads = {payload for law in laws(small) for payload in law.pmf}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from typing import cast
 
@@ -35,6 +36,7 @@ def sets_of(items: int) -> list[frozenset[int]]:
     return [frozenset(s) for held in range(items + 1) for s in combinations(range(items), held)]
 
 
+@cache
 def law_of(mechanism: SampledItem, value: frozenset[int]) -> Law:
     """Return the law of the payload for *value*."""
     return distribution(lambda randomness: mechanism.randomize(value, randomness))

@@ -18,14 +18,14 @@ from client_sdk.mechanisms.numbers.one_bit_mean import OneBitMean
 from client_sdk.mechanisms.numbers.piecewise import Piecewise
 from client_sdk.registry.selection import AUTO, choose
 from tests.support.enumeration.enumeration import distribution
-from tests.support.enumeration.vectors import Small, cases, label, laws, smalls
+from tests.support.enumeration.vectors import Small, every_case, every_small, laws
 
 REPLICATIONS: Final = 20_000
 DEVICES: Final = 600
 SIX_SIGMA: Final = 6.2  # standard errors; a normal one passes it with probability below 1e-9
 
-every_symbol = pytest.mark.parametrize("small", smalls(SymbolReports), ids=label)
-every_symbol_case = pytest.mark.parametrize(("name", "case"), cases(SymbolReports), ids=label)
+every_symbol = every_small(SymbolReports)
+every_symbol_case = every_case(SymbolReports)
 MEANS: Final = [name for name in names() if issubclass(load(name), MeanMechanism)]
 
 

@@ -22,16 +22,14 @@ from client_sdk.mechanisms.composite.pem import (
 )
 from tests.client_sdk.mechanisms.test_privacy_law import likelihood_bound_holds
 from tests.support.enumeration.enumeration import exp_below
-from tests.support.enumeration.vectors import Small, label, laws, smalls
+from tests.support.enumeration.vectors import Small, every_small, laws
 from tests.support.references.prefix_reference import cells_of
 
 SMALL: Final = {"rows": 2, "columns": 7, "order": 2}
 FALSE_ALARM: Final = 1e-9
 
-every_small = pytest.mark.parametrize("small", smalls(TextMechanism), ids=label)
 
-
-@every_small
+@every_small(TextMechanism)
 def test_the_likelihood_ratio_is_reached_exactly(small: Small) -> None:
     """Of all payloads and strings, the largest ratio is the one that is charged."""
     found = laws(small)
@@ -41,7 +39,7 @@ def test_the_likelihood_ratio_is_reached_exactly(small: Small) -> None:
     assert max(ratios) == cast("TextMechanism", small.mechanism).likelihood_ratio
 
 
-@every_small
+@every_small(TextMechanism)
 def test_the_expected_holders_are_the_cells_of_the_string(small: Small) -> None:
     """A device is expected once in its cell of each row and level, and nowhere else."""
     mechanism = cast("PEM", small.mechanism)
@@ -58,7 +56,7 @@ def test_the_expected_holders_are_the_cells_of_the_string(small: Small) -> None:
         assert mean == pytest.approx(expected, abs=1e-9 * float(mechanism.noise**0.5 + 1))
 
 
-@every_small
+@every_small(TextMechanism)
 def test_a_report_agrees_with_its_own_string_with_p_and_with_another_with_q(small: Small) -> None:
     """The channel holds for every string, whatever its level and row."""
     mechanism = cast("PEM", small.mechanism)

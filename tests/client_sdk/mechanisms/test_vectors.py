@@ -26,17 +26,15 @@ from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.enumeration.vectors import (
     FOLDER,
     build,
-    cases,
+    every_case,
     grid,
-    label,
     read,
     textbook,
     values_of,
 )
+from tests.support.loops import in_turn, per_mechanism
 
 GRID_STEP = Fraction(1, 1 << 120)  # far above one step of the 128-bit grid, far below a float's
-
-every_case = pytest.mark.parametrize(("name", "case"), cases(), ids=label)
 
 
 def payloads_of(case: dict[str, Any]) -> list[bytes]:
@@ -60,7 +58,7 @@ def test_a_vector_file_is_named_after_its_mechanism_and_has_good_and_bad_payload
     assert all(case["bad"] and case["values"] for case in vectors["cases"])
 
 
-@pytest.mark.parametrize("small", grid(), ids=label)
+@per_mechanism("small", grid)
 def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
     numbers = textbook(small.name, small.mechanism)
 
@@ -84,7 +82,7 @@ def test_the_probabilities_are_those_of_the_textbook(small: Any) -> None:
         assert small.mechanism.worst_variance == pytest.approx(float(numbers["variance"]))
 
 
-@every_case
+@every_case()
 def test_the_textbook_numbers_of_a_case_are_its_formulas_to_30_digits(
     name: str, case: dict[str, Any]
 ) -> None:
@@ -95,7 +93,7 @@ def test_the_textbook_numbers_of_a_case_are_its_formulas_to_30_digits(
         assert abs(Fraction(probability) - Fraction(numbers[key])) < GRID_STEP
 
 
-@every_case
+@every_case()
 def test_a_seed_gives_the_payloads_of_the_case(name: str, case: dict[str, Any]) -> None:
     mechanism = build(name, case)
     randomness = SeededRandomness(bytes.fromhex(case["seed"]))
@@ -106,7 +104,7 @@ def test_a_seed_gives_the_payloads_of_the_case(name: str, case: dict[str, Any]) 
     assert {len(payload) for payload in made} == {case["expected"]["payload_size"]}
 
 
-@every_case
+@every_case()
 def test_the_payloads_of_a_case_give_its_tally_and_its_textbook_estimates(
     name: str, case: dict[str, Any]
 ) -> None:
@@ -122,7 +120,7 @@ def test_the_payloads_of_a_case_give_its_tally_and_its_textbook_estimates(
         assert all(agree(found[int(i)], number) for i, number in wanted.items())
 
 
-@every_case
+@every_case()
 def test_the_bad_payloads_of_a_case_are_refused_for_the_stated_reason(
     name: str, case: dict[str, Any]
 ) -> None:
@@ -166,3 +164,27 @@ def test_an_estimate_off_by_more_than_the_tolerance_is_not_the_stated_one(wanted
 
     assert agree(float(wanted) + 0.9e-9 * unit, wanted)
     assert not agree(float(wanted) + 1.1e-9 * unit, wanted)
+
+
+def test_a_loop_over_cases_fails_at_the_first_that_breaks_the_law_and_names_it() -> None:
+    tried: list[int] = []
+
+    def law(number: int) -> None:
+        tried.append(number)
+        assert number != 2
+
+    with pytest.raises(AssertionError) as failure:
+        in_turn("number", [1, 2, 3])(law)()
+
+    assert tried == [1, 2]
+    assert failure.value.__notes__ == ["case: 2"]
+
+
+def test_a_law_of_a_mechanism_without_a_case_fails() -> None:
+    def law(case: object) -> None:
+        raise AssertionError("there is no case")
+
+    loop = per_mechanism("case", lambda _: [])(law)
+
+    with pytest.raises(AssertionError, match="holds nothing"):
+        loop("grr")

@@ -125,7 +125,7 @@ class CountedPath(Path):
 
     def _follow(self, primitive: str, *arguments: object) -> int:
         drawn = _counted(primitive, arguments)
-        return drawn[self.choose([mass for _, mass in drawn])][0]
+        return drawn[self.choose(lambda: [mass for _, mass in drawn])][0]
 
 
 @cache

@@ -30,34 +30,45 @@ class Path:
     def __init__(self, choices: Sequence[int]) -> None:
         self._choices, self._taken = choices, 0
 
-    def choose(self, weights: Sequence[Fraction]) -> int:
-        """Return the next choice, an index into *weights*, or raise Branch."""
+    def choose(self, weights: Callable[[], Sequence[Fraction]]) -> int:
+        """Return the next choice, an index into *weights*, or raise Branch.
+
+        A choice that is replayed needs no weights, and most are.
+        """
         if self._taken == len(self._choices):
-            raise Branch(weights)
+            raise Branch(weights())
         self._taken += 1
         return self._choices[self._taken - 1]
 
     def bernoulli(self, p: Fraction) -> bool:
         """Branch into False and True."""
         _require_probability(p)
-        return bool(self.choose((1 - p, p)))
+        return bool(self.choose(lambda: (1 - p, p)))
 
     def bernoulli_ratio(self, numerator: int, denominator: int) -> bool:
         """Branch into False and True."""
         _require_integers(numerator, denominator)
-        return self.bernoulli(Fraction(numerator, denominator))
+        if not 0 <= numerator <= denominator:
+            raise TypeError("a probability must be from 0 to 1")
+        p, whole = numerator, denominator
+        return bool(self.choose(lambda: (Fraction(whole - p, whole), Fraction(p, whole))))
 
     def bernoulli_bits(self, p: Fraction, n: int) -> int:
         """Branch into the 2**n words of n independent bits."""
         _require_probability(p)
         _require_integers(n)
-        by_ones = [p**ones * (1 - p) ** (n - ones) for ones in range(n + 1)]
-        return self.choose([by_ones[word.bit_count()] for word in range(1 << n)])
+        return self.choose(lambda: words(p, n))
 
     def uniform(self, n: int) -> int:
         """Branch into n equal parts."""
         _require_integers(n)
-        return self.choose((Fraction(1, n),) * n)
+        return self.choose(lambda: (Fraction(1, n),) * n)
+
+
+def words(p: Fraction, n: int) -> list[Fraction]:
+    """Return the probability of every word of *n* independent bits, each 1 with probability *p*."""
+    by_ones = [p**ones * (1 - p) ** (n - ones) for ones in range(n + 1)]
+    return [by_ones[word.bit_count()] for word in range(1 << n)]
 
 
 class Untouchable:
@@ -129,7 +140,7 @@ def exp_below(x: Fraction) -> Fraction:
 
 
 def _require_probability(p: object) -> None:
-    if not isinstance(p, Fraction) or not 0 <= p <= 1:
+    if not isinstance(p, Fraction) or not 0 <= p.numerator <= p.denominator:
         raise TypeError("a probability must be a Fraction from 0 to 1")
 
 

@@ -33,7 +33,7 @@ class RunPath(Path):
         """Toss once; where this is the second toss of a run, choose the parity of its length."""
         n, d = self.run
         if self._toss and (numerator, denominator) == (n, d * (self._toss + 1)):
-            return self._go_on(Fraction(n, d))
+            return self._go_on(n, d)
         if self._toss > 1:
             raise AssertionError("a run broke off: these tosses are no e^-γ coin")
         self.run = (numerator, denominator)
@@ -48,10 +48,9 @@ class RunPath(Path):
         self._toss = 0
         return super().uniform(n)
 
-    def _go_on(self, gamma: Fraction) -> bool:
+    def _go_on(self, n: int, d: int) -> bool:
         if self._toss == 1:
-            even, odd = parity_bounds(gamma)
-            parity = self.choose((even, odd, 1 - even - odd))  # the third is the bounds' width
+            parity = self.choose(lambda: parities(Fraction(n, d)))
             self._toss = 2 if parity else 0
             return bool(parity)
         self._toss = 0
@@ -94,6 +93,12 @@ def one_pass_law(sample: Callable[[Randomness], Outcome], least_mass: Fraction) 
     ends = 1 - pmf.pop((), Fraction(0))
     found = {outcome[0]: mass / ends for outcome, mass in pmf.items() if isinstance(outcome, tuple)}
     return Law(found, rest / ends)
+
+
+def parities(gamma: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """Return both bounds of ``parity_bounds`` and, of a third parity, their width."""
+    even, odd = parity_bounds(gamma)
+    return even, odd, 1 - even - odd
 
 
 @lru_cache

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -35,11 +36,11 @@ from client_sdk.mechanisms import (
     SetMechanism,
     TextMechanism,
     load,
-    names,
 )
 from tests.support.enumeration.enumeration import Law, distribution
 from tests.support.enumeration.formula import CONTEXT, evaluate
 from tests.support.enumeration.runs import RunPath, one_pass_law
+from tests.support.loops import Test, per_mechanism
 from tests.support.references.key_value_reference import HeldPairs, parse_pairs
 
 FOLDER: Final = Path(__file__).parents[2] / "vectors"
@@ -118,8 +119,9 @@ def made(name: str, epsilon: str, size: int, **own: int) -> Mechanism[Any]:
     return load(name)(epsilon, size, **own)
 
 
-def smalls(family: type[Any] = Mechanism) -> list[Small]:
-    """Return every mechanism of *family* with parameters that its file enumerates."""
+def smalls(name: str) -> list[Small]:
+    """Return mechanism *name* with every choice of parameters that its file enumerates."""
+    plan, own = read(name)["enumerate"], small_parameters(name)
     return [
         Small(
             name,
@@ -127,9 +129,6 @@ def smalls(family: type[Any] = Mechanism) -> list[Small]:
             Fraction(Decimal(plan["least_mass"])),
             plan.get("one_pass", False),
         )
-        for name in names()
-        if issubclass(load(name), family)
-        for plan, own in ((read(name)["enumerate"], small_parameters(name)),)
         for epsilon, size in plan.get("pairs") or product(EPSILONS, plan["domain_sizes"])
     ]
 
@@ -145,11 +144,10 @@ def small_parameters(name: str) -> dict[str, int]:
     return parameters
 
 
-def grid() -> list[Small]:
-    """Return every mechanism at every epsilon and at domain sizes from 2 to 64."""
+def grid(name: str) -> list[Small]:
+    """Return mechanism *name* at every epsilon and at domain sizes from 2 to 64."""
     return [
         Small(name, made(name, epsilon, size), Fraction(0))
-        for name in names()
         for epsilon, size in product(EPSILONS, DOMAIN_SIZES)
     ]
 
@@ -169,14 +167,24 @@ def laws(small: Small) -> tuple[Law, ...]:
     return tuple(law(value) for value in small.values)
 
 
-def cases(family: type[Any] = Mechanism) -> list[tuple[str, dict[str, Any]]]:
-    """Return (mechanism name, case) for every case of every vector file of *family*."""
-    return [
-        (name, case)
-        for name in names()
-        if issubclass(load(name), family)
-        for case in read(name)["cases"]
-    ]
+def cases(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return (mechanism name, case) for every case of the vector file of mechanism *name*."""
+    return [(name, case) for case in read(name)["cases"]]
+
+
+def every_small(family: type[Any] = Mechanism) -> Callable[[Test], Test]:
+    """Run a test of ``small`` on every enumerated mechanism of *family*."""
+    return per_mechanism("small", smalls, of_family(family))
+
+
+def every_case(family: type[Any] = Mechanism) -> Callable[[Test], Test]:
+    """Run a test of ``name`` and ``case`` on every case of the vector files of *family*."""
+    return per_mechanism("name,case", cases, of_family(family))
+
+
+def of_family(family: type[Any]) -> Callable[[type[Any]], bool]:
+    """Return whether a mechanism is of *family*, as a function of the mechanism."""
+    return lambda mechanism: issubclass(mechanism, family)
 
 
 def build(name: str, case: dict[str, Any]) -> Mechanism[Any]:
