@@ -57,8 +57,9 @@ demo: setup
 	$(BIN)/hearsay demo $(ARGS)
 
 # A file is one worker's, so that its tests share what they set up.  WORKERS=0 runs all in one process.
+# Workers, and the hundreds of processes that tests start, share what Python compiled.
 test: lint types
-	$(BIN)/python -m pytest -m "not slow and not faults" \
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not faults" \
 		-n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: setup
