@@ -67,7 +67,7 @@ class Shares:
         self._past: Mapping[bytes, int] = {}  # of the days before whose ids are remembered
         self._past_at = self._exchanged_at = float("-inf")
         self._filling: frozenset[bytes] = frozenset()
-        self._told: set[bytes] = set()  # keys that were logged today
+        self._logged: set[bytes] = set()  # keys that were logged today
 
     def count(self, key: bytes) -> None:
         """Count an upload under *key*, whose id is remembered from now on."""
@@ -124,12 +124,12 @@ class Shares:
         if day != self._day:
             self._day, self._others, self._past_at = day, {}, float("-inf")
             self._own.clear()
-            self._told.clear()
+            self._logged.clear()
 
     def _refuse(self, key: bytes, why: str) -> None:
         with self._lock:
-            is_new = key not in self._told
-            self._told.add(key)
+            is_new = key not in self._logged
+            self._logged.add(key)
         if is_new:
             _log.warning("key=%s: is refused with 429: %s", id_of(key), why)
         raise QuotaExhaustedError(why)
