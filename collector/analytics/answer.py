@@ -1,10 +1,8 @@
-"""The answer to a metric's own question: shares of items, means and quantiles of numbers.
+"""The answer to a metric's own question, one row an item, and the truth that demos hold it against.
 
-The answer to which keys devices hold, and to the mean of the numbers of each key.
-
-The answer to how a number is distributed: five quantiles, with intervals.
-
-Shares and means that were found under several definitions of a metric, as one.  Pure.
+What a row is of follows from the domain: the share of each item, the mean and five quantiles of a
+number, the share of the holders of each key and the mean of its numbers.  Answers under several
+definitions of a metric become one.  Pure.
 """
 
 from __future__ import annotations

@@ -2,47 +2,6 @@
 
 Nothing here costs privacy or looks at anything but estimates.  It trades bias for sense: the raw
 number stays in the row, and the interval stays that of the raw number.
-
-The nearest shares that are not negative and sum to 1.  Pure.
-
-Source: Held, Wolfe, Crowder, Mathematical Programming 1974: the threshold from sorted values; also
-    Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, figure 1.
-Proof: by the conditions of Karush, Kuhn and Tucker the nearest point is max(v - shift, 0) for the
-    one shift with which it sums to the total.  With the r largest values above the shift it is
-    (their sum - total) / r, and r is the most for which the r-th largest value still is above it.
-
-That is "subtract a constant, cut at 0" too, which Wang et al., NDSS 2020, call Norm-Sub and find
-to be the constrained least squares: one point under two names.  Code that cuts at 0 first, and then
-shifts only what is left, gives another point, further away, where what is left sums to less than 1.
-
-The nearest sequence that never falls, such as a cumulative distribution must be.  Pure.
-
-Source: Ayer, Brunk, Ewing, Reid, Silverman, Annals of Mathematical Statistics 1955: pool adjacent
-    violators; that cutting off at bounds afterwards gives the nearest bounded one is in Robertson,
-    Wright, Dykstra, *Order Restricted Statistical Inference*, 1988.
-
-The nearest histogram that n devices can have: whole counts, not negative, that sum to n.  Pure.
-
-Nearest is in L1, the number of devices by which the counts differ.  Many histograms are equally
-near: when the positive counts c sum to more than n, any that lies below all of them is.  A linear
-program returns some corner of that set.  We return the one that is also nearest in L2; of several
-such, that which favours the earlier items.
-
-Proof: both distances are sums over items of convex functions, so a nearest point is reached by n
-    steps, each of which adds one device to the item where that changes the distance least.  Adding
-    the (j+1)-th device to an item of count c changes the square by 2(j - c) + 1, which orders steps
-    by their key j - c, and changes the absolute value by -1 if the key is at most -1, by 2 key + 1
-    between -1 and 0, by 1 from 0 on: it never falls as the key rises.  So the n steps of the least
-    keys are best for both.  Let y = max(c - s, 0) be the nearest real point.  The keys of at most
-    -s - 1 are the first floor(y) steps of each item; the next key of an item with y > 0 is -s less
-    the fractional part of y, and without y it is at least -s.  So the rest of n goes to the largest
-    fractional parts.
-Source: Wang et al., NDSS 2020, for projecting shares; the lattice and the proof are ours.
-
-Only the shares that noise alone would hardly give.  Pure.
-
-Source: Wang et al., NDSS 2020: Base-Cut; the level is that of Erlingsson, Pihur, Korolova, CCS
-    2014, who correct for as many tests as there are items (Bonferroni).
 """
 
 from __future__ import annotations
@@ -61,7 +20,18 @@ from .rows import RAW, Row
 def simplex_l2(values: Any, total: float = 1.0) -> Any:
     """Return the point nearest to *values* that is not negative and sums to *total* > 0.
 
-    Args: values: finite, shape (k,) with k > 0, in the unit of *total*.
+    Args:   values: finite, shape (k,) with k > 0, in the unit of *total*.
+    Source: Held, Wolfe, Crowder, Mathematical Programming 1974: the threshold from sorted values;
+            also Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, figure 1.
+    Proof:  by the conditions of Karush, Kuhn and Tucker the nearest point is max(v - shift, 0) for
+            the one shift with which it sums to the total.  With the r largest values above the
+            shift it is (their sum - total) / r, and r is the most for which the r-th largest value
+            still is above it.
+
+    That is "subtract a constant, cut at 0" too, which Wang et al., NDSS 2020, call Norm-Sub and
+    find to be the constrained least squares: one point under two names.  Code that cuts at 0 first,
+    and then shifts only what is left, gives another point, further away, where what is left sums
+    to less than 1.
     """
     point = np.asarray(values, dtype=np.float64)
     point = point - point.max()  # alike for the answer, and the total is never lost beside it
@@ -77,7 +47,10 @@ def isotonic(values: Any, weights: Any = None, low: float = 0.0, high: float = 1
     Nearest is in squares times *weights*, which are all 1 if left out; an inverse variance each
     gives the most likely sequence under normal errors.
 
-    Args: values: finite, shape (k,).  weights: positive and finite, shape (k,).
+    Args:   values: finite, shape (k,).  weights: positive and finite, shape (k,).
+    Source: Ayer, Brunk, Ewing, Reid, Silverman, Annals of Mathematical Statistics 1955: pool
+            adjacent violators; that cutting off at bounds afterwards gives the nearest bounded one
+            is in Robertson, Wright, Dykstra, *Order Restricted Statistical Inference*, 1988.
     """
     sequence = np.asarray(values, dtype=np.float64)
     trust = np.ones(sequence.size) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -96,8 +69,24 @@ def isotonic(values: Any, weights: Any = None, low: float = 0.0, high: float = 1
 def simplex_l1(counts: Any, n: int) -> Any:
     """Return whole counts that are not negative, sum to *n* >= 0 and are nearest to *counts*.
 
+    Nearest is in L1, the number of devices by which the counts differ.  Many histograms are equally
+    near: when the positive counts c sum to more than n, any that lies below all of them is.  A
+    linear program returns some corner of that set.  This is the one that is also nearest in L2; of
+    several such, that which favours the earlier items.
+
     Args:    counts: finite, in devices, shape (k,) with k > 0.
     Returns: int64, shape (k,).
+    Proof:   both distances are sums over items of convex functions, so a nearest point is reached
+             by n steps, each of which adds one device to the item where that changes the distance
+             least.  Adding the (j+1)-th device to an item of count c changes the square by
+             2(j - c) + 1, which orders steps by their key j - c, and changes the absolute value by
+             -1 if the key is at most -1, by 2 key + 1 between -1 and 0, by 1 from 0 on: it never
+             falls as the key rises.  So the n steps of the least keys are best for both.  Let
+             y = max(c - s, 0) be the nearest real point.  The keys of at most -s - 1 are the first
+             floor(y) steps of each item; the next key of an item with y > 0 is -s less the
+             fractional part of y, and without y it is at least -s.  So the rest of n goes to the
+             largest fractional parts.
+    Source:  Wang et al., NDSS 2020, for projecting shares; the lattice and the proof are ours.
     """
     point = np.asarray(counts, dtype=np.float64)
     if n == 0:
@@ -117,7 +106,9 @@ def base_cut(shares: Any, std_errors: Any) -> Any:
 
     The threshold of k shares is z standard errors, with 1 - FALSE_KEEPS/k of a normal below z.
 
-    Args: shares, std_errors: shape (k,), in the same unit.
+    Args:   shares, std_errors: shape (k,), in the same unit.
+    Source: Wang et al., NDSS 2020: Base-Cut; the level is that of Erlingsson, Pihur, Korolova, CCS
+            2014, who correct for as many tests as there are items (Bonferroni).
     """
     raw = np.asarray(shares, dtype=np.float64)
     z = NormalDist().inv_cdf(1 - FALSE_KEEPS / max(raw.size, 1))

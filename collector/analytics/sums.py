@@ -5,13 +5,11 @@ Its variance is not the sum of theirs: what one report supports of several items
 other.  Each mechanism answers for it (``sum_variances``); where one knows only the variance of each
 item, the sum of standard errors is a bound, and rows say so.
 
+Funnels and retentions are answered by such sums.  An item of a funnel is the furthest step of a
+device, and one of a retention all its periods.  What people ask is another number: which part of
+the devices reached a step, and which part of those of the first period were active in a later one.
+
 Derived here; the variance of one item is that of Wang et al., USENIX Security 2017.
-
-What the parts of one report say together: steps reached, and periods that devices came back in.
-
-An item of a funnel is the furthest step of a device, and one of a retention all its periods.  What
-people ask is another number: which part of the devices reached a step, and which part of those that
-were active in the first period were active in a later one.  Pure.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""Whether a number is precise enough for the decision that it is for.  Pure.
+"""Which numbers are withheld: of too few reports, or not precise enough for their decision.  Pure.
 
-A registry may declare the half-width of the 95 % interval that a metric's decision needs.  Where
-an estimate has not got it, there is no number but the reason and the reports that are missing.
+*Too few reports.*  Everything that was asked for together is merged first; only then are sizes
+looked at, and only those of the groups asked for.  Groups with too few reports become one,
+*(other)*: along the dimension that was asked last within one value of each before it, and if they
+are still too few along the one before.  So every report is in some row.  Stretches of time are
+never merged.  A group is small where no stretch of it has enough reports, so that *(other)* is
+about the same groups in every stretch.
 
-Which slices have enough reports for a number, and what the others become.  Pure.
-
-Everything that was asked for together is merged first; only then are sizes looked at, and only
-those of the groups asked for.  Groups with too few reports become one, *(other)*: along the
-dimension that was asked last within one value of each before it, and if they are still too few
-along the one before.  So every report is in some row.
-
-Stretches of time are never merged.  A group is small where no stretch of it has enough reports, so
-that *(other)* is about the same groups in every stretch.
+*Not precise enough.*  A registry may declare the half-width of the 95 % interval that a metric's
+decision needs.  Where an estimate has not got it, the row has no number but the reason, and says
+how many reports are missing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,13 @@
-"""What a verb is.  Pure.
+"""What a verb is, what it is given, and the rows that verbs share.  Pure.
 
 A verb is one file of ``verbs/``, whose name is that of the verb and which holds one ``VERB``.
-Nothing lists the verbs: ``names`` reads the folder.
+Nothing lists the verbs: ``names`` reads the folder.  A verb is given the merged reports of each
+slice and the query.
 
-What a verb is given: the merged reports of each slice, and what was asked.
-
-Reports that repeat their noise: those of a permanent response, asked for again.  Pure.
-
-A device that sends the same payload in every epoch says no more in E reports than in one.  Where n
-reports are of E epochs, they are groups of at most E alike, and the variance of a sum of such is at
-most E times that of independent ones: errors are at most sqrt(E) times as large.  Responses of two
-layers repeat in part, for which this is a bound, too.
-
-Rows of one slice, item by item: numbers, or the reason why the slice has none.
+A device with a permanent response that sends the same payload in every epoch says no more in E
+reports than in one.  Where n reports are of E epochs, they are groups of at most E alike, and the
+variance of a sum of such is at most E times that of independent ones: errors are at most sqrt(E)
+times as large (``widened``).  Responses of two layers repeat in part, for which this is a bound.
 """
 
 from __future__ import annotations

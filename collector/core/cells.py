@@ -1,13 +1,13 @@
-"""Segments: the public dimensions by which a metric's tallies are kept apart.  Pure.
+"""Cells: the address of a tally, and which segment and class of lateness a report falls in.  Pure.
 
-A segment text is "" for a metric without dimensions, otherwise a JSON object of the metric's
-dimensions, sorted, with null where the device did not say.  Dimensions are named in it because they
-are not part of the digest: a registry may add or drop one, and what was stored keeps its meaning.
+Segments are the public dimensions by which a metric's tallies are kept apart.  Their text is "" for
+a metric without dimensions, otherwise a JSON object of the metric's dimensions, sorted, with null
+where the device did not say.  Dimensions are named in it because they are not part of the digest: a
+registry may add or drop one, and what was stored keeps its meaning.
 
-Lateness: how long after the end of its epoch a report is folded, in a few closed classes.  Pure.
-
-Class c ends on a day that is known beforehand; from then on nothing is added to it.  Version v of
-a window is the sum of the classes 0 to v, so once published it gives the same integers for ever.
+Lateness is how long after the end of its epoch a report is folded, in a few closed classes.  Class
+c ends on a day that is known beforehand; from then on nothing is added to it.  Version v of a
+window is the sum of the classes 0 to v, so once published it gives the same integers for ever.
 """
 
 from __future__ import annotations

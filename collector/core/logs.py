@@ -1,9 +1,8 @@
 """Logs as one JSON object a line.  They hold no payload, no value, no address and no credential.
 
 Of a failure a line shows its types and where it happened, never its texts: these may repeat what
-was sent.
-
-Failures that go on, told when they begin and once a minute after that, not by each request.
+was sent.  A failure that goes on is told when it begins and once a minute after that, not by each
+request.
 """
 
 from __future__ import annotations

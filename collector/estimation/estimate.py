@@ -1,20 +1,17 @@
-"""From a tally to numbers with intervals.  Pure.
+"""Estimates with intervals, from a tally: shares, means, means of keys, and distributions.  Pure.
 
 An interval is for the devices that reported (a fixed population): it says how far the noise of the
-mechanism may have moved the number.  It says nothing about devices that did not report.  That of an
-item's share is the score interval with the skew of its supports, which keeps its level for rare
-items and few reports, and for many items at once; that of
-the mean of a key's numbers is Fieller's, which keeps it for few holders; others are normal ones
-around the unbiased estimate.
+mechanism may have moved the number.  It says nothing about devices that did not report.
 
-From the symbols of a distribution mechanism to a histogram.  Pure.
+==================== ===========================================================================
+share of an item     the score interval with the skew of its supports (``score_limits``), which
+                     keeps its level for rare items and few reports, and for many items at once
+mean of a key        Fieller's interval (``ratio_limits``), which keeps it for few holders
+all others           normal intervals around the unbiased estimate
+==================== ===========================================================================
 
-Source: Li et al., SIGMOD 2020: EMS, which is EM over the channel matrix that smooths with
-    (1, 2, 1)/4 after every round.  The stop rule is ours: the log-likelihood per report changes by
-    less than TOLERANCE of itself, or MAX_ROUNDS rounds.
-
-The smoothing is a bias that does not shrink with n, so no interval around this histogram can hold;
-quantiles, which have intervals, come from ``analytics.quantiles``.
+A histogram of a distribution (``histogram``) has none: its smoothing is a bias that does not shrink
+with n.  Quantiles, which have intervals, come from ``analytics.quantiles``.
 """
 
 from __future__ import annotations
@@ -243,6 +240,9 @@ def histogram(mechanism: DistributionMechanism, tally: Any, n: int) -> Any:
     """Return the shares of the input bins of *n* > 0 reports, shape (bins,), summing to 1.
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
+    Source: Li et al., SIGMOD 2020: EMS, which is EM over the channel matrix that smooths with
+            (1, 2, 1)/4 after every round.  The stop rule is ours: the log-likelihood per report
+            changes by less than TOLERANCE of itself, or MAX_ROUNDS rounds.
     """
     seen = mechanism.require_counts(tally, n, np) / n
     shares = np.full(mechanism.bins, 1 / mechanism.bins)

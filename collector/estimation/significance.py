@@ -1,24 +1,15 @@
-"""Exact limits of a probability from a count: Clopper and Pearson, in the standard library.
+"""Tails of three laws, and many comparisons at once, in the standard library.  Pure.
 
-Source: Clopper, Pearson, Biometrika 1934: the limits.  A binomial tail is an incomplete beta
-    function; its continued fraction is DLMF 8.17.22, evaluated by Lentz's method.
+Binomial: exact limits of a probability from a count.  Chi-square and Student: the tails that tests
+of variances and means need.  Many comparisons: intervals that hold together, and p-values that
+count all of them.
 
-The upper tail of the chi-square distribution, in the standard library.
-
-Source: DLMF 8.7.1 for the series and 8.9.2 for the continued fraction of the incomplete gamma
-    function, the latter evaluated by Lentz's method.
-
-The tails of Student's law, in the standard library.
-
-With x = v/(v+t^2) of v degrees of freedom, the tails beyond ±t are sqrt(1-x) times the rest of the
-series of 1/sqrt(1-x) from the power v/2 on, if v is even; if it is odd, 2/pi sqrt(1-x) times the
-rest of that of asin(sqrt(x))/sqrt(1-x).  All terms are positive, so no digit is lost.
-
-Source: Abramowitz and Stegun 26.7.3 and 26.7.4, whose finite sums are the beginnings.
-
-Many comparisons at once: intervals that hold together, and p-values that count them.  Pure.
-
-Source: Šidák, JASA 1967: intervals of normal estimates around them, each of level (1-α)^(1/m), hold
+Source: Clopper, Pearson, Biometrika 1934: the limits of a probability.  A binomial tail is an
+    incomplete beta function; its continued fraction is DLMF 8.17.22.  DLMF 8.7.1 for the series and
+    8.9.2 for the continued fraction of the incomplete gamma function.  Both fractions are evaluated
+    by Lentz's method.
+    Abramowitz and Stegun 26.7.3 and 26.7.4: the finite sums of Student's law.
+    Šidák, JASA 1967: intervals of normal estimates around them, each of level (1-α)^(1/m), hold
     together with at least 1-α, however the estimates depend on each other.
     Holm, Scandinavian Journal of Statistics 1979: the step-down correction, under any dependence.
 """
@@ -130,7 +121,12 @@ _BISECTIONS: Final = 80  # beyond the digits of a float
 
 
 def both_tails(value: float, freedom: int) -> float:
-    """Return the chance that Student's t of *freedom* > 0 degrees is beyond ±*value*, above 0."""
+    """Return the chance that Student's t of *freedom* > 0 degrees is beyond ±*value*, above 0.
+
+    With x = v/(v+t^2) of v degrees of freedom, it is sqrt(1-x) times the rest of the series of
+    1/sqrt(1-x) from the power v/2 on, if v is even; if it is odd, 2/pi sqrt(1-x) times the rest of
+    that of asin(sqrt(x))/sqrt(1-x).  All terms are positive, so no digit is lost.
+    """
     x = freedom / (freedom + value * value)
     odd = freedom % 2
     term = _first(freedom // 2, odd, x)

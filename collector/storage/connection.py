@@ -1,6 +1,5 @@
-"""A connection to the server that sends commands and raises our errors.  Replies stay raw.
-
-Redis at the border: raw replies to our values, and its errors to ours.
+"""The border to the server: a connection that sends commands, its replies as our values, its errors
+as ours.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Make the servers ready: check them, load the library, record the shards, create the groups.
 
-Decide whether a server keeps what it acknowledges.  Pure: settings in, reasons out.
+*Faults* are why a server might not keep what it acknowledges: settings in, reasons out.  A restart
+must get back what was written to the append-only file, too.  Redis 7.0 replays it as its default
+user, and leaves out the steps that this user may not take: it starts, without them and without a
+word.  So the default user is off, and has every right.  Other servers may not look; which ones do
+is nothing to rely on.
 
-Whether a server would get back at a restart what it has written to its append-only file.
-
-Redis 7.0 replays that file as its default user, and leaves out the steps that this user may not
-take: it starts, without them and without a word.  So the default user is off, and has every right.
-Other servers may not look; which ones do is nothing to rely on.
-
-Which store this is: a random generation, written once, in every shard.
+The *generation* says which store this is: a random one, written once, in every shard.
 
 Law: an upload is appended only to a shard of the generation with which its web process began.  So
 a store that was emptied, in whole or in part, acknowledges nothing until ``hearsay init`` has run

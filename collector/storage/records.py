@@ -1,13 +1,12 @@
-"""Counts of processes in the store: one hash a UTC day, each process writing only its own fields.
+"""Small records of processes and people in the store, each in a hash of its own.
 
-A process writes sums, not steps, so a write that is repeated changes nothing.
+*Activity*: counts of processes, a hash a UTC day, each process writing only its own fields.  A
+process writes sums, not steps, so a write that is repeated changes nothing.
 
-Keys and tokens in the store: one hash of records, and one a day of what keys have used.
+*Credentials*: keys and tokens, a hash of records, and one a day of what keys have used.
 
-What the checks of closed epochs found, in the store: one hash, a field a metric.
-
-A worker writes all that it found of a metric in place of what was found before, so two that look at
-the same time change nothing.
+*Suspicions*: what the checks of closed epochs found, a field a metric.  A worker writes all of a
+metric in place of what was there before, so two that look at the same time change nothing.
 """
 
 from __future__ import annotations

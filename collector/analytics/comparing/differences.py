@@ -1,12 +1,7 @@
-"""Two numbers of different reports: their difference, their ratio, and what it takes to see it.
+"""Differences of numbers of different reports: of which slices, and whether beyond noise.  Pure.
 
-Pure.  Errors of different reports are independent, so variances add.
-
-Which slice is compared with which.  Pure.
-
-Each comparison stays within one value of every other dimension.
-
-Many pairs of slices compared at once: differences whose intervals hold together.  Pure.
+Errors of different reports are independent, so variances add.  Each comparison stays within one
+value of every other dimension, and the intervals of all comparisons of an answer hold together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Rows of an answer with what fake devices could do to each.  Pure.
+"""What of poisoning an answer says: the influence of fakes on each row, and what looks like fakes.
 
-What of the slices of an answer does not look like honest reports, in words.  Pure.
+Influence is how far a share FAKES of all reports could move a number.  A suspicion is a sentence on
+a slice that does not look like honest reports.  Pure.
 """
 
 from __future__ import annotations

@@ -1,23 +1,18 @@
 """What fake devices could do to an estimate, and how many it takes.  Pure.
 
-With a share b of fakes, of reports that stand for c each, the mean of all reports is (1-w) v + w c,
-v being what the honest ones give; w = b where every report bears upon the estimate, and
-k b / (1 - b + k b) where of the honest ones only one in k does.  All that follows is this equation
-solved for one of its terms.  Nothing here tells whether there are fakes.
-
-Source: Cao, Jia, Gong, USENIX Security 2021: gains of their attacks, of which this is the largest;
-    the numbers of fakes and the split over two sides are derived here.
-
-What the one report of a fake device can stand for in the mean of numbers.  Pure.
-
 An estimate is the mean of what its reports stand for.  Honest reports stand for the truth on
 average; one that was made up can stand for anything between two limits, which follow from the
 mechanism alone.  With a pure channel a report stands for (1-q)/(p-q) devices that hold an item if
 it supports it, and for -q/(p-q) if not.
 
+With a share b of fakes, of reports that stand for c each, the mean of all reports is (1-w) v + w c,
+v being what the honest ones give; w = b where every report bears upon the estimate, and
+k b / (1 - b + k b) where of the honest ones only one in k does.  All that follows is this equation
+solved for one of its terms.  Nothing here tells whether there are fakes.
+
 Source: Cao, Jia, Gong, *Data Poisoning Attacks to Local Differential Privacy Protocols*, USENIX
-    Security 2021, for the attacks on pure protocols; the limits of all others are derived here,
-    from the estimator of each.
+    Security 2021: gains of their attacks on pure protocols, of which this is the largest; the
+    limits of all others, the numbers of fakes and the split over two sides are derived here.
 """
 
 from __future__ import annotations

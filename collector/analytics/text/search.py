@@ -5,12 +5,10 @@ alphabet, and those whose share is above a cut are kept.  A string that ends on 
 at once in that level and all later ones, and is a candidate if it may be common.  These levels had
 no say in which strings were looked up there (but for which common ones were first taken out of the
 earlier levels), so intervals that hold for all of them at once (Bonferroni) hold for whatever is
-picked from them.
+picked from them.  ``Plan`` says how a search goes about it, and from which share on it finds them.
 
 Source: Wang, Li, Jha, IEEE TDSC 2021 (PEM).  Cuts, tests and the use of later levels are derived
-here; theirs keeps a fixed number of prefixes and takes the counts of the last level.
-
-How a search for common strings goes about it, and from which share on it finds them.  Pure.
+    here; theirs keeps a fixed number of prefixes and takes the counts of the last level.
 """
 
 from __future__ import annotations

@@ -1,19 +1,15 @@
-"""What the reports of a text metric say: sketches of prefixes, one a level.  Pure.
+"""Shares of strings from what the reports of a text metric say: sketches of prefixes, one a level.
 
-Known common strings are taken out of a sketch, so that they collide with no other.  Pure.
+Every level whose prefixes are longer than a string tells of the string itself, so its share is
+estimated from the reports of all these levels together (``shares_of``).
 
 A string that shares a cell with a very common one looks common itself.  As the cells of a candidate
 are known, the most common candidates can be told from those that only share their cells, and what
-they add to all their cells taken away: the others are then read from what is left.  A cell that
-stands out even then holds something common that is no candidate; it is not read.
+they add to all their cells taken away: the others are then read from what is left (``peel``).  A
+cell that stands out even then holds something common that is no candidate; it is not read.  Pure.
 
 Source: Högbom, *Aperture Synthesis with a Non-Regular Distribution of Interferometer Baselines*,
     Astronomy and Astrophysics Supplement 1974 (CLEAN): the strongest first, down to the noise.
-
-Shares of strings that somebody names, from the prefix sketches of a text metric.  Pure.
-
-Every level whose prefixes are longer than a string tells of the string itself, so its share is
-estimated from the reports of all these levels together.
 """
 
 from __future__ import annotations

@@ -1,26 +1,21 @@
 """How two answers of the same devices go together: a table of both, with its margins.
 
-Whether two answers of the same devices go together, beyond noise.  Pure.
+*Collected together*, they have an association.  With f_ij the share of a cell, r_i and c_j those of
+its row and its column, d_ij = f_ij - r_i c_j is 0 everywhere if the answers are independent.  Its
+error is that of the weighted sum of shares with +1 at the cell, less r_i over the column and c_j
+over the row (the delta method), so the noise of all cells and how they depend on each other is in
+it.  Cramér's V is the root of the sum of d^2 / (r c) over the fewer of rows and columns less 1.
+Noise alone makes that sum positive: the variance of each d is taken off.  The interval of V follows
+from intervals of all d that hold at once (Bonferroni), so it is wider than it would have to be;
+margins are taken as estimated.  So is p, the smallest of all d times their number.
 
-With f_ij the share of a cell, r_i and c_j those of its row and its column, d_ij = f_ij - r_i c_j is
-0 everywhere if the answers are independent.  Its error is that of the weighted sum of shares with
-+1 at the cell, less r_i over the column and c_j over the row (the delta method), so the noise of
-all cells and how they depend on each other is in it.
+*Collected apart*, they have margins and bounds.  Whether the same devices gave both answers is not
+in the reports, and no analysis brings it back.  With shares a and b of the two answers, the share
+of both lies between max(0, a + b - 1) and min(a, b), and may be anywhere between: so a row has
+these bounds and no number.
 
-Cramér's V is the root of the sum of d^2 / (r c) over the fewer of rows and columns less 1.  Noise
-alone makes that sum positive: the variance of each d is taken off.  The interval of V follows from
-intervals of all d that hold at once (Bonferroni), so it is wider than it would have to be; margins
-are taken as estimated.  So is p, the smallest of all d times their number.
-
-Source: Cramér, *Mathematical Methods of Statistics*, 1946, for V; the rest is derived here.
-
-The table of two answers that were collected apart: its margins, and bounds of its cells.  Pure.
-
-Whether the same devices gave both answers is not in the reports, and no analysis brings it back.
-With shares a and b of the two answers, the share of both lies between max(0, a + b - 1) and
-min(a, b), and may be anywhere between: so a row has these bounds and no number.
-
-Source: Fréchet, Annales de l'Université de Lyon 1951: the bounds, which cannot be improved.
+Source: Cramér, *Mathematical Methods of Statistics*, 1946, for V; Fréchet, Annales de l'Université
+    de Lyon 1951: the bounds, which cannot be improved; the rest is derived here.
 """
 
 from __future__ import annotations

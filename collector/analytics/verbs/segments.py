@@ -1,8 +1,7 @@
 """One number in every segment, and how it stands out from the others.
 
-Numbers of many segments, each drawn towards the mean of all as far as noise explains it.  Pure.
-
-A number of few reports is far from the others mostly by noise.  How much the true numbers differ is
+A number of few reports is far from the others mostly by noise, so with postprocess "pooled" each is
+drawn towards the mean of all as far as noise explains it.  How much the true numbers differ is
 estimated from how much more the unbiased ones differ than their errors would make them; each is
 then moved so as to make the least error over all segments together.  The moved numbers are biased:
 a single segment that truly stands out is drawn in, too.  Intervals stay those of the raw numbers.

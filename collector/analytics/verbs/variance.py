@@ -1,7 +1,5 @@
 """How much the numbers of the devices differ: their variance, and in words the deviation.
 
-How much the numbers of a population differ, from the reports of a distribution.  Pure.
-
 For a report y of bin i, E[y | i] and E[y^2 | i] are a line and a parabola in i.  So there are
 weights u, a line in y, and v, a parabola in y, that a report of bin i meets with i and i^2 on
 average.  The population's variance is the mean of v less the square of the mean of u, to which the

@@ -1,6 +1,6 @@
 """The folder of an archive: which files are in it, which folds they hold, who may write.
 
-Rows of the archive as Parquet: one a cell and file, its payloads end to end.
+A file is Parquet: one row a cell, its payloads end to end.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """``hearsay refold``: recompute the tallies from the archive, and compare them with the store's.
 
-Compare what an archive gives with what the store holds, integer for integer.  Pure.
+The comparison is integer for integer, and sums are taken in any order.
 
 Law: a cell is judged only if the archive must hold all of it.  That is every cell where all folds
 were archived and none was pruned, and else those whose first fold can only have come later.  While
 the store is in use, only cells whose class of lateness had ended are judged: these do not change.
-
-From files to tallies: what a process of the engine runs.  Integers only; sums in any order.
 """
 
 from __future__ import annotations
