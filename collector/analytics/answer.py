@@ -49,6 +49,12 @@ from .rows import (
 )
 from .verb import Slice, widened
 
+QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
+MEAN: Final = "mean"
+MONOTONE: Final = "monotone"  # of a distribution made to rise
+NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
+_NOTE = "over several definitions of the metric, each by its reports"
+
 
 def mean_items(domain: Domain) -> tuple[str, ...]:
     """Return the names of the means, one a key."""
@@ -87,9 +93,6 @@ def key_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float]:
     means = [float(low + step * sums[key] / n) if n else nan for key, n in holders.items()]
     shares = [n / total for n in holders.values()]
     return dict(zip((*domain.labels, *mean_items(domain)), (*shares, *means), strict=True))
-
-
-QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 
 
 def quantile_items(metric: Metric) -> tuple[str, ...]:
@@ -215,11 +218,6 @@ def with_notes(row: Row, metric: Metric) -> Row:
     return replace(row, note="; ".join(note for note in notes if note) or None)
 
 
-MEAN: Final = "mean"
-MONOTONE: Final = "monotone"  # of a distribution made to rise
-NO_HOLDERS: Final = "not enough reports: whether any device holds the key is not sure"
-
-
 def answer_rows(part: Slice, alpha: float) -> tuple[Row, ...]:
     """Answer the question of the metric of a slice, or give the reason in every row.
 
@@ -303,9 +301,6 @@ def _units(metric: Metric) -> dict[str, str]:
         return dict.fromkeys((*quantile_items(metric), MEAN), domain.unit)
     means = dict.fromkeys(mean_items(domain), domain.numbers.unit) if domain.numbers else {}
     return {**dict.fromkeys(domain.answer_items(), SHARE), **means}
-
-
-_NOTE = "over several definitions of the metric, each by its reports"
 
 
 def combined(findings: Sequence[Findings], alpha: float) -> Findings:

@@ -16,6 +16,24 @@ import numpy as np
 from ..core.errors import QueryError
 from .rows import RAW, Row
 
+FALSE_KEEPS: Final = 0.05  # at most the chance that any item which nobody holds is kept
+NORM_SUB, BASE_CUT = "norm_sub", "base_cut"
+SIMPLEX_L2, SIMPLEX_L1, ISOTONIC = "simplex_l2", "simplex_l1", "isotonic"
+PROMISES: Final = {
+    RAW: "unbiased, and may be below 0 or above 1",
+    NORM_SUB: "from 0, sums to 1: one constant is taken off every share, what falls below 0 is 0",
+    BASE_CUT: "unchanged, or 0 where noise alone may be the reason; "
+    f"keeps an item that nobody holds in at most {100 * FALSE_KEEPS:g} of 100 answers",
+    SIMPLEX_L2: "from 0, sums to 1, nearest to the unbiased shares in squares: that is norm_sub",
+    SIMPLEX_L1: "whole devices from 0, which sum to the reports; fewest devices moved",
+    ISOTONIC: "from 0 to 1, never falls: nearest to the unbiased curve in squares over variances",
+}
+OF_PARTS: Final = (RAW, NORM_SUB, BASE_CUT, SIMPLEX_L2, SIMPLEX_L1)  # shares of one whole
+OF_SEVERAL: Final = (RAW, BASE_CUT)  # shares of items of which a device may hold many
+OF_CURVES: Final = (RAW, ISOTONIC)  # parts of the population up to rising thresholds
+_TO_WHOLE: Final = (NORM_SUB, SIMPLEX_L2, SIMPLEX_L1)
+_LEAST_ERROR: Final = 1e-6  # of the largest standard error: a number known for sure weighs so much
+
 
 def simplex_l2(values: Any, total: float = 1.0) -> Any:
     """Return the point nearest to *values* that is not negative and sums to *total* > 0.
@@ -98,9 +116,6 @@ def simplex_l1(counts: Any, n: int) -> Any:
     return whole
 
 
-FALSE_KEEPS: Final = 0.05  # at most the chance that any item which nobody holds is kept
-
-
 def base_cut(shares: Any, std_errors: Any) -> Any:
     """Return *shares* with 0 in place of those below the threshold; the others are as they were.
 
@@ -113,25 +128,6 @@ def base_cut(shares: Any, std_errors: Any) -> Any:
     raw = np.asarray(shares, dtype=np.float64)
     z = NormalDist().inv_cdf(1 - FALSE_KEEPS / max(raw.size, 1))
     return np.where(raw >= z * np.asarray(std_errors, dtype=np.float64), raw, 0.0)
-
-
-NORM_SUB, BASE_CUT = "norm_sub", "base_cut"
-SIMPLEX_L2, SIMPLEX_L1, ISOTONIC = "simplex_l2", "simplex_l1", "isotonic"
-
-PROMISES: Final = {
-    RAW: "unbiased, and may be below 0 or above 1",
-    NORM_SUB: "from 0, sums to 1: one constant is taken off every share, what falls below 0 is 0",
-    BASE_CUT: "unchanged, or 0 where noise alone may be the reason; "
-    f"keeps an item that nobody holds in at most {100 * FALSE_KEEPS:g} of 100 answers",
-    SIMPLEX_L2: "from 0, sums to 1, nearest to the unbiased shares in squares: that is norm_sub",
-    SIMPLEX_L1: "whole devices from 0, which sum to the reports; fewest devices moved",
-    ISOTONIC: "from 0 to 1, never falls: nearest to the unbiased curve in squares over variances",
-}
-OF_PARTS: Final = (RAW, NORM_SUB, BASE_CUT, SIMPLEX_L2, SIMPLEX_L1)  # shares of one whole
-OF_SEVERAL: Final = (RAW, BASE_CUT)  # shares of items of which a device may hold many
-OF_CURVES: Final = (RAW, ISOTONIC)  # parts of the population up to rising thresholds
-_TO_WHOLE: Final = (NORM_SUB, SIMPLEX_L2, SIMPLEX_L1)
-_LEAST_ERROR: Final = 1e-6  # of the largest standard error: a number known for sure weighs so much
 
 
 def apply(name: str, shares: Any, std_errors: Any, n: int) -> Any:

@@ -38,6 +38,8 @@ from .rows import ITEM, MEASURE, Findings, Row
 from .verb import Slice, refused_rows, repeats_of, rows_of
 
 BOUND_NOTE: Final = "the interval is a bound: it is at least as wide as its level asks for"
+UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
+_SURE: Final = 0.05  # 1 - level at which a group must be above 0 for a part of it to be compared
 
 
 @dataclass(frozen=True)
@@ -137,10 +139,6 @@ class Shares:
 def _mean_over(laws: Any, members: Any) -> Any:
     """Return the mean of each law over the items of its group; 0 of none."""
     return (laws * members).sum(axis=1) / np.maximum(members.sum(axis=1), 1)
-
-
-UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
-_SURE: Final = 0.05  # 1 - level at which a group must be above 0 for a part of it to be compared
 
 
 class GroupShare(NamedTuple):

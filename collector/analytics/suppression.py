@@ -27,6 +27,8 @@ from ..estimation.precision import ALPHA, in_words, scale_of, still_needed, wish
 from .rows import TIME, Row, empty_row
 from .verb import OTHER, Slice, in_order, merged
 
+TOGETHER: Final = "groups that have too few reports of their own, together"
+
 
 def shortage(metric: Metric, n: int) -> str:
     """Return why *n* reports, fewer than ``min_reports``, give no number, and what is missing."""
@@ -82,7 +84,6 @@ def _missing(metric: Metric, n: int, more: int | None = None) -> str:
     return f"{wish} takes {missing:,} more"
 
 
-TOGETHER: Final = "groups that have too few reports of their own, together"
 Group: TypeAlias = tuple[str, ...]  # the values of all dimensions but time
 Sizes: TypeAlias = Counter[str]  # reports by stretch of time
 

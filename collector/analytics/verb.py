@@ -31,6 +31,7 @@ from .rows import ITEM, RAW, SHARE, TIME, Findings, Row, empty_row, row_of
 _VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothing here imports it
 NOT_SAID: Final = "(not said)"  # the value of a dimension that a device did not tell
 OTHER: Final = "(other)"  # the value of dimensions of groups that are told together
+ESTIMATE: Final = "estimate"  # the verb of a request that names none
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,6 @@ def _place(part: Slice) -> tuple[Any, ...]:
         place: Any = value if name == TIME else declared.index(value) if value in declared else last
         places.append(place)
     return tuple(places)
-
-
-ESTIMATE: Final = "estimate"  # the verb of a request that names none
 
 
 class NoOptions(Struct, frozen=True, forbid_unknown_fields=True):

@@ -21,6 +21,15 @@ from client_sdk.core.epoch import DAY, ONCE, day_of, epoch_start
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry.metric import Metric
 
+# Days after the last day of an epoch up to which a fold is of class 0, 1, 2, 3.  The last one is
+# the horizon: an upload is taken MAX_REPORT_AGE after its sealing, its reports were made as long
+# before it, and a day is left to fold them.
+LAST_DAYS: Final = (1, 3, 7, 2 * MAX_REPORT_AGE + 1)
+LAST_VERSION: Final = len(LAST_DAYS) - 1
+BEYOND: Final = len(LAST_DAYS)  # folded after the horizon, by a worker long away: in no version
+# Seconds that a clock which publishes may be ahead of the store's, which decides the class.
+MARGIN: Final = 3_600
+
 
 class Cell(NamedTuple):
     """The address of one tally.  ``segment`` is canonical text, opaque here: "" for everybody."""
@@ -52,16 +61,6 @@ def matches(text: str, selection: Mapping[str, str]) -> bool:
     """Return whether a stored segment *text* has the *selection* value of each dimension."""
     values = json.loads(text) if text else {}
     return all(values.get(dimension) == value for dimension, value in selection.items())
-
-
-# Days after the last day of an epoch up to which a fold is of class 0, 1, 2, 3.  The last one is
-# the horizon: an upload is taken MAX_REPORT_AGE after its sealing, its reports were made as long
-# before it, and a day is left to fold them.
-LAST_DAYS: Final = (1, 3, 7, 2 * MAX_REPORT_AGE + 1)
-LAST_VERSION: Final = len(LAST_DAYS) - 1
-BEYOND: Final = len(LAST_DAYS)  # folded after the horizon, by a worker long away: in no version
-# Seconds that a clock which publishes may be ahead of the store's, which decides the class.
-MARGIN: Final = 3_600
 
 
 def ends(every: str, epoch: int) -> tuple[int, ...]:

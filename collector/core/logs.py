@@ -19,6 +19,7 @@ from typing import Any, Final, TextIO
 MAX_TEXT: Final = 2_000  # characters of a message; what is cut ends in …
 MAX_FRAMES: Final = 30  # calls of a failure that are shown, the innermost ones
 _NAME: Final = "hearsay"  # above all our loggers
+PERIOD_S: Final = 60.0  # seconds between two lines on the same failure
 
 
 class JsonFormatter(logging.Formatter):
@@ -98,9 +99,6 @@ def _failures(error: BaseException) -> Iterator[dict[str, Any]]:
         if behind is None:
             return
         error = behind
-
-
-PERIOD_S: Final = 60.0  # seconds between two lines on the same failure
 
 
 class Incidents:

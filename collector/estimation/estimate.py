@@ -36,6 +36,8 @@ from client_sdk.registry.number_domains import NumberDomain
 
 _CLOSE: Final = 1e-6  # standard errors of a count nobody holds: where a limit has been found
 _STEPS: Final = 100  # far more than the limits of 300 reports take
+TOLERANCE: Final = 1e-8  # relative change of the log-likelihood at which a fit is done
+MAX_ROUNDS: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -230,10 +232,6 @@ def _estimates(debiased: Debiased, factor: float, offset: float, alpha: float) -
 def _rows(*columns: Any) -> list[Estimate]:
     """Return arrays of values, errors, lower and upper ends as one Estimate an entry."""
     return [Estimate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-
-
-TOLERANCE: Final = 1e-8  # relative change of the log-likelihood at which a fit is done
-MAX_ROUNDS: Final = 1000
 
 
 def histogram(mechanism: DistributionMechanism, tally: Any, n: int) -> Any:

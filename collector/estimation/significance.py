@@ -26,6 +26,7 @@ _TINY: Final = 1e-300  # stands for 0 in a denominator
 _CLOSE: Final = 1e-15  # relative; where the continued fraction stops
 _TERMS: Final = 100_000  # far more than the root of the trials of any audit
 _HALVINGS: Final = 60  # of [0, 1]; the limit is then known to the last bit of a double
+_BISECTIONS: Final = 80  # beyond the digits of a float
 
 
 def lower_limit(hits: int, trials: int, alpha: float) -> float:
@@ -115,9 +116,6 @@ def _gamma_fraction(a: float, x: float) -> float:
         if abs(c * d - 1) < _CLOSE:
             break
     return result
-
-
-_BISECTIONS: Final = 80  # beyond the digits of a float
 
 
 def both_tails(value: float, freedom: int) -> float:

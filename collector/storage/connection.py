@@ -53,6 +53,13 @@ _TEXTS: Final[Mapping[str, tuple[type[CollectorError], str]]] = {
         (StorageUnavailableError, "the cluster is moving slots, or a part of it is down"),
     ),
 }
+CONNECT_TIMEOUT: Final = 2  # seconds
+ANSWER_TIMEOUT: Final = 5  # seconds; a synced write on a busy disk takes well under one
+REPLICA_TIMEOUT: Final = 1_000  # milliseconds until a replica must have confirmed
+# A command whose answer was lost is sent once more.  That is safe only because all our writes are
+# idempotent: an upload id, or a stream entry that is still there, decides inside the script.
+RETRIES: Final = 1
+_PAUSE: Final = ExponentialBackoff(cap=0.5, base=0.05)  # seconds
 
 
 @contextmanager
@@ -125,14 +132,6 @@ def parse_info(reply: bytes) -> dict[str, str]:
 
 Part: TypeAlias = str | bytes | int
 Command: TypeAlias = tuple[Part, ...]
-
-CONNECT_TIMEOUT: Final = 2  # seconds
-ANSWER_TIMEOUT: Final = 5  # seconds; a synced write on a busy disk takes well under one
-REPLICA_TIMEOUT: Final = 1_000  # milliseconds until a replica must have confirmed
-# A command whose answer was lost is sent once more.  That is safe only because all our writes are
-# idempotent: an upload id, or a stream entry that is still there, decides inside the script.
-RETRIES: Final = 1
-_PAUSE: Final = ExponentialBackoff(cap=0.5, base=0.05)  # seconds
 
 
 class Connection:

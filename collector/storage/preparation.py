@@ -33,6 +33,30 @@ _SIZE: Final = 8  # bytes of chance
 _READS: Final = 10  # until nobody writes meanwhile; a store is given its generation in two steps
 _ID, _WHOLE, _RESTORED = "id", "whole", "restored"  # fields of the store's hash
 _FIELD: Final = "generation"  # of the hash of each shard
+OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
+OLDEST_VALKEY: Final = (7, 2)  # its first release
+UNKNOWN: Final = "?"  # a setting that the server does not tell
+_REPLAYED: Final = (  # what our functions write, "{stream}" being one of their keys
+    "XADD {stream} 1-* e x",
+    "XDEL {stream} 1-1",
+    "XACK {stream} g 1-1",
+    "HSET {stream} f x",
+    "XCLAIM {stream} g c 0 1-1",
+    "XGROUP SETID {stream} g 0",
+    "PEXPIREAT {stream} 1",
+    "UNLINK {stream}",
+    "PERSIST {stream}",
+    "SADD {stream} x",
+    "HINCRBY {stream} f 1",
+    "BITFIELD {stream} SET i64 #0 0",
+    "HDEL {stream} f",
+    "UNLINK {stream}",
+    "SREM {stream} x",
+)
+GROUP: Final = "workers"  # as in hearsay.lua
+LIBRARY_VERSION: Final = 4  # as in hearsay.lua
+_ID_DAYS: Final = 20  # days; ids were kept for 16
+_SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
 
 class Generation(NamedTuple):
@@ -125,11 +149,6 @@ def _common(shards: Sequence[bytes | None]) -> str:
     return first.decode() if first and len(generations) == 1 else ""
 
 
-OLDEST_REDIS: Final = (7, 0)  # functions, and stream ids of the form ms-*
-OLDEST_VALKEY: Final = (7, 2)  # its first release
-UNKNOWN: Final = "?"  # a setting that the server does not tell
-
-
 def faults(
     info: Mapping[str, str],
     appendfsync: str | None,
@@ -175,25 +194,6 @@ def _expect(info: Mapping[str, str], field: str, value: str, why: str) -> str:
     return "" if actual == value else f"{field}={actual}: must be {value}, {why}"
 
 
-_REPLAYED: Final = (  # what our functions write, "{stream}" being one of their keys
-    "XADD {stream} 1-* e x",
-    "XDEL {stream} 1-1",
-    "XACK {stream} g 1-1",
-    "HSET {stream} f x",
-    "XCLAIM {stream} g c 0 1-1",
-    "XGROUP SETID {stream} g 0",
-    "PEXPIREAT {stream} 1",
-    "UNLINK {stream}",
-    "PERSIST {stream}",
-    "SADD {stream} x",
-    "HINCRBY {stream} f 1",
-    "BITFIELD {stream} SET i64 #0 0",
-    "HDEL {stream} f",
-    "UNLINK {stream}",
-    "SREM {stream} x",
-)
-
-
 def may_replay(node: Connection, keys: Keys) -> bool | None:
     """Return whether *node* may replay our steps; None if it, or our user, may not say."""
     try:
@@ -205,12 +205,6 @@ def may_replay(node: Connection, keys: Keys) -> bool | None:
 def _may(node: Connection, command: str) -> bool:
     reply: bytes = node.call("ACL", "DRYRUN", "default", *command.split())
     return reply == b"OK"
-
-
-GROUP: Final = "workers"  # as in hearsay.lua
-LIBRARY_VERSION: Final = 4  # as in hearsay.lua
-_ID_DAYS: Final = 20  # days; ids were kept for 16
-_SYNCED: Final = (STRICT, HA)  # profiles that need every write on disk
 
 
 def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = False) -> None:

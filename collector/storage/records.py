@@ -28,6 +28,9 @@ from .keys import Keys
 _DAYS: Final = 2  # days after which a day's counts are forgotten
 _SEEN: Final = "seen"  # the field that holds the Unix time of the last write
 _FIELD: Final = re.compile(r"([a-z]+):([0-9a-f]+):([a-z0-9_.-]+)")
+_USAGE_DAYS: Final = 2  # days after which a day's usage is forgotten
+_UPLOADS_DAYS: Final = 20  # likewise; ids are remembered for 16
+_DIGEST: Final = re.compile(rb"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,6 @@ class RedisActivity:
 def open_activity(config: Config) -> RedisActivity:
     """Return the counts of *config*'s store.  Nothing is sent before their first use."""
     return RedisActivity(open_connection(config.redis_url), config.prefix)
-
-
-_USAGE_DAYS: Final = 2  # days after which a day's usage is forgotten
-_UPLOADS_DAYS: Final = 20  # likewise; ids are remembered for 16
-_DIGEST: Final = re.compile(rb"[0-9a-f]{64}")
 
 
 class CredentialStore(Protocol):

@@ -31,6 +31,11 @@ from .series import others, series_of
 POWER: Final = 0.8  # the chance with which an effect is to be seen
 NO_CHANGE: Final = "no detectable change"
 MOST_REPORTS: Final = 10**12  # needed; beyond, it is as good as never
+PREVIOUS, FIRST = "previous", "first"  # stretches of time
+REST: Final = "(rest)"  # all other values together
+_ALONE: Final = "nothing else beside it has enough reports"
+MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell
+MOST_COMPARISONS: Final = 50_000  # of one answer
 
 
 def difference(first: Number, second: Number, alpha: float) -> Estimate:
@@ -88,11 +93,6 @@ def flipped_by(metric: Metric, item: str, first: Number, second: Number) -> int 
     if reach is None or first.value == second.value:
         return None
     return fakes_to_flip(Side(first.value, reach, first.n), Side(second.value, reach, second.n))
-
-
-PREVIOUS, FIRST = "previous", "first"  # stretches of time
-REST: Final = "(rest)"  # all other values together
-_ALONE: Final = "nothing else beside it has enough reports"
 
 
 @dataclass(frozen=True)
@@ -156,10 +156,6 @@ def _with_rest(group: Sequence[Slice], by: str) -> Iterator[Pair]:
         rest = replace(whole, n=whole.n - part.n, tally=whole.tally - part.tally)
         alone = _ALONE if too_few(rest.metric, rest.n) else unsure(rest)
         yield Pair({**part.dimensions, AGAINST: REST}, part, rest, part.refusal or alone)
-
-
-MOST_ITEMS: Final = 1_024  # compared at once; more would leave each interval too wide to tell
-MOST_COMPARISONS: Final = 50_000  # of one answer
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from .change import EpochEstimates, epoch_estimates
 from .influence import FAKES, key_mean_reach, mean_reach, moved, quantiles_moved, weight
 
 MEANS: Final = ("mean", "")  # what the mean of numbers is called in answers
+BEYOND: Final = 5  # standard errors outside of 0 to 1: by chance once in 3 million shares
+MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
 
 
 def with_influence(rows: Sequence[Row], metric: Metric, tally: Any = None) -> tuple[Row, ...]:
@@ -99,10 +101,6 @@ def _of_key_mean(
     part = weight(reach, FAKES)
     ends = (value + part * (end - value) for end in (reach.low, reach.high))
     return max(abs(min(max(end, low), high) - value) for end in ends)
-
-
-BEYOND: Final = 5  # standard errors outside of 0 to 1: by chance once in 3 million shares
-MOST_LOOKED_AT: Final = 60  # slices; of more, those that come last
 
 
 def suspicions(slices: Sequence[Slice]) -> Iterator[str]:

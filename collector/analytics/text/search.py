@@ -28,6 +28,8 @@ from .sketches import LIKELY, Sketch, cleared, law_of
 BUDGET: Final = 1 << 22  # prefixes tried a level; a second
 MOST_KEPT: Final = 1 << 12  # prefixes a level
 _COMMON: Final = 0.1  # of the prefixes tried, at most, noise alone keeps
+_MOST_READ: Final = 1 << 15  # prefixes read again once common ones are out of the sketch
+_CHUNK: Final = 1 << 15  # prefixes tried at once
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,6 @@ class Plan:
 def _quantile(tail: float) -> float:
     """Return z above which a standard normal lies with chance *tail*."""
     return -NormalDist().inv_cdf(tail)
-
-
-_MOST_READ: Final = 1 << 15  # prefixes read again once common ones are out of the sketch
-_CHUNK: Final = 1 << 15  # prefixes tried at once
 
 
 class _Prefixes(NamedTuple):

@@ -25,6 +25,13 @@ from client_sdk.mechanisms import END, TextMechanism
 
 from ...estimation.estimate import Estimate
 
+SURE: Final = 5.0  # standard errors; 1 in 3.5 million candidates has them by chance
+_ROUNDS: Final = 20  # each takes candidates down to half of the strongest: a millionth is left
+_REFITS: Final = 4  # of all that were taken, a round
+_OF_MEDIAN: Final = 1.2533  # standard errors of a median in those of a mean: √(π/2)
+_CLIPS: Final = 5  # times that the spread of cells is taken anew without those that stand out
+LIKELY: Final = 4.0  # standard errors of noise above which a candidate is looked at for peeling
+
 
 @dataclass(frozen=True)
 class Law:
@@ -156,13 +163,6 @@ def slope_of(mechanism: TextMechanism) -> float:
     return (1 - p - q) / (p - q)
 
 
-SURE: Final = 5.0  # standard errors; 1 in 3.5 million candidates has them by chance
-_ROUNDS: Final = 20  # each takes candidates down to half of the strongest: a millionth is left
-_REFITS: Final = 4  # of all that were taken, a round
-_OF_MEDIAN: Final = 1.2533  # standard errors of a median in those of a mean: √(π/2)
-_CLIPS: Final = 5  # times that the spread of cells is taken anew without those that stand out
-
-
 class Residue(NamedTuple):
     """A sketch without the candidates that were taken out, and the share taken of each."""
 
@@ -237,9 +237,6 @@ def clipped(rest: Sketch, cells: Any, taken: Any) -> Sketch:
     noise = (rest.mechanism.noise + slope_of(rest.mechanism) * middle) / float(reports.mean())
     crowd = min(max((spread - noise) * m, 0.0), rest.crowd)
     return replace(rest, mass=m * middle, crowd=crowd, clean=clean)
-
-
-LIKELY: Final = 4.0  # standard errors of noise above which a candidate is looked at for peeling
 
 
 def prefixes(mechanism: TextMechanism, texts: Sequence[bytes]) -> Iterator[Any]:

@@ -38,6 +38,8 @@ from ..sums import Shares
 from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
+APART: Final = "the two were collected apart, so no more than bounds of both together is known"
+DECLARE: Final = 'declare type = "pair" to see which answers go together'
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,6 @@ def _distinct(count: int) -> int:
     return 1 if count == 2 else count
 
 
-APART: Final = "the two were collected apart, so no more than bounds of both together is known"
-
-
 def bounded(part: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Row]:
     """Return a row for each item of *part* with each of *other*, then those of both margins.
 
@@ -158,9 +157,6 @@ def _shares(part: Slice, alpha: float) -> list[Estimate]:
 
 def _labels(part: Slice) -> tuple[str, ...]:
     return part.metric.domain.labels
-
-
-DECLARE: Final = 'declare type = "pair" to see which answers go together'
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):

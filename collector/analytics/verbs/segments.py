@@ -27,6 +27,7 @@ from ..verb import OTHER, Slice, Verb, VerbQuery
 
 POOLED: Final = "pooled"
 LEAST: Final = 3  # segments; of fewer, nothing is known of how much they differ
+_BIASED: Final = "drawn towards the mean of all segments; the interval is of the raw number"
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,6 @@ def _between(raw: Any, errors: Any) -> float:
     total = weights.sum()
     apart = weights @ (raw - weights @ raw / total) ** 2
     return max(0.0, float((apart - (raw.size - 1)) / (total - (weights @ weights) / total)))
-
-
-_BIASED: Final = "drawn towards the mean of all segments; the interval is of the raw number"
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):

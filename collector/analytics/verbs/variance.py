@@ -33,6 +33,10 @@ from . import mean
 
 ROUNDING: Final = 1 / 4  # of a bin's square: the most that rounding at random adds
 _CLOSE: Final = 1e-6  # of the largest square; more is no parabola
+MEAN_ONLY: Final = (
+    "has reports that tell the mean, not how numbers differ; "
+    'declare it with mechanism = "square_wave"'
+)
 
 
 def population_variance(
@@ -84,12 +88,6 @@ def _variances(mechanism: DistributionMechanism, weights: Any, seen: Any, n: int
     least = (mechanism.gather(weights**2, np) - response**2).min(axis=1)
     held = linear_cdf(mechanism, n).shares @ seen
     return np.maximum(weights**2 @ seen - response**2 @ held, least) / n
-
-
-MEAN_ONLY: Final = (
-    "has reports that tell the mean, not how numbers differ; "
-    'declare it with mechanism = "square_wave"'
-)
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:

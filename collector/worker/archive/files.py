@@ -32,6 +32,15 @@ _NEW: Final = ".new"  # ends the name of a file that is not whole yet
 _FILE: Final = re.compile(r"folded=(\d{4}-\d{2}-\d{2})/(\d+)-(\d+)-(\d+)\.parquet")
 _NAME_SIZE: Final = 16  # bytes of chance in an archive's name
 EPOCH_DAY: Final = date(1970, 1, 1)
+_COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
+    ("metric", pa.binary(DIGEST_SIZE)),
+    ("epoch", pa.int64()),
+    ("segment", pa.string()),
+    ("lateness", pa.int8()),
+    ("shard", pa.int32()),
+    ("payloads", pa.large_binary()),
+)
+SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS])
 
 
 class File(NamedTuple):
@@ -170,17 +179,6 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-_COLUMNS: Final[tuple[tuple[str, Any], ...]] = (
-    ("metric", pa.binary(DIGEST_SIZE)),
-    ("epoch", pa.int64()),
-    ("segment", pa.string()),
-    ("lateness", pa.int8()),
-    ("shard", pa.int32()),
-    ("payloads", pa.large_binary()),
-)
-SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS])
 
 
 def encode_rows(shard: int, payloads: Mapping[Cell, bytes]) -> bytes:
