@@ -148,12 +148,12 @@ def _spread(likely: int, unlikely: int, draws: int) -> float:
     return sqrt(sum((1 - hits / draws) / max(hits, 1) for hits in (likely, unlikely)))
 
 
-def mechanisms_of(wanted: Sequence[str], epsilon: str, domain_size: int) -> list[Mechanism[Any]]:
-    """Return the *wanted* mechanisms, or all of them, with these parameters.
+def mechanisms_of(chosen: Sequence[str], epsilon: str, domain_size: int) -> list[Mechanism[Any]]:
+    """Return the *chosen* mechanisms, or all of them, with these parameters.
 
     Raises: UnknownMechanismError, InvalidParameterError: there is no such mechanism.
     """
-    return [load(name)(epsilon, domain_size) for name in wanted or names()]
+    return [load(name)(epsilon, domain_size) for name in chosen or names()]
 
 
 def run(

@@ -80,7 +80,7 @@ def query(metrics: tuple[str, ...], form: str, svg: str | None, explain: bool, u
         result = _result(client, metrics, fields)
     if svg is not None:
         Path(svg).write_text(result.to_svg() + "\n", encoding="utf-8")
-    for text in _shown(result, form):
+    for text in _printed(result, form):
         click.echo(text, nl=not text.endswith("\n"))
 
 
@@ -100,7 +100,7 @@ def _fields(
         raise click.UsageError("--from and --to go together; or take --range")
     if first is not None and words is not None:
         raise click.UsageError("take --range, or --from and --to")
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "date_range": words if first is None else [first, last],
         "dimensions": list(dimensions) or None,
         "filters": list(map(_filter, filters)) or None,
@@ -112,7 +112,7 @@ def _fields(
         "pagination": None if limit is None else {"limit": limit},
     }
     # What is empty or 0 was said, and is for the collector to refuse.
-    yield from ((name, value) for name, value in given.items() if value is not None)
+    yield from ((name, value) for name, value in fields.items() if value is not None)
 
 
 def _filter(text: str) -> list[Any]:
@@ -147,7 +147,7 @@ def _token(path: str | None) -> str:
     return token
 
 
-def _shown(result: Result, form: str) -> Iterator[str]:
+def _printed(result: Result, form: str) -> Iterator[str]:
     if form == "csv":
         yield result.to_csv()
     elif form == "svg":

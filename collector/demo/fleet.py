@@ -28,6 +28,10 @@ Truth: TypeAlias = Mapping[str, Mapping[str, float]]  # metric name to row to tr
 
 DEMO_REGISTRY: Final = files("collector.demo") / "data" / "metrics.toml"
 _PROGRESS_EVERY: Final = 200  # devices between two reports of progress
+PAST_DAYS: Final = MAX_REPORT_AGE - 1  # a report is taken for so long, even around midnight
+A_DAY: Final = 1_100  # devices of a past day: just enough for its answer to have a number
+PER_SECOND: Final = 3  # devices after that; some hundredths of a processor
+_AT_ONCE: Final = 500  # people drawn together
 
 
 @dataclass(frozen=True)
@@ -95,12 +99,6 @@ def _counted(person: Person, metric: Metric) -> object:
     if metric.domain.parts and isinstance(value, Mapping):
         return tuple(value[name] for name in metric.domain.parts)
     return value
-
-
-PAST_DAYS: Final = MAX_REPORT_AGE - 1  # a report is taken for so long, even around midnight
-A_DAY: Final = 1_100  # devices of a past day: just enough for its answer to have a number
-PER_SECOND: Final = 3  # devices after that; some hundredths of a processor
-_AT_ONCE: Final = 500  # people drawn together
 
 
 def backfill(

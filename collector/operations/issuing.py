@@ -122,10 +122,10 @@ def _record_of(id_: str, store: CredentialStore) -> tuple[bytes, bytes]:
 def _granted(request: CredentialRequest, catalog: Catalog, today: int) -> Credential:
     writes = request.kind in (WRITE, GATEWAY)
     app = None if request.kind == ADMIN else _app(request.app, catalog)
-    known = {m for r in catalog.registries if r.app == app for m in r.metrics}
+    metrics = {m for r in catalog.registries if r.app == app for m in r.metrics}
     for name in request.metrics:
-        if name not in known:
-            rule = f"{name} is no metric of {app}; known are {', '.join(sorted(known))}"
+        if name not in metrics:
+            rule = f"{name} is no metric of {app}; known are {', '.join(sorted(metrics))}"
             raise CredentialError("metric", rule)
     if not writes and request.days is not None and request.days > MAX_READ_DAYS:
         raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")

@@ -35,6 +35,13 @@ GRACE_S: Final = 8.0  # seconds; supervisors kill after 10 or more
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 _signal_log = logging.getLogger("hearsay.stopping")
+STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
+_log = logging.getLogger("hearsay.serving")
+_APP = "collector.web.process:create_process"  # by name: only the server imports the web package
+_CONNECTIONS = 2_048  # of a process; one that only trickles costs some kilobytes
+_QUEUE = 1_024  # connections that the system keeps waiting
+_HEADERS_MS = 5_000  # milliseconds in which the headers of a request must have arrived
+_HEADERS_SIZE = 16 * 1024  # bytes of headers, and of a body at a time
 
 
 def on_stop(
@@ -78,9 +85,6 @@ def _give_up(give_up: Callable[[], None]) -> None:
     give_up()
 
 
-STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
-
-
 class Heartbeat:
     """Touches *path* at every beat."""
 
@@ -104,15 +108,6 @@ def is_fresh(path: Path) -> bool:
         return time.time() - path.stat().st_mtime < STALE_AFTER
     except OSError:
         return False
-
-
-_log = logging.getLogger("hearsay.serving")
-
-_APP = "collector.web.process:create_process"  # by name: only the server imports the web package
-_CONNECTIONS = 2_048  # of a process; one that only trickles costs some kilobytes
-_QUEUE = 1_024  # connections that the system keeps waiting
-_HEADERS_MS = 5_000  # milliseconds in which the headers of a request must have arrived
-_HEADERS_SIZE = 16 * 1024  # bytes of headers, and of a body at a time
 
 
 def serve(config: Config, workers: int) -> None:

@@ -20,6 +20,46 @@ from client_sdk.registry.registry import Registry
 
 from .registry_report import privacy
 
+_WIDTH: Final = 88  # columns; the default of the formatters ruff and black
+LAID_OUT_NAME: Final = 48  # characters; the types of longer names would need lines of their own
+_DOC_WIDTH: Final = _WIDTH - len('        """')
+_HEAD: Final = '''\
+"""Typed handles of the metrics of {app}.
+
+Made by ``hearsay registry codegen``; do not edit, make it anew when the registry changes.
+"""
+
+from __future__ import annotations
+
+{mapping}from typing import {typing}
+
+from client_sdk import Client
+from client_sdk.handles import Handle, {items}require_definitions
+
+'''
+_ROOT: Final = '''
+
+class Metrics:
+    """The metrics of {app}."""
+
+    def __init__(self, client: Client) -> None:
+        """Record with *client*.
+
+        Raises: RegistryError: its registry gives a metric another meaning.
+        """
+        require_definitions(client.registry, DIGESTS)
+        self._client = client
+'''
+_BRANCH: Final = '''
+
+class {name}:
+    """The metrics whose names begin with ``{path}.``."""
+
+    def __init__(self, client: Client) -> None:
+        """Record with *client*."""
+        self._client = client
+'''
+
 
 @dataclass(frozen=True)
 class Group:
@@ -139,48 +179,6 @@ def literal(text: str) -> str:
     quote = "'" if text.count('"') > text.count("'") else '"'
     escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
     return f"{quote}{escaped}{quote}"
-
-
-_WIDTH: Final = 88  # columns; the default of the formatters ruff and black
-LAID_OUT_NAME: Final = 48  # characters; the types of longer names would need lines of their own
-_DOC_WIDTH: Final = _WIDTH - len('        """')
-
-_HEAD: Final = '''\
-"""Typed handles of the metrics of {app}.
-
-Made by ``hearsay registry codegen``; do not edit, make it anew when the registry changes.
-"""
-
-from __future__ import annotations
-
-{mapping}from typing import {typing}
-
-from client_sdk import Client
-from client_sdk.handles import Handle, {items}require_definitions
-
-'''
-_ROOT: Final = '''
-
-class Metrics:
-    """The metrics of {app}."""
-
-    def __init__(self, client: Client) -> None:
-        """Record with *client*.
-
-        Raises: RegistryError: its registry gives a metric another meaning.
-        """
-        require_definitions(client.registry, DIGESTS)
-        self._client = client
-'''
-_BRANCH: Final = '''
-
-class {name}:
-    """The metrics whose names begin with ``{path}.``."""
-
-    def __init__(self, client: Client) -> None:
-        """Record with *client*."""
-        self._client = client
-'''
 
 
 def module_of(registry: Registry) -> str:

@@ -47,6 +47,8 @@ from ..estimation.estimate import expected_half_width, normal_quantile
 from ..estimation.precision import ALPHA, half_width, in_words, still_needed, wished
 
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
+_FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
+_USELESS: Final = 0.25  # half-width as a part of all that the answer can be
 
 
 def describe_metrics(registry: Registry) -> Iterator[str]:
@@ -157,10 +159,6 @@ def _reason(near: list[Candidate]) -> str:
     deciding = next(rule for rule, a, b in zip(rules, first, second, strict=True) if a != b)
     same = f"{100 * (SAME_ERROR - 1):.0f} %"
     return f"auto takes it: {deciding} of {len(near)} within {same} of the smallest error"
-
-
-_FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
-_USELESS: Final = 0.25  # half-width as a part of all that the answer can be
 
 
 def problems(registry: Registry) -> Iterator[str]:

@@ -16,6 +16,10 @@ import msgspec
 from ..analytics.verb import load, names
 from . import Query
 
+_DEFAULTS: Final = msgspec.to_builtins(Query(metrics=[""]))
+_SEPARATOR: Final = ",\n    "
+_TOKEN: Final = "HEARSAY_READ_TOKEN"  # noqa: S105 - the name of a variable, no secret
+
 
 def options_of(verb: str, texts: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return options by name, each as the type that *verb* declares for it.
@@ -57,11 +61,6 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-_DEFAULTS: Final = msgspec.to_builtins(Query(metrics=[""]))
-_SEPARATOR: Final = ",\n    "
-_TOKEN: Final = "HEARSAY_READ_TOKEN"  # noqa: S105 - the name of a variable, no secret
 
 
 def fields_of(query: Query) -> dict[str, Any]:

@@ -149,8 +149,8 @@ def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
 def _require_dimension(metrics: Sequence[Metric], name: str, place: str) -> None:
     for metric in metrics:
         if name not in metric.segments:
-            known = ", ".join((TIME, *metric.segments))
-            raise QueryError(f"{place}: metric={metric.name} has the dimensions {known}")
+            names = ", ".join((TIME, *metric.segments))
+            raise QueryError(f"{place}: metric={metric.name} has the dimensions {names}")
 
 
 def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str]]:

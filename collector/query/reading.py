@@ -44,8 +44,8 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
     """
     label = cache(reading.label) if reading.label else None
     values_of = cache(_values)
-    kept = (plan.marks or {}).get(metric.digest, reading.epochs[0])
-    epochs = reading.epochs[bisect_left(reading.epochs, kept) :]
+    begin = (plan.marks or {}).get(metric.digest, reading.epochs[0])
+    epochs = reading.epochs[bisect_left(reading.epochs, begin) :]
     require_few_indexes(len(epochs), storage.shards)
     index = storage.index(metric.digest, epochs, reading.version)
     groups: dict[Cell, Group] = {}
@@ -53,10 +53,10 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
         values = values_of(cell.segment)
         if all(values.get(name) in taken for name, taken in plan.filters.items()):
             groups[cell] = _group(plan, label(cell.epoch) if label else None, values)
-    wanted = set(groups.values()) or (set() if plan.dimensions else {()})
+    keys = set(groups.values()) or (set() if plan.dimensions else {()})
     width = metric.mechanism.tally_size + 1
-    require_affordable(index.tallies, len(wanted), width)
-    totals = {group: _Total(metric) for group in wanted}
+    require_affordable(index.tallies, len(keys), width)
+    totals = {group: _Total(metric) for group in keys}
     for cell, vector in storage.vectors(index, width):
         if cell in groups:
             totals[groups[cell]].take(cell, vector)
@@ -136,7 +136,7 @@ def without_pruned(plan: Plan, storage: TallyStore) -> Plan:
     Raises: PrunedError: a whole window was deleted.  StorageUnavailableError.
     """
     marks = marks_of(plan, storage)
-    readings = tuple(_kept(reading, marks) for reading in plan.readings)
+    readings = tuple(_unpruned(reading, marks) for reading in plan.readings)
     notes = tuple(note for reading in plan.readings for note in _notes(reading, marks))
     return replace(plan, readings=readings, marks=marks, notes=notes)
 
@@ -147,7 +147,7 @@ def marks_of(plan: Plan, storage: TallyStore) -> Mapping[bytes, int]:
     return storage.pruned(sorted(digests))
 
 
-def _kept(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
+def _unpruned(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
     first = reading.epochs[0]
     begun = min(marks.get(definition.digest, first) for definition in reading.definitions)
     epochs = reading.epochs[bisect_left(reading.epochs, begun) :]

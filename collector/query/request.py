@@ -43,6 +43,10 @@ _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 _PLACE: Final = re.compile(r"^(?P<rule>.*) - at `(?P<place>.*)`$", re.DOTALL)
 _STEP: Final = re.compile(r"\[(\d+|\.\.\.)\]|\.([^.\[]+)")
 _ANY: Final = "..."  # a step of msgspec into an object whose names are free
+PARAMETERS: Final = ("from", "to", "alpha", "version")
+SEGMENT: Final = "segment."  # and a dimension
+_DAYS: Final = int(DEFAULT_RANGE.removesuffix("d"))  # of a window whose beginning is not given
+_NUMBER: Final = re.compile(r"[0-9]{0,20}(\.[0-9]{1,40})?(?<=[0-9])([eE][+-]?[0-9]{1,3})?")
 
 
 class Pagination(Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,33 +132,29 @@ def _fault(error: Exception, form: Any, below: str) -> QueryError:
     steps = [a or b for a, b in _STEP.findall(match["place"])] if match else []
     steps = [step for step in steps if step != _ANY]
     if rule.startswith(_REPEATING):
-        rule = f"known are {', '.join(_known(type_info(form), steps)) or 'none'}"
+        rule = f"known are {', '.join(_choices(type_info(form), steps)) or 'none'}"
     place = ".".join([*([below] if below else []), *steps]) or "body"
     return QueryError(f"{place}: {rule[:1].lower()}{rule[1:]}")
 
 
-def _known(kind: Any, steps: Sequence[str]) -> list[str]:
+def _choices(kind: Any, steps: Sequence[str]) -> list[str]:
     """Return the names or values that may stand where *steps* lead in *kind*."""
     match kind:
         case UnionType(types=types):
-            return [name for type_ in types for name in _known(type_, steps)]
+            return [name for type_ in types for name in _choices(type_, steps)]
         case LiteralType(values=values) if not steps:
             return [str(value) for value in values]
         case StructType(fields=fields):
             if not steps:
                 return [field.name for field in fields]
-            return next(_known(field.type, steps[1:]) for field in fields if field.name == steps[0])
+            return next(
+                _choices(field.type, steps[1:]) for field in fields if field.name == steps[0]
+            )
         case TupleType(item_types=kinds) if steps:
-            return _known(kinds[int(steps[0])], steps[1:])
+            return _choices(kinds[int(steps[0])], steps[1:])
         case ListType(item_type=item) | VarTupleType(item_type=item) if steps:
-            return _known(item, steps[1:])
+            return _choices(item, steps[1:])
     return []
-
-
-PARAMETERS: Final = ("from", "to", "alpha", "version")
-SEGMENT: Final = "segment."  # and a dimension
-_DAYS: Final = int(DEFAULT_RANGE.removesuffix("d"))  # of a window whose beginning is not given
-_NUMBER: Final = re.compile(r"[0-9]{0,20}(\.[0-9]{1,40})?(?<=[0-9])([eE][+-]?[0-9]{1,3})?")
 
 
 def question(metric: Metric, parameters: Mapping[str, str], now: float) -> Query:
@@ -184,12 +184,12 @@ def _filters(
         if not name.startswith(SEGMENT):
             continue
         dimension = name.removeprefix(SEGMENT)
-        known = metric.segments.get(dimension)
-        if known is None:
+        values = metric.segments.get(dimension)
+        if values is None:
             dimensions = ", ".join(metric.segments) or "none"
             raise QueryError(f"segment: this metric has the dimensions: {dimensions}")
-        if value not in known:
-            raise QueryError(f"segment.{dimension}: must be one of {', '.join(known)}")
+        if value not in values:
+            raise QueryError(f"segment.{dimension}: must be one of {', '.join(values)}")
         yield "is", dimension, [value]
 
 

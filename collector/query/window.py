@@ -44,8 +44,8 @@ def days_of(words: str, today: date, field: str) -> tuple[date, date]:
     if words == "year":
         return today.replace(month=1, day=1), today
     if words not in _MONTHS:
-        known = ", ".join(RANGES)
-        raise QueryError(f"{field}: must be one of {known}, or two dates such as 2026-01-31")
+        names = ", ".join(RANGES)
+        raise QueryError(f"{field}: must be one of {names}, or two dates such as 2026-01-31")
     months = today.year * 12 + today.month - _MONTHS[words]
     return date(months // 12, months % 12 + 1, 1), today
 

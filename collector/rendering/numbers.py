@@ -15,13 +15,6 @@ from unicodedata import bidirectional, category, combining, east_asian_width
 
 from ..analytics.rows import LOWER_END, RELATIVE, SHARE, UPPER_END, Row
 
-
-def span(values: Iterable[float]) -> tuple[float, float]:
-    """Return the least and the greatest of the finite *values*; 0 and 0 if there are none."""
-    finite = [value for value in values if isfinite(value)]
-    return (min(finite), max(finite)) if finite else (0.0, 0.0)
-
-
 ELLIPSIS: Final = "…"
 _THIN: Final = frozenset("iIjl.,:;'|!()[]{} ft-/")  # parts of an em: see _em
 _BROAD: Final = frozenset("mwMW@%—…")
@@ -29,6 +22,24 @@ _BROAD: Final = frozenset("mwMW@%—…")
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SPACES: Final = re.compile(r"\s+")
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
+POINTS: Final = "points"  # the unit of a difference of shares, in percentage points
+MINUS: Final = "\u2212"
+_SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ from each other
+_KNOWN: Final = 9  # digits after the first at most, however small the interval is
+_GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
+_SIGN: Final = 3  # more digits than an interval deserves, where the sign hangs on them
+_UNIT: Final = 16  # letters
+_DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
+_PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
+_SIZES: Final = ((1e13, 0.0, ""), (1e9, 1e9, " bn"), (1e6, 1e6, " M"), (1e5, 1e3, " k"))  # at axes
+_EXACT: Final = 4  # significant digits of a number without noise, if it is not whole
+_SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def span(values: Iterable[float]) -> tuple[float, float]:
+    """Return the least and the greatest of the finite *values*; 0 and 0 if there are none."""
+    finite = [value for value in values if isfinite(value)]
+    return (min(finite), max(finite)) if finite else (0.0, 0.0)
 
 
 def one_line(text: str) -> str:
@@ -83,20 +94,6 @@ def _em(letter: str) -> float:
     if letter in _BROAD:
         return 1.0
     return 0.72 if letter.isupper() else 0.63
-
-
-POINTS: Final = "points"  # the unit of a difference of shares, in percentage points
-MINUS: Final = "\u2212"
-_SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ from each other
-_KNOWN: Final = 9  # digits after the first at most, however small the interval is
-_GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
-_SIGN: Final = 3  # more digits than an interval deserves, where the sign hangs on them
-_UNIT: Final = 16  # letters
-_DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
-_PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
-_SIZES: Final = ((1e13, 0.0, ""), (1e9, 1e9, " bn"), (1e6, 1e6, " M"), (1e5, 1e3, " k"))  # at axes
-_EXACT: Final = 4  # significant digits of a number without noise, if it is not whole
-_SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Numbers(NamedTuple):

@@ -38,6 +38,11 @@ COLUMNS: Final = (
 _MOST: Final = 1_000  # rows of a page; the file has them all
 # What a spreadsheet would run: a cell that begins so and is not a number or a range of numbers.
 _FORMULA: Final = re.compile(r"[\s]*[=@]|[\t\r]|\s*[-+](?![\d.,\s–…-]*$)")
+_WORDS: Final = {
+    "pointwise": "each interval for itself",
+    "simultaneous": "all intervals at once",
+    "mixed": "intervals each for itself, where a row does not say otherwise",
+}
 
 
 def table_of(
@@ -126,13 +131,6 @@ def inert(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-_WORDS: Final = {
-    "pointwise": "each interval for itself",
-    "simultaneous": "all intervals at once",
-    "mixed": "intervals each for itself, where a row does not say otherwise",
-}
-
-
 def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterator[str]:
     """Yield the answer as text, one line after another.
 
@@ -152,7 +150,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    names = list(dict.fromkeys(name for row in rows for name in row.dimensions))
+    names = _dimensions(rows)
     cells = [[*names, "value", "±", "reports", ""]]
     for row in rows:
         where = [one_line(row.dimensions.get(name, "")) for name in names]

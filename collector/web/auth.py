@@ -25,6 +25,10 @@ from .services import services
 _PLAIN: Final = "hearsay"  # on this machine, where there may be no TLS
 _HIDDEN: Final = "null"  # an origin that the page's Referrer-Policy, or its sandbox, hides
 _SECURE: Final = "__Host-hearsay"  # the browser then keeps it from other hosts, and sends it by TLS
+_MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
+_PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
+_UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
+_NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
 def origin() -> str:
@@ -89,11 +93,6 @@ def _name() -> str:
 
 
 V = TypeVar("V", bound=Callable[..., Any])
-
-_MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
-_PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
-_UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
-_NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
 def scope(name: str, *, page: bool = False) -> Callable[[V], V]:

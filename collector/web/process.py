@@ -27,6 +27,7 @@ _OPEN_FILES: Final = "/dev/fd"
 _USER_TIMEOUT: Final = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux, since 2.6.37
 
 _log = logging.getLogger("hearsay.web")
+_ALLOCATIONS: Final = 10_000  # objects between two collections; an upload of ten columns makes 100
 
 
 def limit_answers() -> None:
@@ -54,9 +55,6 @@ def _listening() -> Iterator[socket.socket]:
                 yield listener
             else:
                 listener.close()
-
-
-_ALLOCATIONS: Final = 10_000  # objects between two collections; an upload of ten columns makes 100
 
 
 def create_process() -> Front:

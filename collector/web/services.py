@@ -24,6 +24,19 @@ from ..storage.protocols import Intake, TallyStore
 from .upload import HotRoute
 
 _NAME: Final = "hearsay"
+EVERY_ANSWER: Final = (
+    (
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Strict-Transport-Security", "max-age=31536000"),  # browsers heed it over TLS only
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+)
+CACHE: Final = "Cache-Control"
+REVALIDATE: Final = "private, no-cache"  # kept, but not used before the collector was asked
+NO_STORE: Final = "no-store"  # unless a page says otherwise
 
 
 @dataclass(frozen=True)
@@ -58,18 +71,3 @@ def services_of(app: Flask) -> Services:
     """Return what *app* was built with."""
     shared: Services = app.extensions[_NAME]
     return shared
-
-
-EVERY_ANSWER: Final = (
-    (
-        "Content-Security-Policy",
-        "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Strict-Transport-Security", "max-age=31536000"),  # browsers heed it over TLS only
-    ("Referrer-Policy", "no-referrer"),
-    ("Cross-Origin-Opener-Policy", "same-origin"),
-)
-CACHE: Final = "Cache-Control"
-REVALIDATE: Final = "private, no-cache"  # kept, but not used before the collector was asked
-NO_STORE: Final = "no-store"  # unless a page says otherwise

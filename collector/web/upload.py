@@ -24,6 +24,9 @@ from ..operations.telemetry.activity import Activity
 from ..storage.values import SealedUpload
 
 _GZIP_CODING: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: a gzip header is expected
+PATH: Final = "/v1/reports"
+_IDENTITY, _GZIP = "identity", "gzip"
+_encode = msgspec.json.Encoder().encode
 
 
 def require_size(size: int, limit: int) -> None:
@@ -61,11 +64,6 @@ def inflate(body: bytes, limit: int) -> bytes:
     if not inflater.eof or inflater.unused_data:
         raise MalformedUploadError("the body is not one whole gzip stream")
     return inflated
-
-
-PATH: Final = "/v1/reports"
-_IDENTITY, _GZIP = "identity", "gzip"
-_encode = msgspec.json.Encoder().encode
 
 
 class Head(NamedTuple):

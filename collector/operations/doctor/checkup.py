@@ -38,6 +38,9 @@ from ..telemetry.snapshot import watched_in
 from . import servers, uploads
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
+PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
+_SECRET = {"redis_url", "query_url"}  # settings that may hold a password
+
 
 class Check(NamedTuple):
     """What judges a part of the state, and whether a web process may see that part."""
@@ -78,10 +81,6 @@ def examine(config: Config, state: State, *, for_page: bool = False) -> list[Fin
     """
     judges = (check.judge for check in CHECKS if check.on_page or not for_page)
     return [finding for judge in judges for finding in judge(config, state)]
-
-
-PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
-_SECRET = {"redis_url", "query_url"}  # settings that may hold a password
 
 
 def check_deployment(config: Config) -> list[Finding]:
@@ -237,10 +236,10 @@ def _credentials(config: Config, store: CredentialStore) -> dict[bytes, Credenti
         records = store.records()
     except RefusedByStoreError:
         return None
-    known = dict(config.credentials)
+    credentials = dict(config.credentials)
     for digest, record in records.items():
         try:
-            known[digest] = parse(record)
+            credentials[digest] = parse(record)
         except CredentialError:  # opens nothing; hearsay keys list shows it
             continue
-    return known
+    return credentials

@@ -22,6 +22,7 @@ NOTE: Final = "note"  # worth knowing; nothing is wrong
 WARNING: Final = "warning"  # works now, and will not for ever
 FAULT: Final = "fault"  # reports or answers are at risk, or already missing
 LEVELS: Final = (GOOD, NOTE, WARNING, FAULT)
+INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,12 @@ class Finding:
 
     def lines(self) -> list[str]:
         """Return it as people read it."""
-        shown = [f"{self.level:7}  {self.check}: {self.what}"]
+        lines = [f"{self.level:7}  {self.check}: {self.what}"]
         if self.why:
-            shown.append(f"         why:  {self.why}")
+            lines.append(f"         why:  {self.why}")
         if self.next:
-            shown.append(f"         next: {self.next}")
-        return shown
+            lines.append(f"         next: {self.next}")
+        return lines
 
     def row(self) -> dict[str, str]:
         """Return it as JSON has it."""
@@ -51,9 +52,6 @@ class Finding:
 def worst(findings: Iterable[Finding]) -> str:
     """Return the worst level among *findings*."""
     return max((finding.level for finding in findings), key=LEVELS.index, default=GOOD)
-
-
-INIT: Final = "run hearsay init, as the store's init user"  # the next step of many findings
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ...storage.redis import SEEN_DAYS
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
 CLOCK_WARNING_S: Final = 60.0  # seconds; classes of lateness allow for MARGIN
+MOST_LAG: Final = 2  # days; workers confirm a day shortly after it has begun
 
 
 def profile(config: Config, state: State) -> Iterator[Finding]:
@@ -148,9 +149,6 @@ def _size(size: float) -> str:
             return f"{size:.0f} {unit}"
         size /= 1024
     return f"{size:.1f} GiB"
-
-
-MOST_LAG: Final = 2  # days; workers confirm a day shortly after it has begun
 
 
 def generation(config: Config, state: State) -> Iterator[Finding]:

@@ -19,6 +19,8 @@ from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
 LATE_NOTE: Final = 0.1  # share of late reports that is worth a look
 OLD_FOLD: Final = 2  # days since the day of a fold: then it has waited for one at least
+SOON_DAYS: Final = 14  # days before the end of a metric or token at which a person should know
+_MOST: Final = 3  # sentences of an epoch; one attack can fail many checks
 
 
 def workers(config: Config, state: State) -> Iterator[Finding]:
@@ -107,9 +109,6 @@ def lateness(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(NOTE, "lateness", f"{late / folded:.0%} of the reports came late", why)
 
 
-SOON_DAYS: Final = 14  # days before the end of a metric or token at which a person should know
-
-
 def keys(config: Config, state: State) -> Iterator[Finding]:
     """Look whether somebody can report, and somebody can watch."""
     if state.credentials is None:
@@ -180,9 +179,6 @@ def registry(config: Config, state: State) -> Iterator[Finding]:
         yield Finding(WARNING, "registry", what, why, step)
     if not soon:
         yield Finding(GOOD, "registry", f"{counted(len(left) - len(ended), 'metric')} asked")
-
-
-_MOST: Final = 3  # sentences of an epoch; one attack can fail many checks
 
 
 def suspicious(config: Config, state: State) -> Iterator[Finding]:

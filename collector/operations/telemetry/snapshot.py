@@ -30,6 +30,8 @@ from ...storage.records import (
 from ...storage.values import Counters
 from .activity import Activity, Totals
 
+_log = logging.getLogger("hearsay.telemetry")
+
 
 class Sources(NamedTuple):
     """What processes tell of themselves, and what servers tell."""
@@ -79,9 +81,6 @@ class MemoryActivity:
     def records(self, day: int) -> list[ActivityRecord]:
         """Return what was told on a day."""
         return [record for (of, _, _), record in self._records.items() if of == day]
-
-
-_log = logging.getLogger("hearsay.telemetry")
 
 
 @dataclass(frozen=True)

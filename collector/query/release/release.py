@@ -36,6 +36,8 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, histogram, shares
 
 PLACE_DIGITS: Final = 6  # of a degree: a tenth of a metre, far below any cell
+MAX_RECORDS: Final = 5_000_000  # a gigabyte of memory while they are written
+Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 class Axis(ABC):
@@ -165,10 +167,6 @@ def _bins(name: str, domain: NumberDomain, mechanism: DistributionMechanism) -> 
     starts = [max(ceil((i - Fraction(1, 2)) * width), 0) for i in range(mechanism.bins)]
     ends = [*(start - 1 for start in starts[1:]), mechanism.top]
     return Numbers(name, domain, np.array(starts), np.array(ends))
-
-
-MAX_RECORDS: Final = 5_000_000  # a gigabyte of memory while they are written
-Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,12 @@ FOOT: Final = 20  # user units below a plot, for tick labels
 _APART: Final = 10  # user units between labels at least
 _ROOM: Final = 84  # user units that any label may take; others beside it are then left out
 _OVERHANG: Final = 20  # user units that a label may stand out at either end
+_LABELS: Final = 0.34  # of the width at most, for labels
+_VALUES, _AFTER = 0.36, 0.3  # of the width at most, for numbers and for what follows them
+_NARROWEST: Final = 30  # user units of the plot, however long the texts are
+_GAP: Final = 10  # user units between columns
+_INDENT: Final = 6  # user units, of words within the plot
+_BOLD: Final = 1.06  # how much wider bold digits are
 
 
 def fitted_ticks(low: float, high: float, unit: str, room: float) -> tuple[float, ...]:
@@ -75,14 +81,6 @@ def left_axis(
 def left_width(ticks: Sequence[float], unit: str) -> float:
     """Return the room that the labels of a left axis need."""
     return max(width_of(label, SMALL) for label in tick_labels(ticks, unit)) + 8
-
-
-_LABELS: Final = 0.34  # of the width at most
-_VALUES, _AFTER = 0.36, 0.3  # of the width at most
-_NARROWEST: Final = 30  # user units of the plot, however long the texts are
-_GAP: Final = 10  # user units between columns
-_INDENT: Final = 6  # user units, of words within the plot
-_BOLD: Final = 1.06  # how much wider bold digits are
 
 
 @dataclass(frozen=True)

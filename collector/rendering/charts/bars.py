@@ -38,6 +38,9 @@ _THICK: Final = 14  # user units
 _MOST_EMPTY: Final = 4  # rows without a number, or reasons of more of them
 AT_ONCE: Final = "noise of all rows at once"
 _FEWEST_FOLDED: Final = 2  # folding a single row would save nothing
+DOT_ROW: Final = 24  # user units
+_HEADER: Final = 24  # user units
+_NEAR_ZERO: Final = 0.4  # of the range of the numbers: how far off zero may be and still be shown
 
 
 def bars(rows: Sequence[Row], title: str, face: Face = DEFAULT, ranked: bool = True) -> str:
@@ -155,11 +158,11 @@ def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[E
     yield from columns.numbers(row, y)
 
 
-def _notes(noise: float | None, shown: Sequence[Row]) -> Iterator[Note]:
+def _notes(noise: float | None, drawn: Sequence[Row]) -> Iterator[Note]:
     if noise:
         yield Note("what noise alone could show", "noise")
-    yield from remarks(shown)
-    if any(row.value is not None and row.unit == SHARE and row.value < 0 for row in shown):
+    yield from remarks(drawn)
+    if any(row.value is not None and row.unit == SHARE and row.value < 0 for row in drawn):
         yield Note("estimates are unbiased, so one of a share near 0 may lie below it")
 
 
@@ -169,11 +172,6 @@ def _described(lines: Sequence[_Line], count: int) -> str:
         return f"Bar chart of {count} rows, none with a number."
     first = "; ".join(f"{line.label}: {reading(line.row)}" for line in numbered[:3] if line.row)
     return f"Bar chart of {count} rows. First: {first}."
-
-
-DOT_ROW: Final = 24  # user units
-_HEADER: Final = 24  # user units
-_NEAR_ZERO: Final = 0.4  # of the range of the numbers: how far off zero may be and still be shown
 
 
 def dots(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:

@@ -46,27 +46,27 @@ def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     """Return the differences of *rows*, which share a unit; shares differ by points."""
     if not any(map(numbers_of, rows)):
         return nothing(title, rows, face)
-    shown = rows[: face.most_rows]
+    drawn = rows[: face.most_rows]
     unit = POINTS if rows[0].unit == SHARE else rows[0].unit
-    labels, common = named(shown, unsaid=(MEASURE,))
+    labels, common = named(drawn, unsaid=(MEASURE,))
     names = [label or "difference" for label in labels]
-    least = max(width_of(verdict(row), SMALL) for row in shown)
-    columns = Columns.of(shown, names, face, unit, True, least)
-    ends = extent(shown, 0.0)
+    least = max(width_of(verdict(row), SMALL) for row in drawn)
+    columns = Columns.of(drawn, names, face, unit, True, least)
+    ends = extent(drawn, 0.0)
     reach = max(map(abs, ends)) or 1.0
     ticks, scale = columns.scale(min(ends[0], -reach / 3), max(ends[1], reach / 3))
-    foot = float(ROW * len(shown) + 6)
+    foot = float(ROW * len(drawn) + 6)
     body = bottom_axis(ticks, scale, unit, 0, foot)
     body.append(stroke(scale.at(0), 0, scale.at(0), foot, "whisker"))
-    for i, row in enumerate(shown):
+    for i, row in enumerate(drawn):
         body += _drawn(row, names[i], 3 + ROW * i + ROW / 2, scale, columns)
     return Picture(
         title,
-        subtitle_of(shown, common, _words(unit)),
-        _described(shown, unit),
+        subtitle_of(drawn, common, _words(unit)),
+        _described(drawn, unit),
         tuple(body),
         foot + FOOT,
-        tuple(_notes(rows, shown)),
+        tuple(_notes(rows, drawn)),
     )
 
 
@@ -113,12 +113,12 @@ def _hollow(x: float, y: float) -> Element:
     return dot(x, y, 1, hollow=True, size=4.5, look="quiet")
 
 
-def _notes(rows: Sequence[Row], shown: Sequence[Row]) -> Iterator[Note]:
-    if len(rows) > len(shown):
-        yield Note(f"and {len(rows) - len(shown):,} more")
-    noted = [replace(row, note=None) if row.note == NO_CHANGE else row for row in shown]
+def _notes(rows: Sequence[Row], drawn: Sequence[Row]) -> Iterator[Note]:
+    if len(rows) > len(drawn):
+        yield Note(f"and {len(rows) - len(drawn):,} more")
+    noted = [replace(row, note=None) if row.note == NO_CHANGE else row for row in drawn]
     yield from remarks(noted)
-    for row in shown if len(shown) <= _FEW else ():
+    for row in drawn if len(drawn) <= _FEW else ():
         if row.fakes_to_flip is not None and is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""
             yield Note(f"{name}{row.fakes_to_flip:,} fake devices could turn the sign")

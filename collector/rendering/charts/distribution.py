@@ -50,6 +50,12 @@ _BETWEEN: Final = r"\s*(?:\.\.\.?|…|–|—|-|to|,|;|/)\s*"
 _EDGES: Final = re.compile(rf"[\[(]?\s*({_NUMBER}){_BETWEEN}({_NUMBER})\s*[\])]?(?:\s*\D*)?")
 _ALONE: Final = re.compile(rf"\D*?({_NUMBER})(?:\s*\D*)?")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_HEIGHT: Final = 200  # user units of the plot of a histogram
+_MOST: Final = 512  # buckets
+_NARROW: Final = 9.0  # user units: narrower buckets have a band for whiskers
+_CURVE_HEIGHT: Final = 220  # and of cumulative shares
+_MOST_SPOTS: Final = 200
+_TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def edges_of(item: str) -> tuple[float, float] | None:
@@ -92,11 +98,6 @@ def _number(text: str) -> float:
     return float(text.replace("\u2212", "-").replace("_", ""))
 
 
-_HEIGHT: Final = 200  # user units of the plot
-_MOST: Final = 512  # buckets
-_NARROW: Final = 9.0  # user units: narrower buckets have a band for whiskers
-
-
 def histogram(rows: Sequence[Row], title: str, face: Face = DEFAULT, x_unit: str = "") -> str:
     """Return an SVG of *rows*, one a bucket, in their order.
 
@@ -109,26 +110,26 @@ def histogram_picture(rows: Sequence[Row], title: str, face: Face, x_unit: str =
     """Return the buckets of *rows*, which share a unit."""
     if not any(map(numbers_of, rows)):
         return nothing(title, rows, face)
-    shown = rows[:_MOST]
-    plot = _plot(shown, face)
+    drawn = rows[:_MOST]
+    plot = _plot(drawn, face)
     unit = rows[0].unit
     body: list[Element] = []
-    half = median_half_width(shown) if unit == SHARE else None
+    half = median_half_width(drawn) if unit == SHARE else None
     if half is not None:
         top, foot = plot.y.within(half), plot.y.within(-half)
         body.append(rectangle(plot.x.start, top, plot.x.end - plot.x.start, foot - top, "noise"))
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
-    body += _foot(plot, shown)
-    body += _steps(shown, plot)
-    body += _buckets(shown, plot)
+    body += _foot(plot, drawn)
+    body += _steps(drawn, plot)
+    body += _buckets(drawn, plot)
     across = f"by {x_unit}" if x_unit else ""
     return Picture(
         title,
-        subtitle_of(shown, " ".join(filter(None, (unit_words(unit), across)))),
-        _described(shown),
+        subtitle_of(drawn, " ".join(filter(None, (unit_words(unit), across)))),
+        _described(drawn),
         tuple(body),
         _HEIGHT + 8 + FOOT,
-        tuple(_notes(rows, shown, half is not None)),
+        tuple(_notes(rows, drawn, half is not None)),
     )
 
 
@@ -206,26 +207,21 @@ def _buckets(rows: Sequence[Row], plot: _Plot) -> Iterator[Element]:
     yield group(hover, **paint("hover"))
 
 
-def _notes(rows: Sequence[Row], shown: Sequence[Row], noise: bool) -> Iterator[Note]:
+def _notes(rows: Sequence[Row], drawn: Sequence[Row], noise: bool) -> Iterator[Note]:
     if noise:
         yield Note("what noise alone could show", "noise")
-    empty = [row for row in shown if numbers_of(row) is None]
+    empty = [row for row in drawn if numbers_of(row) is None]
     if empty:
-        yield Note(f"× no number in {len(empty)} of {len(shown)} buckets: {reading(empty[0])}")
-    yield from remarks(shown)
-    if len(rows) > len(shown):
-        yield Note(f"and {len(rows) - len(shown):,} more buckets")
+        yield Note(f"× no number in {len(empty)} of {len(drawn)} buckets: {reading(empty[0])}")
+    yield from remarks(drawn)
+    if len(rows) > len(drawn):
+        yield Note(f"and {len(rows) - len(drawn):,} more buckets")
 
 
 def _described(rows: Sequence[Row]) -> str:
     numbered = [row for row in rows if numbers_of(row)]
     top = max(numbered, key=lambda row: row.value or 0.0)
     return f"Histogram of {len(rows)} buckets. Greatest: {label_of(top)}: {reading(top)}."
-
-
-_CURVE_HEIGHT: Final = 220  # user units of the plot
-_MOST_SPOTS: Final = 200
-_TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,12 @@ _NOTE: Final = 15  # user units a line
 _NARROWEST, _WIDEST = 280, 2_000  # user units
 _PREFIX: Final = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _SINKS: Final = {SMALL: 4.0, TEXT: 4.2, TITLE: 5.2}  # from the middle of a line to its foot
+_WORDS: Final = {
+    SHARE: "share of devices",
+    POINTS: "percentage points",
+    RELATIVE: "relative to the control",
+}
+_MOST: Final = 3  # notes of single rows; the others are told by a pointer and in the table
 
 
 @dataclass(frozen=True)
@@ -196,13 +202,6 @@ def _document(
     return markup(root)
 
 
-_WORDS: Final = {
-    SHARE: "share of devices",
-    POINTS: "percentage points",
-    RELATIVE: "relative to the control",
-}
-
-
 def unit_words(unit: str) -> str:
     """Return what the numbers of an axis are."""
     return _WORDS.get(unit, unit)
@@ -245,9 +244,6 @@ def constant(rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _part(name: str, value: str) -> str:
     return f"against {value}" if name == AGAINST and value else value
-
-
-_MOST: Final = 3  # notes of single rows; the others are told by a pointer and in the table
 
 
 def remarks(

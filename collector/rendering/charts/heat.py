@@ -46,6 +46,22 @@ _LINE: Final = 34  # user units
 _ONE_LINE: Final = 500  # user units in which the whole legend has room
 _BOX: Final = 22  # user units
 _WORDS: Final = {GOOD: "sure", FAIR: "fair", POOR: "poor"}
+_HIGH: Final = 30  # user units a row of cells
+_WIDEST: Final = 96  # user units a cell
+_NARROWEST: Final = 19  # user units, so that slanted labels do not touch
+_SLANT: Final = 40  # degrees, of labels too long for their column
+_SLANTED: Final = 100  # user units of a slanted label at most
+_MOST_CELLS: Final = 240  # more would weigh more than the page
+_TITLED: Final = 100  # cells; fewer also carry a title each
+_BLANK: Final = "–"
+_Form: TypeAlias = Callable[[Row, Numbers], str]
+# How a number is printed, from the fullest: all cells of a table have the same form.
+_FORMS: Final[tuple[_Form, ...]] = (
+    lambda row, numbers: reading(row),
+    lambda row, numbers: number(numbers.value, row.unit, numbers.half_width),
+    lambda row, numbers: _without_unit(row, numbers),
+    lambda row, numbers: _without_unit(row, numbers, 0.02),
+)
 
 
 @dataclass(frozen=True)
@@ -110,16 +126,6 @@ def opacity_of(row: Row) -> float:
     return CERTAINTY.get(row.quality, CERTAINTY[POOR])
 
 
-_HIGH: Final = 30  # user units a row of cells
-_WIDEST: Final = 96  # user units a cell
-_NARROWEST: Final = 19  # user units, so that slanted labels do not touch
-_SLANT: Final = 40  # degrees, of labels too long for their column
-_SLANTED: Final = 100  # user units of a slanted label at most
-_MOST_CELLS: Final = 240  # more would weigh more than the page
-_TITLED: Final = 100  # cells; fewer also carry a title each
-_BLANK: Final = "–"
-
-
 def heat(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
     """Return an SVG of *rows* by the two dimensions in which they differ."""
     return finish(heat_picture(rows, title, face), face)
@@ -172,19 +178,19 @@ def _table(rows: Sequence[Row], names: Sequence[str], face: Face) -> _Table:
     left = PAD + min(max(map(label_width, downs)), 0.3 * face.width) + 8
     room = face.width - PAD - left
     most = int(room / _NARROWEST)
-    shown = acrosses[:most]
-    wide = min(room / len(shown), _WIDEST)
-    widest = max(map(label_width, shown))
+    columns = acrosses[:most]
+    wide = min(room / len(columns), _WIDEST)
+    widest = max(map(label_width, columns))
     slanted = widest > wide - 4
     if slanted:  # the last label leans out to the right
-        wide = min((room - 0.77 * min(widest, _SLANTED)) / len(shown), wide)
+        wide = min((room - 0.77 * min(widest, _SLANTED)) / len(columns), wide)
     top = 12.0 + (0.65 * min(widest, _SLANTED) if slanted else 10)
-    kept = downs[: min(face.most_rows, max(_MOST_CELLS // len(shown), 1))]
-    left_out = len(downs) - len(kept), len(acrosses) - len(shown)
+    lines = downs[: min(face.most_rows, max(_MOST_CELLS // len(columns), 1))]
+    left_out = len(downs) - len(lines), len(acrosses) - len(columns)
     return _Table(
         rows=placed,
-        downs=kept,
-        acrosses=shown,
+        downs=lines,
+        acrosses=columns,
         left=left,
         top=top,
         wide=wide,
@@ -228,16 +234,9 @@ def _cells(table: _Table, ramp: Ramp) -> Iterator[Element]:
                 yield mark(row, f"{down} · {across}", *shapes, titled=titled)
 
 
-_Form: TypeAlias = Callable[[Row, Numbers], str]
-# How a number is printed, from the fullest: all cells of a table have the same form.
-_FORMS: Final[tuple[_Form, ...]] = (
-    lambda row, numbers: reading(row),
-    lambda row, numbers: number(numbers.value, row.unit, numbers.half_width),
-    lambda row, numbers: number(numbers.value, row.unit, numbers.half_width).partition(" ")[0],
-    lambda row, numbers: number(numbers.value, row.unit, max(numbers.half_width, 0.02)).partition(
-        " "
-    )[0],
-)
+def _without_unit(row: Row, numbers: Numbers, least: float = 0.0) -> str:
+    """Return the number of *row*, with digits as if its half-width were *least* at least."""
+    return number(numbers.value, row.unit, max(numbers.half_width, least)).partition(" ")[0]
 
 
 def _form(table: _Table) -> _Form | None:
@@ -258,10 +257,10 @@ def _cell(
     numbers = numbers_of(row)
     if numbers is None:
         yield rectangle(x, y, wide, _HIGH - 2, "empty")
-        shown = range_of(row)
-        if not 0 < width_of(shown, SMALL) <= wide - 2:
-            shown = _BLANK
-        yield text(shown, x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
+        words = range_of(row)
+        if not 0 < width_of(words, SMALL) <= wide - 2:
+            words = _BLANK
+        yield text(words, x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
         return
     if ramp is None:
         yield rectangle(x, y, wide, _HIGH - 2, "margin-cell")

@@ -45,6 +45,16 @@ from .scale import Linear, hours_of, is_gap, nice_ticks, usual_step
 from .scale import ticks as time_ticks
 from .svg import SERIES, Element, element, group, paint
 
+_HEIGHT: Final = 220  # user units of the plot
+_MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page
+_MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
+_MARKER_PACE: Final = 50.0  # user units between markers, if not
+_LINE: Final = 15.0  # user units between the labels of two lines at least
+_MOST_WHOLES: Final = 6  # numbers of all stretches together
+_NAMES: Final = 0.28  # of the width at most
+_NEAR_ZERO: Final = 0.6  # zero is shown unless all numbers lie in the upper part above it
+_TITLED: Final = 60  # marks; fewer also carry a title each
+
 
 @dataclass(frozen=True)
 class Point:
@@ -124,17 +134,6 @@ def runs(series: Series, step: float) -> list[list[Point]]:
     return stretches
 
 
-_HEIGHT: Final = 220  # user units of the plot
-_MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page
-_MARKER_ROOM: Final = 15.0  # user units between markers at least, if every point has one
-_MARKER_PACE: Final = 50.0  # user units between markers, if not
-_LINE: Final = 15.0  # user units between the labels of two lines at least
-_MOST_WHOLES: Final = 6  # numbers of all stretches together
-_NAMES: Final = 0.28  # of the width at most
-_NEAR_ZERO: Final = 0.6  # zero is shown unless all numbers lie in the upper part above it
-_TITLED: Final = 60  # marks; fewer also carry a title each
-
-
 @dataclass(frozen=True)
 class _Plot:
     """Where everything is, in user units."""
@@ -157,29 +156,29 @@ def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     whole = [row for row in rows if row.dimensions.get(TIME) == ALL]
     times = timeline([row for row in rows if row.dimensions.get(TIME) != ALL])
     unit = rows[0].unit
-    shown = [point.row for series in times.series for point in series.points]
+    drawn = [point.row for series in times.series for point in series.points]
     several = len(times.series) > 1
-    plot = _plot(times, shown, unit, face, several)
+    plot = _plot(times, drawn, unit, face, several)
     body: list[Element] = []
-    noise = _noise(shown, plot)
+    noise = _noise(drawn, plot)
     if noise is not None:
         body.append(noise)
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
-    body += _time_labels(times, plot, shown)
+    body += _time_labels(times, plot, drawn)
     body += [band for series in times.series for band in _bands(series, times.step, plot)]
     body += [path for series in times.series for path in _lines(series, times.step, plot)]
     body += _marks(times, plot)
     if several:
         body += _names(times, plot, face)
-    _, common = named(shown, (TIME,))
-    subtitle = subtitle_of(shown, common, unit_words(unit))
-    notes = (*_notes(times, shown, noise is not None), *map(_together, whole[:_MOST_WHOLES]))
+    _, common = named(drawn, (TIME,))
+    subtitle = subtitle_of(drawn, common, unit_words(unit))
+    notes = (*_notes(times, drawn, noise is not None), *map(_together, whole[:_MOST_WHOLES]))
     return Picture(title, subtitle, _described(times), tuple(body), _HEIGHT + 8 + FOOT, notes)
 
 
-def _plot(times: Timeline, shown: Sequence[Row], unit: str, face: Face, named: bool) -> _Plot:
-    low, high = extent(shown)
-    counted = not any(row.std_error for row in shown)
+def _plot(times: Timeline, drawn: Sequence[Row], unit: str, face: Face, named: bool) -> _Plot:
+    low, high = extent(drawn)
+    counted = not any(row.std_error for row in drawn)
     if low > 0 and (counted or high - low > (1 - _NEAR_ZERO) * high):
         low = 0.0
     ticks = nice_ticks(low, high, 6)
@@ -193,16 +192,16 @@ def _plot(times: Timeline, shown: Sequence[Row], unit: str, face: Face, named: b
     return _Plot(x, Linear(ticks[0], ticks[-1], 8 + _HEIGHT, 8), ticks, unit)
 
 
-def _noise(shown: Sequence[Row], plot: _Plot) -> Element | None:
+def _noise(drawn: Sequence[Row], plot: _Plot) -> Element | None:
     """Return the band around zero, if zero is in view and the numbers are shares."""
-    half = median_half_width(shown) if plot.unit == SHARE else None
+    half = median_half_width(drawn) if plot.unit == SHARE else None
     if half is None or plot.y.low > 0:
         return None
     top, foot = plot.y.within(half), plot.y.within(-half)
     return rectangle(plot.x.start, top, plot.x.end - plot.x.start, foot - top, "noise")
 
 
-def _time_labels(times: Timeline, plot: _Plot, shown: Sequence[Row]) -> Iterator[Element]:
+def _time_labels(times: Timeline, plot: _Plot, drawn: Sequence[Row]) -> Iterator[Element]:
     foot = plot.y.start
     if times.dated:
         most = int((plot.x.end - plot.x.start) / 74)
@@ -336,17 +335,17 @@ def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
     return moved
 
 
-def _notes(times: Timeline, shown: Sequence[Row], noise: bool) -> Iterator[Note]:
+def _notes(times: Timeline, drawn: Sequence[Row], noise: bool) -> Iterator[Note]:
     if noise:
         yield Note("what noise alone could show", "noise")
-    if bounds := next(filter(bounds_of, shown), None):
+    if bounds := next(filter(bounds_of, drawn), None):
         yield Note(f"bars are bounds: {bounds.reason}")
-    empty = [row for row in shown if numbers_of(row) is None and bounds_of(row) is None]
+    empty = [row for row in drawn if numbers_of(row) is None and bounds_of(row) is None]
     if empty:
-        yield Note(f"× no number at {len(empty)} of {len(shown)} points: {reading(empty[0])}")
+        yield Note(f"× no number at {len(empty)} of {len(drawn)} points: {reading(empty[0])}")
     if times.left_out:
         yield Note(f"and {times.left_out:,} more, smaller on average")
-    yield from remarks(shown, "dashed: so far, the period is still running")
+    yield from remarks(drawn, "dashed: so far, the period is still running")
 
 
 def _together(row: Row) -> Note:

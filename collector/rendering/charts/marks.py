@@ -25,6 +25,7 @@ _SHAPES: Final = (
     "m0,1.3l1.2,-2.15h-2.4z",
     "m-.4,-1.2h.8v.8h.8v.8h-.8v.8h-.8v-.8h-.8v-.8h.8z",
 )
+_FEWEST: Final = 3  # rows: of one row alone nothing is known about zero
 
 
 def mark(
@@ -160,9 +161,6 @@ def _split(shape: str) -> list[str]:
 
 def _part(part: str, size: float) -> str:
     return part if not part or part.isalpha() or part == "," else coordinate(float(part) * size)
-
-
-_FEWEST: Final = 3  # rows: of one row alone nothing is known about zero
 
 
 def noise_of(rows: Sequence[Row]) -> float | None:

@@ -14,6 +14,27 @@ from math import ceil, floor, log10
 from typing import Final
 
 _LEAST: Final = 1e-290  # ends nearer together are one
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
+_MONTHS: Final = (
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
+)
+_DAY: Final = 24.0  # hours
+_STEPS: Final = (1, 2, 3, 6, 12, 24, 48, 168, 336)  # hours
+_MONTH_STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
+_MONDAY: Final = 96.0  # hours from the start of 1970 to its first Monday
+_WIDEST_GAP: Final = 1.5  # usual distances: more is a gap
 
 
 @dataclass(frozen=True)
@@ -92,29 +113,6 @@ def apart(low: float, high: float) -> tuple[float, float]:
 def _nice_step(step: float) -> float:
     power = 10.0 ** floor(log10(step))
     return float(next(nice for nice in (1, 2, 5, 10) if nice * power >= step * 0.999) * power)
-
-
-_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MONTH: Final = re.compile(r"(\d{4})-(\d{2})")
-_MONTHS: Final = (
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-)
-_DAY: Final = 24.0  # hours
-_STEPS: Final = (1, 2, 3, 6, 12, 24, 48, 168, 336)  # hours
-_MONTH_STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
-_MONDAY: Final = 96.0  # hours from the start of 1970 to its first Monday
-_WIDEST_GAP: Final = 1.5  # usual distances: more is a gap
 
 
 @dataclass(frozen=True)

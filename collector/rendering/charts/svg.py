@@ -42,8 +42,8 @@ def element(tag: str, *children: Element | str | None, **attributes: Attribute) 
 
     Names of attributes are written with ``_`` for ``-``, and ``class_`` for ``class``.
     """
-    kept = {_name(name): value for name, value in attributes.items() if value is not None}
-    return Element(tag, kept, tuple(child for child in children if child is not None))
+    written = {_name(name): value for name, value in attributes.items() if value is not None}
+    return Element(tag, written, tuple(child for child in children if child is not None))
 
 
 def group(children: Iterable[Element | None], **attributes: Attribute) -> Element:

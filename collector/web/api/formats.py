@@ -106,5 +106,5 @@ def rfc3339(label: str) -> str | None:
 
     None for a label that is no time.
     """
-    known = label.partition("/")[0].removesuffix("Z")
-    return known + _BEGINNING[len(known) :] if _TIME.match(known) else None
+    moment = label.partition("/")[0].removesuffix("Z")
+    return moment + _BEGINNING[len(moment) :] if _TIME.match(moment) else None

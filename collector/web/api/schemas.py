@@ -15,6 +15,13 @@ from ...query import Query
 from .formats import ARROW
 from .operations import JSON
 
+# The answers in other forms than that of JSON: see ``formats``.
+ALTERNATIVES: Final[dict[str, dict[str, Any]]] = {
+    JSON: {"type": "array", "items": {"type": "object"}, "title": "Flat records"},
+    "text/csv": {"type": "string"},
+    ARROW: {},
+}
+
 
 class Rejection(Struct, forbid_unknown_fields=True):
     """Why reports of a column were not accepted.  Final: they are not to be sent again."""
@@ -109,14 +116,6 @@ class Metrics(Struct, forbid_unknown_fields=True):
     """The metrics that the token may see."""
 
     metrics: list[Metric]
-
-
-# The answers in other forms than that of JSON: see ``formats``.
-ALTERNATIVES: Final[dict[str, dict[str, Any]]] = {
-    JSON: {"type": "array", "items": {"type": "object"}, "title": "Flat records"},
-    "text/csv": {"type": "string"},
-    ARROW: {},
-}
 
 
 def forms() -> list[type[Struct]]:

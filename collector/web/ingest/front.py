@@ -40,6 +40,23 @@ from .groups import Groups
 from .readiness import Readiness
 
 Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+_HOST: Final = re.compile(r"[A-Za-z0-9._~%-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?", re.ASCII)
+_OLD: Final = "1"  # HTTP/1.0, in which a health check need not name a host
+THREADS: Final = 8  # requests that Flask answers at once; they wait for the store
+WAITING: Final = 128  # requests that wait for one of those threads
+INLINE_BODY: Final = 4 * 1024  # bytes judged on the loop: 256 columns in 15 kB take milliseconds
+LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside the loop
+MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
+BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
+LARGE_BODY_S: Final = 60.0  # and a gateway's: 8 MiB at 140 kB/s
+FORM_S: Final = 2.0  # and that of a form: 4 KiB at 2 kB/s
+SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
+WRONG_S: Final = 1.0  # seconds until a wrong log-in is answered: one try a second a connection
+MAX_WRONG: Final = 256  # wrong log-ins that wait for that at once; beyond them none is tried
+_HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
+_ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
+_PLAIN: Final = [("content-type", "text/plain; charset=utf-8"), *_HEADERS]
+_READING: Final = ("GET", "HEAD")
 
 
 class Answer(NamedTuple):
@@ -98,10 +115,6 @@ def call(app: Wsgi, environ: dict[str, Any]) -> Answer:
     return Answer(int(status.split(" ", 1)[0]), headers, body)
 
 
-_HOST: Final = re.compile(r"[A-Za-z0-9._~%-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?", re.ASCII)
-_OLD: Final = "1"  # HTTP/1.0, in which a health check need not name a host
-
-
 def require_plain(scope: Any) -> None:
     """Return if there is one way to read the head of the request *scope*.
 
@@ -122,23 +135,6 @@ def require_plain(scope: Any) -> None:
         raise MalformedHeadError("method: must be in capital letters")
     if not scope.path.startswith("/") and scope.path != "*":
         raise MalformedHeadError("path: must begin with a slash")
-
-
-THREADS: Final = 8  # requests that Flask answers at once; they wait for the store
-WAITING: Final = 128  # requests that wait for one of those threads
-INLINE_BODY: Final = 4 * 1024  # bytes judged on the loop: 256 columns in 15 kB take milliseconds
-LARGE_THREADS: Final = 2  # large or compressed uploads decoded at once, beside the loop
-MAX_LARGE: Final = 128 * 1024 * 1024  # bytes of large bodies on their way at once
-BODY_S: Final = 10.0  # seconds in which a device's body must have arrived: 64 KiB at 7 kB/s
-LARGE_BODY_S: Final = 60.0  # and a gateway's: 8 MiB at 140 kB/s
-FORM_S: Final = 2.0  # and that of a form: 4 KiB at 2 kB/s
-SWEEP_S: Final = 0.5  # seconds between two looks for bodies that are late
-WRONG_S: Final = 1.0  # seconds until a wrong log-in is answered: one try a second a connection
-MAX_WRONG: Final = 256  # wrong log-ins that wait for that at once; beyond them none is tried
-_HEADERS: Final = [(name.lower(), value) for name, value in (*EVERY_ANSWER, (CACHE, NO_STORE))]
-_ACCEPTED: Final = [("content-type", "application/json"), *_HEADERS]
-_PLAIN: Final = [("content-type", "text/plain; charset=utf-8"), *_HEADERS]
-_READING: Final = ("GET", "HEAD")
 
 
 class Front:

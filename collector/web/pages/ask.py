@@ -134,7 +134,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
     verbs = _verbs(picked[0]) if picked else {}
     verb = query.verb if query and query.verb in names() else ESTIMATE
     loaded: Verb = load(verb)
-    given = query.options if query else {}
+    options = query.options if query else {}
     dates = query.date_range if query and not isinstance(query.date_range, str) else ("", "")
     return {
         "metrics": metrics,
@@ -154,7 +154,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "postprocesses": loaded.postprocess,
         "postprocess": query.postprocess if query else "raw",
         "options": {
-            name: ("" if given.get(name) is None else _as_text(given[name]))
+            name: ("" if options.get(name) is None else _as_text(options[name]))
             for name in types_of(verb)
         },
         "option": OPTION,

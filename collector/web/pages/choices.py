@@ -104,22 +104,22 @@ def chosen(parameters: Mapping[str, str]) -> Choices:
 
     Raises: QueryError: there is no such range, or a day is no date, or one of two is missing.
     """
-    given = {name: value for name, value in parameters.items() if value}
+    values = {name: value for name, value in parameters.items() if value}
     for name in ("from", "to"):
-        if name in given:
-            day_of_text(given[name], name)
-    words = given.get("range", DATES if "from" in given or "to" in given else DEFAULT_RANGE)
+        if name in values:
+            day_of_text(values[name], name)
+    words = values.get("range", DATES if "from" in values or "to" in values else DEFAULT_RANGE)
     if words not in (*RANGES, DATES):
         raise QueryError(f"range: must be one of {', '.join(RANGES)}")
     if words == DATES:
-        missing = [name for name in ("from", "to") if name not in given]
+        missing = [name for name in ("from", "to") if name not in values]
         if len(missing) == 1:
             raise QueryError(f"{missing[0]}: must be given, too: a range has two days")
         words = DEFAULT_RANGE if missing else words
     segment = sorted(
         (name.removeprefix(SEGMENT), value)
-        for name, value in given.items()
+        for name, value in values.items()
         if name.startswith(SEGMENT)
     )
-    dates = (given.get("from", ""), given.get("to", "")) if words == DATES else ("", "")
-    return Choices(words, *dates, tuple(segment), given.get("item", ""))
+    dates = (values.get("from", ""), values.get("to", "")) if words == DATES else ("", "")
+    return Choices(words, *dates, tuple(segment), values.get("item", ""))

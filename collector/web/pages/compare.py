@@ -109,9 +109,9 @@ def ways_of(metric: Metric) -> dict[str, str]:
 
 
 def _metric(answers: Answers, metrics: list[Metric]) -> Metric | None:
-    wanted = request.args.get("metric")
-    if wanted:
-        return answers.catalog.metric(wanted)
+    name = request.args.get("metric")
+    if name:
+        return answers.catalog.metric(name)
     return metrics[0] if metrics else None
 
 
@@ -188,12 +188,12 @@ def _query(
 
 def _address(wish: PanelRequest) -> str:
     """Return the address of the file of a panel: that of the page, with the item it chose."""
-    known = {parameter["name"] for parameter in _PARAMETERS}
-    kept = {
+    names = {parameter["name"] for parameter in _PARAMETERS}
+    carried = {
         name: value
         for name, value in request.args.items()
-        if name in known or name.startswith(SEGMENT)
+        if name in names or name.startswith(SEGMENT)
     }
-    parameters = kept | {"metric": wish.query.metrics[0], "panel": wish.id}
+    parameters = carried | {"metric": wish.query.metrics[0], "panel": wish.id}
     item = wish.query.options.get("item")
     return "?" + urlencode(parameters | ({"item": item} if item else {}))

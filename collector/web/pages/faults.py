@@ -34,8 +34,8 @@ def page_of(problem: Document) -> Response | None:
     if not wants_page():
         return None
     if problem.status == _UNAUTHORIZED and _is_of_a_page():
-        wanted = request.full_path.removesuffix("?") if request.method == "GET" else "/"
-        return redirect(url_for("session.login_page", next=wanted), _SEE_OTHER)
+        address = request.full_path.removesuffix("?") if request.method == "GET" else "/"
+        return redirect(url_for("session.login_page", next=address), _SEE_OTHER)
     details = json.loads(problem.body)
     wrong = _OF_THE_STORE.get(problem.slug, "")
     # Who shows a token cannot be known while the store is away, and is not logged out by that.

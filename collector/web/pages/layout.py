@@ -19,6 +19,15 @@ from .. import auth
 from ..api.operations import in_query
 from ..auth import visitor
 
+CONTENT_TYPE: Final = "text/html; charset=utf-8"
+# A form sends a day that was not filled in as an empty one.
+_DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
+RANGE_PARAMETERS: Final = (
+    in_query("range", {"enum": [*RANGES, "dates", ""]}, "The period, up to today."),
+    in_query("from", _DATE, "First day, with ``to``."),
+    in_query("to", _DATE, "Last day, with ``from``."),
+)
+
 
 class Link(NamedTuple):
     """A page of the navigation."""
@@ -28,7 +37,6 @@ class Link(NamedTuple):
     scope: str
 
 
-CONTENT_TYPE: Final = "text/html; charset=utf-8"
 LINKS: Final = (
     Link("Overview", "overview.overview", VIEW),
     Link("Compare", "compare.compare", ASK),
@@ -75,12 +83,3 @@ def _frame() -> dict[str, Any]:
         "logged_in": bool(who and auth.presented()),
         "version": __version__,
     }
-
-
-# A form sends a day that was not filled in as an empty one.
-_DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
-RANGE_PARAMETERS: Final = (
-    in_query("range", {"enum": [*RANGES, "dates", ""]}, "The period, up to today."),
-    in_query("from", _DATE, "First day, with ``to``."),
-    in_query("to", _DATE, "Last day, with ``from``."),
-)

@@ -50,6 +50,12 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "top_k": {"k": _SHORT},
     "heavy_hitters": {"k": _SHORT},
 }
+blueprint = Blueprint("metric", __name__)
+CSV = "text/csv; charset=utf-8"
+_NAME = in_path("name", "^[a-z0-9_.]+$", "The name of a metric.")
+_PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
+_ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
+_PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
 
 
 def first_wish(metric: Metric, chosen: Choices) -> PanelRequest:
@@ -183,15 +189,6 @@ def _query(
         filters=chosen.filters(metric),
         options=options,
     )
-
-
-blueprint = Blueprint("metric", __name__)
-
-CSV = "text/csv; charset=utf-8"
-_NAME = in_path("name", "^[a-z0-9_.]+$", "The name of a metric.")
-_PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
-_ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
-_PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
 
 
 @blueprint.get("/metric/<name>")

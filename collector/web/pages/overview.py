@@ -38,6 +38,7 @@ from .panels import NOTHING, Answers, greatest, identifier
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
+blueprint = Blueprint("overview", __name__)
 
 
 @dataclass(frozen=True)
@@ -190,9 +191,6 @@ def _change(reply: Answer) -> tuple[str, float | None]:
         how = "higher" if change["after"] > change["before"] else "lower"
         return f"{how} since {change['changed_at']}", change["p_value"]
     return "", None
-
-
-blueprint = Blueprint("overview", __name__)
 
 
 @blueprint.get("/")

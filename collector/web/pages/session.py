@@ -64,13 +64,13 @@ def log_in() -> ResponseReturnValue:
     _require_this_site()
     _require_form(LogIn)
     token = request.form.get("token", "").strip()
-    wanted = local(request.form.get("next", ""))
+    address = local(request.form.get("next", ""))
     credential = services().keyring.find(f"Bearer {token}")
     if credential is None or credential.kind not in (READ, ADMIN):
         if not wants_page():
             raise UnauthorizedError("the form must hold a good read token as token")
-        return shown("login.html", 401, next=wanted, wrong=True)
-    response = redirect(wanted if wanted != "/" else home_of(credential), _SEE_OTHER)
+        return shown("login.html", 401, next=address, wrong=True)
+    response = redirect(address if address != "/" else home_of(credential), _SEE_OTHER)
     auth.keep(response, token)
     return response
 
