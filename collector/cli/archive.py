@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -18,8 +17,8 @@ from client_sdk.core.epoch import day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
 from ..core.config import HA, STANDARD, Config
-from ..core.errors import ConfigError, StorageFullError, StorageUnavailableError
-from .root import explained, main
+from ..core.errors import ConfigError
+from .root import explained, main, repeat
 
 if TYPE_CHECKING:
     from ..core.catalog import Catalog
@@ -64,26 +63,12 @@ def archive(context: click.Context, every: int | None) -> None:
     _require("pyarrow")
     config = Config.from_env()
     if every is None:
-        _archive_once(config)
+        _archive(config)
     else:
-        _archive_on(config, every)
+        repeat(partial(_archive, config), every)
 
 
-def _archive_on(config: Config, every: int) -> None:
-    """Archive again and again until stopped; a store that is away or full is tried again."""
-    from ..operations.processes import on_stop
-
-    stop = threading.Event()
-    on_stop(stop.set, lambda: os._exit(0))
-    while not stop.is_set():
-        try:
-            _archive_once(config)
-        except (StorageUnavailableError, StorageFullError) as error:
-            click.echo(f"{error}; trying again in {every} s", err=True)
-        stop.wait(every)
-
-
-def _archive_once(config: Config) -> None:
+def _archive(config: Config) -> None:
     from ..storage.connect import archive_queue
     from ..worker.archive.drain import SETTLE, drain
 
@@ -147,7 +132,6 @@ def refold(
 
     config = Config.from_env()
     folder = _folder(path or config.archive)
-
     engine = partial(run, scheduler=scheduler, threads=threads)
     if as_rows:
         _print(config, folder, engine)

@@ -19,7 +19,7 @@ from client_sdk.privacy.wording import counted
 from ..core.config import Config
 from ..core.credentials import KINDS, MAX_READ_DAYS, ROLES, VIEWER
 from ..core.text_tables import table_lines
-from .root import explained, main
+from .root import explained, json_option, main
 
 if TYPE_CHECKING:
     from ..operations.doctor.findings import Finding
@@ -27,14 +27,11 @@ if TYPE_CHECKING:
     from ..storage.records import CredentialStore
 
 _strict = click.option("--strict", is_flag=True, help="Exit with status 1 on a warning, too.")
-_as_json = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
-)
 
 
 @main.command()
 @_strict
-@_as_json
+@json_option
 @explained
 def doctor(strict: bool, as_json: bool) -> None:
     """Ask the store how the deployment does; exit status 1 if something is at fault."""
@@ -45,7 +42,7 @@ def doctor(strict: bool, as_json: bool) -> None:
 
 @main.command("check-config")
 @_strict
-@_as_json
+@json_option
 @explained
 def check_config(strict: bool, as_json: bool) -> None:
     """Check settings and registries without a store; exit status 1 if it would not start."""
@@ -191,7 +188,7 @@ def create(
 
 
 @keys.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@json_option
 @explained
 def show(as_json: bool) -> None:
     """List all keys and tokens of the store, revoked ones too; none of their secrets."""
@@ -248,7 +245,6 @@ def _cells(row: dict[str, object]) -> tuple[str, ...]:
 
 
 def _issue(request: CredentialRequest) -> tuple[str, str]:
-
     from ..core.catalog import Catalog
     from ..operations.issuing import issue
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 import time
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
@@ -14,8 +13,8 @@ from client_sdk.core.epoch import day_of, day_of_date
 from client_sdk.privacy.wording import counted
 
 from ..core.config import Config
-from ..core.errors import ConfigError, StorageFullError, StorageUnavailableError
-from .root import explained, main
+from ..core.errors import ConfigError
+from .root import explained, main, repeat
 
 
 def _days(text: str) -> int:
@@ -53,37 +52,26 @@ def prune(
         if older_than is None:
             rule = "nothing is to go; name --older-than, --before, --metric or --app, or set it"
             raise ConfigError("HEARSAY_KEEP_DAYS", 0, rule)
+    run = partial(
+        _prune,
+        config,
+        older_than=older_than,
+        before=before,
+        metrics=metrics,
+        apps=apps,
+        yes=yes,
+    )
     if every is None:
-        _prune(config, older_than, before, metrics, apps, yes)
+        run()
     elif not yes:
         raise ConfigError("--every", every, "needs --yes: nobody is there to be asked")
     else:
-        _go_on(config, older_than, before, metrics, apps, every)
-
-
-def _go_on(
-    config: Config,
-    older_than: int | None,
-    before: datetime | None,
-    metrics: tuple[str, ...],
-    apps: tuple[str, ...],
-    every: int,
-) -> None:
-    """Prune again and again until stopped; a store that is away or full is tried again."""
-    from ..operations.processes import on_stop
-
-    stop = threading.Event()
-    on_stop(stop.set, lambda: os._exit(0))
-    while not stop.is_set():
-        try:
-            _prune(config, older_than, before, metrics, apps, yes=True)
-        except (StorageUnavailableError, StorageFullError) as error:
-            click.echo(f"{error}; trying again in {every} s", err=True)
-        stop.wait(every)
+        repeat(run, every)
 
 
 def _prune(
     config: Config,
+    *,
     older_than: int | None,
     before: datetime | None,
     metrics: tuple[str, ...],

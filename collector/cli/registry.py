@@ -21,7 +21,7 @@ from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
 
 from ..estimation.precision import ALPHA
-from .root import explained, main
+from .root import explained, json_option, main
 
 if TYPE_CHECKING:
     from ..planning.planner import PlanRequest
@@ -232,7 +232,7 @@ def _metric(path: str, name: str) -> Metric:
 )
 @click.option("--draws", default=200_000, show_default=True, help="Reports for either side.")
 @click.option("--pairs", default=4, show_default=True, help="Pairs of values that share them.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@json_option
 @explained
 def audit(
     wanted: tuple[str, ...],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -15,10 +16,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from client_sdk import __version__
 from client_sdk.core.errors import HearsayError
 
-from ..core.errors import CollectorError
+from ..core.errors import CollectorError, StorageFullError, StorageUnavailableError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+)
 
 
 def explained(command: Callable[P, T]) -> Callable[P, T]:
@@ -32,6 +37,20 @@ def explained(command: Callable[P, T]) -> Callable[P, T]:
             raise click.ClickException(str(error)) from error
 
     return run
+
+
+def repeat(run: Callable[[], object], every: int) -> None:
+    """Call *run* until the process is stopped; a store that is away or full is tried again."""
+    from ..operations.processes import on_stop
+
+    stop = threading.Event()
+    on_stop(stop.set, lambda: os._exit(0))
+    while not stop.is_set():
+        try:
+            run()
+        except (StorageUnavailableError, StorageFullError) as error:
+            click.echo(f"{error}; trying again in {every} s", err=True)
+        stop.wait(every)
 
 
 def override(name: str, value: Any) -> None:

@@ -17,7 +17,7 @@ from client_sdk.privacy.wording import counted
 
 from ..core.config import Config
 from ..core.logs import configure
-from .root import explained, main, override
+from .root import explained, json_option, main, override
 
 
 @main.command()
@@ -73,7 +73,7 @@ def worker(check: bool) -> None:
 
 @main.command()
 @click.option("--once", is_flag=True, help="Print the result and exit instead of serving it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@json_option
 @click.option(
     "--devices",
     type=click.IntRange(1_000),
