@@ -24,7 +24,7 @@ from ...query.window import GRANULARITIES
 from ...rendering.tables import csv_of
 from ..api.operations import Operation, documented, in_query
 from ..auth import scope
-from .choices import DATES, WORDS, chosen, require_known
+from .choices import DATES, WORDS, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import CSV, csv_file
 from .panels import Answers, Panel, PanelRequest, dressed
@@ -89,7 +89,7 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
     """
     if parameters.get("q"):
         return read(parameters["q"].encode())
-    picked = chosen(parameters.to_dict())
+    picked = choices_of(parameters.to_dict())
     verb = parameters.get("verb") or ESTIMATE
     metrics = [name for name in parameters.getlist("metric") if name]
     first = next(iter(catalog), None)

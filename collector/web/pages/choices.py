@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import MultiDict
@@ -13,6 +13,7 @@ from werkzeug.datastructures import MultiDict
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
+from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import DEFAULT_RANGE, RANGES, day_of_text
 from ..api.operations import Parameter
@@ -63,6 +64,23 @@ class Choices:
         """Return the chosen values as filters of a question on *metric*."""
         return [("is", name, [value]) for name, value in self.segment if name in metric.segments]
 
+    def query(
+        self,
+        metric: Metric,
+        verb: str,
+        options: Mapping[str, Any] | None = None,
+        dimensions: Iterable[str] = (),
+    ) -> Query:
+        """Return a query on *metric* over these days and segments."""
+        return Query(
+            metrics=[metric.name],
+            verb=verb,
+            date_range=self.date_range,
+            dimensions=list(dimensions),
+            filters=self.filters(metric),
+            options=dict(options or {}),
+        )
+
     def address(self) -> str:
         """Return it as the end of an address, "" for what is shown without one."""
         query = urlencode(list(self._parameters()))
@@ -99,7 +117,7 @@ def require_known(
             raise QueryError(f"{name}: must be given once")
 
 
-def chosen(parameters: Mapping[str, str]) -> Choices:
+def choices_of(parameters: Mapping[str, str]) -> Choices:
     """Read what was chosen from the *parameters* of an address; empty ones were not.
 
     Raises: QueryError: there is no such range, or a day is no date, or one of two is missing.

@@ -23,7 +23,7 @@ from ...query.window import PERIOD
 from ...rendering.tables import csv_of
 from ..api.operations import Operation, documented, in_query
 from ..auth import scope
-from .choices import WORDS, Choices, chosen, require_known
+from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import CSV, csv_file, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest
@@ -48,17 +48,17 @@ _PANEL: Final = in_query("panel", {"type": "string"}, "Which of the two.")
 def compare() -> ResponseReturnValue:
     """Show how a number differs from that before, or between segments, with the interval."""
     require_known(request.args, _PARAMETERS, SEGMENT)
-    answers, picked = Answers(), chosen(request.args)
+    answers, choices = Answers(), choices_of(request.args)
     metrics = [metric for metric in answers.catalog if _is_comparable(metric)]
     metric = _metric(answers, metrics)
     panels: list[Panel] = []
     by = against = item = ""
     if metric is not None:
         by, against = _by(metric), request.args.get("against", "")
-        item = _item(metric, picked, answers)
+        item = _item(metric, choices, answers)
         panels = [
             _named(answers.panel(wish, url_for("compare.compare_csv") + _address(wish)))
-            for wish in _wishes(metric, picked, by, against, item)
+            for wish in _wishes(metric, choices, by, against, item)
         ]
     return shown(
         "compare.html",
@@ -71,7 +71,7 @@ def compare() -> ResponseReturnValue:
         item=item,
         panels=panels,
         is_empty=not _tells(panels),
-        chosen=picked,
+        chosen=choices,
         ranges=WORDS,
     )
 
@@ -89,10 +89,10 @@ def compare() -> ResponseReturnValue:
 def compare_csv() -> ResponseReturnValue:
     """Send the numbers of a comparison as comma-separated values."""
     require_known(request.args, (*_PARAMETERS, _PANEL), SEGMENT)
-    answers, picked = Answers(), chosen(request.args)
+    answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(request.args.get("metric", ""))
-    item = picked.item
-    wishes = list(_wishes(metric, picked, _by(metric), request.args.get("against", ""), item))
+    item = choices.item
+    wishes = list(_wishes(metric, choices, _by(metric), request.args.get("against", ""), item))
     named = {wish.id: wish for wish in wishes}
     wish = named.get(request.args.get("panel", ""), wishes[-1])
     return csv_file(csv_of(answers.reply(wish.query).rows), f"{metric.name}-{wish.id}.csv")
@@ -122,11 +122,11 @@ def _by(metric: Metric) -> str:
     return by if by in ways else next(iter(ways), "")
 
 
-def _item(metric: Metric, picked: Choices, answers: Answers) -> str:
+def _item(metric: Metric, choices: Choices, answers: Answers) -> str:
     items = items_of(metric)
-    if picked.item in items or not item_needed(metric):
-        return picked.item if picked.item in items else ""
-    query = Query(metrics=[metric.name], verb="top_k", date_range=picked.date_range)
+    if choices.item in items or not item_needed(metric):
+        return choices.item if choices.item in items else ""
+    query = Query(metrics=[metric.name], verb="top_k", date_range=choices.date_range)
     try:
         item = usual_item(metric, answers.reply(query).rows)
     except QueryError:
@@ -135,7 +135,7 @@ def _item(metric: Metric, picked: Choices, answers: Answers) -> str:
 
 
 def _wishes(
-    metric: Metric, picked: Choices, by: str, against: str, item: str
+    metric: Metric, choices: Choices, by: str, against: str, item: str
 ) -> Iterator[PanelRequest]:
     of_one = {"item": item} if item else {}
     dimension = f"{TIME}:{PERIOD}" if by == BEFORE else by
@@ -146,13 +146,10 @@ def _wishes(
         options["against"] = "previous"
     elif against in metric.segments[by]:
         options["against"] = against
-    query = _query(metric, picked, "compare", dimension, options)
+    query = choices.query(metric, "compare", options, [dimension])
     hint = "Intervals hold all at once. One that covers 0 shows no detectable change."
     yield PanelRequest(DIFFERENCE, "Difference", query, hint)
-    if by == BEFORE:
-        levels = _query(metric, picked, "trend", dimension, of_one)
-    else:
-        levels = _query(metric, picked, "segments", dimension, of_one)
+    levels = choices.query(metric, "trend" if by == BEFORE else "segments", of_one, [dimension])
     yield PanelRequest("levels", "What is compared", levels)
 
 
@@ -171,19 +168,6 @@ def _named(panel: Panel) -> Panel:
     now, before = (text.replace("/", " to ") if text else "" for text in pairs.pop())
     periods = f"{now} less {before}." if now else f"Each less {before}."
     return replace(panel, wish=replace(panel.wish, hint=f"{periods} {panel.wish.hint}"))
-
-
-def _query(
-    metric: Metric, picked: Choices, verb: str, dimension: str, options: dict[str, Any]
-) -> Query:
-    return Query(
-        metrics=[metric.name],
-        verb=verb,
-        date_range=picked.date_range,
-        dimensions=[dimension],
-        filters=picked.filters(metric),
-        options=options,
-    )
 
 
 def _address(wish: PanelRequest) -> str:

@@ -19,12 +19,11 @@ from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
 from ...analytics.verb import ESTIMATE, load, summary
 from ...core.credentials import VIEW
-from ...query import Query
 from ...query.request import SEGMENT
 from ...rendering.tables import csv_of
 from ..api.operations import Operation, documented, in_path, in_query
 from ..auth import scope
-from .choices import DATES, WORDS, Choices, chosen, require_known
+from .choices import DATES, WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import Answers, Panel, PanelRequest, greatest, in_columns
 
@@ -58,20 +57,20 @@ _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines a
 _PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
 
 
-def first_wish(metric: Metric, chosen: Choices) -> PanelRequest:
+def first_wish(metric: Metric, choices: Choices) -> PanelRequest:
     """Return the metric's own question, in the form that its type deserves."""
     verb, options, title = _own(metric)
-    return PanelRequest("answer", title, _query(metric, chosen, verb, options))
+    return PanelRequest("answer", title, choices.query(metric, verb, options))
 
 
-def further_wishes(metric: Metric, chosen: Choices, item: str) -> Iterator[PanelRequest]:
+def further_wishes(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
     """Yield what else can be asked.
 
     Args: item: of which segments and lines are told where one must be chosen; "" for none.
     """
-    wishes = [*_of_numbers(metric, chosen), *_over_time(metric, chosen, item)]
+    wishes = [*_of_numbers(metric, choices), *_over_time(metric, choices, item)]
     for dimension in metric.segments:
-        wishes += _by(metric, chosen, dimension, item)
+        wishes += _by(metric, choices, dimension, item)
     yield from (wish for wish in wishes if load(wish.query.verb).refusal(metric) is None)
 
 
@@ -106,9 +105,9 @@ def has_choice(metric: Metric) -> bool:
     return item_needed(metric) and (is_line or bool(metric.segments))
 
 
-def granularity(metric: Metric, chosen: Choices) -> str:
+def granularity(metric: Metric, choices: Choices) -> str:
     """Return the stretch of time of which a line has one point."""
-    if metric.every == "7d" or chosen.is_long:
+    if metric.every == "7d" or choices.is_long:
         return f"{TIME}:week"
     return f"{TIME}:day"
 
@@ -123,72 +122,55 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
     return verb, _OPTIONS.get(verb, {}), _TITLES.get(verb) or summary(verb).rstrip(".")
 
 
-def _of_numbers(metric: Metric, chosen: Choices) -> Iterator[PanelRequest]:
+def _of_numbers(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
     if isinstance(metric.mechanism, DistributionMechanism):
-        query = _query(metric, chosen, "cdf", {})
+        query = choices.query(metric, "cdf")
         yield PanelRequest("up-to", "Up to which number", query)
         levels = {"levels": [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]}
-        query = _query(metric, chosen, "quantile", levels)
+        query = choices.query(metric, "quantile", levels)
         yield PanelRequest("quantiles", "Quantiles", query, "p50 is the median: half are below.")
 
 
-def _over_time(metric: Metric, chosen: Choices, item: str) -> Iterator[PanelRequest]:
+def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
     if metric.every == ONCE:
         return
-    stretch = granularity(metric, chosen)
+    stretch = granularity(metric, choices)
     items = items_of(metric)
-    wants_one = len(items) > _LINES or bool(chosen.item)
+    wants_one = len(items) > _LINES or bool(choices.item)
     if not metric.domain.compared and (not wants_one or item):
         options = {"item": item} if wants_one else {}
         title = f"{item} over time" if wants_one else "Over time"
-        yield PanelRequest("time", title, _query(metric, chosen, "trend", options, [stretch]))
+        yield PanelRequest("time", title, choices.query(metric, "trend", options, [stretch]))
     # Of longer stretches than an epoch no more than bounds is known.
-    in_days = metric.every == "1d" and chosen.range != DATES
+    in_days = metric.every == "1d" and choices.range != DATES
     counted = f"{TIME}:day" if in_days else stretch
-    query = _query(metric, chosen, "actives", {}, [counted])
+    query = choices.query(metric, "actives", dimensions=[counted])
     yield PanelRequest("devices", "Devices that reported", query)
 
 
-def _by(metric: Metric, chosen: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:
+def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator[PanelRequest]:
     name = dimension.replace("_", " ")
     if item_needed(metric) and not item:
         return
     of_one = {"item": item} if item_needed(metric) else {}
     what = f"{named(metric, item)} by {name}" if of_one else f"By {name}"
     hint = "Intervals hold all at once, so segments may be compared."
-    query = _query(metric, chosen, "segments", of_one, [dimension])
+    query = choices.query(metric, "segments", of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, hint)
     if dimension in _ARMS:
         control = next((c for c in _CONTROLS if c in metric.segments[dimension]), None)
         options = {"dimension": dimension, "control": control or metric.segments[dimension][0]}
-        query = _query(metric, chosen, "lift", {**options, **of_one}, [dimension])
+        query = choices.query(metric, "lift", {**options, **of_one}, [dimension])
         hint = "Who is in which arm is taken as chance, so that the difference is that of the arms."
         title = f"What {name} changes"
         if metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
         yield PanelRequest(f"lift-{dimension}", title, query, hint)
     if dimension in _SPREADING and metric.every != ONCE:
-        stretch = granularity(metric, chosen)
-        query = _query(metric, chosen, "adoption", {}, [stretch, dimension])
+        stretch = granularity(metric, choices)
+        query = choices.query(metric, "adoption", dimensions=[stretch, dimension])
         hint = "Counted in the clear, without noise: shares of reports."
         yield PanelRequest(f"spread-{dimension}", f"How each {name} spreads", query, hint)
-
-
-def _query(
-    metric: Metric,
-    chosen: Choices,
-    verb: str,
-    options: dict[str, Any],
-    dimensions: list[str] | None = None,
-) -> Query:
-    return Query(
-        metrics=[metric.name],
-        verb=verb,
-        date_range=chosen.date_range,
-        dimensions=dimensions or [],
-        filters=chosen.filters(metric),
-        options=options,
-    )
 
 
 @blueprint.get("/metric/<name>")
@@ -204,16 +186,16 @@ def _query(
 def metric_page(name: str) -> ResponseReturnValue:
     """Show all that a metric can tell: its answer, over time, and by segment."""
     require_known(request.args, _PARAMETERS, SEGMENT)
-    answers, picked = Answers(), chosen(request.args)
+    answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(name)
-    wish = first_wish(metric, picked)
-    first = answers.panel(wish, _csv(metric, wish, picked))
-    item = _item(metric, picked, first)
+    wish = first_wish(metric, choices)
+    first = answers.panel(wish, _csv(metric, wish, choices))
+    item = _item(metric, choices, first)
     panels = [
         first,
         *(
-            answers.panel(wish, _csv(metric, wish, picked))
-            for wish in further_wishes(metric, picked, item)
+            answers.panel(wish, _csv(metric, wish, choices))
+            for wish in further_wishes(metric, choices, item)
         ),
     ]
     return shown(
@@ -222,7 +204,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         columns=in_columns(panels),
         panels=panels,
         basis=first.reply.meta.metrics[0] if first.reply else None,
-        chosen=picked,
+        chosen=choices,
         ranges=WORDS,
         items=items_of(metric) if has_choice(metric) else (),
         unchosen="last" if is_joined(metric.domain) else "most common",
@@ -243,9 +225,9 @@ def metric_page(name: str) -> ResponseReturnValue:
 def metric_csv(name: str, panel: str) -> ResponseReturnValue:
     """Send the numbers of one panel as comma-separated values."""
     require_known(request.args, _PARAMETERS, SEGMENT)
-    answers, picked = Answers(), chosen(request.args)
+    answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(name)
-    for wish in _wishes(metric, picked):
+    for wish in _wishes(metric, choices):
         if wish.id == panel:
             return csv_file(csv_of(answers.reply(wish.query).rows), f"{metric.name}-{wish.id}.csv")
     raise NotFound
@@ -258,21 +240,21 @@ def csv_file(text: str, name: str) -> Response:
     return response
 
 
-def _wishes(metric: Metric, picked: Choices) -> Iterator[PanelRequest]:
-    yield first_wish(metric, picked)
-    yield from further_wishes(metric, picked, picked.item)
+def _wishes(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
+    yield first_wish(metric, choices)
+    yield from further_wishes(metric, choices, choices.item)
 
 
-def _csv(metric: Metric, wish: PanelRequest, picked: Choices) -> str:
+def _csv(metric: Metric, wish: PanelRequest, choices: Choices) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
-    address = Choices(**{**vars(picked), "item": item}).address()
+    address = Choices(**{**vars(choices), "item": item}).address()
     return url_for("metric.metric_csv", name=metric.name, panel=wish.id) + address
 
 
-def _item(metric: Metric, picked: Choices, first: Panel) -> str:
+def _item(metric: Metric, choices: Choices, first: Panel) -> str:
     """Return the item that segments are told of: the chosen one, or else the greatest."""
     items = items_of(metric)
-    if not item_needed(metric) or picked.item in items:
-        return picked.item if picked.item in items else ""
+    if not item_needed(metric) or choices.item in items:
+        return choices.item if choices.item in items else ""
     return usual_item(metric, first.reply.rows if first.reply else ())

@@ -31,7 +31,7 @@ from ...rendering.numbers import margin, numbers_of, reading, value_of
 from .. import auth
 from ..api.operations import Operation, documented
 from ..auth import scope, visible
-from .choices import WORDS, Choices, chosen, require_known
+from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import granularity
 from .panels import NOTHING, Answers, greatest, identifier
@@ -60,16 +60,16 @@ class Tile:
     p_value: float | None = None  # of the change that is likeliest, had nothing changed
 
 
-def tile_of(metric: Metric, chosen: Choices, answers: Answers) -> Tile:
+def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     """Return the tile of *metric*; what is damaged costs no other tile."""
-    url = url_for("metric.metric_page", name=metric.name) + chosen.address()
+    url = url_for("metric.metric_page", name=metric.name) + choices.address()
     try:
-        reply = answers.reply(_question(metric, chosen))
+        reply = answers.reply(_question(metric, choices))
         row = _headline(metric, reply)
         tile = _with_number(metric, url, row, reply)
         if row is None or not tile.value or metric.every == ONCE:
             return tile
-        line, change, p_value = _line(metric, chosen, row.item, answers)
+        line, change, p_value = _line(metric, choices, row.item, answers)
     except (DamagedTallyError, RefusedByStoreError):
         reason = "The stored counts are damaged or cannot be read. Run hearsay fsck."
         return Tile(metric, url, reason=reason)
@@ -91,7 +91,7 @@ def sure_of_changes(tiles: Sequence[Tile]) -> list[Tile]:
     ]
 
 
-def _question(metric: Metric, chosen: Choices) -> Query:
+def _question(metric: Metric, choices: Choices) -> Query:
     """Return what is asked for the number: the greatest item needs intervals that hold at once."""
     verb, options = ESTIMATE, dict[str, Any]()
     domain = metric.domain
@@ -101,13 +101,7 @@ def _question(metric: Metric, chosen: Choices) -> Query:
         verb, options = "top_k", {"k": 1 + _OTHERS}
     elif not _is_listed(metric):
         verb = "actives"  # to look for common strings takes too long for a tile
-    return Query(
-        metrics=[metric.name],
-        verb=verb,
-        date_range=chosen.date_range,
-        filters=chosen.filters(metric),
-        options=options,
-    )
+    return choices.query(metric, verb, options)
 
 
 def _is_listed(metric: Metric) -> bool:
@@ -166,19 +160,13 @@ def _others(metric: Metric, first: Row, rows: Sequence[Row]) -> tuple[tuple[str,
 
 
 def _line(
-    metric: Metric, chosen: Choices, item: str, answers: Answers
+    metric: Metric, choices: Choices, item: str, answers: Answers
 ) -> tuple[Markup, str, float | None]:
     """Return the line of the number, how it changed most, and the chance had nothing changed."""
     if metric.domain.compared:
         return NOTHING, "", None
-    query = Query(
-        metrics=[metric.name],
-        verb="trend",
-        date_range=chosen.date_range,
-        dimensions=[granularity(metric, chosen)],
-        filters=chosen.filters(metric),
-        options={} if metric.domain.grid else {ITEM: item},
-    )
+    options = {} if metric.domain.grid else {ITEM: item}
+    query = choices.query(metric, "trend", options, [granularity(metric, choices)])
     reply = answers.reply(query)
     face = Face(prefix=identifier(f"line-{metric.name}"), heading=False)
     drawn = Markup(spark(reply.rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
@@ -199,14 +187,14 @@ def _change(reply: Answer) -> tuple[str, float | None]:
 def overview() -> ResponseReturnValue:
     """Show every metric: its number with the interval, its line, and what it rests on."""
     require_known(request.args, RANGE_PARAMETERS)
-    picked = chosen(request.args)
+    choices = choices_of(request.args)
     answers = Answers()
-    tiles = sure_of_changes([tile_of(metric, picked, answers) for metric in visible()])
+    tiles = sure_of_changes([tile_of(metric, choices, answers) for metric in visible()])
     first = next(iter(visible()), None)
     return shown(
         "overview.html",
         tiles=tiles,
-        chosen=picked,
+        chosen=choices,
         ranges=WORDS,
         is_empty=not any(tile.n for tile in tiles),
         first=first,
