@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import Final, TypeAlias
@@ -23,7 +24,7 @@ from ..analytics.rows import TIME
 from ..analytics.suppression import too_few
 from ..analytics.verb import NOT_SAID, Slice, in_order
 from ..core.cells import Cell
-from ..core.errors import PrunedError, QueryError, TallyOverflowError
+from ..core.errors import DamagedTallyError, PrunedError, QueryError, TallyOverflowError
 from ..estimation.tally import Sum, reports_of
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
@@ -64,6 +65,17 @@ def slices_of(plan: Plan, reading: Reading, metric: Metric, storage: TallyStore)
         total.slice(dict(zip(plan.dimensions, group, strict=True)), reading)
         for group, total in totals.items()
     )
+
+
+@contextmanager
+def blaming(*metrics: Metric) -> Iterator[None]:
+    """Turn what is wrong with a stored tally into an error that names the metric."""
+    try:
+        yield
+    except (InvalidTallyError, ArithmeticError) as error:
+        names = ", ".join(metric.name for metric in metrics)
+        rule = "has a tally that no reports can give; run hearsay fsck"
+        raise DamagedTallyError(f"metric={names}: {rule}") from error
 
 
 def _values(segment: str) -> Mapping[str, str | None]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
-
-from client_sdk.core.errors import InvalidTallyError
-from client_sdk.registry.metric import Metric
 
 from ..analytics.answer import combined, expectation
 from ..analytics.poisoning.findings import missed, suspicions, with_influence
@@ -18,11 +14,11 @@ from ..analytics.rows import TIME, Findings, Row
 from ..analytics.sums import is_joined
 from ..analytics.suppression import guard, sized
 from ..analytics.verb import Slice, VerbQuery
-from ..core.errors import DamagedTallyError, QueryError, StorageUnavailableError
+from ..core.errors import QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
 from .price import one_question
-from .reading import marks_of, slices_of, without_pruned
+from .reading import blaming, marks_of, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
 
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
@@ -132,7 +128,7 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
 
 def _read(plan: Plan, reading: Reading, storage: TallyStore) -> list[list[Slice]]:
     """Return the slices of the current definition, then of each other that has reports."""
-    with _blaming(reading.metric):
+    with blaming(reading.metric):
         definitions = [
             slices_of(plan, reading, definition, storage) for definition in reading.definitions
         ]
@@ -184,7 +180,7 @@ def _sized(
 def _findings(plan: Plan, request: VerbQuery, used: Sequence[list[list[Slice]]]) -> Findings:
     """Ask the verb, of each definition if several are used, and hold numbers against the need."""
     metrics = [reading.metric for reading in plan.readings]
-    with _blaming(*metrics):
+    with blaming(*metrics):
         if len(used) == 1 and plan.verb.combines(metrics[0].domain):
             each = [plan.verb.answer(slices, request) for slices in used[0]]
             findings = combined(each, request.alpha)
@@ -207,17 +203,6 @@ def _influenced(
     slices = read[0][0]
     tally = slices[0].tally if len(slices) == 1 else None
     return with_influence(rows, plan.readings[0].metric, tally)
-
-
-@contextmanager
-def _blaming(*metrics: Metric) -> Iterator[None]:
-    """Turn what is wrong with a stored tally into an error that names the metric."""
-    try:
-        yield
-    except (InvalidTallyError, ArithmeticError) as error:
-        names = ", ".join(metric.name for metric in metrics)
-        rule = "has a tally that no reports can give; run hearsay fsck"
-        raise DamagedTallyError(f"metric={names}: {rule}") from error
 
 
 def ordered(rows: Iterable[Row], plan: Plan) -> list[Row]:
@@ -370,6 +355,6 @@ def _warnings(
             later = f" up to version {reading.version}, and later ones may have some"
             yield f"{name}: no reports in this window{'' if reading.version is None else later}"
         for definition in slices:
-            with _blaming(reading.metric):
+            with blaming(reading.metric):
                 texts = list(suspicions(definition))
             yield from texts

@@ -127,18 +127,18 @@ class HotRoute:
         self._pressure.charge(grant.key, size)
         return Admission(grant, media_type, encoding == _GZIP)
 
-    def judge(self, admitted: Admission, body: bytes) -> Judgement:
+    def judge(self, admission: Admission, body: bytes) -> Judgement:
         """Decode and judge *body*, as it was on the wire.
 
         Raises: BodyTooLargeError, MalformedUploadError, ExpiredUploadError, FutureUploadError.
             ClockError: the day is in doubt, so that no upload is told for good to be too old.
         """
-        limit = admitted.grant.limit
+        limit = admission.grant.limit
         require_size(len(body), limit)
-        if admitted.compressed:
+        if admission.compressed:
             body = inflate(body, limit * MAX_INFLATION)
-        upload = decode(body, admitted.media_type)
-        grant, today = admitted.grant, self._pressure.today()
+        upload = decode(body, admission.media_type)
+        grant, today = admission.grant, self._pressure.today()
         verdict = judge(upload, grant.catalog, today, of_device=grant.is_public)
         self._pressure.charge_fold(grant.key, verdict.steps)
         if not verdict.accepted:
@@ -146,16 +146,16 @@ class HotRoute:
         entry = encode(verdict.accepted)
         return Judgement(SealedUpload(upload.id, upload.sealed, entry, verdict.reports), verdict)
 
-    def answer(self, admitted: Admission, judged: Judgement, first: bool) -> bytes:
+    def answer(self, admission: Admission, judgement: Judgement, first: bool) -> bytes:
         """Return the acknowledgement, JSON, of an upload that is stored.
 
         Args: first: False if its id had been seen before.
         """
-        verdict = judged.verdict
+        verdict = judgement.verdict
         if first:
-            if judged.sealed is not None:
-                self._shares.count(admitted.grant.key)
-            self._keyring.count(admitted.grant, verdict.reports)
+            if judgement.sealed is not None:
+                self._shares.count(admission.grant.key)
+            self._keyring.count(admission.grant, verdict.reports)
         self._activity.judged(verdict.rejected, first)
         return _encode(
             {"accepted": verdict.reports, "duplicate": not first, "rejected": verdict.rejected}

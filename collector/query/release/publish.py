@@ -18,16 +18,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from client_sdk.core.errors import InvalidTallyError
-
 from ...analytics.suppression import sized, withheld
 from ...core.catalog import Catalog
-from ...core.errors import ConfigError, DamagedTallyError, PrunedError, QueryError
+from ...core.errors import ConfigError, PrunedError, QueryError
 from ...rendering.tables import inert
 from ...storage.protocols import TallyStore
 from .. import Plan, plan, question, without_pruned
 from ..plan import Reading
-from ..reading import slices_of
+from ..reading import blaming, slices_of
 from ..request import TOGETHER
 from .data_sheet import facts_of, markdown
 from .release import Columns, Part, parts_of, records, refusal, table
@@ -86,7 +84,7 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
     metric, is_whole = reading.metric, plan.query.small_cells == TOGETHER
     if plan.notes:
         raise PrunedError(f"date_range: {plan.notes[0]}; take later days")
-    try:
+    with blaming(metric):
         read = slices_of(plan, reading, metric, storage)
         if not read:
             raise QueryError(f"metric={metric.name}: no reports in this window")
@@ -94,9 +92,6 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
         few = [] if is_whole else withheld(slices)
         kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices
         return parts_of(kept, plan.query.alpha), sum(slice_.n for slice_ in few)
-    except (InvalidTallyError, ArithmeticError) as error:
-        rule = "has a tally that no reports can give; run hearsay fsck"
-        raise DamagedTallyError(f"metric={metric.name}: {rule}") from error
 
 
 def _rests_on(reading: Reading) -> dict[str, Any]:
@@ -120,7 +115,7 @@ def _write_all(
     page = json.dumps(sheet, indent=2, ensure_ascii=False) + "\n"
     texts = {f"{name}.sheet.json": page, f"{name}.sheet.md": markdown(sheet)}
     write = partial(_write_parquet, sheet) if form == PARQUET else _write_csv
-    with _blaming(folder):
+    with _refusals_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
         return [
             *(_placed(folder / file, partial(write, columns)) for file, columns in data.items()),
@@ -129,7 +124,7 @@ def _write_all(
 
 
 @contextmanager
-def _blaming(folder: Path) -> Iterator[None]:
+def _refusals_named(folder: Path) -> Iterator[None]:
     """Turn what the file system refuses into an error that names *folder*."""
     try:
         yield

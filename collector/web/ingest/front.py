@@ -226,26 +226,26 @@ class Front:
         )
         # A store that is slow to tell of keys must not hold up everybody.
         if self._keyring.is_fresh:
-            admitted = self._hot.admit(head)
+            admission = self._hot.admit(head)
         else:
             self._shared.pressure.require_room()  # all threads may wait for a store that is away
-            admitted = await self._loop.run_in_executor(self._flask, self._hot.admit, head)
-        limit = admitted.grant.limit
-        size = limit if length is None or admitted.compressed else head.length or 0
-        if size > MAX_DEVICE_BODY or admitted.compressed:  # 500 bytes may be 260,000 payloads
-            judged = await self._judge_large(admitted, head, protocol, size)
+            admission = await self._loop.run_in_executor(self._flask, self._hot.admit, head)
+        limit = admission.grant.limit
+        size = limit if length is None or admission.compressed else head.length or 0
+        if size > MAX_DEVICE_BODY or admission.compressed:  # 500 bytes may be 260,000 payloads
+            judgement = await self._judge_large(admission, head, protocol, size)
         else:
             body = await self._read(protocol, head.length, limit, self._body_s)
-            judged = (
-                self._hot.judge(admitted, body)
+            judgement = (
+                self._hot.judge(admission, body)
                 if len(body) <= INLINE_BODY
-                else await self._loop.run_in_executor(self._large, self._hot.judge, admitted, body)
+                else await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
             )
-        first = judged.sealed is None or await self._groups.append(judged.sealed)
-        return self._hot.answer(admitted, judged, first)
+        first = judgement.sealed is None or await self._groups.append(judgement.sealed)
+        return self._hot.answer(admission, judgement, first)
 
     async def _judge_large(
-        self, admitted: Admission, head: Head, protocol: Any, size: int
+        self, admission: Admission, head: Head, protocol: Any, size: int
     ) -> Judgement:
         """Read and judge a body that takes milliseconds to decode, beside the loop."""
         if self._large_size + size > MAX_LARGE:
@@ -253,8 +253,8 @@ class Front:
         self._large_size += size
         try:
             patience = LARGE_BODY_S if size > MAX_DEVICE_BODY else self._body_s
-            body = await self._read(protocol, head.length, admitted.grant.limit, patience)
-            return await self._loop.run_in_executor(self._large, self._hot.judge, admitted, body)
+            body = await self._read(protocol, head.length, admission.grant.limit, patience)
+            return await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
         finally:
             self._large_size -= size
 
