@@ -243,8 +243,8 @@ def test_an_answer_counts_the_classes_of_its_version_and_says_what_is_late() -> 
 
     replies = [run(ask(PAGE, {**window, "version": str(v)}, far), late_store()) for v in range(4)]
 
-    assert [reports(one) for one in replies] == [100, 110, 111, 1_111]
-    assert [late_of(one) for one in replies] == [0, 10, 11, 1_011]
+    assert [reports(reply) for reply in replies] == [100, 110, 111, 1_111]
+    assert [late_of(reply) for reply in replies] == [0, 10, 11, 1_011]
 
 
 def test_an_answer_before_any_version_counts_whatever_has_been_folded() -> None:

@@ -58,7 +58,7 @@ def test_every_form_tells_the_same_numbers(filled: FlaskClient) -> None:
 
     assert len(flat) == 15
     assert by_arrow == flat
-    assert [{**one, "time": one["time"][:10]} for one in records] == flat
+    assert [{**record, "time": record["time"][:10]} for record in records] == flat
     assert by_csv == [{name: shown(one[name]) for name in one} for one in flat]
 
 
@@ -127,7 +127,7 @@ def test_an_estimate_has_the_same_forms(filled: FlaskClient) -> None:
         assert response.content_type == MEDIA.get(form.name, "application/json")
     lines = lines_of(filled.get(path, query_string={**said, "format": "csv"},
                                 headers=bearer(READ_TOKEN)).text)  # fmt: skip
-    assert [one["item"] for one in lines] == ["home", "news", "shop"]
+    assert [line["item"] for line in lines] == ["home", "news", "shop"]
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ async def append_all(
     storage: MemoryStorage, uploads: Sequence[SealedUpload], largest: int = 256
 ) -> list[bool | BaseException]:
     groups = Groups(storage, asyncio.get_running_loop(), largest)
-    waiting = [asyncio.create_task(groups.append(one)) for one in uploads[:1]]
+    waiting = [asyncio.create_task(groups.append(upload)) for upload in uploads[:1]]
     await asyncio.sleep(0.01)
-    waiting += [asyncio.create_task(groups.append(one)) for one in uploads[1:]]
+    waiting += [asyncio.create_task(groups.append(upload)) for upload in uploads[1:]]
     await asyncio.sleep(0.01)
     if isinstance(storage, Slow):
         storage.go.set()

@@ -63,7 +63,7 @@ def test_a_store_that_was_started_again_unsafe_is_not_ready_and_acknowledges_not
     assert before == 200
     assert [problem_of(one)["type"][-12:] for one in (*uploads, ready)] == ["store-unsafe"] * 4
     assert not storage.entries
-    assert len([one for one in caplog.records if "aof_enabled=0" in one.getMessage()]) == 1
+    assert len([record for record in caplog.records if "aof_enabled=0" in record.getMessage()]) == 1
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_store_that_is_full_is_not_ready(
 
     answers = [post(client, as_json(upload([COLUMN]))), client.get("/readyz")]
 
-    assert [problem_of(one)["type"][-10:] for one in answers] == ["store-full"] * 2
+    assert [problem_of(answer)["type"][-10:] for answer in answers] == ["store-full"] * 2
 
 
 def test_a_retry_after_an_outage_is_first_sight(

@@ -27,7 +27,7 @@ def config(tmp_path: Path) -> Config:
 
 
 def shards(*generations: str | None, confirmed: int | None = TODAY) -> State:
-    found = [Shard(None, True, one, confirmed) for one in generations]
+    found = [Shard(None, True, generation, confirmed) for generation in generations]
     return replace(STATE, shards=found)
 
 
