@@ -20,7 +20,7 @@ from collector.core.cells import Cell
 from collector.core.config import STANDARD
 from collector.core.entry import AcceptedColumn, encode
 from collector.demo.embedded import PATH, WHEEL, launch
-from collector.storage.archive import RedisArchiveQueue
+from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.config import Config
-from .archive import RedisArchiveQueue
+from .archive_queue import RedisArchiveQueue
 from .cluster import ClusterConnection, is_cluster
 from .connection import Connection
 from .inspection import RedisInspection

@@ -18,8 +18,8 @@ from .connection import (
     parse_counters,
 )
 from .keys import Keys, cell_of, member_of
+from .tally_reader import read
 from .values import COUNTER_SIZE, Counters, ShardTally, StreamEntry, TallySize
-from .vectors import read
 
 _PAGE: Final = 8  # entries a round trip: of gateways, some hundred megabytes at most
 _SCAN_COUNT: Final = 500  # keys looked at a round trip

@@ -13,14 +13,14 @@ from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from ..core.cells import Cell
 from ..core.config import HA, STANDARD
 from ..core.errors import TallyOverflowError
-from .archive import classes_of
+from .archive_queue import classes_of
 from .connection import Command, Connection, Part, parse_claimed, parse_info
 from .inspection import counted
 from .keys import Keys, member_of
 from .preparation import GROUP, faults, generation_of, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
+from .tally_reader import TallyReader
 from .values import ClaimedEntry, Counters, Health, Increments, Index, SealedUpload
-from .vectors import TallyReader
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.

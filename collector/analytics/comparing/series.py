@@ -24,7 +24,7 @@ import numpy as np
 from ...estimation.significance import any_of, chi_square_tail
 from ..rows import TIME
 from ..verb import Slice, merged
-from .measure import Number, Population, numbers_of, scatters_of, variance_if
+from .numbers import Number, Population, numbers_of, scatters_of, variance_if
 
 
 @dataclass(frozen=True)

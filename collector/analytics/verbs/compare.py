@@ -17,7 +17,7 @@ from ..comparing.differences import (
     pairs_of,
     sides,
 )
-from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
+from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
 from ..rows import TIME, Findings, Row, empty_row, with_item
 from ..verb import Slice, Verb, VerbQuery
 

@@ -26,7 +26,7 @@ from ..comparing.differences import (
     require_value,
     smallest_seen,
 )
-from ..comparing.measure import DRAWN, Population, askable, items_of, refusal
+from ..comparing.numbers import DRAWN, Population, askable, items_of, refusal
 from ..rows import MEASURE, RELATIVE, SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..verb import Slice, Verb, VerbQuery
 

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from ...estimation.significance import each_of
-from ..comparing.measure import askable, estimates_of, items_of, refusal
+from ..comparing.numbers import askable, estimates_of, items_of, refusal
 from ..rows import RAW, TIME, Findings, Row, empty_row, row_of, with_item
 from ..suppression import TOGETHER
 from ..verb import OTHER, Slice, Verb, VerbQuery

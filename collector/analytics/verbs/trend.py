@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from ...estimation.significance import each_of, holm
 from ..comparing.differences import NO_CHANGE, difference
-from ..comparing.measure import (
+from ..comparing.numbers import (
     DRAWN,
     Population,
     askable,

@@ -23,7 +23,7 @@ from collector.storage.access import (
     acl_lines,
     name_of,
 )
-from collector.storage.archive import RedisArchiveQueue
+from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.diagnosis import Diagnosis
 from collector.storage.inspection import RedisInspection

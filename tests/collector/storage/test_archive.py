@@ -6,7 +6,7 @@ import pytest
 
 from collector.core.cells import Cell
 from collector.core.errors import ClassEndedError, TallyOverflowError
-from collector.storage.archive import RedisArchiveQueue
+from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage

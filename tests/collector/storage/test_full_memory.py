@@ -9,7 +9,7 @@ import pytest
 
 from collector.core.config import STANDARD
 from collector.core.errors import StorageFullError
-from collector.storage.archive import RedisArchiveQueue
+from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connect import open_storage
 from collector.storage.keys import Keys
 from collector.storage.records import RedisCredentials

@@ -8,7 +8,7 @@ import pytest
 
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell
-from collector.storage.archive import RedisArchiveQueue
+from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys, member_of

@@ -15,7 +15,7 @@ from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from collector.storage.vectors import PAGE
+from collector.storage.tally_reader import PAGE
 from collector.worker.fsck import fsck
 from tests.support.store.servers import RecordingConnection
 from tests.support.store.stored import DAY, METRIC, NOBODY_LEFT_IT, tallies

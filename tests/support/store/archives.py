@@ -10,7 +10,7 @@ from typing import Final
 
 from collector.core.cells import Cell
 from collector.core.entry import AcceptedColumn, encode
-from collector.storage.archive import RedisArchiveQueue
+from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys

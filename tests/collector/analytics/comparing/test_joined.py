@@ -9,7 +9,7 @@ import pytest
 
 from client_sdk.registry.metric import Metric
 from collector.analytics.comparing.differences import difference
-from collector.analytics.comparing.measure import DRAWN, Number, numbers_of
+from collector.analytics.comparing.numbers import DRAWN, Number, numbers_of
 from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import RETENTION

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collector.analytics.comparing.differences import NO_CHANGE, REST, compared, pairs_of
-from collector.analytics.comparing.measure import numbers_of
+from collector.analytics.comparing.numbers import numbers_of
 from collector.analytics.rows import AGAINST
 from collector.analytics.verb import Slice, load
 from collector.core.errors import QueryError

@@ -17,7 +17,7 @@ from collector.analytics.comparing.differences import (
     lift,
     pairs_of,
 )
-from collector.analytics.comparing.measure import Number, Population, numbers_of
+from collector.analytics.comparing.numbers import Number, Population, numbers_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
 from collector.core.errors import QueryError

@@ -12,7 +12,7 @@ import pytest
 
 from collector.core.cells import Cell
 from collector.core.errors import ArchiveError, StorageUnavailableError
-from collector.storage.archive import RedisArchiveQueue
+from collector.storage.archive_queue import RedisArchiveQueue
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.worker.archive import drain as draining

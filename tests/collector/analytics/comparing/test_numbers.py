@@ -7,7 +7,7 @@ import pytest
 
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
-from collector.analytics.comparing.measure import (
+from collector.analytics.comparing.numbers import (
     estimates_of,
     items_of,
     numbers_of,
