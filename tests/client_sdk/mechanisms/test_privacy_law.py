@@ -12,16 +12,19 @@ import pytest
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
+from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from tests.support.enumeration.enumeration import Law, exp_below
 from tests.support.enumeration.vectors import Small, every_small, grid, label, laws, smalls
 from tests.support.loops import per_mechanism
 
+STATING = (FrequencyOracle, SymbolReports)  # families that state their likelihood ratio
 UNSPENT = Fraction(1, 1 << 40)  # nats; what rounding towards privacy may cost
 
 every_pure = per_mechanism("small", smalls, lambda mechanism: not mechanism("1", 4).delta)
 every_loose = per_mechanism("small", smalls, lambda mechanism: bool(mechanism("1", 4).delta))
+every_stated = per_mechanism("small", smalls, lambda mechanism: issubclass(mechanism, STATING))
 everywhere = per_mechanism("small", grid)
 
 
@@ -78,14 +81,14 @@ def test_a_delta_above_zero_is_nearly_used_and_some_payload_needs_it(small: Smal
     assert excess(first, last, bound) >= Fraction(9, 10) * small.mechanism.delta
 
 
-@every_small(FrequencyOracle)
+@every_stated
 def test_the_likelihood_ratio_is_reached_exactly(small: Small) -> None:
     found = laws(small)
     payloads = found[0].pmf
 
     ratios = [max(w.pmf[r] for w in found) / min(w.pmf[r] for w in found) for r in payloads]
 
-    assert isinstance(small.mechanism, FrequencyOracle)
+    assert isinstance(small.mechanism, STATING)
     assert max(ratios) == small.mechanism.likelihood_ratio
 
 

@@ -18,13 +18,12 @@ from client_sdk.mechanisms.numbers.one_bit_mean import OneBitMean
 from client_sdk.mechanisms.numbers.piecewise import Piecewise
 from client_sdk.registry.selection import AUTO, choose
 from tests.support.enumeration.enumeration import distribution
-from tests.support.enumeration.vectors import Small, every_case, every_small, laws
+from tests.support.enumeration.vectors import every_case
 
 REPLICATIONS: Final = 20_000
 DEVICES: Final = 600
 SIX_SIGMA: Final = 6.2  # standard errors; a normal one passes it with probability below 1e-9
 
-every_symbol = every_small(SymbolReports)
 every_symbol_case = every_case(SymbolReports)
 MEANS: Final = [name for name in names() if issubclass(load(name), MeanMechanism)]
 
@@ -55,26 +54,6 @@ def covered(mechanism: SymbolReports, population: dict[Fraction, int]) -> float:
         totals, variances = mechanism.debias(tally, n, np)
         hits += abs(totals[0] - truth) <= 1.959964 * math.sqrt(variances[0])
     return hits / REPLICATIONS
-
-
-@every_symbol
-def test_the_likelihood_ratio_of_symbols_is_reached_exactly(small: Small) -> None:
-    found = laws(small)
-    payloads = found[0].pmf
-
-    ratios = [max(w.pmf[r] for w in found) / min(w.pmf[r] for w in found) for r in payloads]
-
-    assert isinstance(small.mechanism, SymbolReports)
-    assert max(ratios) == small.mechanism.likelihood_ratio
-
-
-@every_symbol
-def test_the_mean_report_is_the_position_exactly(small: Small) -> None:
-    mechanism = cast("SymbolReports", small.mechanism)
-
-    for value, law in zip(small.values, laws(small), strict=True):
-        mean = sum((mechanism.decode(cast("bytes", r)) * m for r, m in law.pmf.items()), Fraction())
-        assert mean == value
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "4"])
