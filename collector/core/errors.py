@@ -27,6 +27,7 @@ CollectorError
 ├── UnauthorizedError (PermissionError)   no key or token, or one that is not known
 ├── ForbiddenError (PermissionError)      a known token, which does not open this
 ├── QuotaExhaustedError                   the key has sent all that it may send today
+├── ManyTalliesError                      the key has begun as many tallies as it may today
 ├── TooFastError                          the key sends faster than it may
 ├── OverloadedError                       the collector takes no more now; nothing was stored
 ├── BusyError                             too many large questions at once
@@ -200,6 +201,10 @@ class ForbiddenError(CollectorError, PermissionError):
 
 class QuotaExhaustedError(CollectorError):
     """The key has sent all the reports that it may send on this day."""
+
+
+class ManyTalliesError(CollectorError):
+    """The key has begun as many new tallies as it may on this day.  Nothing was stored."""
 
 
 class TooFastError(CollectorError):

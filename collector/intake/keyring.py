@@ -6,7 +6,6 @@ Law: a stored credential that is revoked opens nothing TRUST_S later, also if th
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from ..core.errors import (
     UnauthorizedError,
 )
 from ..storage.records import CredentialStore
+from .memory_quota import DayCounts
 
 RENEW_S: Final = 3.0  # seconds after which one request reads the records again
 TRUST_S: Final = 5.0  # seconds after which what was read counts for nothing
@@ -67,7 +67,7 @@ class Keyring:
         self._read_at, self._failed_at = _NEVER, _NEVER
         self._renewing = threading.Lock()
         self._unreadable: set[bytes] = set()  # digests already logged
-        self._usage = _Usage(store)
+        self._usage = DayCounts(store.share_usage, clock)
         self._views: dict[tuple[str | None, frozenset[str] | None], Catalog] = {}
 
     def find(self, header: str) -> Credential | None:
@@ -87,10 +87,8 @@ class Keyring:
         if digest is None or credential is None or REPORT not in credential.scopes:
             raise UnauthorizedError(_NEEDS_KEY)
         counted = credential.quota is not None
-        if credential.quota is not None:
-            used = self._usage.of(digest, day_of(self._clock()))
-            if used >= credential.quota:
-                raise QuotaExhaustedError("the key has sent all that it may send today")
+        if credential.quota is not None and self._usage.of(digest) >= credential.quota:
+            raise QuotaExhaustedError("the key has sent all that it may send today")
         is_public = credential.kind != GATEWAY
         limit = MAX_DEVICE_BODY if is_public else MAX_GATEWAY_BODY
         return WriteGrant(limit, digest, self.view(credential), counted, is_public)
@@ -98,7 +96,7 @@ class Keyring:
     def count(self, grant: WriteGrant, reports: int) -> None:
         """Count *reports* against the quota of the key of *grant*, if it has one."""
         if grant.counted:
-            self._usage.add(grant.key, day_of(self._clock()), reports)
+            self._usage.add(grant.key, reports)
 
     def view(self, credential: Credential) -> Catalog:
         """Return the metrics that *credential* is for; any other is as unknown as a wrong name."""
@@ -159,7 +157,7 @@ class Keyring:
             self._stored = self._parsed(self._store.records())
             self._read_at = now
             if any(credential.quota is not None for credential in self._stored.values()):
-                self._usage.share(day_of(self._clock()))
+                self._usage.exchange()
         except (CollectorError, ValueError) as error:  # a full store still lets records be read
             if self._failed_at <= self._read_at:  # told when it begins, not by each try
                 _log.warning("keys and tokens: %s", error)
@@ -176,39 +174,3 @@ class Keyring:
                     _log.error("credential=%s: cannot be used: %s", id_of(digest), error)
                 self._unreadable.add(digest)
         return credentials
-
-
-class _Usage:
-    """Reports counted against quotas: our own at once, those of other processes when shared."""
-
-    def __init__(self, store: CredentialStore) -> None:
-        self._store = store
-        self._process = secrets.token_hex(8)  # of chance: says nothing of its machine
-        self._lock = threading.Lock()
-        self._day = 0
-        self._own: dict[bytes, int] = {}
-        self._others: dict[bytes, int] = {}
-
-    def of(self, digest: bytes, day: int) -> int:
-        with self._lock:
-            self._turn(day)
-            return self._own.get(digest, 0) + self._others.get(digest, 0)
-
-    def add(self, digest: bytes, day: int, reports: int) -> None:
-        with self._lock:
-            self._turn(day)
-            self._own[digest] = self._own.get(digest, 0) + reports
-
-    def share(self, day: int) -> None:
-        with self._lock:
-            self._turn(day)
-            own = dict(self._own)
-        sums = self._store.share_usage(day, self._process, own)
-        with self._lock:
-            self._turn(day)
-            self._others = {digest: sums[digest] - own.get(digest, 0) for digest in sums}
-
-    def _turn(self, day: int) -> None:
-        """Forget the counts of another day."""
-        if day != self._day:
-            self._day, self._own, self._others = day, {}, {}

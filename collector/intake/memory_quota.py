@@ -1,8 +1,11 @@
-"""How much of the store's memory a key may fill with upload ids, so that no key fills it for all.
+"""How much of the store's memory a key may fill, so that no key fills it for all.
 
 A write key is public.  Whoever floods with it may use up what all devices with this key have, and
 nothing of other keys.  Ids cannot be kept by key, to be freed with it: an upload whose answer was
 lost comes again under the key of the next release, and would be counted twice.
+
+Tallies stay for as long as answers need them.  So what is limited is how many a key begins a day;
+a report that is late, and is counted where there is a tally, costs nothing of that.
 """
 
 from __future__ import annotations
@@ -11,16 +14,26 @@ import logging
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from client_sdk.core.epoch import day_of
+from client_sdk.registry.metric import Metric
 
+from ..core.catalog import Catalog
+from ..core.cells import Cell, class_of
 from ..core.credentials import id_of
-from ..core.errors import CollectorError, QuotaExhaustedError
+from ..core.entry import AcceptedColumn
+from ..core.errors import (
+    CollectorError,
+    ManyTalliesError,
+    QuotaExhaustedError,
+    RefusedByStoreError,
+)
+from ..storage.protocols import Intake
 from ..storage.records import CredentialStore
 from ..storage.redis import SEEN_DAYS
-from ..storage.values import Health
+from ..storage.values import COUNTER_SIZE, Health
 from .backpressure import ALARM_MEMORY
 
 BYTES_PER_ID: Final = 80  # of a set of 16-byte ids, as measured on Redis 7.0
@@ -28,6 +41,15 @@ SHARE: Final = 0.6  # of the memory limit: what the ids of one key may take in t
 BURST_DAYS: Final = 2  # days' worth of it that a key may send on one: twice its mean
 EXCHANGE_S: Final = 3.0  # seconds between two exchanges with other processes
 PAST_S: Final = 600.0  # seconds after which the days before today are read again
+# What a tally takes: itself, its name and its place in the index; a cell of a wide one of which few
+# are filled; one of any other, which the store makes up to twice as long as it must.
+BYTES_PER_TALLY: Final = 512
+BYTES_PER_FIELD: Final = 64
+BYTES_PER_CELL: Final = 2 * COUNTER_SIZE
+FILLED_SHARE: Final = 8  # a wide tally of which one cell of so many is filled is packed
+WIDE: Final = 1_024  # counters from which a tally is a wide one; both as in hearsay.lua
+_KNOWN: Final = 32_768  # tallies that a process knows to be there; some 300 bytes each
+_PAUSE_S: Final = 1.0  # seconds for which a store that did not answer is not asked again
 
 _log = logging.getLogger("hearsay.shares")
 
@@ -45,6 +67,74 @@ def filling(uploads: Mapping[bytes, int]) -> frozenset[bytes]:
     return frozenset(key for key, n in held.items() if n > equal)
 
 
+class DayCounts:
+    """Counts of a UTC day by key: our own at once, those of other processes once exchanged.
+
+    Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        share: Callable[[int, str, Mapping[bytes, int]], Mapping[bytes, int]],
+        clock: Callable[[], float],
+    ) -> None:
+        """Exchange by *share*, which takes day, process and its sums, and returns those of all.
+
+        Args: clock: Unix time in seconds.
+        """
+        self._share, self._clock = share, clock
+        self._process = secrets.token_hex(8)  # of chance: says nothing of its machine
+        self._lock = threading.Lock()
+        self._day = 0
+        self._own: Counter[bytes] = Counter()
+        self._others: Mapping[bytes, int] = {}
+        self._refused: set[bytes] = set()
+
+    @property
+    def day(self) -> int:
+        """The day that is counted."""
+        return day_of(self._clock())
+
+    def of(self, key: bytes) -> int:
+        """Return the count of *key* today."""
+        with self._lock:
+            self._turn()
+            return self._own[key] + self._others.get(key, 0)
+
+    def add(self, key: bytes, n: int = 1) -> None:
+        """Count *n* more to *key*."""
+        with self._lock:
+            self._turn()
+            self._own[key] += n
+
+    def exchange(self) -> Mapping[bytes, int]:
+        """Tell our counts and return the sums of all.  Raises what the store raises."""
+        with self._lock:
+            self._turn()
+            day, own = self._day, dict(self._own)
+        sums = self._share(day, self._process, own)
+        with self._lock:
+            self._turn()
+            if day == self._day:
+                self._others = {key: n - own.get(key, 0) for key, n in sums.items()}
+        return sums
+
+    def tell_refusal(self, key: bytes, why: str) -> None:
+        """Log once a day that *key* is refused, and *why*."""
+        with self._lock:
+            is_new = key not in self._refused
+            self._refused.add(key)
+        if is_new:
+            _log.warning("key=%s: is refused with 429: %s", id_of(key), why)
+
+    def _turn(self) -> None:
+        """Begin a new day with nothing."""
+        if self.day != self._day:
+            self._day, self._others = self.day, {}
+            self._own.clear()
+            self._refused.clear()
+
+
 class Shares:
     """What each key has added, in all processes.  Safe to share between threads."""
 
@@ -58,22 +148,16 @@ class Shares:
 
         Args: clock: Unix time in seconds.  monotonic: seconds that never jump.
         """
-        self._store, self._clock, self._monotonic = store, clock, monotonic
-        self._process = secrets.token_hex(8)  # of chance: says nothing of its machine
-        self._lock = threading.Lock()
-        self._day = 0
-        self._own: Counter[bytes] = Counter()  # uploads of today that this process took, by key
-        self._others: Mapping[bytes, int] = {}  # uploads of today that others took, by key
+        self._store, self._monotonic = store, monotonic
+        self._uploads = DayCounts(store.share_uploads, clock)
         self._past: Mapping[bytes, int] = {}  # of the days before whose ids are remembered
+        self._past_day = 0  # before which these are
         self._past_at = self._exchanged_at = float("-inf")
         self._filling: frozenset[bytes] = frozenset()
-        self._logged: set[bytes] = set()  # keys that were logged today
 
     def count(self, key: bytes) -> None:
         """Count an upload under *key*, whose id is remembered from now on."""
-        with self._lock:
-            self._turn()
-            self._own[key] += 1
+        self._uploads.add(key)
 
     def require(self, key: bytes, health: Health, has_quota: bool) -> None:
         """Return if *key* may add an upload to a store of that *health*.
@@ -82,29 +166,25 @@ class Shares:
         Raises: QuotaExhaustedError: it has filled its share.
         """
         limit = None if has_quota else daily(health.memory_limit)
-        if limit is not None and self._today(key) >= limit:
+        if limit is not None and self._uploads.of(key) >= limit:
             self._refuse(key, f"the key has sent the {limit} uploads that it may send today")
         if (health.memory or 0.0) >= ALARM_MEMORY and key in self._filling:
             self._refuse(key, "the store fills up, and more than its share of it is of this key")
 
     def exchange(self) -> None:
         """Tell and learn what all processes have counted.  Never raises; called every second."""
-        now = self._monotonic()
+        now, day = self._monotonic(), self._uploads.day
         if now - self._exchanged_at < EXCHANGE_S:
             return
         self._exchanged_at = now
-        with self._lock:
-            self._turn()
-            day, own = self._day, dict(self._own)
         try:
-            sums = self._store.share_uploads(day, self._process, own)
-            if now - self._past_at >= PAST_S:
-                self._past, self._past_at = self._read_past(day), now
+            sums = self._uploads.exchange()
+            if day != self._past_day or now - self._past_at >= PAST_S:
+                self._past = self._read_past(day)
+                self._past_day, self._past_at = day, now
         except CollectorError:  # an old view does; whether uploads are taken is not decided here
             return
-        with self._lock:
-            self._others = {key: n - own.get(key, 0) for key, n in sums.items()}
-            self._filling = filling(Counter(sums) + Counter(self._past))
+        self._filling = filling(Counter(sums) + Counter(self._past))
 
     def _read_past(self, day: int) -> Mapping[bytes, int]:
         """Return the uploads of the days before *day* by key; a day more, as clocks may be off."""
@@ -113,23 +193,112 @@ class Shares:
             total.update(self._store.share_uploads(past, "", {}))
         return total
 
-    def _today(self, key: bytes) -> int:
-        with self._lock:
-            self._turn()
-            return self._own[key] + self._others.get(key, 0)
-
-    def _turn(self) -> None:
-        """Begin a new day with nothing."""
-        day = day_of(self._clock())
-        if day != self._day:
-            self._day, self._others, self._past_at = day, {}, float("-inf")
-            self._own.clear()
-            self._logged.clear()
-
     def _refuse(self, key: bytes, why: str) -> None:
-        with self._lock:
-            is_new = key not in self._logged
-            self._logged.add(key)
-        if is_new:
-            _log.warning("key=%s: is refused with 429: %s", id_of(key), why)
+        self._uploads.tell_refusal(key, why)
         raise QuotaExhaustedError(why)
+
+
+def size_of(metric: Metric, reports: int) -> int:
+    """Return about how many bytes of the store the tally takes that so many *reports* begin."""
+    width = metric.mechanism.tally_size + 1
+    filled = min(1 + reports * metric.mechanism.fold_steps, width)
+    if width > WIDE and filled * FILLED_SHARE < width:
+        return BYTES_PER_TALLY + filled * BYTES_PER_FIELD
+    return BYTES_PER_TALLY + width * BYTES_PER_CELL
+
+
+class Growth:
+    """The bytes of tallies that each write key has begun today, in all processes.
+
+    A tally counts to the key whose upload is the first that a process sees of it, unless the store
+    has it.  Two processes may both count one that is not folded yet: so a sum is never too low by
+    that.  Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        storage: Intake,
+        credentials: CredentialStore,
+        catalog: Catalog,
+        limit: int,
+        clock: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        """Let a write key begin tallies of *limit* bytes a day; 0: of any number.
+
+        Args: clock: Unix time in seconds.  monotonic: seconds that never jump.
+        """
+        self._storage, self._catalog, self._limit = storage, catalog, limit
+        self._clock, self._monotonic = clock, monotonic
+        self._bytes = DayCounts(credentials.share_growth, clock)
+        # Of a shard and cell whose tally of today's class is there: when that class ends.
+        self._known: dict[tuple[int, Cell], float] = {}
+        self._asking = threading.Lock()
+        self._exchanged_at = self._failed_at = float("-inf")
+        self._lacks_right = False
+
+    def is_known(self, upload_id: bytes, columns: Sequence[AcceptedColumn]) -> bool:
+        """Return whether *columns* begin no tally, as far as this process knows; never waits."""
+        if not self._limit:
+            return True
+        shard, now = self._storage.shard_of(upload_id), self._clock()
+        return all(self._known.get((shard, column.cell), 0.0) > now for column in columns)
+
+    def require(self, key: bytes, upload_id: bytes, columns: Sequence[AcceptedColumn]) -> None:
+        """Return if *key* may begin the tallies that *columns* need, and count them.
+
+        A store that does not answer refuses nothing here: it will refuse the upload itself.
+
+        Raises: ManyTalliesError: it has begun as many as it may today.
+        """
+        if self.is_known(upload_id, columns):
+            return
+        with self._asking:  # so that whoever waits finds what another was told
+            shard, now = self._storage.shard_of(upload_id), self._clock()
+            sizes: Counter[Cell] = Counter()
+            endings: dict[Cell, float] = {}
+            for cell, payloads in columns:
+                if self._known.get((shard, cell), 0.0) <= now:
+                    metric = self._catalog.by_digest[cell.metric]
+                    lateness, end = class_of(metric.every, cell.epoch, now)
+                    endings[cell] = float("inf") if end is None else end
+                    reports = len(payloads) // metric.mechanism.payload_size
+                    sizes[cell._replace(lateness=lateness)] += size_of(metric, reports)
+            there = self._ask(shard, [*sizes])
+            if there is None:
+                return
+            size = sum(sizes.values()) - sum(sizes[cell] for cell in there)
+            used = self._bytes.of(key)
+            if size and used and used + size > self._limit:
+                why = "the key has begun as many new tallies as it may today"
+                self._bytes.tell_refusal(key, why)
+                raise ManyTalliesError(why)
+            self._bytes.add(key, size)
+            self._known |= {(shard, cell): ending for cell, ending in endings.items()}
+            while len(self._known) > _KNOWN:
+                del self._known[next(iter(self._known))]
+
+    def exchange(self) -> None:
+        """Tell and learn what all processes have counted.  Never raises; called every second."""
+        now = self._monotonic()
+        if not self._limit or now - self._exchanged_at < EXCHANGE_S:
+            return
+        self._exchanged_at = now
+        try:
+            self._bytes.exchange()
+        except CollectorError:  # an old view does
+            return
+
+    def _ask(self, shard: int, cells: Sequence[Cell]) -> Sequence[Cell] | None:
+        """Return those of *cells* that have a tally; None if the store does not say."""
+        if self._monotonic() - self._failed_at < _PAUSE_S:
+            return None
+        try:
+            return self._storage.existing(shard, cells)
+        except CollectorError as error:
+            self._failed_at = self._monotonic()
+            if isinstance(error, RefusedByStoreError) and error.lacks_right:
+                if not self._lacks_right:
+                    _log.error("new tallies are not limited: load the ACL file of this release")
+                self._lacks_right = True
+            return None

@@ -54,7 +54,7 @@ _RULES: Final[Mapping[str, str]] = {
         " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:uploads:* ~{p}:activity:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
         " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
-        " (+xlen %R~{p}:{*}:archive)"
+        " (+xlen %R~{p}:{*}:archive) (+sismember %R~{p}:{*}:cells:*)"
     ),
     WORKER: (
         "~{p}:{*}:stream ~{p}:{*}:quarantine ~{p}:{*}:counters ~{p}:{*}:tally:* ~{p}:{*}:cells:*"

@@ -91,6 +91,12 @@ class Intake(Gauge, Protocol):
         An error of one is raised for all: those already appended are duplicates on repeat.
         """
 
+    def shard_of(self, upload_id: bytes) -> int:
+        """Return the shard that keeps what an upload brings; asks nobody."""
+
+    def existing(self, shard: int, cells: Sequence[Cell]) -> Sequence[Cell]:
+        """Return those of *cells* that have a tally on *shard*."""
+
     def counters(self) -> list[Counters]:
         """Return what became of the uploads of each shard, each at one moment."""
 

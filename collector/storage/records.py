@@ -123,6 +123,9 @@ class CredentialStore(Protocol):
     def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         """Do the same with uploads, which are known for as long as their ids are."""
 
+    def share_growth(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Do the same with the bytes of tallies that were begun."""
+
 
 class RedisCredentials:
     """The CredentialStore protocol on Redis or Valkey."""
@@ -156,6 +159,10 @@ class RedisCredentials:
     def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         """Count uploads, of any key."""
         return self._share("uploads", day, _UPLOADS_DAYS, process, used)
+
+    def share_growth(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        """Count bytes, of a write key."""
+        return self._share("usage:growth", day, _USAGE_DAYS, process, used)
 
     def _share(
         self, what: str, day: int, days: int, process: str, used: Mapping[bytes, int]

@@ -83,6 +83,21 @@ class RedisStorage:
         commands = [self._append_command(*upload) for upload in uploads]
         return [bool(reply) for reply in self._call_many(commands, self._replicas)]
 
+    def shard_of(self, upload_id: bytes) -> int:
+        """Ask nobody."""
+        return self._keys.shard_of(upload_id)
+
+    def existing(self, shard: int, cells: Sequence[Cell]) -> list[Cell]:
+        """Ask the index sets, in one round trip."""
+        index = self._keys.cells
+        replies = self._call_many(
+            [
+                ("SISMEMBER", index(shard, cell.metric, cell.epoch), member_of(cell))
+                for cell in cells
+            ]
+        )
+        return [cell for cell, reply in zip(cells, replies, strict=True) if reply]
+
     def claim(
         self, shard: int, consumer: str, count: int, min_idle_ms: int, size: int = MAX_CLAIM
     ) -> list[ClaimedEntry]:

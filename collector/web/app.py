@@ -16,7 +16,7 @@ from ..core.credentials import OPERATE, REPORT
 from ..core.logs import Incidents
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
-from ..intake.memory_quota import Shares
+from ..intake.memory_quota import Growth, Shares
 from ..operations.telemetry.activity import WEB, Activity
 from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
@@ -68,7 +68,9 @@ def create_app(
     storage = storage or connect(config)
     pressure = Pressure(storage, config.max_backlog, config.key_rate, monotonic, clock)
     shares = Shares(credentials, clock, monotonic)
-    hot = HotRoute(keyring, pressure, shares, activity)
+    most = config.new_tallies_mb * 1_000_000
+    growth = Growth(storage, credentials, catalog, most, clock, monotonic)
+    hot = HotRoute(keyring, pressure, shares, growth, activity)
     snapshot = partial(
         take,
         count=storage.counters,
@@ -89,6 +91,7 @@ def create_app(
         clock=clock,
         pressure=pressure,
         shares=shares,
+        growth=growth,
         hot=hot,
         activity=activity,
         snapshot=snapshot,

@@ -16,7 +16,7 @@ from ..core.config import Config
 from ..core.logs import Incidents
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
-from ..intake.memory_quota import Shares
+from ..intake.memory_quota import Growth, Shares
 from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
@@ -50,6 +50,7 @@ class Services:
     keyring: Keyring
     clock: Callable[[], float]
     pressure: Pressure
+    growth: Growth
     shares: Shares  # of the store's memory, by key
     hot: HotRoute
     activity: Activity  # what this process counts

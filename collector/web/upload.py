@@ -1,6 +1,6 @@
 """POST /v1/reports, whoever carries it: check an upload, say what to append, acknowledge.
 
-No HTTP library here: Flask's route and the server's own protocol both call these three steps.  A
+No HTTP library here: Flask's route and the server's own protocol both call these steps.  A
 body is read within limits, compressed or not: a bomb costs no more than an honest body.
 """
 
@@ -17,7 +17,7 @@ from ..core.entry import encode
 from ..core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring, WriteGrant
-from ..intake.memory_quota import Shares
+from ..intake.memory_quota import Growth, Shares
 from ..intake.validation import Verdict, judge
 from ..intake.wire import JSON, MSGPACK, decode
 from ..operations.telemetry.activity import Activity
@@ -98,11 +98,12 @@ class HotRoute:
         keyring: Keyring,
         pressure: Pressure,
         shares: Shares,
+        growth: Growth,
         activity: Activity,
     ) -> None:
-        """Judge by the clock of *pressure*, and count in *shares* and *activity*."""
+        """Judge by the clock of *pressure*; count in *shares*, *growth* and *activity*."""
         self._keyring, self._pressure, self._activity = keyring, pressure, activity
-        self._shares = shares
+        self._shares, self._growth = shares, growth
 
     def admit(self, head: Head) -> Admission:
         """Decide by its headers whether the body of an upload is worth reading.
@@ -145,6 +146,21 @@ class HotRoute:
             return Judgement(None, verdict)
         entry = encode(verdict.accepted)
         return Judgement(SealedUpload(upload.id, upload.sealed, entry, verdict.reports), verdict)
+
+    def is_place_known(self, admission: Admission, judgement: Judgement) -> bool:
+        """Return whether :meth:`require_place` would return without asking the store."""
+        if judgement.sealed is None or not admission.grant.is_public:
+            return True
+        return self._growth.is_known(judgement.sealed.upload_id, judgement.verdict.accepted)
+
+    def require_place(self, admission: Admission, judgement: Judgement) -> None:
+        """Return if the key of an upload may begin the tallies in which it will be counted.
+
+        Raises: ManyTalliesError.
+        """
+        if judgement.sealed is not None and admission.grant.is_public:
+            columns = judgement.verdict.accepted
+            self._growth.require(admission.grant.key, judgement.sealed.upload_id, columns)
 
     def answer(self, admission: Admission, judgement: Judgement, first: bool) -> bytes:
         """Return the acknowledgement, JSON, of an upload that is stored.

@@ -70,6 +70,7 @@ CHECKS: Final = (
     Check(uploads.keys),
     Check(uploads.expiring_tokens),
     Check(uploads.quotas),
+    Check(uploads.growth),
     Check(uploads.registry, on_page=True),
 )
 
@@ -101,7 +102,8 @@ def check_deployment(config: Config) -> list[Finding]:
             alive=_alive(config),
             metrics=tuple(catalog),
             granted=_granted(config),
-            used=_used(store, now),
+            used=_used(store.share_usage, now),
+            begun=_used(store.share_growth, now),
             archiving=_archiving(config),
             stuck=_stuck(diagnosis),
             now=now,
@@ -202,10 +204,12 @@ def _granted(config: Config) -> Mapping[str, int] | None:
         return None
 
 
-def _used(store: CredentialStore, now: float) -> Mapping[bytes, int]:
-    """Return what keys with a quota have sent today; nothing if it may not be read."""
+def _used(
+    share: Callable[[int, str, Mapping[bytes, int]], Mapping[bytes, int]], now: float
+) -> Mapping[bytes, int]:
+    """Return what *share* tells of today by key; nothing if it may not be read."""
     try:
-        return store.share_usage(day_of(now), "", {})
+        return share(day_of(now), "", {})
     except RefusedByStoreError:
         return {}
 

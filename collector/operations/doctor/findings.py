@@ -7,7 +7,7 @@ once, so that each check is a pure function of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from client_sdk.registry.metric import Metric
@@ -73,4 +73,6 @@ class State:
     stuck: int  # entries that were delivered and of which the oldest of a shard is not done
     now: float  # Unix time
     clock_waits: int = 0  # rounds of today in which a worker folded nothing, as clocks disagreed
+    # Bytes of tallies that were begun today, by the digest of a write key.
+    begun: Mapping[bytes, int] = field(default_factory=dict)
     watched: Mapping[str, WatchRecord] | None = None  # what was found of closed epochs, by metric

@@ -18,6 +18,7 @@ from ..telemetry.activity import WORKER
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
 LATE_NOTE: Final = 0.1  # share of late reports that is worth a look
+FULL_SHARE: Final = 0.8  # share of the new tallies of a day from which a person should know
 OLD_FOLD: Final = 2  # days since the day of a fold: then it has waited for one at least
 SOON_DAYS: Final = 14  # days before the end of a metric or token at which a person should know
 _MOST: Final = 3  # sentences of an epoch; one attack can fail many checks
@@ -160,6 +161,18 @@ def quotas(config: Config, state: State) -> Iterator[Finding]:
             what = f"{credential.kind} {id_of(digest)} has sent its {reports} of today"
             why = "its uploads are answered 429 until 0:00 UTC; a public key may be abused"
             step = "replace the key if it is, or else make one with a larger quota"
+            yield Finding(WARNING, "keys", what, why, step)
+
+
+def growth(config: Config, state: State) -> Iterator[Finding]:
+    """Look for write keys under which so many tallies were begun that there may be no more."""
+    limit = config.new_tallies_mb * 1_000_000
+    for digest, size in state.begun.items():
+        if limit and size >= FULL_SHARE * limit:
+            what = f"write {id_of(digest)} has begun tallies of {size / 1e6:.0f} MB today"
+            why = f"from {config.new_tallies_mb} MB on uploads that begin another are answered 429"
+            step = "replace the key if it is abused, or raise HEARSAY_NEW_TALLIES_MB"
+            step += ": docs/operate/security.md"
             yield Finding(WARNING, "keys", what, why, step)
 
 

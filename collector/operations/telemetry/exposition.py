@@ -68,6 +68,8 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         name = "hearsay_suspicious_epochs"
         suspicious = {metric: len(watch.sentences) for metric, watch in snapshot.watched.items()}
         yield _labelled(name, text, "metric", suspicious)
+        text = "Bytes of new tallies that uploads under a write key have begun, since 0:00 UTC."
+        yield _labelled("hearsay_new_tally_bytes", text, "key", snapshot.begun)
         text = "Folds that wait to be written to the archive."
         yield _optional("hearsay_unarchived_folds", text, snapshot.unarchived)
 

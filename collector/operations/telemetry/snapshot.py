@@ -15,7 +15,7 @@ from client_sdk.core.epoch import DAY, day_of, day_of_date
 from client_sdk.registry.metric import Metric
 
 from ...core.config import Config
-from ...core.credentials import parse
+from ...core.credentials import id_of, parse
 from ...core.errors import CollectorError, CredentialError, RefusedByStoreError
 from ...storage.diagnosis import Server, diagnose
 from ...storage.records import (
@@ -98,6 +98,8 @@ class Snapshot:
     process: str  # random name of the process that answers
     profile: str  # of that process
     watched: Mapping[str, WatchRecord] = field(default_factory=dict)  # closed epochs, by metric
+    # Bytes of tallies that each write key has begun today, by the key's short name.
+    begun: Mapping[str, int] = field(default_factory=dict)
     is_replaced: bool = False  # whether the store is another than when that process began
 
 
@@ -137,6 +139,9 @@ def take(
             next_token_expiry=_next_token_expiry(credentials, today),
             process=activity.process,
             profile=profile,
+            begun={
+                id_of(key): size for key, size in credentials.share_growth(today, "", {}).items()
+            },
             watched={name: watched[digest] for name, digest in names if digest in watched},
             is_replaced=is_replaced(),
         )

@@ -161,6 +161,7 @@ class Front:
         self._hot, self._keyring = self._shared.hot, self._shared.keyring
         self._flask = ThreadPoolExecutor(THREADS, "flask")
         self._large = ThreadPoolExecutor(LARGE_THREADS, "large")
+        self._places = ThreadPoolExecutor(1, "places")
         self._ready = Readiness(self._shared.pressure, self._shared.storage)
         self._routes = app.url_map.bind("")
         self._in_flask = 0  # requests
@@ -168,8 +169,12 @@ class Front:
         self._large_size = 0  # bytes
         self._reading: dict[asyncio.Task[Any], float] = {}  # until when a body must have come
         self._late: set[asyncio.Task[Any]] = set()
+        shared = self._shared
         self._watch = Watch(
-            self._shared.pressure.poll, self._keyring.renew, self._shared.shares.exchange
+            shared.pressure.poll,
+            self._keyring.renew,
+            shared.shares.exchange,
+            shared.growth.exchange,
         )
         self._sharing = SharingThread(self._shared.activity)
 
@@ -241,6 +246,9 @@ class Front:
                 if len(body) <= INLINE_BODY
                 else await self._loop.run_in_executor(self._large, self._hot.judge, admission, body)
             )
+        if not self._hot.is_place_known(admission, judgement):  # once a tally: the store is asked
+            require = self._hot.require_place
+            await self._loop.run_in_executor(self._places, require, admission, judgement)
         first = judgement.sealed is None or await self._groups.append(judgement.sealed)
         return self._hot.answer(admission, judgement, first)
 

@@ -1,6 +1,6 @@
 """POST /v1/reports under Flask, for tests and other servers.
 
-``hearsay serve`` answers it before Flask, by the same three steps: see ``front``.
+``hearsay serve`` answers it before Flask, by the same steps: see ``front``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def receive_upload() -> Response:
     )
     admitted = shared.hot.admit(head)
     judged = shared.hot.judge(admitted, read(request.stream, admitted.grant.limit))
+    shared.hot.require_place(admitted, judged)
     first = judged.sealed is None or shared.storage.append(*judged.sealed)
     answer = shared.hot.answer(admitted, judged, first)
     return Response(answer, status=202, content_type="application/json")

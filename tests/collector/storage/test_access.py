@@ -336,6 +336,8 @@ def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> N
     assert maker.share_usage(DAY, "b", {b"d" * 32: 2}) == {b"d" * 32: 7}
     assert reader.share_uploads(DAY, "a", {b"d" * 32: 3}) == {b"d" * 32: 3}
     assert reader.share_uploads(DAY, "", {}) == {b"d" * 32: 3}
+    assert reader.share_growth(DAY, "a", {b"d" * 32: 9}) == {b"d" * 32: 9}
+    assert users.storage(INGEST).existing(0, [CELL]) == []
     with pytest.raises(RefusedByStoreError, match="NOPERM"):
         reader.put(b"d" * 32, '{"kind":"admin"}')
 

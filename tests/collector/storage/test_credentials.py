@@ -48,7 +48,7 @@ def test_a_record_is_replaced_only_if_it_is_the_one_that_was_read(
 
 
 @EVERY_STORE
-@pytest.mark.parametrize("share", ["share_usage", "share_uploads"])
+@pytest.mark.parametrize("share", ["share_usage", "share_uploads", "share_growth"])
 def test_the_use_of_a_day_is_the_sum_over_processes_each_counted_once(
     credentials: CredentialStore, share: str
 ) -> None:

@@ -20,6 +20,7 @@ class MemoryCredentials:
         self.stored: dict[bytes, bytes] = {}
         self.usage: dict[tuple[int, bytes, str], int] = {}
         self.uploads: dict[tuple[int, bytes, str], int] = {}
+        self.growth: dict[tuple[int, bytes, str], int] = {}
         self.reads = 0
 
     def records(self) -> dict[bytes, bytes]:
@@ -43,6 +44,9 @@ class MemoryCredentials:
 
     def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
         return self._share(self.uploads, day, process, used)
+
+    def share_growth(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+        return self._share(self.growth, day, process, used)
 
     def _share(
         self,

@@ -64,6 +64,7 @@ SNAPSHOT: Final = Snapshot(
     next_token_expiry=1_700_000_000,
     process="0a",
     profile="strict",
+    begun={"0b0b0b0b": 16_500},
     watched={"page": WatchRecord(1, 2, 7, {"2026-03-03": ["a", "b"], "2026-03-02": ["a"]})},
 )
 
@@ -114,6 +115,7 @@ def test_what_processes_counted_is_told_by_reason() -> None:
     assert told["hearsay_rejected_reports_total{reason=payload_size}"] == 3
     assert told["hearsay_refused_requests_total{problem=unauthorized}"] == 4
     assert told["hearsay_duplicate_uploads_total"] == 5
+    assert told["hearsay_new_tally_bytes{key=0b0b0b0b}"] == 16_500
     assert told["hearsay_processes_alive{role=worker}"] == 2
 
 
