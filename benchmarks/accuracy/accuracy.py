@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.lib import page
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import Mechanism
 from client_sdk.registry.selection import AUTO, choose
@@ -82,17 +83,16 @@ def dense_sizes() -> list[int]:
 
 def heading(epsilons: Sequence[str] = EPSILONS) -> str:
     """Return the head of a table: one row a domain size, one column an epsilon."""
-    cells = " | ".join(f"ε = {epsilon}" for epsilon in epsilons)
-    return f"| items | {cells} |\n" + "|---" * (len(epsilons) + 1) + "|"
+    return page.head("items", *(f"ε = {epsilon}" for epsilon in epsilons))
 
 
 def table(sizes: Sequence[int] = DOMAIN_SIZES, epsilons: Sequence[str] = EPSILONS) -> str:
     """Return the predicted ratios as Markdown."""
     lines = [heading(epsilons)]
     for size in sizes:
-        cells = (predicted(epsilon, size) for epsilon in epsilons)
-        row = " | ".join(f"{mechanism.name} {ratio:.3f}" for mechanism, ratio in cells)
-        lines.append(f"| {size:,} | {row} |")
+        ratios = (predicted(epsilon, size) for epsilon in epsilons)
+        cells = (f"{mechanism.name} {ratio:.3f}" for mechanism, ratio in ratios)
+        lines.append(page.row(f"{size:,}", *cells))
     return "\n".join(lines)
 
 
@@ -102,7 +102,7 @@ def worst() -> str:
     ratio, epsilon, size = max(
         (predicted(epsilon, size)[1], epsilon, size) for epsilon in EPSILONS for size in sizes
     )
-    verdict = "pass" if ratio <= BAR else "FAIL"
+    verdict = page.verdict(ratio <= BAR)
     settings = f"{len(EPSILONS) * len(dense_sizes()):,} settings"
     return (
         f"worst of {settings}: {ratio:.3f} at ε = {epsilon}, {size:,} items; bar {BAR}: {verdict}"
@@ -118,8 +118,8 @@ def main() -> None:
         found = [measured(epsilon, size) for epsilon in EPSILONS]
         for epsilon, (ratio, error) in zip(EPSILONS, found, strict=True):
             deviations.append((ratio - predicted(epsilon, size)[1]) / error)
-        cells = " | ".join(f"{ratio:.3f} ({error:.3f})" for ratio, error in found)
-        print(f"| {size:,} | {cells} |", flush=True)
+        cells = (f"{ratio:.3f} ({error:.3f})" for ratio, error in found)
+        print(page.row(f"{size:,}", *cells), flush=True)
     farthest = max(deviations, key=abs)
     print(f"\nmeasured beside predicted: {farthest:+.1f} standard errors ", end="")
     print(f"at the most, of {len(deviations)}")

@@ -17,6 +17,7 @@ from typing import Any, Final
 from benchmarks.lib.beside import joint_table, wasserstein_table
 from benchmarks.lib.dimensions import dimensions_table
 from benchmarks.lib.page import PAGES, write
+from benchmarks.lib.page import table as markdown
 from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
 from benchmarks.lib.scenarios import scenarios
 from collector.analytics.rows import SHARE, Row
@@ -59,25 +60,20 @@ def main() -> None:
 
 def table(found: dict[str, tuple[Scenario, Measured]]) -> str:
     """Return how the intervals of every verb fare, and which miss a bar."""
-    lines = [
-        "| verb | ε, mechanism | answers, rows | intervals hold | of the worst row "
-        "| error over predicted |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = ("verb", "ε, mechanism", "answers, rows", "intervals hold", "of the worst row",
+             "error over predicted")  # fmt: skip
+    rows = []
     for verb, (scenario, one) in found.items():
         mechanism = scenario.metric.mechanism
         how = f"{float(mechanism.epsilon):g}, `{mechanism.name}`"
         kind = " all at once" if one.simultaneous else ""
-        cells = (
-            f"[`{verb}`](tables/verbs.md#{verb})",
-            "none, counted" if one.ratio is None else how,
-            f"{one.times:,}, {one.rows:,}",
-            "always" if one.ratio is None else f"{PERCENT * one.covered:.1f} %{kind}",
-            "always" if one.ratio is None else f"{PERCENT * one.least:.1f} %",
-            "no error" if one.ratio is None else f"{one.ratio:.3f}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", misses(found)])
+        link, size = f"[`{verb}`](tables/verbs.md#{verb})", f"{one.times:,}, {one.rows:,}"
+        if one.ratio is None:
+            rows.append((link, "none, counted", size, "always", "always", "no error"))
+            continue
+        rates = f"{PERCENT * one.covered:.1f} %{kind}", f"{PERCENT * one.least:.1f} %"
+        rows.append((link, how, size, *rates, f"{one.ratio:.3f}"))
+    return f"{markdown(heads, rows)}\n\n{misses(found)}"
 
 
 def misses(found: dict[str, tuple[Scenario, Measured]]) -> str:
@@ -168,11 +164,11 @@ def picture(scenario: Scenario) -> str:
 
 def differences(every: list[Scenario]) -> str:
     """Return how often a difference is found, where there is one and where there is none."""
-    lines = ["| verb | devices | answers that find a difference |", "|---|---|---|"]
+    rows = []
     for scenario in every:
         if scenario.seen is None:
             continue
         for name, draw in {"as they are": scenario.draw, **scenario.beside}.items():
             rate = PERCENT * rate_seen(scenario, draw, scenario.times)
-            lines.append(f"| `{scenario.verb}` | {name} | {rate:.1f} % |")
-    return "\n".join(lines)
+            rows.append((f"`{scenario.verb}`", name, f"{rate:.1f} %"))
+    return markdown(("verb", "devices", "answers that find a difference"), rows)

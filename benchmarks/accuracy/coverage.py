@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
+from benchmarks.lib.page import table
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, SetMechanism, load, names
 from client_sdk.mechanisms.numbers._sums import SumReports
@@ -129,18 +130,18 @@ def _noise(mechanism: SumReports, chance: np.random.Generator, shape: tuple[int,
 
 def item_table() -> str:
     """Return the coverage of the shares of items as Markdown, in percent."""
-    heads = " | ".join("held by none" if not share else f"by {share:.1%}" for share in SHARES)
-    lines = [f"| mechanism | ε | items | devices | {heads} |", "|---" * (4 + len(SHARES)) + "|"]
+    heads = ("held by none" if not share else f"by {share:.1%}" for share in SHARES)
+    rows = []
     for oracle in oracles():
-        cells = " | ".join(f"{100 * item_coverage(oracle, share):.1f}" for share in SHARES)
-        setting = f"{float(oracle.epsilon):g} | {oracle.domain_size} | {enough(oracle):,}"
-        lines.append(f"| {oracle.name} | {setting} | {cells} |")
-    return "\n".join(lines)
+        cells = (f"{100 * item_coverage(oracle, share):.1f}" for share in SHARES)
+        setting = f"{float(oracle.epsilon):g}", oracle.domain_size, f"{enough(oracle):,}"
+        rows.append((oracle.name, *setting, *cells))
+    return table(("mechanism", "ε", "items", "devices", *heads), rows)
 
 
 def mean_table() -> str:
     """Return the coverage of means as Markdown, in percent."""
-    lines = ["| mechanism | ε | devices hold the same | devices differ |", "|---|---|---|---|"]
+    rows = []
     for name in names():
         kind = load(name)
         if not issubclass(kind, MeanMechanism):
@@ -148,9 +149,8 @@ def mean_table() -> str:
         for epsilon in EPSILONS:
             mechanism = kind(epsilon, POINTS.size)
             found = (mean_coverage(mechanism, population) for population in POPULATIONS)
-            cells = " | ".join(f"{100 * share:.1f}" for share in found)
-            lines.append(f"| {name} | {epsilon} | {cells} |")
-    return "\n".join(lines)
+            rows.append((name, epsilon, *(f"{100 * share:.1f}" for share in found)))
+    return table(("mechanism", "ε", "devices hold the same", "devices differ"), rows)
 
 
 def main() -> None:

@@ -9,20 +9,21 @@ intervals assume: a peak narrower than their bell, and the real ages.  The last 
 
 from __future__ import annotations
 
-import csv
 from math import sqrt
 from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.lib.page import AGES
+from benchmarks.lib.beside import distance, from_bins
+from benchmarks.lib.crowds import counted, numbers
+from benchmarks.lib.page import AGES, head, row
+from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.analytics.postprocess import simplex_l2
 from collector.analytics.quantiles import CURVATURE, linear_cdf, quantile_limits, quantiles
-from collector.estimation.estimate import cumulative, histogram, quantile_positions
+from collector.estimation.estimate import histogram, quantile_positions
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -41,12 +42,9 @@ RESOLUTION: Final = 128  # bins of the shapes that are formulas
 
 def people(devices: int) -> Any:
     """Return how many of *devices* have each age, in the proportions of the data."""
-    with AGES.open(encoding="utf-8") as file:
-        rows = [(int(row["age"]), int(row["persons"])) for row in csv.DictReader(file)]
-    first = min(age for age, _ in rows)
-    counts = np.zeros(max(age for age, _ in rows) - first + 1)
-    for age, persons in rows:
-        counts[age - first] += persons
+    persons = counted(AGES, "age", count="persons")
+    years = [int(age) for (age,) in persons]
+    counts = numbers(persons, min(years), max(years))
     return np.rint(counts * devices / counts.sum()).astype(int)
 
 
@@ -69,32 +67,6 @@ def shapes(devices: int) -> dict[str, Any]:
     return {**held, "ages": people(devices)}
 
 
-def wasserstein(found: Any, truth: Any) -> float:
-    """Return the Wasserstein-1 distance of two distributions over years."""
-    return float(np.abs(cumulative(found) - cumulative(truth)).sum())
-
-
-def tallies(
-    mechanism: DistributionMechanism, held: Any, times: int, generator: np.random.Generator
-) -> Any:
-    """Return tallies of one honest report of each device, shape (times, symbols)."""
-    laws = mechanism.spread(np.eye(mechanism.bins), np)
-    laws /= laws.sum(axis=1, keepdims=True)
-    return sum(generator.multinomial(n, law, times) for n, law in zip(held, laws, strict=True))
-
-
-def binned(held: Any, bins: int, epsilon: str, generator: np.random.Generator) -> Any:
-    """Return the distribution over years from unary encoding over *bins* equal bins."""
-    n = int(held.sum())
-    of_year = np.arange(held.size) * bins // held.size
-    counts = np.bincount(of_year, weights=held, minlength=bins).astype(int)
-    oracle = OUE(epsilon, bins)
-    p, q = float(oracle.channel.p), float(oracle.channel.q)
-    supports = generator.binomial(counts, p) + generator.binomial(n - counts, q)
-    shares = simplex_l2(oracle.debias(supports, n, np).totals / n)
-    return shares[of_year] / np.bincount(of_year)[of_year]
-
-
 def curvature(held: Any) -> float:
     """Return how much a shape curves between its ends, over the most that intervals assume."""
     bends = np.diff(held[1:-1] / held.sum(), n=2)
@@ -107,7 +79,7 @@ def covered(
     """Return how often each interval covers, and its mean half-width as a part of the range."""
     n = int(held.sum())
     linear, truth = linear_cdf(mechanism, n), quantile_positions(held / n, LEVELS)
-    drawn = tallies(mechanism, held, times, generator) / n
+    drawn = law_of(mechanism).drawn(held, times, generator) / n
     found = np.array([quantile_limits(linear, seen, n, LEVELS, ALPHA) for seen in drawn])
     inside = (found[:, 0] <= truth) & (truth <= found[:, 2])
     widths = (found[:, 2] - found[:, 0]).mean(axis=0) / 2 / (mechanism.bins - 1)
@@ -117,15 +89,13 @@ def covered(
 def main() -> None:
     """Print both tables."""
     generator = np.random.default_rng(20260601)
-    columns = " | ".join(f"OUE, {b} bins" for b in BINS)
-    print(f"| devices | ε | EMS | {columns} | OUE, years | query, ms |")
-    print("|" + "---|" * (5 + len(BINS)))
+    bins = [f"OUE, {count} bins" for count in BINS]
+    print(head("devices", "ε", "EMS", *bins, "OUE, years", "query, ms"))
     for devices in SIZES:
         held = people(devices)
         for epsilon in EPSILONS:
             print(_row(held, epsilon, generator), flush=True)
-    print(f"\n| shape | ε | devices | {' | '.join(f'{q:.0%}' for q in LEVELS)} |")
-    print("|" + "---|" * (3 + len(LEVELS)))
+    print("\n" + head("shape", "ε", "devices", *(f"{level:.0%}" for level in LEVELS)))
     rates = _coverage_table(generator)
     inside = np.mean((rates >= LOW) & (rates <= HIGH))
     noise = sqrt(ALPHA * (1 - ALPHA) / REPLICATIONS)
@@ -150,22 +120,23 @@ def _coverage_table(generator: np.random.Generator) -> Any:
         for name, held in shapes(devices).items():
             mechanism = SquareWave(epsilon, held.size)
             rates, widths = covered(mechanism, held, REPLICATIONS, generator)
-            cells = zip(100 * rates, 100 * widths, strict=True)
-            columns = " | ".join(f"{rate:.1f} ±{width:.2f}" for rate, width in cells)
-            print(f"| {name} | {epsilon} | {devices:,} | {columns} |", flush=True)
+            pairs = zip(100 * rates, 100 * widths, strict=True)
+            cells = (f"{rate:.1f} ±{width:.2f}" for rate, width in pairs)
+            print(row(name, epsilon, f"{devices:,}", *cells), flush=True)
             found.append(rates)
     return np.array(found)
 
 
 def _row(held: Any, epsilon: str, generator: np.random.Generator) -> str:
     mechanism, n = SquareWave(epsilon, held.size), int(held.sum())
-    truth, errors, spent = held / n, [], 0.0
-    for tally in tallies(mechanism, held, RUNS, generator):
+    oracles = [OUE(epsilon, bins) for bins in (*BINS, held.size)]
+    errors, spent = [], 0.0
+    for tally in law_of(mechanism).drawn(held, RUNS, generator):
         decoded = [histogram(mechanism, tally, n)]
-        decoded += [binned(held, b, epsilon, generator) for b in (*BINS, held.size)]
-        errors.append([wasserstein(found, truth) for found in decoded])
+        decoded += [next(from_bins(held, oracle, 1, generator)) for oracle in oracles]
+        errors.append([distance(shares, held) for shares in decoded])
         started = perf_counter()
         quantiles(mechanism, tally, n, LEVELS, ALPHA)
         spent += perf_counter() - started
-    cells = " | ".join(f"{error:.2f}" for error in np.mean(errors, axis=0))
-    return f"| {n:,} | {epsilon} | {cells} | {1000 * spent / RUNS:.1f} |"
+    cells = (f"{error:.2f}" for error in np.mean(errors, axis=0))
+    return row(f"{n:,}", epsilon, *cells, f"{1000 * spent / RUNS:.1f}")

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import product
 from typing import Any, Final
 
+from benchmarks.lib import page
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.mechanisms import Mechanism, load, names
 from client_sdk.mechanisms.exact import exp_floor
@@ -50,13 +51,13 @@ def bits_left(left: Fraction) -> int:
 
 def table() -> str:
     """Return the table as Markdown."""
-    lines = ["| mechanism | settings | above ε | most that is left of ε |", "|---|---|---|---|"]
+    rows = []
     for name in names():
         built = settings(name)
         most = max(mechanism.epsilon - mechanism.spent for mechanism in built)
         shown = f"≤ 2^-{bits_left(most)}" if most > 0 else "nothing"
-        lines.append(f"| {name} | {len(built)} | {sum(map(exceeds, built))} | {shown} |")
-    return "\n".join(lines)
+        rows.append((name, len(built), sum(map(exceeds, built)), shown))
+    return page.table(("mechanism", "settings", "above ε", "most that is left of ε"), rows)
 
 
 def met() -> bool:
@@ -70,5 +71,4 @@ def met() -> bool:
 def main() -> None:
     """Print the table and its verdict."""
     print(table())
-    verdict = "pass" if met() else "FAIL"
-    print(f"\nbar: never above ε, and at most 2^-{BAR} nats below it: {verdict}")
+    print(f"\nbar: never above ε, and at most 2^-{BAR} nats below it: {page.verdict(met())}")

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import ROOT
+from benchmarks.lib.page import ROOT, head, row
 from benchmarks.lib.text_crowds import tally_of
 from client_sdk.mechanisms.composite.pem import PEM
 from collector.analytics.text.search import Plan, candidates
@@ -167,7 +167,7 @@ def row_of(setting: Setting, ones: list[Found]) -> str:
         return ", ".join(parts)
 
     own = "".join(f", {name} {number}" for name, number in setting.own.items())
-    cells = (
+    return row(
         f"{setting.file}, ε {setting.epsilon}, {setting.devices:,}{own}",
         f"{100 * ones[0].detectable:.2f} %",
         f"{total('common_found')} of {total('common')}",
@@ -178,15 +178,12 @@ def row_of(setting: Setting, ones: list[Found]) -> str:
         hits("theirs"),
         f"{total('seconds') / len(ones):.1f}",
     )
-    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
     """Print the table, line by line."""
-    print(
-        "| crowd | detectable share | at least that common, and found | found | of these held by "
-        "nobody | intervals that hold | ours among the top | PEM as published | seconds |"
-    )
-    print("|---" * 9 + "|")
+    print(head("crowd", "detectable share", "at least that common, and found", "found",
+               "of these held by nobody", "intervals that hold", "ours among the top",
+               "PEM as published", "seconds"))  # fmt: skip
     for setting in SETTINGS:
         print(row_of(setting, [measure(setting, seed) for seed in range(REPEATS)]), flush=True)

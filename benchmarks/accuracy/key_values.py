@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from benchmarks.lib import page
 from client_sdk.mechanisms import KeyValueMechanism, load
 from client_sdk.registry.number_domains import NumberDomain
 from collector.estimation.estimate import key_means, key_shares, normal_quantile
@@ -128,16 +129,13 @@ def measure_all() -> dict[tuple[Setting, float], list[Found]]:
 
 def table(found: dict[tuple[Setting, float], list[Found]]) -> str:
     """Return the measurements as Markdown; of the populations the least and the most."""
-    lines = [
-        "| metric | share of holders | its interval covers | mean shown "
-        "| its interval covers, where shown | delta method | shown and wrong |",
-        "|---" * 7 + "|",
-    ]
+    heads = ("metric", "share of holders", "its interval covers", "mean shown",
+             "its interval covers, where shown", "delta method", "shown and wrong")  # fmt: skip
+    rows = []
     for (setting, _), ones in found.items():
         name = f"`{setting.mechanism}`, ε = {setting.epsilon}, {setting.devices:,} devices"
-        cells = " | ".join(_span(rates) for rates in zip(*ones, strict=True))
-        lines.append(f"| {name} | {cells} |")
-    return "\n".join(lines)
+        rows.append((name, *(_span(rates) for rates in zip(*ones, strict=True))))
+    return page.table(heads, rows)
 
 
 def _span(rates: tuple[float, ...]) -> str:

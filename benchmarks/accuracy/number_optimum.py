@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.lib import page
 from client_sdk.mechanisms.numbers.hybrid import Hybrid
 
 EPSILONS: Final = ("0.3", "0.5", "1", "2", "3", "4", "5")  # nats per report
@@ -77,11 +78,11 @@ def worst_variance(epsilon: str) -> float:
 
 def table() -> str:
     """Return the ratios as Markdown."""
-    lines = ["| ε | `hybrid`, worst variance | linear program | ratio |", "|---|---|---|---|"]
+    rows = []
     for epsilon in EPSILONS:
         ours, best = worst_variance(epsilon), optimum(float(epsilon))
-        lines.append(f"| {epsilon} | {ours:.4g} | {best:.4g} | {ours / best:.3f} |")
-    return "\n".join(lines)
+        rows.append((epsilon, f"{ours:.4g}", f"{best:.4g}", f"{ours / best:.3f}"))
+    return page.table(("ε", "`hybrid`, worst variance", "linear program", "ratio"), rows)
 
 
 def main() -> None:

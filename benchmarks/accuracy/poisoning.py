@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.lib.attackers import BEST, HONEST, RANDOM, UNPADDED, crowd, fakes_of, gain, payloads
+from benchmarks.lib.page import head, row
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import FrequencyOracle, Mechanism, load
 from client_sdk.mechanisms.items.olh import OLH
@@ -51,51 +52,47 @@ NUMBERS: Final = ("duchi", "piecewise", "hybrid", "one_bit_mean", "square_wave",
 def worth() -> Iterator[str]:
     """Yield how many honest devices one fake adds to a count at most, by mechanism."""
     heads = ["ε", "oue", "olh", "sue", "hadamard", *(f"grr, {size:,} items" for size in SIZES)]
-    yield _row(heads)
-    yield _row(["---"] * len(heads))
+    yield head(*heads)
     for epsilon in EPSILONS:
         oracles = [load(name)(epsilon, ITEMS) for name in heads[1:5]]
         oracles += [load("grr")(epsilon, size) for size in SIZES]
         reaches = [oracle.share_reach(0, np) for oracle in oracles]
-        yield _row([epsilon, *(f"{reach.high:.2f}" for reach in reaches if reach)])
+        yield row(epsilon, *(f"{reach.high:.2f}" for reach in reaches if reach))
 
 
 def gains() -> Iterator[str]:
     """Yield what 5 % of fakes add to four of 64 items together: as stated, and as simulated."""
     heads = ["protocol", "ε", *(f"{attack}: stated, found" for attack in (RANDOM, HONEST, BEST))]
-    yield _row(heads)
-    yield _row(["---"] * len(heads))
+    yield head(*heads)
     for name in PROTOCOLS:
         for epsilon in EPSILONS[:3]:
             oracle = OLH(epsilon, ITEMS, buckets=2) if name == "blh" else load(name)(epsilon, ITEMS)
             assert isinstance(oracle, FrequencyOracle)
             cells = [_simulated(oracle, attack) for attack in (RANDOM, HONEST, BEST)]
-            yield _row([name, epsilon, *cells])
+            yield row(name, epsilon, *cells)
 
 
 def means() -> Iterator[str]:
     """Yield how far 1 % of fakes move a mean that lies in the middle, in percent of the range."""
     domain = NumberDomain(Fraction(0), Fraction(100), Fraction(1), "%")
-    yield _row(["mechanism", *(f"ε = {epsilon}" for epsilon in EPSILONS)])
-    yield _row(["---"] * (1 + len(EPSILONS)))
+    yield head("mechanism", *(f"ε = {epsilon}" for epsilon in EPSILONS))
     for name in NUMBERS:
         reaches = [mean_reach(load(name)(epsilon, domain.size), domain) for epsilon in EPSILONS]
-        yield _row([name, *(f"±{moved(reach, 50):.2g}" for reach in reaches if reach)])
+        yield row(name, *(f"±{moved(reach, 50):.2g}" for reach in reaches if reach))
 
 
 def false_alarms() -> Iterator[str]:
     """Yield how many of the clean epochs raise an alarm, check by check."""
-    yield _row(["mechanism", "checks", "alarms in 10,000 clean epochs"])
-    yield _row(["---"] * 3)
+    yield head("mechanism", "checks", "alarms in 10,000 clean epochs")
     held = np.zeros(ITEMS, dtype=int)
     held[:3] = REPORTS // 2, REPORTS // 4, REPORTS // 4
     draw = np.random.default_rng(DRAWS)
     for name in ("grr", "oue", "sue", "hadamard", "sampled_item", "pgr", "square_wave"):
         mechanism = load(name)("1", ITEMS)
         found = _alarms(mechanism, crowd(mechanism, held, CLEAN, draw))
-        yield _row([name, ", ".join(found), str(int(np.any(list(found.values()), axis=0).sum()))])
+        yield row(name, ", ".join(found), str(int(np.any(list(found.values()), axis=0).sum())))
     for before in BEFORE:
-        yield _row(["grr, 8 items", f"change, after {before}", str(_changes(draw, before))])
+        yield row("grr, 8 items", f"change, after {before}", str(_changes(draw, before)))
 
 
 def detection() -> Iterator[str]:
@@ -107,8 +104,7 @@ def detection() -> Iterator[str]:
         "targets",
         *(f"{share:.0%} of fakes" for share in SHARES),
     ]
-    yield _row(heads)
-    yield _row(["---"] * len(heads))
+    yield head(*heads)
     numbers = "square_wave"  # their fakes send one symbol, and have no targets
     for name, attack in (
         ("grr", BEST), ("oue", UNPADDED), ("oue", BEST), ("sue", BEST),
@@ -119,18 +115,17 @@ def detection() -> Iterator[str]:
                 if name == numbers and len(targets) > 1:
                     continue
                 rates = [_rate(name, attack, shape, targets, share) for share in SHARES]
-                yield _row([name, attack, shape, str(len(targets)), *rates])
+                yield row(name, attack, shape, str(len(targets)), *rates)
 
 
 def beginnings() -> Iterator[str]:
     """Yield in what part of epochs ``change`` finds fakes that were not in those before."""
     heads = [f"{share:.0%} after {before}" for share in SHARES for before in BEFORE]
-    yield _row(["mechanism", "targets", *heads])
-    yield _row(["---"] * (2 + len(heads)))
+    yield head("mechanism", "targets", *heads)
     for name in ("grr", "oue", "sue", "hadamard"):
         for targets in (TARGETS[:1], TARGETS):
             rates = [_sudden(name, targets, share, before) for share in SHARES for before in BEFORE]
-            yield _row([name, str(len(targets)), *rates])
+            yield row(name, str(len(targets)), *rates)
 
 
 def _simulated(oracle: FrequencyOracle, attack: str) -> str:
@@ -211,10 +206,6 @@ def _rate(name: str, attack: str, shape: str, targets: Sequence[int], share: flo
     rate = float(np.any(list(found.values()), axis=0).mean())
     best = max(found, key=lambda check: float(found[check].mean()))
     return f"{100 * rate:.0f} %" + (f" ({best})" if rate > 0.01 else "")
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:

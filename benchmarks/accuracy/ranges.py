@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.lib import page
 from client_sdk.mechanisms import ItemMechanism, Mechanism
 from client_sdk.mechanisms.items.hierarchy import Hierarchy
 from client_sdk.mechanisms.items.pgr import PGR, points
@@ -53,11 +54,9 @@ def expected(mechanism: ItemMechanism) -> Any:
 
 def table() -> str:
     """Return the table as Markdown."""
-    lines = [
-        "| ε | items | `auto` takes | up to an item | one item "
-        "| `hierarchy` | up to an item | one item |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    errors = "up to an item", "one item"
+    heads = ("ε", "items", "`auto` takes", *errors, "`hierarchy`", *errors)
+    rows = []
     z = 100 * normal_quantile(ALPHA)
     for epsilon in EPSILONS:
         for size in SIZES:
@@ -69,9 +68,8 @@ def table() -> str:
                 for number in (half_width(one), z * one.predict(DEVICES))
             ]
             shape = f"fanout {tree.fanout}"
-            cells = [epsilon, f"{size:,}", f"`{name}`", *found[:2], shape, *found[2:]]
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append((epsilon, f"{size:,}", f"`{name}`", *found[:2], shape, *found[2:]))
+    return page.table(heads, rows)
 
 
 def main() -> None:

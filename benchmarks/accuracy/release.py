@@ -8,15 +8,15 @@ from the exact law of the mechanism.
 
 from __future__ import annotations
 
-import csv
 from fractions import Fraction
 from math import sqrt
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.accuracy.distribution import tallies
-from benchmarks.lib.page import AGES
+from benchmarks.lib.crowds import counted, numbers
+from benchmarks.lib.page import AGES, table
+from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
@@ -41,13 +41,11 @@ POINTS: Final = 100  # a share of 1 in points
 
 def people() -> tuple[Any, Any]:
     """Return how many persons have each age from FIRST on, and how many of them earn over 50K."""
-    held, rich = np.zeros(YEARS, dtype=np.int64), np.zeros(YEARS, dtype=np.int64)
-    with AGES.open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            held[int(row["age"]) - FIRST] += int(row["persons"])
-            if row["income_over_50k"] == "true":
-                rich[int(row["age"]) - FIRST] += int(row["persons"])
-    return held, rich
+    held, last = counted(AGES, "age", "income_over_50k", count="persons"), FIRST + YEARS - 1
+    rich: dict[tuple[str, ...], int] = {
+        (age,): persons for (age, over), persons in held.items() if over == "true"
+    }
+    return numbers(counted(AGES, "age", count="persons"), FIRST, last), numbers(rich, FIRST, last)
 
 
 def to_eighty() -> Any:
@@ -102,24 +100,22 @@ def example() -> list[tuple[str, float, float, dict[str, Any]]]:
 def example_table(rows: list[tuple[str, float, float, dict[str, Any]]]) -> str:
     """Return the worked example as a table, in points; the last row sums or says how far off."""
     n = int(people()[0].sum())
+    heads = ("years", "true", "raw", "`norm_sub`, `simplex_l2`", "`base_cut`",
+             "`simplex_l1`, devices")  # fmt: skip
     lines = [
-        "| years | true | raw | `norm_sub`, `simplex_l2` | `base_cut` | `simplex_l1`, devices |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, true, error, ways in rows:
-        cells = (
+        (
             name,
             f"{POINTS * true:.2f}",
             f"{POINTS * ways['raw']:.2f} ± {POINTS * normal_quantile(ALPHA) * error:.2f}",
             *(f"{POINTS * ways[way]:.2f}" for way in ("norm_sub", "base_cut")),
             f"{ways['simplex_l1'] * n:,.0f}",
         )
-        lines.append(f"| {' | '.join(cells)} |")
+        for name, true, error, ways in rows
+    ]
     sums = [sum(ways[way] for *_, ways in rows) for way in ("raw", "norm_sub", "base_cut")]
     texts = (f"{POINTS * total:.2f}" for total in sums)
     whole = sum(ways["simplex_l1"] for *_, ways in rows) * n
-    lines.append(f"| sum | 100.00 | {' | '.join(texts)} | {whole:,.0f} |")
-    return "\n".join(lines)
+    return table(heads, [*lines, ("sum", "100.00", *texts, f"{whole:,.0f}")])
 
 
 def error_table(held: Any, runs: int, sums: dict[str, Any]) -> str:
@@ -133,7 +129,7 @@ def error_table(held: Any, runs: int, sums: dict[str, Any]) -> str:
         for name, way in every_way(row, np.full(held.size, error), n).items():
             found.setdefault(name, []).append(way)
     heads = [f"{name}, true {POINTS * truth[which].sum():.1f}" for name, which in sums.items()]
-    lines = [f"| | one item | {' | '.join(heads)} |", "|" + "---|" * (2 + len(sums))]
+    lines = []
     for name, ways in found.items():
         off = np.array(ways) - truth
         cells = [f"{POINTS * sqrt(np.mean(off**2)):.2f}"]
@@ -143,27 +139,22 @@ def error_table(held: Any, runs: int, sums: dict[str, Any]) -> str:
                 f"{POINTS * sqrt(np.mean(of_sum**2)):.2f}, bias {POINTS * of_sum.mean():+.2f}"
             )
         label = name if name == RESCALED else f"`{name}`"
-        lines.append(f"| {label} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append((label, *cells))
+    return table(("", "one item", *heads), lines)
 
 
 def bucket_table() -> str:
     """Return the best number of buckets for real ages, planned from a bell and from the ages."""
     held = to_eighty()
     domain = NumberDomain(Fraction(FIRST), Fraction(FIRST + held.size - 1), Fraction(1), "years")
-    lines = [
-        "| ε | devices | best by a bell | best by the ages | bias | noise |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = []
     for epsilon in ("0.5", "1", "2", "4"):
         for n in (10_000, 100_000):
             by_bell = best_buckets(domain, epsilon, n)[0]
             best = best_buckets(domain, epsilon, n, held.tolist())[0]
-            lines.append(
-                f"| {epsilon} | {n:,} | {by_bell.buckets} | {best.buckets} "
-                f"| {best.bias:.3f} | {best.noise:.3f} |"
-            )
-    return "\n".join(lines)
+            errors = f"{best.bias:.3f}", f"{best.noise:.3f}"
+            lines.append((epsilon, f"{n:,}", by_bell.buckets, best.buckets, *errors))
+    return table(("ε", "devices", "best by a bell", "best by the ages", "bias", "noise"), lines)
 
 
 def measured_buckets(runs: int) -> str:
@@ -172,7 +163,7 @@ def measured_buckets(runs: int) -> str:
     n, years = int(held.sum()), held.size
     density = years * held / n
     cumulative = np.concatenate([[0.0], np.cumsum(held) / n])
-    lines = ["| buckets | bias | noise | measured, raw | measured, `norm_sub` |", "|" + "---|" * 5]
+    lines = []
     for k in (4, 8, 10, 16, 20, 40, 80):
         oracle = OUE(EPSILON, k)
         raw = drawn_shares(oracle, in_ranges(held, years // k), runs, np.random.default_rng(2))
@@ -181,17 +172,14 @@ def measured_buckets(runs: int) -> str:
             for ways in (raw, map(simplex_l2, raw))
         ]
         cells = (bias_of(cumulative, k), (k * oracle.predict(n)) ** 2, *errors)
-        lines.append(f"| {k} | {' | '.join(f'{cell:.3f}' for cell in cells)} |")
-    return "\n".join(lines)
+        lines.append((k, *(f"{cell:.3f}" for cell in cells)))
+    return table(("buckets", "bias", "noise", "measured, raw", "measured, `norm_sub`"), lines)
 
 
 def analysis_table(runs: int) -> str:
     """Return what a regression and a clustering find in the truth and in releases (deviation)."""
     held, rich = people()
-    lines = [
-        "| analysis | ε | true | in the release |",
-        "|---|---|---|---|",
-    ]
+    lines = []
     ages = np.arange(FIRST, FIRST + YEARS)
     generator = np.random.default_rng(3)
     for epsilon in ("1", "2", "4"):
@@ -200,26 +188,19 @@ def analysis_table(runs: int) -> str:
         y = np.tile([0, 1], joint.size // 2)
         raw = drawn_shares(GRR(epsilon, joint.size), joint, runs, generator)
         slopes = [slope(x, y, simplex_l2(each)) for each in raw]
-        lines.append(
-            f"| points of income over 50K a year of age | {epsilon} "
-            f"| {POINTS * slope(x, y, joint):.3f} "
-            f"| {POINTS * np.mean(slopes):.3f} ({POINTS * np.std(slopes):.3f}) |"
-        )
+        true = f"{POINTS * slope(x, y, joint):.3f}"
+        found = f"{POINTS * np.mean(slopes):.3f} ({POINTS * np.std(slopes):.3f})"
+        lines.append(("points of income over 50K a year of age", epsilon, true, found))
     for epsilon in ("1", "2", "4"):
         wave = SquareWave(epsilon, held.size)
-        found = np.array(
-            [
-                two_means(ages, histogram(wave, tally, int(held.sum())))[:2]
-                for tally in tallies(wave, held, runs // 10, generator)
-            ]
-        )
-        true = two_means(ages, held)[:2]
-        cells = zip(found.mean(axis=0), found.std(axis=0), strict=True)
-        lines.append(
-            f"| two clusters of ages, centres | {epsilon} | {true[0]:.1f} and {true[1]:.1f} "
-            f"| {' and '.join(f'{mean:.1f} ({error:.1f})' for mean, error in cells)} |"
-        )
-    return "\n".join(lines)
+        drawn = law_of(wave).drawn(held, runs // 10, generator)
+        histograms = (histogram(wave, tally, int(held.sum())) for tally in drawn)
+        centres = np.array([two_means(ages, shares)[:2] for shares in histograms])
+        true = " and ".join(f"{centre:.1f}" for centre in two_means(ages, held)[:2])
+        means = zip(centres.mean(axis=0), centres.std(axis=0), strict=True)
+        found = " and ".join(f"{mean:.1f} ({error:.1f})" for mean, error in means)
+        lines.append(("two clusters of ages, centres", epsilon, true, found))
+    return table(("analysis", "ε", "true", "in the release"), lines)
 
 
 def main() -> None:
@@ -247,14 +228,6 @@ def drawn_shares(
     oracle: FrequencyOracle, held: Any, runs: int, generator: np.random.Generator
 ) -> Any:
     """Return unbiased shares from the exact law of GRR or OUE, shape (runs, items)."""
-    n = int(held.sum())
+    supports = law_of(oracle).drawn(held, runs, generator)
     p, q = float(oracle.channel.p), float(oracle.channel.q)
-    if isinstance(oracle, GRR):
-        laws = np.full((held.size, held.size), q) + (p - q) * np.eye(held.size)
-        laws /= laws.sum(axis=1, keepdims=True)
-        rows = zip(held, laws, strict=True)
-        supports = sum(generator.multinomial(devices, law, runs) for devices, law in rows)
-    else:
-        supports = generator.binomial(held, p, (runs, held.size))
-        supports += generator.binomial(n - held, q, (runs, held.size))
-    return (supports / n - q) / (p - q)
+    return (supports / int(held.sum()) - q) / (p - q)

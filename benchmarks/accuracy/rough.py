@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.lib.page import PAGES, write
+from benchmarks.lib.page import PAGES, table, write
 from benchmarks.lib.shapes import LEVELS, Held, parts, quantiles, rough, smooth
 from client_sdk.registry.metric import SMOOTH
 
@@ -36,41 +36,36 @@ def main() -> None:
 
 def rough_table() -> str:
     """Return a row a population and epsilon, and the count of what misses the bar."""
-    heads = [*QUANTILES, "parts: all, least", "declared smooth"]
-    lines = [f"| population, shape | ε | {' | '.join(heads)} |", "|" + "---|" * (2 + len(heads))]
-    least, good, misled = [], 0, 0
+    rows, least, good, misled = [], [], 0, 0
     for kind in rough(DEVICES):
         width = float(kind.numbers[-1] - kind.numbers[0])
         for epsilon in EPSILONS:
             found, shares = quantiles(kind, epsilon, TIMES), parts(kind, epsilon, OF_PARTS)
             declared = quantiles(kind, epsilon, TIMES // 4, SMOOTH)
             cells = (*_cells(found, width), _two(shares), _two(declared))
-            lines.append(f"| {kind.name}, `{kind.shape}` | {epsilon} | {' | '.join(cells)} |")
+            rows.append((f"{kind.name}, `{kind.shape}`", epsilon, *cells))
             least += [found.rates.min(), shares.rates.min()]
             good, misled = good + found.good + shares.good, misled + found.misled + shares.misled
     few = [quantiles(kind, e, TIMES // 2).rates for kind in rough(FEW) for e in EPSILONS]
-    lines.append(
-        f"\nThe least of all rates is {100 * min(least):.1f} %. Of {good:,} rows that are called "
-        f"good, {misled:,} miss. With {FEW:,} devices the least rate of a quantile is "
+    heads = ("population, shape", "ε", *QUANTILES, "parts: all, least", "declared smooth")
+    return (
+        f"{table(heads, rows)}\n\nThe least of all rates is {100 * min(least):.1f} %. Of "
+        f"{good:,} rows that are called good, {misled:,} miss. "
+        f"With {FEW:,} devices the least rate of a quantile is "
         f"{100 * np.min(few):.1f} %, the mean {100 * np.mean(few):.1f} %."
     )
-    return "\n".join(lines)
 
 
 def price_table() -> str:
     """Return a row a smooth population and epsilon: both declarations, and what the first costs."""
-    lines = [
-        f"| population, shape | ε | {' | '.join(QUANTILES)} |",
-        "|" + "---|" * (2 + len(QUANTILES)),
-    ]
+    rows = []
     for kind in smooth(DEVICES):
         width = float(kind.numbers[-1] - kind.numbers[0])
         for epsilon in EPSILONS:
             found = {s: quantiles(kind, epsilon, TIMES, s) for s in (kind.shape, SMOOTH)}
             for shape, one in found.items():
-                row = " | ".join(_cells(one, width))
-                lines.append(f"| {kind.name}, `{shape}` | {epsilon} | {row} |")
-    return "\n".join(lines)
+                rows.append((f"{kind.name}, `{shape}`", epsilon, *_cells(one, width)))
+    return table(("population, shape", "ε", *QUANTILES), rows)
 
 
 def _cells(found: Held, width: float) -> list[str]:

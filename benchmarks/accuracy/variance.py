@@ -11,13 +11,13 @@ same: reports of one bit cannot show how scattered devices are, and state the wo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from benchmarks.accuracy.accuracy import population
+from benchmarks.lib import page
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import (
     ItemMechanism,
@@ -136,16 +136,10 @@ def truth(mechanism: Mechanism[Any], values: list[Any]) -> Any:
     return counts
 
 
-def rows() -> Iterator[Row]:
-    """Measure every mechanism."""
-    for name in names():
-        yield measure(name)
-
-
 def main() -> None:
     """Print every ratio, and how far it is from 1."""
-    print("| mechanism | measured / stated | standard errors from 1 |\n|---|---|---|")
-    for row in rows():
-        print(
-            f"| {row.name} | {row.ratio:.3f} ({row.error:.3f}) | {row.deviation:+.1f} |", flush=True
-        )
+    print(page.head("mechanism", "measured / stated", "standard errors from 1"))
+    for name in names():
+        row = measure(name)
+        ratio = f"{row.ratio:.3f} ({row.error:.3f})"
+        print(page.row(name, ratio, f"{row.deviation:+.1f}"), flush=True)

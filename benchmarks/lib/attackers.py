@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.lib.tallies import law_of
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle, Mechanism
 from client_sdk.mechanisms.bits import BitReports
@@ -65,10 +66,8 @@ def crowd(mechanism: Mechanism[Any], held: Any, epochs: int, draw: np.random.Gen
         truths = draw.binomial(held, p - q, (epochs, held.size))
         lies = np.full(held.size, 1 / held.size)
         return truths + draw.multinomial(n - truths.sum(axis=1), lies)
-    if isinstance(mechanism, BitReports):
-        p, q = float(mechanism.channel.p), float(mechanism.channel.q)
-        size = (epochs, held.size)
-        return draw.binomial(held, p, size) + draw.binomial(n - held, q, size)
+    if isinstance(mechanism, BitReports | DistributionMechanism):
+        return law_of(mechanism).drawn(held, epochs, draw)
     if isinstance(mechanism, SampledItem):
         q, items = float(mechanism.flip), held.size
         drawn = draw.multinomial(n, np.full(items, 1 / items), epochs)
@@ -81,14 +80,10 @@ def crowd(mechanism: Mechanism[Any], held: Any, epochs: int, draw: np.random.Gen
 
 
 def _law(mechanism: Mechanism[Any], item: int) -> Any:
-    """Return the chance of every report of a device that holds *item*, or a number in that bin."""
-    if isinstance(mechanism, DistributionMechanism):
-        law = mechanism.channel_matrix(np)[:, item]
-    else:
-        assert isinstance(mechanism, Hadamard | PGR)
-        own = _supporting(mechanism, item)
-        p = float(mechanism.channel.p)
-        law = np.where(own, p / own.sum(), (1 - p) / (~own).sum())
+    """Return the chance of every report of a device that holds *item*."""
+    assert isinstance(mechanism, Hadamard | PGR)
+    own, p = _supporting(mechanism, item), float(mechanism.channel.p)
+    law = np.where(own, p / own.sum(), (1 - p) / (~own).sum())
     return law / law.sum()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from benchmarks.lib.crowds import VISITORS, ages, households, months, scaled, visits, waits
+from benchmarks.lib.page import table
 from benchmarks.lib.questions import SEED
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import FrequencyOracle
@@ -34,13 +36,13 @@ def populations() -> dict[str, Any]:
 
 def wasserstein_table(runs: int = RUNS) -> str:
     """Return the mean Wasserstein-1 distance by way, in the unit of the numbers; the best bold."""
-    heads = " | ".join(f"{bins} bins" for bins in BINS)
-    lines = [f"| numbers | devices | ε | Square Wave | {heads} |", "|" + "---|" * (4 + len(BINS))]
+    heads = ("numbers", "devices", "ε", "Square Wave", *(f"{bins} bins" for bins in BINS))
+    rows = []
     for (name, held), epsilon in product(populations().items(), EPSILONS):
         found = [of_wave(held, epsilon, runs), *(of_bins(held, b, epsilon, runs) for b in BINS)]
         cells = (f"{x:.2f}" if x > min(found) else f"**{x:.2f}**" for x in found)
-        lines.append(f"| {name} | {held.sum():,} | {epsilon} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append((name, f"{held.sum():,}", epsilon, *cells))
+    return table(heads, rows)
 
 
 def of_wave(held: Any, epsilon: str, runs: int) -> float:
@@ -51,18 +53,20 @@ def of_wave(held: Any, epsilon: str, runs: int) -> float:
 
 
 def of_bins(held: Any, bins: int, epsilon: str, runs: int) -> float:
-    """Return that of equal bins, made consistent by norm-sub and spread evenly within each.
+    """Return that of equal bins, reported by GRR or OUE, whichever has the smaller error."""
+    every = from_bins(held, best(epsilon, bins), runs, np.random.default_rng(SEED))
+    return float(np.mean([distance(shares, held) for shares in every]))
 
-    Bins are reported by GRR or OUE, whichever has the smaller predicted error.
-    """
-    n, place = int(held.sum()), np.arange(held.size) * bins // held.size
+
+def from_bins(
+    held: Any, oracle: FrequencyOracle, times: int, generator: np.random.Generator
+) -> Iterator[Any]:
+    """Yield shares of numbers: of equal bins made consistent by norm-sub, spread evenly within."""
+    n, place = int(held.sum()), np.arange(held.size) * oracle.domain_size // held.size
     counts = np.bincount(place, weights=held).astype(np.int64)
-    oracle = best(epsilon, counts.size)
-    found = []
-    for tally in law_of(oracle).drawn(counts, runs, np.random.default_rng(SEED)):
+    for tally in law_of(oracle).drawn(counts, times, generator):
         shares = simplex_l2(oracle.debias(tally, n, np).totals / n)
-        found.append(distance((shares / np.bincount(place))[place], held))
-    return float(np.mean(found))
+        yield (shares / np.bincount(place))[place]
 
 
 def best(epsilon: str, items: int) -> FrequencyOracle:
@@ -86,11 +90,9 @@ def tables() -> dict[str, Any]:
 
 def joint_table(runs: int = RUNS) -> str:
     """Return the mean total variation distance of tables of two answers, by way, in points."""
-    lines = [
-        "| answers | devices, cells | ε | declared pair, raw | declared pair, `norm_sub` "
-        "| one of both, by chance | both, half of ε each |",
-        "|" + "---|" * 7,
-    ]
+    heads = ("answers", "devices, cells", "ε", "declared pair, raw", "declared pair, `norm_sub`",
+             "one of both, by chance", "both, half of ε each")  # fmt: skip
+    rows = []
     for name, held in tables().items():
         size = f"{held.sum():,}, {held.size}"
         truth = held / held.sum()
@@ -98,11 +100,11 @@ def joint_table(runs: int = RUNS) -> str:
             ways = zip(*(_ways(held, epsilon, seed) for seed in range(runs)), strict=True)
             found = [PERCENT * np.mean([_variation(x, truth) for x in way]) for way in ways]
             cells = (f"{x:.1f}" if x > min(found) else f"**{x:.1f}**" for x in found)
-            lines.append(f"| {name} | {size} | {epsilon} | {' | '.join(cells)} |")
+            rows.append((name, size, epsilon, *cells))
         apart = np.outer(truth.sum(axis=1), truth.sum(axis=0))
         floor = PERCENT * _variation(apart, truth)
-        lines.append(f"| {name} | {size} | no noise | 0.0 | 0.0 | {floor:.1f} | {floor:.1f} |")
-    return "\n".join(lines)
+        rows.append((name, size, "no noise", "0.0", "0.0", f"{floor:.1f}", f"{floor:.1f}"))
+    return table(heads, rows)
 
 
 def _ways(held: Any, epsilon: str, seed: int) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from redis.crc import key_slot
 
+from benchmarks.lib.page import head, row
 from collector.core.cells import LAST_DAYS
 from collector.intake.backpressure import ALARM_MEMORY
 from collector.storage.redis import SEEN_DAYS
@@ -210,10 +211,9 @@ FLEETS: Final = (
 
 def costs_table(costs: Costs) -> Iterator[str]:
     """Yield the table of what was measured."""
-    yield "| cost | measured | what |"
-    yield "|---|---|---|"
+    yield head("cost", "measured", "what")
     for field in fields(Costs):
-        yield f"| {field.name} | {getattr(costs, field.name):,.1f} | {UNITS[field.name]} |"
+        yield row(field.name, f"{getattr(costs, field.name):,.1f}", UNITS[field.name])
 
 
 def plan_table(costs: Costs) -> Iterator[str]:
@@ -238,15 +238,13 @@ def plan_table(costs: Costs) -> Iterator[str]:
         "append-only file, GB a day": [f"{p.log / 1e9:,.1f}" for p in plans],
         "deleting a day of ids of a shard, ms": [f"{p.pause:,.0f}" for p in plans],
     }
-    yield f"| | {' | '.join(fleet.name for fleet in FLEETS)} |"
-    yield "|---" * (1 + len(plans)) + "|"
+    yield head("", *(fleet.name for fleet in FLEETS))
     for what, cells in rows.items():
-        yield f"| {what} | {' | '.join(cells)} |"
+        yield row(what, *cells)
 
 
 def servers_table(costs: Costs) -> Iterator[str]:
     """Yield how many uploads a day single servers carry."""
-    yield "| `maxmemory` of a single server | million uploads a day |"
-    yield "|---|---|"
+    yield head("`maxmemory` of a single server", "million uploads a day")
     for name, size in SERVERS.items():
-        yield f"| {name} | {most_uploads(costs, size) / 1e6:.1f} |"
+        yield row(name, f"{most_uploads(costs, size) / 1e6:.1f}")

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.lib.page import table
 from collector.analytics.rows import Row
 from collector.core.catalog import Catalog
 from collector.query import Plan, plan, read, run
@@ -64,27 +65,18 @@ class Held:
 
 def dimensions_table(times: int = TIMES, days: int = DAYS) -> str:
     """Return a line for each question, on one day and day by day."""
-    lines = [
-        "| by | over | rows | reports in the answer | of these in *(other)* | intervals hold "
-        "| of the worst row |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    heads = ("by", "over", "rows", "reports in the answer", "of these in *(other)*",
+             "intervals hold", "of the worst row")  # fmt: skip
+    rows = []
     for stretch in (1, days):
         for by in BY:
             groups = stretch * prod(len(DIMENSIONS[name]) for name in by)
             found = measured(by, stretch, max(times, INTERVALS // groups))
             over = "one day" if stretch == 1 else f"{stretch} days, day by day"
-            cells = (
-                " × ".join(by) or "nothing",
-                over,
-                f"{found.rows:,}",
-                f"{found.reports:,} of {DEVICES * stretch:,}",
-                f"{found.together:,}",
-                f"{100 * found.covered:.1f} %",
-                f"{100 * found.least:.1f} %",
-            )
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            counts = f"{found.reports:,} of {DEVICES * stretch:,}", f"{found.together:,}"
+            rates = f"{100 * found.covered:.1f} %", f"{100 * found.least:.1f} %"
+            rows.append((" × ".join(by) or "nothing", over, f"{found.rows:,}", *counts, *rates))
+    return table(heads, rows)
 
 
 def measured(by: Sequence[str], days: int, times: int) -> Held:

@@ -20,6 +20,9 @@ from client_sdk.core.wire import Column, seal_binary, seal_padded
 from client_sdk.registry import Registry
 from collector.demo.children import free_port
 from collector.demo.embedded import PATH, WHEEL, launch
+from collector.storage.connect import open_storage
+from collector.storage.redis import RedisStorage
+from collector.worker.worker import Worker
 from tests.support.store.processes import descendants
 
 WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (
@@ -105,6 +108,19 @@ def hearsay(registry: str, workers: int = 1, **settings: str) -> Iterator[Site]:
         command = [sys.executable, "-m", "collector", "serve", "--workers", str(workers)]
         with _running(command, environment, folder) as site:
             yield site
+
+
+@contextmanager
+def store_and_worker(
+    registry: Registry, *, shards: int = 1
+) -> Iterator[tuple[RedisStorage, Worker]]:
+    """Run a store of its own and a worker in this process."""
+    with tempfile.TemporaryDirectory() as folder, launch(None, Path(folder), (PATH, WHEEL)) as run:
+        storage = open_storage(run.url, "bench", shards, "standard")
+        storage.prepare()
+        mechanisms = {metric.digest: metric.mechanism for metric in registry}
+        every = {metric.digest: metric.every for metric in registry}
+        yield storage, Worker(storage, mechanisms, every)
 
 
 @contextmanager

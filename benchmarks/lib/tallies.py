@@ -19,6 +19,7 @@ from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.pgr import PGR
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.mechanisms.items.sue import SUE
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import KeyValueDomain
 from tests.support.enumeration.enumeration import distribution
@@ -95,7 +96,7 @@ class Points:
 
 def law_of(mechanism: Mechanism[Any]) -> Law | Bits | Points:
     """Return the law of reports of items, of bins, or of grid positions."""
-    if isinstance(mechanism, OUE):
+    if isinstance(mechanism, OUE | SUE):
         return Bits(float(mechanism.channel.p), float(mechanism.channel.q))
     if isinstance(mechanism, GRR):
         p, q = float(mechanism.channel.p), float(mechanism.channel.q)

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from benchmarks.lib.page import table
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import load
 from collector.core.cells import Cell
@@ -48,10 +49,9 @@ LOADS: Final = (_Load("gateways", 24, 400_000), _Load("devices", 2_500, 10))
 
 def main() -> None:
     """Print seconds and kB a million reports (GRR, k = 1,024), of gateways and of devices."""
-    print("| what | of gateways | of devices |\n|---|---|---|")
     measured = [_measured(load) for load in LOADS]
-    for name in measured[0]:
-        print(f"| {name} | {' | '.join(f'{one[name]:,.2f}' for one in measured)} |")
+    rows = ((name, *(f"{one[name]:,.2f}" for one in measured)) for name in measured[0])
+    print(table(("what", "of gateways", "of devices"), rows))
 
 
 def _measured(load: _Load) -> dict[str, float]:

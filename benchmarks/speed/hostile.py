@@ -16,7 +16,7 @@ from statistics import median
 from typing import Final
 
 from benchmarks.lib import attack as attackers
-from benchmarks.lib import sites
+from benchmarks.lib import page, sites
 from benchmarks.lib.load import Outcome, Plan, send
 from benchmarks.speed.ingest import DEVICE
 from benchmarks.speed.ingest_load import SLOW, slow_connections
@@ -122,18 +122,14 @@ def row(what: str, alone: tuple[Outcome, ...], beside: tuple[Outcome, ...]) -> s
     refused = sum(sum(b.statuses.values()) - b.accepted for b in beside)
     refused -= sum(b.statuses.get("not sent", 0) for b in beside)  # late, and so in no p99
     met = ratio <= BAR and not refused
-    return (
-        f"| {what} | {median(a.p99 for a in alone):.1f} | {median(b.p99 for b in beside):.1f} |"
-        f" {ratio:.2f} | {refused} | {'pass' if met else 'FAIL'} |"
-    )
+    times = (f"{median(outcome.p99 for outcome in side):.1f}" for side in (alone, beside))
+    return page.row(what, *times, f"{ratio:.2f}", refused, page.verdict(met))
 
 
 def main() -> None:
     """Print the table."""
     print(f"Honest: {RATE:.0f} uploads/s of 10 columns.  Attack: {ATTACK:.0f} requests/s.\n")
-    print(
-        f"| attack | p99 alone, ms | beside it, ms | times (bar ≤ {BAR:.0f}) | honest refused | |"
-    )
-    print("|---|---|---|---|---|---|")
+    bar = f"times (bar ≤ {BAR:.0f})"
+    print(page.head("attack", "p99 alone, ms", "beside it, ms", bar, "honest refused", ""))
     for line in rows(sites.registry_text(DEVICE)):
         print(line, flush=True)

@@ -8,27 +8,23 @@ cost, and the median shows how busy it was.  Stores keep an append-only file, sy
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
 from benchmarks.lib import sites
 from benchmarks.lib.load import Plan, send
+from benchmarks.lib.page import head, row, verdict
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.entry import AcceptedColumn, encode
-from collector.demo.embedded import PATH, WHEEL, launch
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, MSGPACK, decode
-from collector.storage.connect import open_storage
 from collector.storage.values import SealedUpload
-from collector.worker.worker import Worker
 
 ROUNDS: Final = 12  # of each collector
 SECONDS: Final = 0.6  # of a round
@@ -82,14 +78,14 @@ def device_rows() -> Iterator[str]:
         for _ in range(ROUNDS):
             for name, (site, how) in runs.items():
                 found[name].append(measure(site, how))
-    yield "| device upload of 10 reports | µs, least | µs, median | uploads/s, median | bar | |"
-    yield "|---|---|---|---|---|---|"
+    heads = "device upload of 10 reports", "µs, least", "µs, median", "uploads/s, median", "bar", ""
+    yield head(*heads)
     for name, rounds in found.items():
         least, middle = min(r.cost for r in rounds), median(r.cost for r in rounds)
         bar = f"≤ {WEB_BAR:.0f} µs" if name in list(runs)[:2] else ""
-        met = "" if not bar else "pass" if least <= WEB_BAR else "FAIL"
         speed = median(r.speed for r in rounds)
-        yield f"| {name} | {least:.0f} | {middle:.0f} | {speed:,.0f} | {bar} | {met} |"
+        numbers = f"{least:.0f}", f"{middle:.0f}", f"{speed:,.0f}"
+        yield row(name, *numbers, bar, verdict(least <= WEB_BAR if bar else None))
     yield ""
     yield from _ratios(*list(found.values())[2:4])
 
@@ -98,30 +94,30 @@ def _ratios(ours: list[Round], theirs: list[Round]) -> Iterator[str]:
     """Yield how much faster ours is, pair by pair."""
     cost = median(b.cost / a.cost for a, b in zip(ours, theirs, strict=True))
     speed = median(a.speed / b.speed for a, b in zip(ours, theirs, strict=True))
-    met = "pass" if speed >= RATIO_BAR else "FAIL"
-    yield "| beside the obvious collector, pair by pair, a connection an upload | times | bar | |"
-    yield "|---|---|---|---|"
-    yield f"| uploads/s, one web process each | {speed:.1f} | ≥ {RATIO_BAR:.0f} | {met} |"
-    yield f"| uploads a second of processor | {cost:.1f} | | |"
+    met = verdict(speed >= RATIO_BAR)
+    what = "beside the obvious collector, pair by pair, a connection an upload"
+    yield head(what, "times", "bar", "")
+    yield row("uploads/s, one web process each", f"{speed:.1f}", f"≥ {RATIO_BAR:.0f}", met)
+    yield row("uploads a second of processor", f"{cost:.1f}", "", "")
 
 
 def step_rows() -> Iterator[str]:
     """Measure the steps of a device upload alone, in this process."""
     registry = Registry.from_text(sites.registry_text(DEVICE))
     catalog, today = Catalog([registry]), int(time.time() // 86_400)
-    yield "| step of a device upload of 10 reports, alone | µs, least |"
-    yield "|---|---|"
+    yield head("step of a device upload of 10 reports, alone", "µs, least")
     for what, columns, reports in (("10 columns", 10, 1), ("1 column", 1, 10)):
         body = sites.device_body(registry, columns, reports)
         upload = decode(body, JSON)
-        verdict = judge(upload, catalog, today)
-        yield f"| decode, {what} | {_least(partial(decode, body, JSON)):.1f} |"
-        yield f"| judge, {what} | {_least(partial(judge, upload, catalog, today)):.1f} |"
-        yield f"| frame, {what} | {_least(partial(encode, verdict.accepted)):.1f} |"
-    entry = encode(verdict.accepted)
-    with tempfile.TemporaryDirectory() as folder, launch(None, Path(folder), (PATH, WHEEL)) as run:
-        storage = open_storage(run.url, "bench", 4, "standard")
-        storage.prepare()
+        accepted = judge(upload, catalog, today).accepted
+        for step, action in (
+            ("decode", partial(decode, body, JSON)),
+            ("judge", partial(judge, upload, catalog, today)),
+            ("frame", partial(encode, accepted)),
+        ):
+            yield row(f"{step}, {what}", f"{_least(action):.1f}")
+    entry = encode(accepted)
+    with sites.store_and_worker(registry, shards=4) as (storage, _):
         for size in (1, 8, 64):
 
             def append(size: int = size) -> None:
@@ -129,7 +125,8 @@ def step_rows() -> Iterator[str]:
                     [SealedUpload(os.urandom(16), today, entry, 10) for _ in range(size)]
                 )
 
-            yield f"| append, in a group of {size} | {_least(append, 1_024 // size) / size:.1f} |"
+            each = _least(append, 1_024 // size) / size
+            yield row(f"append, in a group of {size}", f"{each:.1f}")
 
 
 def _least(action: Callable[[], object], times: int = 1_000) -> float:
@@ -148,8 +145,8 @@ def gateway_rows() -> Iterator[str]:
     text = sites.registry_text(GATEWAY)
     registry = Registry.from_text(text)
     yield "Reports a second of one core, web process and worker, in millions:\n"
-    yield "| mechanism | reports an upload | accepted, M/s | bar | folded, M/s | bar | |"
-    yield "|---|---|---|---|---|---|---|"
+    speeds = "accepted, M/s", "bar", "folded, M/s", "bar"
+    yield head("mechanism", "reports an upload", *speeds, "")
     with sites.hearsay(text) as site:
         for name, (_, size) in GATEWAY.items():
             body, reports = sites.gateway_body(registry, name, GATEWAY_SIZE)
@@ -158,23 +155,17 @@ def gateway_rows() -> Iterator[str]:
             folded = fold_speed(registry, name, body, reports)
             bars = f"≥ {ACCEPT_BAR:.0f}" if name != "oue" else "", f"≥ {FOLD_BAR[name]:.0f}"
             met = folded >= FOLD_BAR[name] and (accepted >= ACCEPT_BAR or not bars[0])
-            yield (
-                f"| {name}, k = {size:,} | {reports:,} | {accepted:.1f} | {bars[0]} |"
-                f" {folded:.1f} | {bars[1]} | {'pass' if met else 'FAIL'} |"
-            )
+            cells = f"{accepted:.1f}", bars[0], f"{folded:.1f}", bars[1]
+            yield row(f"{name}, k = {size:,}", f"{reports:,}", *cells, verdict(met))
 
 
 def fold_speed(registry: Registry, name: str, body: bytes, reports: int) -> float:
     """Return million reports that a second of the worker folds: claim, decode, tally and fold."""
-    metric = registry.metric(name)
     [column] = decode(body, MSGPACK).columns
     entry = encode([AcceptedColumn(Cell(column.metric, column.epoch, ""), column.payloads)])
     today = int(time.time() // 86_400)
     best = 0.0
-    with tempfile.TemporaryDirectory() as folder, launch(None, Path(folder), (PATH, WHEEL)) as run:
-        storage = open_storage(run.url, "bench", 1, "standard")
-        storage.prepare()
-        worker = Worker(storage, {metric.digest: metric.mechanism}, {metric.digest: metric.every})
+    with sites.store_and_worker(Registry([registry.metric(name)])) as (storage, worker):
         for _ in range(FOLDS):
             storage.append_many([SealedUpload(os.urandom(16), today, entry, reports)])
             before = time.process_time()
@@ -188,6 +179,6 @@ def fold_speed(registry: Registry, name: str, body: bytes, reports: int) -> floa
 def main() -> None:
     """Print the tables."""
     for rows in (device_rows, step_rows, gateway_rows):
-        for row in rows():
-            print(row, flush=True)
+        for line in rows():
+            print(line, flush=True)
         print()

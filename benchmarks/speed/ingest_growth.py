@@ -7,22 +7,19 @@ several rounds, of the web process for an upload of ten columns, of the worker f
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks.lib import sites
+from benchmarks.lib.page import head, row, verdict
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
 from collector.core.entry import encode
-from collector.demo.embedded import PATH, WHEEL, launch
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, decode
-from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
 from collector.storage.values import SealedUpload
 from collector.worker.worker import Worker
@@ -47,12 +44,8 @@ def cost(metrics: int, epochs: int, uploads: int) -> Cost:
     registry, some = (_registry(part) for part in (names, names[:METRICS]))
     catalog, today = Catalog([registry]), int(time.time() // 86_400)
     body = sites.device_body(some, 10, 1)
-    with tempfile.TemporaryDirectory() as folder, launch(None, Path(folder), (PATH, WHEEL)) as run:
-        storage = open_storage(run.url, "bench", 1, "standard")
-        storage.prepare()
-        mechanisms = {metric.digest: metric.mechanism for metric in registry}
-        worker = Worker(storage, mechanisms, {metric.digest: metric.every for metric in registry})
-        fill(storage, worker, registry, epochs)
+    with sites.store_and_worker(registry) as (storage, worker):
+        fill(storage, registry, epochs)
         entry = encode(judge(decode(body, JSON), catalog, today).accepted)
         for _ in range(uploads // BATCH):
             storage.append_many(
@@ -67,7 +60,7 @@ def _registry(names: list[str]) -> Registry:
     return Registry.from_text(sites.registry_text({name: ("grr", 8) for name in names}))
 
 
-def fill(storage: RedisStorage, worker: Worker, registry: Registry, epochs: int) -> None:
+def fill(storage: RedisStorage, registry: Registry, epochs: int) -> None:
     """Leave a tally of every metric in each of *epochs*."""
     now = epoch_of("1d", time.time())
     for metric in registry:
@@ -102,14 +95,14 @@ def rows() -> Iterator[str]:
         for factor in FACTORS:
             size = start[what] * factor
             found = base if factor == 1 else cost(**{**start, what: size})
-            met = found.accept <= BAR * base.accept and found.fold <= BAR * base.fold
-            verdict = "" if factor == 1 else "pass" if met else "FAIL"
-            yield f"| {what} | {size:,} | {found.accept:.0f} | {found.fold:.0f} | {verdict} |"
+            met = all(grown <= BAR * first for grown, first in zip(found, base, strict=True))
+            shown = f"{size:,}", f"{found.accept:.0f}", f"{found.fold:.0f}"
+            yield row(what, *shown, verdict(None if factor == 1 else met))
 
 
 def main() -> None:
     """Print the table."""
-    print(f"| what grows | to | µs an upload accepted | µs folded | ≤ {BAR} × the first |")
-    print("|---|---|---|---|---|")
+    bar = f"≤ {BAR} × the first"
+    print(head("what grows", "to", "µs an upload accepted", "µs folded", bar))
     for line in rows():
         print(line, flush=True)

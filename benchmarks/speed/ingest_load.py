@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from benchmarks.lib import sites
+from benchmarks.lib import page, sites
 from benchmarks.lib.load import Outcome, Plan, finish, send, start
 from benchmarks.speed.ingest import DEVICE
 from client_sdk.registry import Registry
@@ -33,11 +33,8 @@ HONEST_BAR: Final = 0.99  # share of another key's uploads that is accepted mean
 def row(what: str, outcome: Outcome, seconds: float, bar: str = "", met: bool | None = None) -> str:
     """Return a line of the table."""
     told = ", ".join(f"{status}: {n:,}" for status, n in sorted(outcome.statuses.items()))
-    verdict = "" if met is None else "pass" if met else "FAIL"
-    return (
-        f"| {what} | {outcome.accepted / seconds:,.0f} | {outcome.median:.1f} | {outcome.p99:.1f} |"
-        f" {told} | {bar} | {verdict} |"
-    )
+    numbers = f"{outcome.accepted / seconds:,.0f}", f"{outcome.median:.1f}", f"{outcome.p99:.1f}"
+    return page.row(what, *numbers, told, bar, page.verdict(met))
 
 
 @contextmanager
@@ -106,8 +103,8 @@ def main() -> None:
     """Print the table."""
     text = sites.registry_text(DEVICE)
     body = sites.device_body(Registry.from_text(text), 10, 1)
-    print("| uploads of 10 columns | accepted/s | median, ms | p99, ms | answers | bar | |")
-    print("|---|---|---|---|---|---|---|")
+    heads = "uploads of 10 columns", "accepted/s", "median, ms", "p99, ms", "answers", "bar", ""
+    print(page.head(*heads))
     for measure in (waiting, flood):
         for line in measure(text, body):
             print(line, flush=True)

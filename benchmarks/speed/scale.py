@@ -25,6 +25,7 @@ from benchmarks.lib.capacity import (
     tally_bytes,
 )
 from benchmarks.lib.load import Plan, send
+from benchmarks.lib.page import head, row, verdict
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.core.cells import Cell
@@ -236,12 +237,11 @@ def checks(
         "append-only file, bytes an upload": (costs.log, filled["log"]),
         **{f"{name}, µs an upload": (getattr(costs, name), found) for name, found in least.items()},
     }
-    yield f"| what | predicted at {FACTOR} × | found there | error | ≤ {BAR:.0%} |"
-    yield "|---|---|---|---|---|"
+    yield head("what", f"predicted at {FACTOR} ×", "found there", "error", f"≤ {BAR:.0%}")
     for what, (said, found) in rows.items():
         error = said / found - 1
-        met = "pass" if abs(error) <= BAR else "FAIL"
-        yield f"| {what} | {said:,.1f} | {found:,.1f} | {error:+.1%} | {met} |"
+        met = verdict(abs(error) <= BAR)
+        yield row(what, f"{said:,.1f}", f"{found:,.1f}", f"{error:+.1%}", met)
 
 
 def rounded(**found: float) -> Costs:

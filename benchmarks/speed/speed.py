@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from benchmarks.lib.page import head, row, verdict
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import ItemMechanism, Mechanism, load
 
@@ -100,6 +101,6 @@ def _column(mechanism: Mechanism[Any], reports: int = COLUMN) -> bytes:
 
 def main() -> None:
     """Print every measurement with its bar."""
-    print("| what | measured | bar | |\n|---|---|---|---|")
-    for row in rows():
-        print(f"| {row.what} | {row.found} | {row.bar} | {'pass' if row.met else 'FAIL'} |")
+    print(head("what", "measured", "bar", ""))
+    for what, found, bar, met in rows():
+        print(row(what, found, bar, verdict(met)), flush=True)

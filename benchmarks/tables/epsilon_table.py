@@ -9,6 +9,7 @@ import math
 from fractions import Fraction
 from statistics import NormalDist
 
+from benchmarks.lib import page
 from client_sdk.privacy.budget import guesses, nano_of, shift
 from client_sdk.registry.selection import AUTO, choose
 
@@ -19,19 +20,15 @@ CATEGORIES = 17
 
 def table() -> str:
     """Return the table as Markdown."""
-    lines = [
-        "| ε per report | a yes/no report is true with, at most "
-        "| and shifts anybody's odds by, at most "
-        f"| devices for ±1 point, yes/no | devices for ±1 point, {CATEGORIES} items |",
-        "|---|---|---|---|---|",
-    ]
+    heads = ("ε per report", "a yes/no report is true with, at most",
+             "and shifts anybody's odds by, at most", "devices for ±1 point, yes/no",
+             f"devices for ±1 point, {CATEGORIES} items")  # fmt: skip
+    rows = []
     for epsilon in EPSILONS:
         nano = nano_of(Fraction(epsilon))
-        lines.append(
-            f"| {epsilon} | {guesses(nano)} % | {shift(nano)} : 1 "
-            f"| {_devices(epsilon, 2):,} | {_devices(epsilon, CATEGORIES):,} |"
-        )
-    return "\n".join(lines)
+        devices = (f"{_devices(epsilon, items):,}" for items in (2, CATEGORIES))
+        rows.append((epsilon, f"{guesses(nano)} %", f"{shift(nano)} : 1", *devices))
+    return page.table(heads, rows)
 
 
 def _devices(epsilon: str, items: int) -> int:

@@ -14,6 +14,7 @@ from importlib import import_module
 from inspect import getdoc
 from typing import Final
 
+from benchmarks.lib import page
 from client_sdk.mechanisms import KeyValueMechanism, SetMechanism, TextMechanism, load, names
 from client_sdk.registry.selection import AUTO, Family, choose, fitting_names
 
@@ -45,28 +46,21 @@ SHOWN: Final = 100  # items or grid points of the columns of costs, at epsilon 1
 def table() -> str:
     """Return the table as Markdown."""
     taken = _taken()
-    lines = [
-        f"| name | what | of | bytes at ε = 1, {SHOWN} items or grid points | steps a fold "
-        "| `auto` takes it at |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = ("name", "what", "of", f"bytes at ε = 1, {SHOWN} items or grid points",
+             "steps a fold", "`auto` takes it at")  # fmt: skip
+    rows = []
     for name in names():
         mechanism = load(name)("1", SHOWN)
         of = next(what for family, what in FAMILIES.items() if name in fitting_names(family))
         where = "; ".join(taken[name]) or ("–" if mechanism.automatic else "never, only by name")
         what, _ = describe(name)
-        lines.append(
-            f"| `{name}` | {what} | {of} | {mechanism.payload_size} | {mechanism.fold_steps} "
-            f"| {where} |"
-        )
-    return "\n".join(lines)
+        rows.append((f"`{name}`", what, of, mechanism.payload_size, mechanism.fold_steps, where))
+    return page.table(heads, rows)
 
 
 def sources() -> str:
     """Return the table of what each mechanism is taken from, as Markdown."""
-    return "\n".join(
-        ["| name | source |", "|---|---|", *(f"| `{n}` | {describe(n)[1]} |" for n in names())]
-    )
+    return page.table(("name", "source"), ((f"`{name}`", describe(name)[1]) for name in names()))
 
 
 def describe(name: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import math
 from statistics import NormalDist
 from typing import Final
 
+from benchmarks.lib.page import table
 from client_sdk.mechanisms import MeanMechanism, load, names
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
 from client_sdk.registry.selection import AUTO, choose
@@ -25,16 +26,13 @@ SMALLEST: Final = 1e-12  # relative width at which a bisection ends
 def error_table() -> str:
     """Return the 95 % half-widths of a mean as Markdown, in percent of the range."""
     able = [name for name in names() if issubclass(load(name), MeanMechanism)]
-    lines = [
-        f"| ε per report | {' | '.join(f'`{name}`' for name in able)} | `auto` takes |",
-        "|---|" + "---|" * (len(able) + 1),
-    ]
+    rows = []
     for epsilon in EPSILONS:
         reach = [Z * load(name)(epsilon, POINTS).predict(DEVICES) for name in able]
         chosen, mechanism = choose(AUTO, False, epsilon, POINTS)
-        cells = " | ".join(f"±{100 * part:.2f} %" for part in reach)
-        lines.append(f"| {epsilon} | {cells} | `{chosen}`, {mechanism.payload_size} byte |")
-    return "\n".join(lines)
+        cells = (f"±{100 * part:.2f} %" for part in reach)
+        rows.append((epsilon, *cells, f"`{chosen}`, {mechanism.payload_size} byte"))
+    return table(("ε per report", *(f"`{name}`" for name in able), "`auto` takes"), rows)
 
 
 def laplace_example() -> str:
@@ -57,21 +55,16 @@ def laplace_example() -> str:
 
 def gauss_table() -> str:
     """Return the classical, the analytic and the shipped σ for Δ = 1 as Markdown."""
-    lines = [
-        "| ε | δ | classical σ | analytic σ | `discrete_gaussian` | Laplace √2·b |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = ("ε", "δ", "classical σ", "analytic σ", "`discrete_gaussian`", "Laplace √2·b")
+    rows = []
     for epsilon, delta in GAUSS:
         e, d = float(epsilon), float(delta)
         classical = f"{classical_sigma(e, d):.2f}" if e <= 1 else "not valid above ε = 1"
-        analytic = f"{analytic_sigma(e, d):.2f}"
         exponent = int(delta.removeprefix("1e-"))
         shipped = DiscreteGaussian(epsilon, 2, delta_exponent=exponent).noise_variance ** 0.5
-        laplace = math.sqrt(2) / e
-        lines.append(
-            f"| {epsilon} | {delta} | {classical} | {analytic} | {shipped:.2f} | {laplace:.2f} |"
-        )
-    return "\n".join(lines)
+        sigmas = (f"{sigma:.2f}" for sigma in (analytic_sigma(e, d), shipped, math.sqrt(2) / e))
+        rows.append((epsilon, delta, classical, *sigmas))
+    return table(heads, rows)
 
 
 def classical_sigma(epsilon: float, delta: float) -> float:
