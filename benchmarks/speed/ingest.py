@@ -152,20 +152,20 @@ def gateway_rows() -> Iterator[str]:
             body, reports = sites.gateway_body(registry, name, GATEWAY_SIZE)
             plan = Plan(0, sites.GATEWAY_KEY, body, False, 1, SECONDS)
             accepted = max(reports / measure(site, plan).cost for _ in range(FOLDS))
-            folded = fold_speed(registry, name, body, reports)
+            folded = fold_speed(registry, body, reports)
             bars = f"≥ {ACCEPT_BAR:.0f}" if name != "oue" else "", f"≥ {FOLD_BAR[name]:.0f}"
             met = folded >= FOLD_BAR[name] and (accepted >= ACCEPT_BAR or not bars[0])
             cells = f"{accepted:.1f}", bars[0], f"{folded:.1f}", bars[1]
             yield row(f"{name}, k = {size:,}", f"{reports:,}", *cells, verdict(met))
 
 
-def fold_speed(registry: Registry, name: str, body: bytes, reports: int) -> float:
+def fold_speed(registry: Registry, body: bytes, reports: int) -> float:
     """Return million reports that a second of the worker folds: claim, decode, tally and fold."""
     [column] = decode(body, MSGPACK).columns
     entry = encode([AcceptedColumn(Cell(column.metric, column.epoch, ""), column.payloads)])
     today = int(time.time() // 86_400)
     best = 0.0
-    with sites.store_and_worker(Registry([registry.metric(name)])) as (storage, worker):
+    with sites.store_and_worker(registry) as (storage, worker):
         for _ in range(FOLDS):
             storage.append_many([SealedUpload(os.urandom(16), today, entry, reports)])
             before = time.process_time()
