@@ -33,10 +33,9 @@ from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThrea
 
 GRACE_S: Final = 8.0  # seconds; supervisors kill after 10 or more
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
-_signal_log = logging.getLogger("hearsay.stopping")
 STALE_AFTER: Final = 30  # seconds; a worker beats before every round, and rests at most 5 s
 _log = logging.getLogger("hearsay.serving")
+_signal_log = logging.getLogger("hearsay.stopping")
 _APP = "collector.web.process:create_process"  # by name: only the server imports the web package
 _CONNECTIONS = 2_048  # of a process; one that only trickles costs some kilobytes
 _QUEUE = 1_024  # connections that the system keeps waiting

@@ -44,7 +44,7 @@ _PLACE: Final = re.compile(r"^(?P<rule>.*) - at `(?P<place>.*)`$", re.DOTALL)
 _STEP: Final = re.compile(r"\[(\d+|\.\.\.)\]|\.([^.\[]+)")
 _ANY: Final = "..."  # a step of msgspec into an object whose names are free
 PARAMETERS: Final = ("from", "to", "alpha", "version")
-SEGMENT: Final = "segment."  # and a dimension
+SEGMENT: Final = "segment."  # what the name of a dimension follows
 _DAYS: Final = int(DEFAULT_RANGE.removesuffix("d"))  # of a window whose beginning is not given
 _NUMBER: Final = re.compile(r"[0-9]{0,20}(\.[0-9]{1,40})?(?<=[0-9])([eE][+-]?[0-9]{1,3})?")
 

@@ -56,7 +56,7 @@ def worst(findings: Iterable[Finding]) -> str:
 
 @dataclass(frozen=True)
 class State:
-    """What was found; None and empty where the store's user may not ask."""
+    """What checks judge; None and empty where the store's user may not ask."""
 
     servers: Sequence[Server]
     shards: Sequence[Shard]

@@ -53,7 +53,7 @@ _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _HEIGHT: Final = 200  # user units of the plot of a histogram
 _MOST: Final = 512  # buckets
 _NARROW: Final = 9.0  # user units: narrower buckets have a band for whiskers
-_CURVE_HEIGHT: Final = 220  # and of cumulative shares
+_CURVE_HEIGHT: Final = 220  # user units of the plot of cumulative shares
 _MOST_SPOTS: Final = 200
 _TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 

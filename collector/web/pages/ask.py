@@ -31,7 +31,7 @@ from .panels import Answers, Panel, PanelRequest, dressed
 
 blueprint = Blueprint("ask", __name__)
 
-OPTION: Final = "option."  # and the name of an option of the verb
+OPTION: Final = "option."  # what the name of an option of the verb follows
 LEVELS: Final = (("0.1", "90 %"), ("0.05", "95 %"), ("0.01", "99 %"))
 _TEXT: Final = {"type": "string"}
 _PARAMETERS: Final = (
