@@ -50,11 +50,11 @@ class Model:
 
 def test_an_instance_holds_what_is_given_and_defaults_for_the_rest() -> None:
     """By place, by name, and from a factory that is called each time."""
-    one, other = Point(1), Point(y=2, x=1)
+    point, other = Point(1), Point(y=2, x=1)
 
-    assert (one.x, one.y, one.seen) == (1, 0, [])
+    assert (point.x, point.y, point.seen) == (1, 0, [])
     assert (other.x, other.y) == (1, 2)
-    assert one.seen is not other.seen
+    assert point.seen is not other.seen
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,13 @@ def test_the_first_failure_of_each_reason_is_told(caplog: pytest.LogCaptureFixtu
         client.flush()
 
     assert [record.name for record in caplog.records] == [LOGGER] * 4
-    told = [message.rpartition(":")[0] for message in caplog.messages]  # without the line number
+    messages = [message.rpartition(":")[0] for message in caplog.messages]  # no line number
     here = "recorded at tests.client_sdk.core.test_debug_log"
-    assert told[0].startswith("invalid_value: theme: takes one of its ")
-    assert told[0].endswith(here)
-    assert told[1] == f"invalid_value: dark_mode: takes True or False; {here}"
-    assert told[2] == f"unknown_metric: the registry has no metric of that name; {here}"
-    assert told[3] == "internal: RuntimeError at tests.client_sdk.core.test_debug_log"
+    assert messages[0].startswith("invalid_value: theme: takes one of its ")
+    assert messages[0].endswith(here)
+    assert messages[1] == f"invalid_value: dark_mode: takes True or False; {here}"
+    assert messages[2] == f"unknown_metric: the registry has no metric of that name; {here}"
+    assert messages[3] == "internal: RuntimeError at tests.client_sdk.core.test_debug_log"
     assert CANARY not in caplog.text
 
 
@@ -140,8 +140,8 @@ def test_a_metric_that_no_cap_ever_allows_is_a_warning_once(
         client.record("theme", CANARY)
 
     assert client.stats()["budget"] == 4
-    told = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert told == [
+    messages = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert messages == [
         f"metrics.{name}: costs more than caps.report allows, so that it is never reported"
         for name in ("dark_mode", "theme")
     ]
@@ -165,9 +165,9 @@ def test_an_expired_metric_is_a_warning_once(caplog: pytest.LogCaptureFixture) -
     for _ in range(2):
         client.record("bygone", True)
 
-    (told,) = caplog.messages
-    assert told.startswith("metrics.bygone.expires=")
-    assert told.endswith(": has passed; it is recorded no more: renew or remove it")
+    (message,) = caplog.messages
+    assert message.startswith("metrics.bygone.expires=")
+    assert message.endswith(": has passed; it is recorded no more: renew or remove it")
 
 
 @pytest.mark.parametrize("mode", ["manual", "background"])

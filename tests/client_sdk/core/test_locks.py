@@ -37,16 +37,16 @@ def test_a_signal_handler_may_record_while_the_application_records() -> None:
     before = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
     try:
-        made = 0
-        while made < 3_000 or next(calls) < 20:
+        values = 0
+        while values < 3_000 or next(calls) < 20:
             client.record("files", "not a number")
-            made += 1
+            values += 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
     client.close()
-    assert client.stats()["invalid_value"] >= made
+    assert client.stats()["invalid_value"] >= values
 
 
 def test_a_quiet_lock_knows_its_holder() -> None:

@@ -82,8 +82,8 @@ def test_what_root_makes_in_the_folder_of_another_user_is_that_users(tmp_path: P
     gateway.record("machine", "m", True)
     gateway.close()
 
-    made = sorted(home.rglob("*"))
-    names = {path.name for path in made}
+    paths = sorted(home.rglob("*"))
+    names = {path.name for path in paths}
     assert {FILE_NAME, SECRET_FILE, RESERVE_FILE, GENERATION_FILE, USER_FILE, NAMES_FILE} <= names
-    assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(12_345, 23_456)}
-    assert {path.stat().st_mode & 0o077 for path in made if path.is_file()} == {0}
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in paths} == {(12_345, 23_456)}
+    assert {path.stat().st_mode & 0o077 for path in paths if path.is_file()} == {0}

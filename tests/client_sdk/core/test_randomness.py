@@ -44,10 +44,10 @@ class Recorded:
     """A byte source that gives a fixed text and notes how much was asked for."""
 
     def __init__(self, text: bytes) -> None:
-        self.text, self.asked = text, list[int]()
+        self.text, self.sizes = text, list[int]()
 
     def read(self, count: int) -> bytes:
-        self.asked.append(count)
+        self.sizes.append(count)
         taken, self.text = self.text[:count], self.text[count:]
         return taken
 
@@ -95,7 +95,7 @@ def test_uniform_reads_whole_bytes_and_keeps_the_high_bits() -> None:
     drawn = [randomness.uniform(8), randomness.uniform(8)]
 
     assert drawn == [0b101, 0b011]
-    assert source.asked == [1, 1]
+    assert source.sizes == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_uniform_reads_as_many_bytes_as_the_largest_result_needs(n: int, size: i
 
     ByteRandomness(source.read).uniform(n)
 
-    assert source.asked == [size]
+    assert source.sizes == [size]
 
 
 def test_bernoulli_bits_read_one_word_a_digit_until_all_are_decided() -> None:
@@ -116,7 +116,7 @@ def test_bernoulli_bits_read_one_word_a_digit_until_all_are_decided() -> None:
 
     # the first digit, 1, closes the two bits 0 as below; the second, 1, one of the other two
     assert bits == 0b1101
-    assert source.asked == [1, 1]
+    assert source.sizes == [1, 1]
 
 
 @pytest.mark.parametrize("p", [Fraction(0), Fraction(1)])

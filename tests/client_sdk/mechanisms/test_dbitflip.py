@@ -68,9 +68,9 @@ def test_drawing_every_item_is_symmetric_unary_encoding() -> None:
 
 
 def test_one_item_a_report_spends_its_epsilon_on_one_bit() -> None:
-    one, two = DBitFlip("2", 6, sampled=1), DBitFlip("2", 6, sampled=2)
+    single, two = DBitFlip("2", 6, sampled=1), DBitFlip("2", 6, sampled=2)
 
-    assert float(one.channel.p) == pytest.approx(math.exp(2) / (math.exp(2) + 1))
+    assert float(single.channel.p) == pytest.approx(math.exp(2) / (math.exp(2) + 1))
     assert float(two.channel.p) == pytest.approx(math.exp(1) / (math.exp(1) + 1))
 
 

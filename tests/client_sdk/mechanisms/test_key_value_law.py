@@ -22,7 +22,7 @@ Z: Final = 1.959963984540054  # 95 %
 every_name = pytest.mark.parametrize("name", FAMILY)
 
 
-def made(name: str, epsilon: str, keys: int, **own: int) -> KeyValueMechanism:
+def mechanism_of(name: str, epsilon: str, keys: int, **own: int) -> KeyValueMechanism:
     """Return a mechanism of the family."""
     return cast("KeyValueMechanism", load(name)(epsilon, keys, **own))
 
@@ -58,7 +58,7 @@ def expected_tally(mechanism: KeyValueMechanism, parts: list[tuple[Law, int]]) -
 @every_name
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_likelihood_ratio_over_all_mappings_is_reached_exactly(name: str, epsilon: str) -> None:
-    mechanism = made(name, epsilon, 2, pad=1)
+    mechanism = mechanism_of(name, epsilon, 2, pad=1)
 
     ratio = largest_ratio(laws(Small(name, mechanism, Fraction(0))))
 
@@ -133,7 +133,7 @@ def test_the_mean_among_holders_is_the_ratio_of_the_expected_totals(small: Small
 
 @every_name
 def test_a_key_without_an_estimated_holder_has_no_mean(name: str) -> None:
-    mechanism = made(name, "1", 3)
+    mechanism = mechanism_of(name, "1", 3)
 
     found = mechanism.means(np.zeros(6, dtype=np.int64), 100, np)
 
@@ -143,7 +143,7 @@ def test_a_key_without_an_estimated_holder_has_no_mean(name: str) -> None:
 
 def test_intervals_of_counts_sums_and_means_hold_the_truth_in_95_of_100_replications() -> None:
     keys, n, holders, place = 20_000, 200_000, 60_000, 0.7  # every key is one replication
-    mechanism = made("pckv_ue", "2", keys, pad=2, top=10)
+    mechanism = mechanism_of("pckv_ue", "2", keys, pad=2, top=10)
     same, opposite, foreign = map(float, mechanism.channel)
     dice = np.random.default_rng(20)
     plus, minus = (
@@ -164,7 +164,7 @@ def test_intervals_of_counts_sums_and_means_hold_the_truth_in_95_of_100_replicat
 
 @every_name
 def test_the_predicted_error_is_that_of_counts_when_every_device_fills_the_pad(name: str) -> None:
-    mechanism = made(name, "1", 3, pad=2)
+    mechanism = mechanism_of(name, "1", 3, pad=2)
     full = parse_pairs("0:1 2:0")
 
     law = distribution(lambda randomness: mechanism.randomize(full, randomness))
@@ -175,7 +175,7 @@ def test_the_predicted_error_is_that_of_counts_when_every_device_fills_the_pad(n
 
 @every_name
 def test_reports_drawn_from_the_system_give_back_the_holders(name: str) -> None:
-    mechanism, n = made(name, "4", 6, pad=2, top=10), 20_000
+    mechanism, n = mechanism_of(name, "4", 6, pad=2, top=10), 20_000
     value, randomness = {1: Fraction(10), 4: Fraction(0)}, system_randomness()
     payloads = b"".join(mechanism.randomize(value, randomness) for _ in range(n))
 
@@ -188,7 +188,7 @@ def test_reports_drawn_from_the_system_give_back_the_holders(name: str) -> None:
 
 
 def test_sampling_pays_for_itself_in_pckv_grr() -> None:
-    plain, padded = made("pckv_grr", "1", 8, pad=1), made("pckv_grr", "1", 8)
+    plain, padded = mechanism_of("pckv_grr", "1", 8, pad=1), mechanism_of("pckv_grr", "1", 8)
     odds = [m.channel.same / m.channel.foreign for m in (plain, padded)]
 
     assert odds[1] - 1 == pytest.approx(float(8 * (odds[0] - 1)))

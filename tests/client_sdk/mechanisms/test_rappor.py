@@ -131,12 +131,12 @@ def test_nnls_shares_out_what_two_equal_columns_explain() -> None:
 
 def test_a_column_that_follows_the_law_exactly_is_decoded_to_the_truth() -> None:
     mechanism = RAPPOR("2", 12, bits=16, cohorts=4)
-    one, zero = mechanism.channel.p, mechanism.channel.q
+    p, q = mechanism.channel.p, mechanism.channel.q
     truth = np.array([0, 0, 0, 1, 2, 3, 4, 5, 5, 6, 7, 7]) * 10**6
     design = mechanism.design(np)
     reports = np.full((4, 1), truth.sum() // 4)
     held = design @ truth / 4
-    ones = np.rint(held * float(one) + (reports - held) * float(zero)).astype(int)
+    ones = np.rint(held * float(p) + (reports - held) * float(q)).astype(int)
     tally = np.concatenate((reports, ones), axis=1).reshape(-1)
 
     totals, variances = mechanism.debias(tally, int(truth.sum()), np)

@@ -144,12 +144,12 @@ def test_the_numbers_of_keys_are_kept_to_a_tiny_part_of_their_range(number: floa
 def test_a_state_has_one_length_whatever_was_recorded(of: Metric) -> None:
     """Law: neither how much nor how many different values came shows in the length."""
     aggregate, domain = aggregate_of(of), of.domain
-    one: list[Any] = [0] if of is SUM else ["item 0"] if of is COMMON else [[]]
+    single: list[Any] = [0] if of is SUM else ["item 0"] if of is COMMON else [[]]
     many: list[Any] = [5e-324, 1.7e308] if of is SUM else [["a", "b"]]
     if of is COMMON:
         many = [f"item {i}" for i in range(200)]
 
-    states = [state_of(aggregate, taken(of, values)) for values in (one, many)]
+    states = [state_of(aggregate, taken(of, values)) for values in (single, many)]
     lengths = {len(aggregate.dump(state)) for state in states}
 
     assert lengths == {aggregate.size}

@@ -155,17 +155,17 @@ def test_a_permanent_payload_shows_that_a_value_changed_and_a_two_layer_one_blur
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [([0, 1, 0], [0, 1, 2]), ([0, 1, 2, 0], [0, 1, 2, 1])],
     ids=["an old value or a new one", "one old value or another"],
 )
 def test_histories_that_change_at_the_same_reports_have_no_bound_if_they_repeat_differently(
-    one: list[int], other: list[int]
+    first: list[int], other: list[int]
 ) -> None:
     """The limit of the bound: when values change is not enough, what comes back counts as well."""
     permanent = Permanent(GRR("1", 3))
 
-    assert worst_ratio([joint(permanent, one), joint(permanent, other)]) is None
+    assert worst_ratio([joint(permanent, first), joint(permanent, other)]) is None
 
 
 def test_histories_that_repeat_alike_cost_one_epsilon_a_distinct_value() -> None:

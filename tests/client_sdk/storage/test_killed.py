@@ -43,8 +43,8 @@ def test_a_kill_at_any_moment_loses_doubles_and_overspends_nothing(
     sealed = [body for (body,) in rows(folder, "SELECT body FROM uploads")]
     for body in (*arrived, *sealed):
         bodies[json.loads(body)["id"]].add(body)
-    made = set(rows(folder, "SELECT digest, epoch, payload FROM reports"))
-    made |= {report for (body, *_) in bodies.values() for report in reports_of(body)}
+    reports = set(rows(folder, "SELECT digest, epoch, payload FROM reports"))
+    reports |= {report for (body, *_) in bodies.values() for report in reports_of(body)}
     charges = set(rows(folder, "SELECT digest, epoch FROM charges"))
     costs = rows(folder, "SELECT nano, last FROM costs")
     weeks = [
@@ -53,7 +53,7 @@ def test_a_kill_at_any_moment_loses_doubles_and_overspends_nothing(
     ]
     assert len(arrived) > kills // 10
     assert all(len(same) == 1 for same in bodies.values())
-    assert len(made) == len(charges)
-    assert {(digest, epoch) for digest, epoch, _ in made} == charges
+    assert len(reports) == len(charges)
+    assert {(digest, epoch) for digest, epoch, _ in reports} == charges
     assert max(weeks) <= CAPS.week
     assert rows(folder, "PRAGMA integrity_check") == [("ok",)]
