@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.arrows import PACKAGES, Import, faults, imports_of
+from tests.support.loops import in_turn
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted(
@@ -21,7 +22,7 @@ def module_of(path: Path) -> tuple[str, bool]:
     return ".".join(parts[:-1] if is_package else parts), is_package
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+@in_turn("path", FILES)
 def test_no_module_imports_against_the_arrows(path: Path) -> None:
     module, is_package = module_of(path)
 
