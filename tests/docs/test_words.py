@@ -12,7 +12,9 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("client_sdk", "collector")
 BANNED: Final = {"witness", "ballast", "looking", "denial", "denials", "spending", "balance"}
 VAGUE: Final = {"one", "found", "told", "asked", "made"}  # whole names: the thing has a noun
-PARTICIPLES: Final = {"Told", "Asked", "Wanted", "Made"}  # no classes; a class is a noun
+PARTICIPLES: Final = {  # no classes; a class is a noun
+    "Accepted", "Ended", "Estimated", "Held", "Joined", "Kept", "Peeled", "Pooled", "Wanted",
+}  # fmt: skip
 
 Name = tuple[str, str]  # "class" or "name", identifier
 
