@@ -129,7 +129,8 @@ def written(folder: Path) -> bool:
     """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        if (folder / "data" / FILE_NAME).exists() and reports(folder):
-            return True
+        with suppress(sqlite3.OperationalError):  # the database is there, and its tables not yet
+            if (folder / "data" / FILE_NAME).exists() and reports(folder):
+                return True
         time.sleep(0.05)
     return False
