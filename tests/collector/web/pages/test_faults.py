@@ -111,6 +111,9 @@ def test_a_token_that_cannot_be_checked_keeps_the_navigation(
     ("path", "named"),
     [
         ("/?nothing=1", "known are range, from, to"),
+        ("/?nothing=", "known are range, from, to"),
+        ("/ask?nothing=", "known are q"),
+        ("/compare?nothing=&to=", "known are metric"),
         ("/?range=7d&range=14d", "range: must be given once"),
         ("/?from=2026-01-01", "to: must be given"),
         ("/?range=dates&to=2026-01-01", "from: must be given"),
@@ -139,6 +142,8 @@ def test_an_address_that_cannot_be_meant_is_refused_by_name(
     [
         "/?range=7d&from=&to=",
         "/?range=dates&from=&to=",
+        "/ask?from=",
+        "/compare?to=&against=",
         "/ask?metric=category&metric=set&verb=estimate&by=&by=platform",
     ],
 )
