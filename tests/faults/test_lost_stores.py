@@ -18,7 +18,7 @@ from collector.storage.values import SealedUpload
 from tests.faults.conftest import Tell
 from tests.support.faults.fleet import Fleet, post
 from tests.support.faults.reports import upload_of
-from tests.support.faults.site import fault_site
+from tests.support.faults.site import FaultSite, fault_site
 from tests.support.store.cluster import Node, cluster, holder_of, url_of, wait_for
 from tests.support.store.servers import needs_real
 from tests.support.store.stored import DAY
@@ -36,6 +36,7 @@ def test_an_emptied_store_acknowledges_nothing_until_it_is_prepared_again(
         fleet = Fleet(lambda: site.ports, seed)
         with fleet.sending() as log:
             fleet.wait_for(20)
+            wait_for_worker(site)  # one that starts prepares what it finds empty
             site.store.connection.call("FLUSHALL")
             emptied = time.monotonic()
             while log.answers[503] < REFUSED:
@@ -58,6 +59,18 @@ def test_an_emptied_store_acknowledges_nothing_until_it_is_prepared_again(
     assert appended == 0
     assert (after_init, after_restart) == (503, 202)
     assert log.final == {}
+
+
+def wait_for_worker(site: FaultSite) -> None:
+    """Return once a worker has claimed entries of a shard."""
+    until = time.monotonic() + 60
+    while not any(
+        dict(zip(group[::2], group[1::2], strict=True))[b"consumers"]
+        for shard in range(site.keys.shards)
+        for group in site.store.connection.call("XINFO", "GROUPS", site.keys.stream(shard))
+    ):
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def appended_to(storage: RedisStorage, shard: int, serial: int) -> bool:

@@ -75,7 +75,8 @@ def test_every_operation_of_the_document_is_tried(document: Any) -> None:
 
 def leaves_empty(operation: Any, url: str) -> bool:
     """Whether a request leaves fields of its form empty that may be; none that is unknown."""
-    known = {one["name"]: one["schema"] for one in operation.definition.raw.get("parameters", ())}
+    parameters = operation.definition.raw.get("parameters", ())
+    known = {field["name"]: field["schema"] for field in parameters if "schema" in field}
     sent = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     empty = {name for name, value in sent if not value}
     return bool(empty) and all(name in known and may_be_empty(known[name]) for name in empty)

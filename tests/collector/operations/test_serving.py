@@ -37,7 +37,11 @@ def test_a_server_to_which_nobody_could_report_does_not_start(
     tmp_path: Path, real_store: EmbeddedStore
 ) -> None:
     keys = own_keys()
-    settings = config(tmp_path, REDIS_URL=real_store.url, HEARSAY_PREFIX=keys.prefix)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])  # free again; another test may listen on the default
+    settings = config(
+        tmp_path, REDIS_URL=real_store.url, HEARSAY_PREFIX=keys.prefix, HEARSAY_PORT=port
+    )
 
     with pytest.raises(ConfigError, match=r"^HEARSAY_WRITE_KEY=: must be set"):
         serve(settings, workers=1)
