@@ -1,7 +1,7 @@
 """Common strings without a list: what is found, beside the rule of the published PEM.
 
 Crowds are drawn from counts of first names, whose head is flat, and of words, whose head is steep;
-all levels are simulated device by device with the laws of ``randomize`` (``_text_fleet.py``).
+all levels are simulated device by device with the laws of ``randomize`` (``lib/text_crowds.py``).
 Beside it stands PEM as published: the same groups and prefix lengths, optimized local hashing in
 each, the k most common prefixes kept a level, and the k most common strings of the last group.
 

@@ -1,1 +1,1 @@
-"""What every room of the device may use: errors, limits, time, randomness."""
+"""What every room of the device may use: errors, limits, time, randomness, wire."""

@@ -1,4 +1,4 @@
-"""Windows: values that add up on the device until their epoch is over, and then make one report.
+"""Aggregation: values add up on the device until their epoch is over, and then make one report.
 
 A window is a row of the database, masked by the device secret, and of one length whatever was
 recorded.  It is opened by the first value of its epoch or, for a metric with ``otherwise``, as soon

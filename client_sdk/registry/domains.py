@@ -1,4 +1,4 @@
-"""The plain types of values: items, truths, sets, numbers, keys with numbers, and texts."""
+"""The plain types of values: items, truths, sets and texts."""
 
 from __future__ import annotations
 
