@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from benchmarks.lib.crowds import REGISTRY
-from benchmarks.lib.draws import Draw
+from benchmarks.lib.crowds import REGISTRY, Draw
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Findings, Row
 from collector.analytics.suppression import too_few
@@ -23,8 +22,6 @@ from collector.query import plan, read
 ALL: Final = "(all)"  # the value of a dimension that was summed over
 ONE_DAY: Final = ["2026-11-02", "2026-11-02"]
 MONTH: Final = ["2026-11-01", "2026-11-30"]
-FLIGHTS: Final = "flights from or to Chicago"
-PERSONS: Final = "persons of the US census"
 NOW: Final = 1_795_000_000.0  # Unix time, in November 2026: the questions are planned then
 SEED: Final = 20261121
 

@@ -15,7 +15,7 @@ from statistics import median, quantiles
 from typing import Final
 
 from benchmarks.lib.page import head, row, verdict
-from benchmarks.lib.sdks import REGISTRY
+from benchmarks.speed.sdk_costs import REGISTRY
 from client_sdk import Client, Registry
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import NoOptOuts

@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.rough import PAGE
-from benchmarks.lib.shapes import LEVELS, Kind, rough, tallies
+from benchmarks.accuracy.rough import LEVELS, PAGE, Kind, rough, tallies
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import SMOOTH, Metric
 from collector.analytics.rows import GOOD, Row

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from benchmarks.accuracy.answers import HIGH, LOW, TABLES
-from benchmarks.lib.dimensions import BY, DEVICES, measured
+from benchmarks.accuracy.answers import BY, DEVICES, HIGH, LOW, TABLES, measured
 
 LINES = re.search(
     r"<!-- dimensions -->\n(.*?)\n<!-- dimensions -->", TABLES.read_text("utf-8"), re.DOTALL

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.lib.contestants import OURS, size_of
 from benchmarks.lib.page import PAGES, README, write
 from benchmarks.peers.peers import (
     IMPORTS,
     MARK,
     NAMES,
+    OURS,
     PAGE,
     SIZES,
     Row,
@@ -19,6 +19,7 @@ from benchmarks.peers.peers import (
     import_table,
     parse,
     short_table,
+    size_of,
     table,
 )
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from benchmarks.lib.page import README, ROOT, write
-from benchmarks.lib.sdks import OURS, SDKS
 from benchmarks.speed.sdk_costs import (
     IMPORT_BAR,
     MARK,
+    OURS,
     PAGE,
+    SDKS,
     Cost,
     Row,
     device_bytes,

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from benchmarks.lib.text_crowds import tally_of as text_tally
+from benchmarks.accuracy.heavy_hitters import tally_of as text_tally
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry import Registry
 from collector.analytics.rows import flat

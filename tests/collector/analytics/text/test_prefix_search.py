@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from benchmarks.lib.text_crowds import tally_of
+from benchmarks.accuracy.heavy_hitters import tally_of
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms.composite.pem import PEM
 from collector.analytics.text.search import Plan, candidates

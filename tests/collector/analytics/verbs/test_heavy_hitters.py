@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from benchmarks.lib.text_crowds import tally_of
+from benchmarks.accuracy.heavy_hitters import tally_of
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry.metric import Metric
 from collector.analytics.verb import Slice, load
