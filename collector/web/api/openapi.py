@@ -1,5 +1,6 @@
 """GET /v1/openapi.json: the routes as an OpenAPI 3.1 document, made from what the code declares.
 
+What a route takes and answers is declared beside its view, by an ``Operation``.
 Forms come from msgspec, scopes from the decorator that enforces them, statuses from the table of
 problems.  A route that declares nothing is not in the document, and a test fails.
 """
@@ -7,10 +8,11 @@ problems.  A route that declares nothing is not in the document, and a test fail
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from flask import Blueprint, Flask, current_app
@@ -20,10 +22,13 @@ from werkzeug.routing import Rule
 from client_sdk import __version__
 
 from ...core.credentials import OPEN, REPORT
+from ...intake.wire import JSON
 from ..auth import scope, scope_of
 from ..problems import CONTENT_TYPE, titles
-from .operations import JSON, PLACES, Operation, documented, in_path, operation_of, schema_of
 from .schemas import Problem
+
+V = TypeVar("V", bound=Callable[..., Any])
+Parameter: TypeAlias = Mapping[str, Any]  # a Parameter Object of OpenAPI
 
 blueprint = Blueprint("openapi", __name__)
 
@@ -37,11 +42,66 @@ _SCHEMES: Final = {
 _TOO_LONG: Final = {"431": {"description": "The address and headers are too long.  No body."}}
 _OF_REPORT: Final = (400, 401, 408, 410, 413, 415, 422, 429, 503)
 _OF_OTHERS: Final = (401, 403, 503)
+_PLACES: Final = "#/components/schemas/{name}"  # of forms in the document
+_MARK: Final = "hearsay_operation"  # the attribute of a view that holds its declaration
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One route: the form of its answer, and what may be asked of it.  It decorates the view."""
+
+    answer: type | None = None  # of an answer in JSON; None for one of another kind
+    status: int = 200
+    media_type: str = JSON  # of the answer
+    parameters: tuple[Parameter, ...] = ()
+    # The form of the body by media type; it has exactly one of several.
+    takes: Mapping[str, type | Sequence[type]] | None = None
+    # Schemas of the answer in other forms, by media type.
+    alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    is_kept: bool = False  # a browser that has the answer may be told so: 304
+    problems: tuple[int, ...] = ()  # statuses beside those that its scope brings
+    summary: str = ""  # what it does; the first line of the view's docstring if left out
+
+    def __call__(self, view: V) -> V:
+        """Declare that *view* takes and answers this."""
+        setattr(view, _MARK, self)
+        return view
+
+
+def operation_of(view: Callable[..., Any]) -> Operation | None:
+    """Return what *view* declares, or None."""
+    declared: Operation | None = getattr(view, _MARK, None)
+    return declared
+
+
+def in_path(name: str, pattern: str, what: str) -> Parameter:
+    """Return a parameter that is a part of the path."""
+    schema = {"type": "string", "pattern": pattern}
+    return {"name": name, "in": "path", "required": True, "description": what, "schema": schema}
+
+
+def in_query_as_json(name: str, forms: Sequence[type], what: str) -> Parameter:
+    """Return a parameter that must be given: a JSON document of one of *forms*."""
+    content = {JSON: {"schema": schema_of(forms)}}
+    parameter = {"name": name, "in": "query", "required": True, "description": what}
+    return {**parameter, "content": content}
+
+
+def schema_of(forms: type | Sequence[type]) -> dict[str, Any]:
+    """Return the schema of what has exactly one of *forms*, each defined among the components."""
+    if isinstance(forms, type):
+        return {"$ref": _PLACES.format(name=forms.__name__)}
+    return {"oneOf": [schema_of(form) for form in forms]}
+
+
+def in_query(name: str, schema: Mapping[str, Any], what: str) -> Parameter:
+    """Return a parameter that may be left out."""
+    return {"name": name, "in": "query", "description": what, "schema": schema}
 
 
 @blueprint.get(PATH)
 @scope(OPEN)
-@documented(Operation(None))
+@Operation()
 def describe_routes() -> ResponseReturnValue:
     """Tell what can be asked of this collector, as OpenAPI 3.1."""
     return _document_of(current_app._get_current_object())  # type: ignore[attr-defined]  # a proxy
@@ -56,14 +116,11 @@ def declare_files(app: Flask) -> None:
     """Declare Flask's own route of files, which has no view of ours."""
     name = in_path("filename", "^[^/]+$", "The name of a style sheet, a script or a picture.")
     files: Any = app.view_functions["static"]
-    documented(
-        Operation(
-            None,
-            media_type="text/css; charset=utf-8",
-            parameters=(name,),
-            problems=(404,),
-            summary="Send a file of the pages: style sheets, scripts, the icon.",
-        )
+    Operation(
+        media_type="text/css; charset=utf-8",
+        parameters=(name,),
+        problems=(404,),
+        summary="Send a file of the pages: style sheets, scripts, the icon.",
     )(files)
 
 
@@ -180,7 +237,7 @@ def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
         for taken in (operation.takes or {}).values():
             forms.update([taken] if isinstance(taken, type) else taken)
     in_order = sorted(forms, key=lambda form: form.__name__)
-    _, schemas = msgspec.json.schema_components(in_order, ref_template=PLACES)
+    _, schemas = msgspec.json.schema_components(in_order, ref_template=_PLACES)
     # A default may be a tuple, which is a list in JSON.
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schemas))
     return plain

@@ -12,6 +12,7 @@ from client_sdk.registry.metric import Metric
 from ...core.cells import LAST_VERSION
 from ...core.credentials import ASK, VIEW
 from ...core.errors import QueryError, UnsupportedTypeError
+from ...intake.wire import JSON
 from ...query import Answer, Query, plan, question, read, run, without_pruned
 from ...query.cache import key_of
 from ...query.request import LEAST_ALPHA, MOST_ALPHA, PARAMETERS, SEGMENT
@@ -19,7 +20,7 @@ from .. import upload
 from ..auth import scope, visible
 from ..services import CACHE, REVALIDATE, services
 from .formats import FORMS, form_of
-from .operations import JSON, Operation, Parameter, documented, in_path, in_query, in_query_as_json
+from .openapi import Operation, Parameter, in_path, in_query, in_query_as_json
 from .schemas import ALTERNATIVES, Metrics, forms
 
 blueprint = Blueprint("query", __name__)
@@ -77,7 +78,7 @@ def _operation(*parameters: Parameter, **more: Any) -> Operation:
 
 @blueprint.get("/v1/metrics")
 @scope(VIEW)
-@documented(Operation(Metrics))
+@Operation(Metrics)
 def list_metrics() -> ResponseReturnValue:
     """List the metrics with all that an analyst needs to read them."""
     return {"metrics": [describe(metric) for metric in visible()]}
@@ -85,7 +86,7 @@ def list_metrics() -> ResponseReturnValue:
 
 @blueprint.get("/v1/metrics/<name>/estimate")
 @scope(ASK)
-@documented(_operation(*_PARAMETERS, _FORMAT))
+@_operation(*_PARAMETERS, _FORMAT)
 def estimate(name: str) -> ResponseReturnValue:
     """Answer a metric's question: from, to (dates), alpha, version, segment.<dimension>."""
     shared = services()
@@ -103,7 +104,7 @@ def estimate(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/v1/query")
 @scope(ASK)
-@documented(_operation(_FORMAT, takes={JSON: FORMS_OF_QUESTIONS}))
+@_operation(_FORMAT, takes={JSON: FORMS_OF_QUESTIONS})
 def ask() -> ResponseReturnValue:
     """Answer one question: metrics, a verb, a window, dimensions, filters, and how to show it."""
     if request.mimetype != JSON:
@@ -114,7 +115,7 @@ def ask() -> ResponseReturnValue:
 
 @blueprint.get("/v1/query")
 @scope(ASK)
-@documented(_operation(in_query_as_json("q", FORMS_OF_QUESTIONS, "The question."), _FORMAT))
+@_operation(in_query_as_json("q", FORMS_OF_QUESTIONS, "The question."), _FORMAT)
 def ask_by_link() -> ResponseReturnValue:
     """Answer the question in parameter ``q``: that of POST /v1/query, as a link."""
     _require_parameters("q", "format")

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from ...analytics.verb import ESTIMATE, load, names, summary
+from ...intake.wire import JSON
 from ...query import Query
 from .formats import ARROW
-from .operations import JSON
 
 # The answers in other forms than that of JSON: see ``formats``.
 ALTERNATIVES: Final[dict[str, dict[str, Any]]] = {

@@ -16,7 +16,7 @@ from ...operations.telemetry.exposition import CONTENT_TYPE, expose
 from ..auth import scope
 from ..ingest.readiness import backlog
 from ..services import services
-from .operations import Operation, documented
+from .openapi import Operation
 from .schemas import Alive, Ready
 
 blueprint = Blueprint("status", __name__)
@@ -27,7 +27,7 @@ READY: Final = "/readyz"
 
 @blueprint.get(LIVE)
 @scope(OPEN)
-@documented(Operation(Alive))
+@Operation(Alive)
 def is_alive() -> ResponseReturnValue:
     """Say that the process answers."""
     return {"status": "ok"}
@@ -35,7 +35,7 @@ def is_alive() -> ResponseReturnValue:
 
 @blueprint.get(READY)
 @scope(OPEN)
-@documented(Operation(Ready, problems=(503,)))
+@Operation(Ready, problems=(503,))
 def is_ready() -> ResponseReturnValue:
     """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
     shared = services()
@@ -44,7 +44,7 @@ def is_ready() -> ResponseReturnValue:
 
 @blueprint.get("/metrics")
 @scope(OPERATE)
-@documented(Operation(None, media_type=CONTENT_TYPE))
+@Operation(media_type=CONTENT_TYPE)
 def metrics() -> ResponseReturnValue:
     """Tell the state; whichever process answers, the counts are those of all."""
     return expose(services().snapshot()), {"Content-Type": CONTENT_TYPE}

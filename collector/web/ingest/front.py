@@ -29,7 +29,7 @@ from ...core.credentials import OPEN
 from ...core.errors import MalformedHeadError, OverloadedError, SlowBodyError, TooFastError
 from ...intake.backpressure import Watch
 from ...operations.telemetry.activity import REFUSED, SharingThread
-from ..api.operations import operation_of
+from ..api.openapi import operation_of
 from ..api.status import LIVE, READY
 from ..auth import require, scope_of
 from ..pages.session import FORM, MOST_BYTES, log_in

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, request
 
 from ...core.credentials import REPORT
 from ...intake.wire import JSON, MSGPACK, JsonUpload
-from ..api.operations import Operation, documented
+from ..api.openapi import Operation
 from ..api.schemas import Acknowledgement
 from ..auth import scope
 from ..services import services
@@ -20,7 +20,7 @@ blueprint = Blueprint("ingest", __name__)
 
 @blueprint.post(PATH)
 @scope(REPORT)
-@documented(Operation(Acknowledgement, 202, takes={JSON: JsonUpload, MSGPACK: JsonUpload}))
+@Operation(Acknowledgement, 202, takes={JSON: JsonUpload, MSGPACK: JsonUpload})
 def receive_upload() -> Response:
     """Accept an upload; 202 means that its accepted reports will be counted exactly once."""
     shared = services()

@@ -22,7 +22,7 @@ from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
 from ...query.window import GRANULARITIES
 from ...rendering.tables import csv_of
-from ..api.operations import Operation, documented, in_query
+from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import DATES, WORDS, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -47,7 +47,7 @@ _PARAMETERS: Final = (
 
 @blueprint.get("/ask")
 @scope(ASK, page=True)
-@documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
+@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def ask_page() -> ResponseReturnValue:
     """Show the form of questions and, once it is sent, the answer."""
     answers = Answers()
@@ -74,7 +74,7 @@ def ask_page() -> ResponseReturnValue:
 
 @blueprint.get("/ask.csv")
 @scope(ASK, page=True)
-@documented(Operation(None, media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500)))
+@Operation(media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500))
 def ask_csv() -> ResponseReturnValue:
     """Send the answer to a question as comma-separated values."""
     require_known(request.args, _PARAMETERS[:1])

@@ -16,7 +16,7 @@ from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import DEFAULT_RANGE, RANGES, day_of_text
-from ..api.operations import Parameter
+from ..api.openapi import Parameter
 
 Filter: TypeAlias = tuple[Literal["is", "is_not"], str, list[str]]
 

@@ -21,7 +21,7 @@ from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import PERIOD
 from ...rendering.tables import csv_of
-from ..api.operations import Operation, documented, in_query
+from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -44,7 +44,7 @@ _PANEL: Final = in_query("panel", {"type": "string"}, "Which of the two.")
 
 @blueprint.get("/compare")
 @scope(ASK, page=True)
-@documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
+@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def compare() -> ResponseReturnValue:
     """Show how a number differs from that before, or between segments, with the interval."""
     require_known(request.args, _PARAMETERS, SEGMENT)
@@ -78,14 +78,7 @@ def compare() -> ResponseReturnValue:
 
 @blueprint.get("/compare.csv")
 @scope(ASK, page=True)
-@documented(
-    Operation(
-        None,
-        media_type=CSV,
-        parameters=(*_PARAMETERS, _PANEL),
-        problems=(400, 404, 500),
-    )
-)
+@Operation(media_type=CSV, parameters=(*_PARAMETERS, _PANEL), problems=(400, 404, 500))
 def compare_csv() -> ResponseReturnValue:
     """Send the numbers of a comparison as comma-separated values."""
     require_known(request.args, (*_PARAMETERS, _PANEL), SEGMENT)

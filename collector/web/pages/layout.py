@@ -16,7 +16,7 @@ from client_sdk import __version__
 from ...core.credentials import ASK, OPERATE, VIEW, Credential
 from ...query.window import RANGES
 from .. import auth
-from ..api.operations import in_query
+from ..api.openapi import in_query
 from ..auth import visitor
 
 CONTENT_TYPE: Final = "text/html; charset=utf-8"

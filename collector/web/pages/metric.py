@@ -21,7 +21,7 @@ from ...analytics.verb import ESTIMATE, load, summary
 from ...core.credentials import VIEW
 from ...query.request import SEGMENT
 from ...rendering.tables import csv_of
-from ..api.operations import Operation, documented, in_path, in_query
+from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope
 from .choices import DATES, WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -175,14 +175,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
 
 @blueprint.get("/metric/<name>")
 @scope(VIEW, page=True)
-@documented(
-    Operation(
-        None,
-        media_type=CONTENT_TYPE,
-        parameters=(_NAME, *_PARAMETERS),
-        problems=(400, 404),
-    )
-)
+@Operation(media_type=CONTENT_TYPE, parameters=(_NAME, *_PARAMETERS), problems=(400, 404))
 def metric_page(name: str) -> ResponseReturnValue:
     """Show all that a metric can tell: its answer, over time, and by segment."""
     require_known(request.args, _PARAMETERS, SEGMENT)
@@ -214,14 +207,7 @@ def metric_page(name: str) -> ResponseReturnValue:
 
 @blueprint.get("/metric/<name>/<panel>.csv")
 @scope(VIEW, page=True)
-@documented(
-    Operation(
-        None,
-        media_type=CSV,
-        parameters=(_NAME, _PANEL, *_PARAMETERS),
-        problems=(400, 404, 500),
-    )
-)
+@Operation(media_type=CSV, parameters=(_NAME, _PANEL, *_PARAMETERS), problems=(400, 404, 500))
 def metric_csv(name: str, panel: str) -> ResponseReturnValue:
     """Send the numbers of one panel as comma-separated values."""
     require_known(request.args, _PARAMETERS, SEGMENT)

@@ -17,7 +17,7 @@ from ...operations.telemetry.exposition import sum_of
 from ...operations.telemetry.snapshot import Snapshot
 from ...storage.diagnosis import Shard
 from ...storage.values import Count
-from ..api.operations import Operation, documented
+from ..api.openapi import Operation
 from ..auth import scope, visible
 from ..services import services
 from .layout import CONTENT_TYPE, shown
@@ -46,7 +46,7 @@ class Flow:
 
 @blueprint.get("/operations")
 @scope(OPERATE, page=True)
-@documented(Operation(None, media_type=CONTENT_TYPE))
+@Operation(media_type=CONTENT_TYPE)
 def operations() -> ResponseReturnValue:
     """Show what came, what became of it, and what an operator should do next."""
     snapshot = services().snapshot()

@@ -29,7 +29,7 @@ from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
 from .. import auth
-from ..api.operations import Operation, documented
+from ..api.openapi import Operation
 from ..auth import scope, visible
 from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -183,7 +183,7 @@ def _change(reply: Answer) -> tuple[str, float | None]:
 
 @blueprint.get("/")
 @scope(VIEW, page=True)
-@documented(Operation(None, media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,)))
+@Operation(media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,))
 def overview() -> ResponseReturnValue:
     """Show every metric: its number with the interval, its line, and what it rests on."""
     require_known(request.args, RANGE_PARAMETERS)

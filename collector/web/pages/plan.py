@@ -24,7 +24,7 @@ from ...planning.planner import EPSILONS, Line, PlanRequest, curves, least_epsil
 from ...planning.planner import Curve as Points
 from ...rendering.charts import Face
 from ...rendering.charts.curve import Curve, curve
-from ..api.operations import Operation, documented, in_query
+from ..api.openapi import Operation, in_query
 from ..auth import scope, visible
 from .choices import require_known
 from .layout import CONTENT_TYPE, shown
@@ -62,7 +62,7 @@ class Sliders:
 
 @blueprint.get("/plan")
 @scope(VIEW, page=True)
-@documented(Operation(None, media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404)))
+@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def plan_page() -> ResponseReturnValue:
     """Show the interval to expect from devices and ε, and what a wished one takes."""
     require_known(request.args, _PARAMETERS)

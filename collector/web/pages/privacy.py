@@ -28,8 +28,9 @@ from client_sdk.privacy.wording import PERIODS, how_often
 from client_sdk.registry.metric import Metric
 
 from ...core.credentials import OPEN, VIEW
+from ...intake.wire import JSON
 from ...planning.registry_report import plus_minus
-from ..api.operations import JSON, Operation, documented
+from ..api.openapi import Operation
 from ..api.query import describe
 from ..auth import reader, scope, visible
 from ..services import services
@@ -57,7 +58,7 @@ class MetricPrivacy:
 
 @blueprint.get("/privacy")
 @scope(VIEW, page=True)
-@documented(Operation(None, media_type=CONTENT_TYPE))
+@Operation(media_type=CONTENT_TYPE)
 def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
     metrics, who = list(visible()), reader()
@@ -75,7 +76,7 @@ def privacy() -> ResponseReturnValue:
 
 @blueprint.get("/privacy/people")
 @scope(OPEN, page=True)
-@documented(Operation(None, media_type=CONTENT_TYPE))
+@Operation(media_type=CONTENT_TYPE)
 def people() -> ResponseReturnValue:
     """Show the page for the people measured: what is asked, what is sent, what it proves.
 
@@ -96,7 +97,7 @@ def people() -> ResponseReturnValue:
 
 @blueprint.get("/privacy/record.json")
 @scope(VIEW, page=True)
-@documented(Operation(None, media_type=JSON))
+@Operation(media_type=JSON)
 def record() -> ResponseReturnValue:
     """Send the record of this deployment: what is asked, at which cost, and who sees it."""
     text = json.dumps(record_of(list(visible())), ensure_ascii=False, indent=2) + "\n"

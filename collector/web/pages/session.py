@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from ...core.credentials import ADMIN, OPEN, READ, Credential
 from ...core.errors import ForbiddenError, QueryError, UnauthorizedError
 from .. import auth
-from ..api.operations import Operation, documented, in_query
+from ..api.openapi import Operation, in_query
 from ..auth import scope
 from ..services import services
 from .faults import wants_page
@@ -42,7 +42,7 @@ class LogOut(Struct, forbid_unknown_fields=True):
 
 @blueprint.get(LOG_IN)
 @scope(OPEN)
-@documented(Operation(None, media_type=CONTENT_TYPE, parameters=(_NEXT,)))
+@Operation(media_type=CONTENT_TYPE, parameters=(_NEXT,))
 def login_page() -> ResponseReturnValue:
     """Show the form of the log-in."""
     return shown("login.html", next=local(request.args.get("next", "")), wrong=False)
@@ -50,14 +50,11 @@ def login_page() -> ResponseReturnValue:
 
 @blueprint.post(LOG_IN)
 @scope(OPEN)
-@documented(
-    Operation(
-        None,
-        status=_SEE_OTHER,
-        media_type=CONTENT_TYPE,
-        takes={FORM: LogIn},
-        problems=(400, 401, 403, 408, 413, 429),
-    )
+@Operation(
+    status=_SEE_OTHER,
+    media_type=CONTENT_TYPE,
+    takes={FORM: LogIn},
+    problems=(400, 401, 403, 408, 413, 429),
 )
 def log_in() -> ResponseReturnValue:
     """Let the browser keep a good read token, and show the page that was asked for."""
@@ -77,14 +74,8 @@ def log_in() -> ResponseReturnValue:
 
 @blueprint.post("/logout")
 @scope(OPEN)
-@documented(
-    Operation(
-        None,
-        status=_SEE_OTHER,
-        media_type=CONTENT_TYPE,
-        takes={FORM: LogOut},
-        problems=(400, 403, 408, 413),
-    )
+@Operation(
+    status=_SEE_OTHER, media_type=CONTENT_TYPE, takes={FORM: LogOut}, problems=(400, 403, 408, 413)
 )
 def log_out() -> ResponseReturnValue:
     """Let the browser forget the token."""
