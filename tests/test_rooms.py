@@ -99,8 +99,6 @@ SHORT: Final = {
     "client_sdk.pyinstaller.hook-client_sdk",  # PyInstaller finds it by its name
     "client_sdk.pytest_fixture",  # pytest finds it by its entry point
     "client_sdk.storage.readonly",  # loaded when somebody looks, not when values are recorded
-    "collector.web.ingest.route",  # Flask's side of the upload
-    "collector.web.process",  # what the server imports in each process
     "collector.worker.archive.dask",  # needs a package that few install
     "collector.worker.quarantine",
 }

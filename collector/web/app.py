@@ -1,11 +1,21 @@
-"""The application factory."""
+"""The application, and a web process as the server starts it.
+
+The HTTP server limits no answers.  A connection takes over the options of the socket that it came
+in by, so limits are set there, once, and the system keeps them on every connection.
+"""
 
 from __future__ import annotations
 
+import gc
+import logging
+import os
+import socket
+import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from flask import Flask
 from werkzeug.wrappers import Response
@@ -13,10 +23,11 @@ from werkzeug.wrappers import Response
 from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.credentials import OPERATE, REPORT
-from ..core.logs import Incidents
+from ..core.logs import Incidents, configure
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
+from ..operations.parent_death import end_with_parent
 from ..operations.telemetry.activity import WEB, Activity
 from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
@@ -25,12 +36,21 @@ from ..storage.connect import connect, connect_reader
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, open_credentials
 from . import auth, problems
-from .api import openapi, query, status
+from .api import openapi, query
 from .ingest import route
+from .ingest.front import Front
+from .ingest.upload import HotRoute
 from .pages import BLUEPRINTS
-from .pages.faults import page_of
+from .pages.layout import page_of
 from .services import CACHE, EVERY_ANSWER, NO_STORE, Services
-from .upload import HotRoute
+
+UNREAD_S: Final = 10  # seconds without progress after which an answer is given up
+SEND_BUFFER: Final = 32 * 1024  # bytes of answers; the system doubles it, and never lets it grow
+_OPEN_FILES: Final = "/dev/fd"
+_USER_TIMEOUT: Final = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux, since 2.6.37
+
+_log = logging.getLogger("hearsay.web")
+_ALLOCATIONS: Final = 10_000  # objects between two collections; an upload of ten columns makes 100
 
 
 class Store(Intake, TallyStore, Protocol):
@@ -99,7 +119,7 @@ def create_app(
         incidents=Incidents(monotonic),
     ).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
-    for module in (route, query, status, openapi):
+    for module in (route, query, openapi):
         app.register_blueprint(module.blueprint)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
@@ -116,3 +136,41 @@ def _harden(response: Response) -> Response:
         response.headers[name] = value
     response.headers.setdefault(CACHE, NO_STORE)
     return response
+
+
+def limit_answers() -> None:
+    """Let the system end connections of this process' server whose answers nobody takes."""
+    listening = 0
+    for listener in _listening():
+        with listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            if _USER_TIMEOUT is not None:
+                listener.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, 1_000 * UNREAD_S)
+                listening += 1
+    if not listening:
+        _log.warning("web: this system does not end connections whose answers nobody takes")
+
+
+def _listening() -> Iterator[socket.socket]:
+    """Yield the sockets on which this process listens, each by a descriptor of its own."""
+    for name in os.listdir(_OPEN_FILES):
+        with suppress(OSError):  # closed meanwhile
+            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                continue
+            listener = socket.socket(fileno=os.dup(int(name)))
+            is_tcp = listener.family in (socket.AF_INET, socket.AF_INET6)
+            if is_tcp and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                yield listener
+            else:
+                listener.close()
+
+
+def create_process() -> Front:
+    """Return the application of a process that ends with the server that started it."""
+    end_with_parent()  # otherwise a killed server would leave it answering, under old keys
+    configure(WEB)
+    front = Front(create_app(), listens=limit_answers)
+    gc.collect()
+    gc.freeze()  # what is loaded stays: it need not be looked through again and again
+    gc.set_threshold(_ALLOCATIONS)
+    return front

@@ -21,7 +21,7 @@ from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
 from ..storage.protocols import Intake, TallyStore
-from .upload import HotRoute
+from .ingest.upload import HotRoute
 
 _NAME: Final = "hearsay"
 EVERY_ANSWER: Final = (

@@ -14,7 +14,7 @@ import pytest
 from collector.core.entry import decode, encode
 from collector.core.errors import CollectorError, CorruptEntryError
 from collector.storage.protocols import Intake
-from collector.web.upload import inflate
+from collector.web.ingest.upload import inflate
 from tests.faults.conftest import Tell
 from tests.support.crowds.uploads import WRITE_KEY, bearer
 from tests.support.device.loopback import running

@@ -14,7 +14,7 @@ import pytest
 
 from client_sdk.core.limits import MAX_DEVICE_BODY
 from collector.intake.wire import JSON
-from collector.web.process import UNREAD_S
+from collector.web.app import UNREAD_S
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
 from tests.support.sites.attacked_site import PATIENCE, AttackedSite, today
 from tests.support.sites.hostile_bodies import good

@@ -145,11 +145,11 @@ def test_a_cookie_opens_pages_as_a_header_does_and_the_api_never(app: Flask, nam
 
 def test_a_route_with_another_scope_would_be_seen(app: Flask) -> None:
     """The control: the state of the collector, opened to everybody by mistake."""
-    view = app.view_functions["status.metrics"]
-    app.view_functions["status.metrics"] = scope(OPEN)(lambda: "state")
+    view = app.view_functions["ingest.metrics"]
+    app.view_functions["ingest.metrics"] = scope(OPEN)(lambda: "state")
     try:
         found = told(app, "/metrics", "GET", "viewer")
     finally:
-        app.view_functions["status.metrics"] = view
+        app.view_functions["ingest.metrics"] = view
 
     assert found != table()["GET /metrics"]["viewer"]

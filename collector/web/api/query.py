@@ -16,8 +16,8 @@ from ...intake.wire import JSON
 from ...query import Answer, Query, plan, question, read, run, without_pruned
 from ...query.cache import key_of
 from ...query.request import LEAST_ALPHA, MOST_ALPHA, PARAMETERS, SEGMENT
-from .. import upload
 from ..auth import scope, visible
+from ..ingest import upload
 from ..services import CACHE, REVALIDATE, services
 from .formats import FORMS, form_of
 from .openapi import Operation, Parameter, in_path, in_query, in_query_as_json

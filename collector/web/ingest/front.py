@@ -30,14 +30,13 @@ from ...core.errors import MalformedHeadError, OverloadedError, SlowBodyError, T
 from ...intake.backpressure import Watch
 from ...operations.telemetry.activity import REFUSED, SharingThread
 from ..api.openapi import operation_of
-from ..api.status import LIVE, READY
 from ..auth import require, scope_of
 from ..pages.session import FORM, MOST_BYTES, log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
-from ..upload import PATH, Admission, Head, Judgement, require_size
-from .groups import Groups
-from .readiness import Readiness
+from .groups import Groups, Readiness
+from .route import LIVE, READY
+from .upload import PATH, Admission, Head, Judgement, require_size
 
 Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _HOST: Final = re.compile(r"[A-Za-z0-9._~%-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?", re.ASCII)

@@ -1,7 +1,9 @@
-"""Group commit: uploads that come while one round trip runs are appended together in the next.
+"""What the event loop asks of a store whose calls block: many questions by one round trip.
 
-So the store's disk is waited for once a group, and a busy process sends few, large commands; a lone
-upload waits for nobody.
+Group commit: uploads that come while one round trip runs are appended together in the next.  So the
+store's disk is waited for once a group, and a busy process sends few, large commands; a lone upload
+waits for nobody.  Health is answered likewise, without a place in any queue: it decides over the
+process.
 """
 
 from __future__ import annotations
@@ -10,15 +12,18 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Final, NamedTuple, TypeAlias
 
 from ...core.errors import CollectorError, RefusedByStoreError, StorageUnavailableError
-from ...storage.protocols import Intake
+from ...intake.backpressure import Pressure
+from ...storage.protocols import Gauge, Intake
 from ...storage.values import SealedUpload
 
 MAX_GROUP: Final = 256  # uploads a round trip
 MAX_GROUP_SIZE: Final = 8 * 1024 * 1024  # bytes a round trip; an upload may be larger, alone
+PATIENCE_S: Final = 4.0  # seconds for a store that is asked whether it is there
 
 _Outcome: TypeAlias = bool | Exception
 
@@ -121,3 +126,53 @@ def _is_away(outcome: _Outcome) -> bool:
     """Return whether the store did not answer, which it would not to the next upload either."""
     away = isinstance(outcome, StorageUnavailableError)
     return away and not isinstance(outcome, RefusedByStoreError)
+
+
+def backlog(pressure: Pressure, storage: Gauge) -> int:
+    """Return how many entries wait to be folded, if an upload would be taken now.
+
+    Raises: CollectorError: why none would be.
+    """
+    pressure.require_room()
+    storage.ping()
+    return storage.backlog()
+
+
+class Readiness:
+    """Asks the store in one thread of its own, once for all who ask meanwhile."""
+
+    def __init__(self, pressure: Pressure, storage: Gauge) -> None:
+        """Ask *storage*, unless *pressure* knows already that no upload is taken."""
+        self._pressure, self._storage = pressure, storage
+        self._thread = ThreadPoolExecutor(1, "ready")
+        self._running: asyncio.Future[int] | None = None
+        self._next: asyncio.Future[int] | None = None
+
+    async def backlog(self) -> int:
+        """Return how many entries waited at some moment after this was called.
+
+        Raises: CollectorError: no upload would be taken.
+        """
+        self._pressure.require_room()
+        if self._next is None:  # the one that runs may have looked before we were asked
+            self._next = asyncio.ensure_future(self._look(self._running))
+            self._next.add_done_callback(_heed)
+        return await asyncio.shield(self._next)
+
+    async def _look(self, earlier: asyncio.Future[int] | None) -> int:
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        self._running, self._next = self._next, None
+        look = asyncio.get_running_loop().run_in_executor(
+            self._thread, backlog, self._pressure, self._storage
+        )
+        try:
+            return await asyncio.wait_for(look, PATIENCE_S)
+        except TimeoutError:
+            raise StorageUnavailableError("store: no answer to a look at its backlog") from None
+
+
+def _heed(look: asyncio.Future[int]) -> None:
+    """Take note of how *look* ended: whoever asked may have gone."""
+    if not look.cancelled():
+        look.exception()

@@ -1,21 +1,29 @@
-"""POST /v1/reports under Flask, for tests and other servers.
+"""Uploads and health under Flask, for the document, tests and other servers; and GET /metrics.
 
-``hearsay serve`` answers it before Flask, by the same steps: see ``front``.
+``hearsay serve`` answers all but the last before Flask, by the same steps: see ``front``.
 """
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from typing import Final
 
-from ...core.credentials import REPORT
+from flask import Blueprint, Response, request
+from flask.typing import ResponseReturnValue
+
+from ...core.credentials import OPEN, OPERATE, REPORT
 from ...intake.wire import JSON, MSGPACK, JsonUpload
+from ...operations.telemetry.exposition import CONTENT_TYPE, expose
 from ..api.openapi import Operation
-from ..api.schemas import Acknowledgement
+from ..api.schemas import Acknowledgement, Alive, Ready
 from ..auth import scope
 from ..services import services
-from ..upload import PATH, Head, read
+from .groups import backlog
+from .upload import PATH, Head, read
 
 blueprint = Blueprint("ingest", __name__)
+
+LIVE: Final = "/livez"
+READY: Final = "/readyz"
 
 
 @blueprint.post(PATH)
@@ -37,3 +45,28 @@ def receive_upload() -> Response:
     first = judged.sealed is None or shared.storage.append(*judged.sealed)
     answer = shared.hot.answer(admitted, judged, first)
     return Response(answer, status=202, content_type="application/json")
+
+
+@blueprint.get(LIVE)
+@scope(OPEN)
+@Operation(Alive)
+def is_alive() -> ResponseReturnValue:
+    """Say that the process answers."""
+    return {"status": "ok"}
+
+
+@blueprint.get(READY)
+@scope(OPEN)
+@Operation(Ready, problems=(503,))
+def is_ready() -> ResponseReturnValue:
+    """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
+    shared = services()
+    return {"status": "ok", "backlog": backlog(shared.pressure, shared.storage)}
+
+
+@blueprint.get("/metrics")
+@scope(OPERATE)
+@Operation(media_type=CONTENT_TYPE)
+def metrics() -> ResponseReturnValue:
+    """Tell the state; whichever process answers, the counts are those of all."""
+    return expose(services().snapshot()), {"Content-Type": CONTENT_TYPE}

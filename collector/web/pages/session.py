@@ -15,8 +15,7 @@ from .. import auth
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from ..services import services
-from .faults import wants_page
-from .layout import CONTENT_TYPE, links_of, shown
+from .layout import CONTENT_TYPE, links_of, shown, wants_page
 
 blueprint = Blueprint("session", __name__)
 

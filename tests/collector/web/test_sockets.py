@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from collector.web.process import SEND_BUFFER, UNREAD_S, limit_answers
+from collector.web.app import SEND_BUFFER, UNREAD_S, limit_answers
 
 TIMEOUT: int = getattr(socket, "TCP_USER_TIMEOUT", 0)
 needs_linux = pytest.mark.skipif(not TIMEOUT, reason="only Linux ends such connections")
@@ -38,7 +38,7 @@ def test_a_connection_has_a_small_buffer_and_ends_when_nothing_is_taken(
 
 def test_a_process_that_cannot_have_such_limits_says_so() -> None:
     """As on another system, or where the server listens by means that this module cannot see."""
-    program = "from collector.web.process import limit_answers; limit_answers()"
+    program = "from collector.web.app import limit_answers; limit_answers()"
 
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True

@@ -13,15 +13,15 @@ import msgspec
 
 from client_sdk.core.limits import MAX_INFLATION
 
-from ..core.entry import encode
-from ..core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
-from ..intake.backpressure import Pressure
-from ..intake.keyring import Keyring, WriteGrant
-from ..intake.memory_quota import Growth, Shares
-from ..intake.validation import Verdict, judge
-from ..intake.wire import JSON, MSGPACK, decode
-from ..operations.telemetry.activity import Activity
-from ..storage.values import SealedUpload
+from ...core.entry import encode
+from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
+from ...intake.backpressure import Pressure
+from ...intake.keyring import Keyring, WriteGrant
+from ...intake.memory_quota import Growth, Shares
+from ...intake.validation import Verdict, judge
+from ...intake.wire import JSON, MSGPACK, decode
+from ...operations.telemetry.activity import Activity
+from ...storage.values import SealedUpload
 
 _GZIP_CODING: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: a gzip header is expected
 PATH: Final = "/v1/reports"
