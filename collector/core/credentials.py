@@ -34,7 +34,6 @@ SCOPES: Final = (OPEN, REPORT, VIEW, ASK, OPERATE)
 
 MAX_READ_DAYS: Final = 90  # days that a token may be good for; a forgotten one must end by itself
 MAX_LABEL: Final = 64  # characters
-DIGEST_HEX: Final = 64  # characters of a SHA-256
 _ID_HEX: Final = 12  # characters by which people name a credential: 48 bits, enough among thousands
 _OF_ROLE: Final[Mapping[str, frozenset[str]]] = {
     VIEWER: frozenset({VIEW}),

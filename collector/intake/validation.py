@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from client_sdk.core.epoch import DAY, ONCE, day_of_date, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.core.wire import Column
@@ -37,9 +39,8 @@ _DAYS_KEPT: Final = 256  # days of sealing, of all catalogs: a key's share of th
 _CELLS_KEPT: Final = 4_096  # cells; some 300 bytes each
 
 
-@dataclass(frozen=True)
-class Rejection:
-    """Why *count* reports of a column were not accepted.  Final: they are not to be sent again."""
+class Rejection(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why reports of a column were not accepted.  Final: they are not to be sent again."""
 
     column: int
     reason: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..core.cells import Cell
@@ -36,24 +36,38 @@ class Count:
     uploads: int = 0
     reports: int = 0
 
+    def __add__(self, other: Count) -> Count:
+        """Return both together."""
+        return Count(self.uploads + other.uploads, self.reports + other.reports)
+
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What became of all uploads of one shard, at one moment.
+    """What became of all uploads of one shard, at one moment; or, added up, of several.
 
     Counted in the steps that append, fold and set aside, but for ``stream`` and ``aside``, which
     are the lengths of what is there.
     """
 
-    accepted: Count
-    folded: Count
-    quarantined: Count  # set aside now
-    dropped: Count  # out of the quarantine, by an operator
-    late_reports: int  # among the folded ones, of a class above 0
-    stream: int  # entries
-    aside: int  # entries
+    accepted: Count = Count()
+    folded: Count = Count()
+    quarantined: Count = Count()  # set aside now
+    dropped: Count = Count()  # out of the quarantine, by an operator
+    late_reports: int = 0  # among the folded ones, of a class above 0
+    stream: int = 0  # entries
+    aside: int = 0  # entries
     pruned_reports: int = 0  # among the folded ones: deleted with their epoch, or too late for it
     lost_reports: int = 0  # among the folded ones: of tallies that are gone, as was accepted
+
+    def __add__(self, other: Counters) -> Counters:
+        """Return both together."""
+        names = (field.name for field in fields(self))
+        return Counters(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    @property
+    def late_share(self) -> float:
+        """The part of the folded reports that came late."""
+        return self.late_reports / self.folded.reports if self.folded.reports else 0.0
 
     @property
     def held_reports(self) -> int:
@@ -71,7 +85,10 @@ class Counters:
 
     @property
     def drift(self) -> int:
-        """Uploads by which *accepted = folded + pending + set aside + dropped* is broken; 0."""
+        """Uploads by which *accepted = folded + pending + set aside + dropped* is broken; 0.
+
+        Of one shard: what one has too many must not hide what another lacks.
+        """
         return abs(self.pending.uploads - self.stream) + abs(self.quarantined.uploads - self.aside)
 
 

@@ -15,7 +15,7 @@ from client_sdk.registry.metric import Metric
 from ...core.credentials import Credential
 from ...storage.diagnosis import Server, Shard
 from ...storage.records import WatchRecord
-from ...storage.values import ArchiveProgress
+from ...storage.values import ArchiveProgress, Counters
 
 GOOD: Final = "good"
 NOTE: Final = "note"  # worth knowing; nothing is wrong
@@ -76,3 +76,8 @@ class State:
     # Bytes of tallies that were begun today, by the digest of a write key.
     begun: Mapping[bytes, int] = field(default_factory=dict)
     watched: Mapping[str, WatchRecord] | None = None  # what was found of closed epochs, by metric
+
+    @property
+    def counters(self) -> list[Counters]:
+        """What became of the uploads of each shard of which that may be read."""
+        return [shard.counters for shard in self.shards if shard.counters]

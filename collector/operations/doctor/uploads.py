@@ -14,6 +14,7 @@ from client_sdk.privacy.wording import counted
 
 from ...core.config import Config
 from ...core.credentials import ADMIN, OPERATE, REPORT, id_of
+from ...storage.values import Counters
 from ..telemetry.activity import WORKER
 from .findings import FAULT, GOOD, INIT, NOTE, WARNING, Finding, State
 
@@ -26,7 +27,7 @@ _MOST: Final = 3  # sentences of an epoch; one attack can fail many checks
 
 def workers(config: Config, state: State) -> Iterator[Finding]:
     """Look whether what waits is being folded."""
-    backlog = sum(shard.counters.stream for shard in state.shards if shard.counters)
+    backlog = sum(counters.stream for counters in state.counters)
     what = f"{counted(backlog, 'upload')} waiting"
     if state.alive is None:
         yield Finding(NOTE, "workers", f"{what}; signs of life may not be read", next=INIT)
@@ -56,29 +57,23 @@ def stuck(config: Config, state: State) -> Iterator[Finding]:
 
 def conservation(config: Config, state: State) -> Iterator[Finding]:
     """Hold the counts against the lengths of the streams."""
-    shards = [shard.counters for shard in state.shards if shard.counters]
-    drift = sum(counters.drift for counters in shards)
-    accepted = sum(counters.accepted.uploads for counters in shards)
+    total = sum(state.counters, Counters())
+    drift = sum(counters.drift for counters in state.counters)
     if drift:
         why = "somebody wrote to the store by hand, or an upload was lost or doubled"
         what = f"{counted(drift, 'upload')} not where the counts say"
         yield Finding(FAULT, "conservation", what, why, "run hearsay fsck")
-    elif shards:
-        yield Finding(
-            GOOD, "conservation", f"{counted(accepted, 'accepted upload')}, all accounted for"
-        )
-    pruned, lost = (
-        sum(counters.pruned_reports for counters in shards),
-        sum(counters.lost_reports for counters in shards),
-    )
-    if pruned or lost:
-        what = f"{counted(pruned, 'report')} pruned, {lost:,} lost"
+    elif state.counters:
+        what = f"{counted(total.accepted.uploads, 'accepted upload')}, all accounted for"
+        yield Finding(GOOD, "conservation", what)
+    if total.pruned_reports or total.lost_reports:
+        what = f"{counted(total.pruned_reports, 'report')} pruned, {total.lost_reports:,} lost"
         yield Finding(NOTE, "conservation", what, "no answer rests on them")
 
 
 def quarantine(config: Config, state: State) -> Iterator[Finding]:
     """Look for uploads that are set aside."""
-    aside = sum(shard.counters.aside for shard in state.shards if shard.counters)
+    aside = sum(counters.aside for counters in state.counters)
     if aside:
         why = "they could not be folded, and are in no answer"
         step = "run hearsay quarantine list, then retry or drop"
@@ -102,12 +97,10 @@ def archive(config: Config, state: State) -> Iterator[Finding]:
 
 def lateness(config: Config, state: State) -> Iterator[Finding]:
     """Look at how many reports miss the first answer."""
-    shards = [shard.counters for shard in state.shards if shard.counters]
-    folded = sum(counters.folded.reports for counters in shards)
-    late = sum(counters.late_reports for counters in shards)
-    if folded and late / folded >= LATE_NOTE:
+    late = sum(state.counters, Counters()).late_share
+    if late >= LATE_NOTE:
         why = "answers of fresh windows lack them; later versions have them"
-        yield Finding(NOTE, "lateness", f"{late / folded:.0%} of the reports came late", why)
+        yield Finding(NOTE, "lateness", f"{late:.0%} of the reports came late", why)
 
 
 def keys(config: Config, state: State) -> Iterator[Finding]:

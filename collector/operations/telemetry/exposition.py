@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from client_sdk import __version__
 
-from ...storage.values import Count
+from ...storage.values import Counters
 from .activity import (
     CLOCK_WAITS,
     DUPLICATES,
@@ -75,35 +75,29 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _of_counts(snapshot: Snapshot) -> Iterator[Metric]:
-    shards = snapshot.shards
+    total = sum(snapshot.shards, Counters())
     for state, what in (
         ("accepted", "acknowledged"),
         ("folded", "counted in tallies"),
         ("dropped", "deleted from the quarantine by an operator"),
     ):
-        total = sum_of(getattr(shard, state) for shard in shards)
-        yield _counter(f"hearsay_{state}_uploads", f"Uploads {what}.", total.uploads)
-        yield _counter(f"hearsay_{state}_reports", f"Reports {what}.", total.reports)
+        count = getattr(total, state)
+        yield _counter(f"hearsay_{state}_uploads", f"Uploads {what}.", count.uploads)
+        yield _counter(f"hearsay_{state}_reports", f"Reports {what}.", count.reports)
     for state, what in (("pending", "waiting to be folded"), ("quarantined", "set aside now")):
-        total = sum_of(getattr(shard, state) for shard in shards)
-        yield _gauge(f"hearsay_{state}_uploads", f"Uploads {what}, by the counts.", total.uploads)
-        yield _gauge(f"hearsay_{state}_reports", f"Reports {what}, by the counts.", total.reports)
-    folded = sum_of(shard.folded for shard in shards).reports
-    late = sum(shard.late_reports for shard in shards)
-    yield _counter("hearsay_folded_late_reports", "Reports counted after class 0 ended.", late)
-    share = late / folded if folded else 0.0
-    yield _gauge("hearsay_late_share", "Share of all folded reports that were late.", share)
-    pruned, lost = (
-        sum(shard.pruned_reports for shard in shards),
-        sum(shard.lost_reports for shard in shards),
-    )
+        count = getattr(total, state)
+        yield _gauge(f"hearsay_{state}_uploads", f"Uploads {what}, by the counts.", count.uploads)
+        yield _gauge(f"hearsay_{state}_reports", f"Reports {what}, by the counts.", count.reports)
+    text = "Reports counted after class 0 ended."
+    yield _counter("hearsay_folded_late_reports", text, total.late_reports)
+    text = "Share of all folded reports that were late."
+    yield _gauge("hearsay_late_share", text, total.late_share)
     text = "Reports whose epoch was deleted by hearsay prune, or that came too late for it."
-    yield _counter("hearsay_pruned_reports", text, pruned)
+    yield _counter("hearsay_pruned_reports", text, total.pruned_reports)
     text = "Reports of tallies that are gone, as hearsay fsck --accept-missing counted them."
-    yield _counter("hearsay_lost_reports", text, lost)
-    backlog = sum(shard.stream for shard in shards)
-    yield _gauge("hearsay_backlog_uploads", "Entries in the streams, as they are.", backlog)
-    drift = sum(shard.drift for shard in shards)
+    yield _counter("hearsay_lost_reports", text, total.lost_reports)
+    yield _gauge("hearsay_backlog_uploads", "Entries in the streams, as they are.", total.stream)
+    drift = sum(shard.drift for shard in snapshot.shards)
     text = "Uploads by which accepted = folded + pending + quarantined + dropped fails; 0."
     yield _gauge("hearsay_conservation_drift_uploads", text, drift)
 
@@ -172,12 +166,6 @@ def _of_process(process: str) -> Iterator[Metric]:
     for family in ProcessCollector(registry=None).collect():
         family.samples = [sample._replace(labels={"process": process}) for sample in family.samples]
         yield family
-
-
-def sum_of(counts: Iterable[Count]) -> Count:
-    """Return the uploads and the reports of all *counts* together."""
-    every = tuple(counts)
-    return Count(sum(count.uploads for count in every), sum(count.reports for count in every))
 
 
 def _counter(name: str, text: str, value: float) -> Metric:

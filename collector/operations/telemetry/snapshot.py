@@ -87,16 +87,17 @@ class MemoryActivity:
 class Snapshot:
     """What one scrape shows."""
 
-    store_is_up: bool
-    shards: Sequence[Counters]  # empty if the store is away
-    servers: Sequence[Server]
-    unarchived: int | None  # folds that wait for the archive; None if that is not told
-    totals: Totals
-    expired_metrics: int  # by their registry, today
-    next_metric_expiry: int | None  # Unix time; None if none is to come
-    next_token_expiry: int | None
     process: str  # random name of the process that answers
     profile: str  # of that process
+    expired_metrics: int  # by their registry, today
+    next_metric_expiry: int | None  # Unix time; None if none is to come
+    # What follows is told by the store, and left out where it is away.
+    store_is_up: bool = False
+    shards: Sequence[Counters] = ()
+    servers: Sequence[Server] = ()
+    unarchived: int | None = None  # folds that wait for the archive; None if that is not told
+    totals: Totals = Totals({}, {})  # noqa: RUF009  # frozen
+    next_token_expiry: int | None = None
     watched: Mapping[str, WatchRecord] = field(default_factory=dict)  # closed epochs, by metric
     # Bytes of tallies that each write key has begun today, by the key's short name.
     begun: Mapping[str, int] = field(default_factory=dict)
@@ -124,21 +125,22 @@ def take(
     names = [(metric.name, metric.digest) for metric in known]
     ends = [day_of_date(metric.expires) + 1 for metric in known]  # the first day without it
     to_come = [end for end in ends if end > today]
-    expired, upcoming = len(ends) - len(to_come), min(to_come, default=None)
-    metric_expiry = None if upcoming is None else upcoming * DAY
+    away = Snapshot(
+        process=activity.process,
+        profile=profile,
+        expired_metrics=len(ends) - len(to_come),
+        next_metric_expiry=min(to_come) * DAY if to_come else None,
+    )
     try:
         watched = sources.watched()
-        return Snapshot(
+        return replace(
+            away,
             store_is_up=True,
             shards=count(),
             servers=sources.servers(),
             unarchived=sources.unarchived(),
             totals=activity.totals(),
-            expired_metrics=expired,
-            next_metric_expiry=metric_expiry,
             next_token_expiry=_next_token_expiry(credentials, today),
-            process=activity.process,
-            profile=profile,
             begun={
                 id_of(key): size for key, size in credentials.share_growth(today, "", {}).items()
             },
@@ -147,19 +149,7 @@ def take(
         )
     except CollectorError as error:
         _log.error("the state of the store cannot be told: %s", error)
-        nothing = Totals({}, {})
-        return Snapshot(
-            store_is_up=False,
-            shards=(),
-            servers=(),
-            unarchived=None,
-            totals=nothing,
-            expired_metrics=expired,
-            next_metric_expiry=metric_expiry,
-            next_token_expiry=None,
-            process=activity.process,
-            profile=profile,
-        )
+        return away
 
 
 def _next_token_expiry(credentials: CredentialStore, today: int) -> int | None:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from ...analytics.verb import ESTIMATE, load, names, summary
+from ...intake.validation import Rejection
 from ...intake.wire import JSON
 from ...query import Query
 from .formats import ARROW
@@ -21,14 +22,6 @@ ALTERNATIVES: Final[dict[str, dict[str, Any]]] = {
     "text/csv": {"type": "string"},
     ARROW: {},
 }
-
-
-class Rejection(Struct, forbid_unknown_fields=True):
-    """Why reports of a column were not accepted.  Final: they are not to be sent again."""
-
-    column: int
-    reason: str
-    count: int
 
 
 class Acknowledgement(Struct, forbid_unknown_fields=True):

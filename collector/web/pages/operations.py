@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from flask import Blueprint
@@ -13,35 +12,15 @@ from ...core.credentials import OPERATE
 from ...operations.doctor.checkup import examine
 from ...operations.doctor.findings import GOOD, LEVELS, Finding, State, worst
 from ...operations.telemetry.activity import DUPLICATES, FOLD_US, FOLDS, REFUSED, REJECTED
-from ...operations.telemetry.exposition import sum_of
 from ...operations.telemetry.snapshot import Snapshot
 from ...storage.diagnosis import Shard
-from ...storage.values import Count
+from ...storage.values import Counters
 from ..api.openapi import Operation
 from ..auth import scope, visible
 from ..services import services
 from .layout import CONTENT_TYPE, shown
 
 blueprint = Blueprint("operations", __name__)
-
-
-@dataclass(frozen=True)
-class Flow:
-    """What became of all uploads, over the shards."""
-
-    accepted: Count
-    folded: Count
-    pending: Count
-    aside: Count
-    dropped: Count
-    late: int
-    drift: int  # uploads that are not where the counts say
-    backlog: int  # entries
-
-    @property
-    def late_share(self) -> float:
-        """The part of the folded reports that came late."""
-        return self.late / self.folded.reports if self.folded.reports else 0.0
 
 
 @blueprint.get("/operations")
@@ -56,7 +35,8 @@ def operations() -> ResponseReturnValue:
     return shown(
         "operations.html",
         snapshot=snapshot,
-        flow=flow_of(snapshot) if snapshot.store_is_up else None,
+        flow=sum(snapshot.shards, Counters()) if snapshot.store_is_up else None,
+        drift=sum(shard.drift for shard in snapshot.shards),  # uploads not where the counts say
         findings=sorted(findings, key=lambda finding: -LEVELS.index(finding.level)),
         level=worst(findings),
         good=GOOD,
@@ -92,21 +72,6 @@ def findings_of(snapshot: Snapshot) -> list[Finding]:
         watched=snapshot.watched,
     )
     return examine(shared.config, state, for_page=True)
-
-
-def flow_of(snapshot: Snapshot) -> Flow:
-    """Return what became of all uploads."""
-    shards = snapshot.shards
-    return Flow(
-        accepted=sum_of(shard.accepted for shard in shards),
-        folded=sum_of(shard.folded for shard in shards),
-        pending=sum_of(shard.pending for shard in shards),
-        aside=sum_of(shard.quarantined for shard in shards),
-        dropped=sum_of(shard.dropped for shard in shards),
-        late=sum(shard.late_reports for shard in shards),
-        drift=sum(shard.drift for shard in shards),
-        backlog=sum(shard.stream for shard in shards),
-    )
 
 
 def ranked(counts: Mapping[str, int]) -> Sequence[tuple[str, int, float]]:

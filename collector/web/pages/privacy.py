@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,23 +36,6 @@ from ..services import services
 from .layout import CONTENT_TYPE, shown
 
 blueprint = Blueprint("privacy", __name__)
-
-
-@dataclass(frozen=True)
-class MetricPrivacy:
-    """What a question costs a person, as texts."""
-
-    metric: Metric
-    often: str
-    window: str
-    report: str
-    week: str
-    year: str
-    life: str  # "" where reports add up until a cap of the device ends it
-    delta: str
-    odds: str
-    guesses: int
-    chances: tuple[str, str] | None  # that a report speaks for what is true, and for another item
 
 
 @blueprint.get("/privacy")
@@ -112,22 +94,19 @@ def _together(metrics: list[Metric]) -> tuple[str, str]:
     return epsilon(costs.week), epsilon(costs.year)
 
 
-def told_of(metric: Metric) -> MetricPrivacy:
-    """Return what *metric* costs, in words."""
-    cost, delta = cost_of(metric), metric.mechanism.delta
-    return MetricPrivacy(
-        metric=metric,
-        often=how_often(metric.every),
-        window=PERIODS[metric.every],
-        report=epsilon(metric.most_nano),
-        week=epsilon(cost.week),
-        year=epsilon(cost.year),
-        life="" if cost.life is None else epsilon(cost.life),
-        delta=chance(delta) if delta else "",
-        odds=odds(metric.most_nano, delta),
-        guesses=guesses(metric.most_nano, delta),
-        chances=_chances(metric),
-    )
+def told_of(metric: Metric) -> dict[str, Any]:
+    """Return what *metric* costs a person, in words."""
+    delta = metric.mechanism.delta
+    return {
+        "metric": metric,
+        "often": how_often(metric.every),
+        "window": PERIODS[metric.every],
+        **_amounts(metric),
+        "delta": chance(delta) if delta else "",
+        "odds": odds(metric.most_nano, delta),
+        "guesses": guesses(metric.most_nano, delta),
+        "chances": _chances(metric),
+    }
 
 
 def record_of(metrics: list[Metric]) -> dict[str, Any]:
@@ -170,6 +149,7 @@ def _entry(metric: Metric) -> dict[str, Any]:
 
 
 def _amounts(metric: Metric) -> dict[str, str | None]:
+    """Return ε of periods; of a life None where reports add up until the device's cap ends it."""
     cost = cost_of(metric)
     return {
         "report": epsilon(metric.most_nano),
