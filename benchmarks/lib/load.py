@@ -1,6 +1,6 @@
-"""Send uploads to a collector and tell how it went: in a process whose cost is its own.
+"""Send requests to a collector and tell how it went: in a process whose cost is its own.
 
-Benchmarks of ingestion run ``python -m benchmarks.lib.load`` with a Plan as JSON on stdin and read
+Benchmarks run ``python -m benchmarks.lib.load`` with a Plan as JSON on stdin and read
 an Outcome as JSON from stdout.
 """
 
@@ -16,24 +16,27 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
+_NO_ID: Final = bytes(16)
 _PATIENCE: Final = 10.0  # seconds after the end for answers that are still to come
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Uploads like *body*, each with an id of its own, over *connections* that stay open."""
+    """The same raw *request*, over *connections* that stay open unless it is sent *alone*.
+
+    Where it holds the id of zeros, as bytes or as JSON writes it, each has an id of its own.
+    """
 
     port: int
-    key: str
-    body: bytes  # holds the id b"\\0" * 16, as JSON does if *is_json*
-    is_json: bool
+    request: bytes
     connections: int
     seconds: float
-    rate: float | None = None  # uploads a second, at random moments; None: as fast as answered
-    keep_alive: bool = True
+    rate: float | None = None  # requests a second, at random moments; None: as fast as answered
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def send(plan: Plan) -> Outcome:
 
 def start(plan: Plan) -> subprocess.Popen[bytes]:
     """Begin *plan* in a process of its own."""
-    text = json.dumps({**asdict(plan), "body": base64.b64encode(plan.body).decode()})
+    text = json.dumps({**asdict(plan), "request": base64.b64encode(plan.request).decode()})
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.lib.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -78,13 +81,12 @@ def finish(process: subprocess.Popen[bytes]) -> Outcome:
 class _Sender:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        kind = "json" if plan.is_json else "msgpack"
-        close = "" if plan.keep_alive else "Connection: close\r\n"
-        head = (
-            f"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {plan.key}\r\n"
-            f"Content-Type: application/{kind}\r\n{close}Content-Length: {len(plan.body)}\r\n\r\n"
-        ).encode()
-        self._before, self._after = (head + plan.body).split(self._id(bytes(16)), 1)
+        self._form = next(
+            (form for form in (bytes, _as_json) if form(_NO_ID) in plan.request), None
+        )
+        self._before, self._after = plan.request, b""
+        if self._form:
+            self._before, self._after = plan.request.split(self._form(_NO_ID), 1)
         self._selector = selectors.DefaultSelector()
         self._idle: deque[socket.socket] = deque()
         self._sent: dict[socket.socket, float] = {}  # when it was to be sent
@@ -126,7 +128,9 @@ class _Sender:
     def _send(self, due: float) -> None:
         connection = self._idle.popleft()
         self._sent[connection] = due
-        connection.sendall(self._before + self._id(os.urandom(16)) + self._after)
+        own = self._form(os.urandom(len(_NO_ID))) if self._form else b""
+        with suppress(ConnectionError):  # it is closed, which the next look at it says
+            connection.sendall(self._before + own + self._after)
 
     def _receive(self, connection: socket.socket) -> None:
         try:
@@ -139,18 +143,21 @@ class _Sender:
             self._statuses[status] += 1
             if status == "202":
                 self._times.append(time.perf_counter() - due)
-        if answer and self._plan.keep_alive:
+        elif connection in self._idle:
+            self._idle.remove(connection)
+        if answer and not self._plan.alone:
             self._idle.append(connection)
             return
         self._selector.unregister(connection)
         connection.close()
         self._connect()
 
-    def _id(self, raw: bytes) -> bytes:
-        return base64.urlsafe_b64encode(raw).rstrip(b"=") if self._plan.is_json else raw
+
+def _as_json(raw: bytes) -> bytes:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=")
 
 
 if __name__ == "__main__":
     table = json.load(sys.stdin)
-    table["body"] = base64.b64decode(table["body"])
+    table["request"] = base64.b64decode(table["request"])
     json.dump(asdict(_Sender(Plan(**table)).run()), sys.stdout)

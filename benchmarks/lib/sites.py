@@ -7,12 +7,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+import requests
 
 from client_sdk.core.epoch import day_of, epoch_of
 from client_sdk.core.randomness import system_randomness
@@ -91,9 +91,22 @@ def gateway_body(registry: Registry, name: str, size: int) -> tuple[bytes, int]:
     return seal_binary(NO_ID, day_of(now), {}, [column]), len(many) // metric.mechanism.payload_size
 
 
+def request(body: bytes, *lines: str, kind: str = "json", key: str = WRITE_KEY) -> bytes:
+    """Return an upload as raw bytes, with *lines* as further headers."""
+    head = (
+        "POST /v1/reports HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {key}",
+        f"Content-Type: application/{kind}",
+        f"Content-Length: {len(body)}",
+        *lines,
+    )
+    return ("\r\n".join(head) + "\r\n\r\n").encode() + body
+
+
 @contextmanager
-def hearsay(registry: str, workers: int = 1, **settings: str) -> Iterator[Site]:
-    """Run ``hearsay serve`` for a registry file's text on a store of its own."""
+def hearsay(registry: str, **settings: str) -> Iterator[Site]:
+    """Run ``hearsay serve`` with one worker for a registry file's text, on a store of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "metrics.toml"
         path.write_text(registry, encoding="utf-8")
@@ -105,9 +118,24 @@ def hearsay(registry: str, workers: int = 1, **settings: str) -> Iterator[Site]:
             "HEARSAY_KEY_RATE": "1000000",
             **settings,
         }
-        command = [sys.executable, "-m", "collector", "serve", "--workers", str(workers)]
-        with _running(command, environment, folder) as site:
+        with _running("collector serve --workers 1", environment) as site:
             yield site
+
+
+@contextmanager
+def obvious() -> Iterator[Site]:
+    """Run the obvious collector, one process, on a store of its own."""
+    options = "--log-level error --workers 1 --bind 127.0.0.1:PORT"
+    with _running(f"gunicorn benchmarks.lib.rivals:obvious {options}", {}) as site:
+        yield site
+
+
+@contextmanager
+def floor() -> Iterator[Site]:
+    """Run a server that does nothing but HTTP."""
+    options = "--interface rsgi --no-ws --http 1 --log-level error --port PORT"
+    with _running(f"granian benchmarks.lib.rivals:floor {options}", {}) as site:
+        yield site
 
 
 @contextmanager
@@ -118,41 +146,23 @@ def store_and_worker(
     with tempfile.TemporaryDirectory() as folder, launch(None, Path(folder), (PATH, WHEEL)) as run:
         storage = open_storage(run.url, "bench", shards, "standard")
         storage.prepare()
-        mechanisms = {metric.digest: metric.mechanism for metric in registry}
-        every = {metric.digest: metric.every for metric in registry}
-        yield storage, Worker(storage, mechanisms, every)
+        yield storage, worker_of(storage, registry)
+
+
+def worker_of(storage: RedisStorage, registry: Registry) -> Worker:
+    """Return a worker in this process."""
+    mechanisms = {metric.digest: metric.mechanism for metric in registry}
+    return Worker(storage, mechanisms, {metric.digest: metric.every for metric in registry})
 
 
 @contextmanager
-def obvious(workers: int = 1) -> Iterator[Site]:
-    """Run the obvious collector on a store of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "gunicorn", "--log-level", "error", "--workers"]
-        command += [str(workers), "benchmarks.lib.obvious:app", "--bind"]
-        with _running(command, {}, folder) as site:
-            yield site
-
-
-@contextmanager
-def floor() -> Iterator[Site]:
-    """Run a server that does nothing but HTTP."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--no-ws", "--http", "1"]
-        command += ["--log-level", "error", "benchmarks.lib.bare:app", "--port"]
-        with _running(command, {}, folder) as site:
-            yield site
-
-
-@contextmanager
-def _running(command: list[str], environment: dict[str, str], folder: str) -> Iterator[Site]:
-    data = Path(folder) / "store"
-    data.mkdir()
-    with launch(None, data, kinds=(PATH, WHEEL)) as store:
-        port = free_port(0)
-        if command[-1] in ("--bind", "--port"):
-            command = [*command, f"127.0.0.1:{port}" if command[-1] == "--bind" else str(port)]
+def _running(command: str, environment: dict[str, str]) -> Iterator[Site]:
+    """Run the Python module and the options of *command* on a port and a store of its own."""
+    port = free_port(0)
+    words = [sys.executable, "-m", *command.replace("PORT", str(port)).split()]
+    with tempfile.TemporaryDirectory() as data, launch(None, Path(data), (PATH, WHEEL)) as store:
         ours = {"REDIS_URL": store.url, "HEARSAY_PORT": str(port), **environment}
-        process = subprocess.Popen(command, env={**os.environ, **ours})
+        process = subprocess.Popen(words, env={**os.environ, **ours})
         try:
             _wait(process, port)
             yield Site(process, port, store.url)
@@ -162,13 +172,12 @@ def _running(command: list[str], environment: dict[str, str], folder: str) -> It
 
 
 def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    """Return as soon as it answers, if only that it has no such page."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=2).close()
-        except urllib.error.HTTPError:
-            return  # it answers, if only that it has no such page
-        except OSError:
+            requests.get(f"http://127.0.0.1:{port}/livez", timeout=2)
+        except requests.RequestException:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit("a collector did not start; see above") from None
             time.sleep(0.1)

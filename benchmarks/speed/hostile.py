@@ -8,16 +8,15 @@ and take processor from the collector too.
 
 from __future__ import annotations
 
+import gzip
 import time
-import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from statistics import median
 from typing import Final
 
-from benchmarks.lib import attack as attackers
 from benchmarks.lib import page, sites
-from benchmarks.lib.load import Outcome, Plan, send
+from benchmarks.lib.load import Outcome, Plan, finish, send, start
+from benchmarks.lib.sites import request
 from benchmarks.speed.ingest import DEVICE
 from benchmarks.speed.ingest_load import SLOW, slow_connections
 from client_sdk.core.epoch import day_of, epoch_of
@@ -31,28 +30,8 @@ CONNECTIONS: Final = 32
 SECONDS: Final = 2.0  # of a round
 ROUNDS: Final = 7
 BAR: Final = 2.0  # times the p99 without the attack
-_MEGABYTE: Final = 1 << 20
+_BOMB: Final = 60 << 20  # bytes, within a device's limit once they are packed
 _INVALID: Final = b"\xff"  # a payload of DEVICE's metrics that no value gives
-
-
-def request(body: bytes, kind: str = "json", *lines: str, key: str = sites.WRITE_KEY) -> bytes:
-    """Return an upload as raw bytes."""
-    head = (
-        "POST /v1/reports HTTP/1.1",
-        "Host: localhost",
-        f"Authorization: Bearer {key}",
-        f"Content-Type: application/{kind}",
-        f"Content-Length: {len(body)}",
-        *lines,
-    )
-    return ("\r\n".join(head) + "\r\n\r\n").encode() + body
-
-
-def bomb() -> bytes:
-    """Return 60 MB of spaces as gzip, within a device's limit."""
-    deflater = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
-    parts = [deflater.compress(b" " * _MEGABYTE) for _ in range(60)]
-    return b"".join((*parts, deflater.flush()))
 
 
 def attacks(registry: Registry, now: float) -> dict[str, bytes]:
@@ -64,27 +43,20 @@ def attacks(registry: Registry, now: float) -> dict[str, bytes]:
     pairs = [(metric.digest, epoch - back) for back in range(MAX_COLUMNS) for metric in metrics]
     many = [Column(*pair, _INVALID) for pair in pairs[:MAX_COLUMNS]]
     text = seal(sites.NO_ID, day, {}, [Column(name, epoch, b"\0" * 30_000)])
-    packed = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
-    squeezed = (
-        packed.compress(
-            seal_binary(sites.NO_ID, day, {}, [Column(name, epoch, _INVALID * 260_000)])
-        )
-        + packed.flush()
-    )
+    much = seal_binary(sites.NO_ID, day, {}, [Column(name, epoch, _INVALID * 260_000)])
+    invalid, packed = seal_binary(sites.NO_ID, day, {}, many), "Content-Encoding: gzip"
     return {
-        "bombs of gzip, 60 MB each": request(bomb(), "json", "Content-Encoding: gzip"),
+        "bombs of gzip, 60 MB each": request(gzip.compress(b" " * _BOMB), packed),
         "60,000 brackets": request(b"[" * 60_000),
         "a number of 60,000 digits": request(b'{"v":' + b"7" * 60_000 + b"}"),
         "a number of 60,000 digits as payloads": request(
             text.replace(b'"payloads":"', b'"payloads":' + b"7" * 20_000 + b',"x":"')
         ),
         "a key in disguise, and 40 kB": request(text.replace(b'"v"', b'"\\u0076"')),
-        "65,000 invalid payloads": request(long, "msgpack"),
-        "260,000 invalid payloads as gzip": request(squeezed, "msgpack", "Content-Encoding: gzip"),
-        f"{MAX_COLUMNS} invalid columns": request(
-            seal_binary(sites.NO_ID, day, {}, many), "msgpack"
-        ),
-        "140 headers": request(b"{}", "json", *(f"X-{i}: {'x' * 100}" for i in range(140))),
+        "65,000 invalid payloads": request(long, kind="msgpack"),
+        "260,000 invalid payloads as gzip": request(gzip.compress(much), packed, kind="msgpack"),
+        f"{MAX_COLUMNS} invalid columns": request(invalid, kind="msgpack"),
+        "140 headers": request(b"{}", *(f"X-{i}: {'x' * 100}" for i in range(140))),
         "a body of 64 KiB of spaces": request(b" " * MAX_DEVICE_BODY),
         "a wrong key": request(b"{}", key="nobody"),
     }
@@ -95,10 +67,10 @@ def rows(text: str) -> Iterator[str]:
     registry = Registry.from_text(text)
     body = sites.device_body(registry, 10, 1)
     with sites.hearsay(text) as site:
-        plan = Plan(site.port, sites.WRITE_KEY, body, True, CONNECTIONS, SECONDS, RATE)
+        plan = Plan(site.port, request(body), CONNECTIONS, SECONDS, RATE)
         send(plan)
         for what, raw in attacks(registry, time.time()).items():
-            attack = attackers.Attack(site.port, raw, ATTACK, CONNECTIONS, SECONDS)
+            attack = Plan(site.port, raw, CONNECTIONS, SECONDS + 1, ATTACK)
             yield row(what, *zip(*(_pair(plan, attack) for _ in range(ROUNDS)), strict=True))
         pairs = []
         for _ in range(ROUNDS):
@@ -108,11 +80,11 @@ def rows(text: str) -> Iterator[str]:
         yield row(f"{SLOW} half-sent bodies", *zip(*pairs, strict=True))
 
 
-def _pair(plan: Plan, attack: attackers.Attack) -> tuple[Outcome, Outcome]:
+def _pair(plan: Plan, attack: Plan) -> tuple[Outcome, Outcome]:
     alone = send(plan)
-    attacker = attackers.start(replace(attack, seconds=SECONDS + 1))
+    attacker = start(attack)
     beside = send(plan)
-    attacker.wait()
+    finish(attacker)
     return alone, beside
 
 

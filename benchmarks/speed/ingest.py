@@ -59,17 +59,15 @@ def measure(site: sites.Site, plan: Plan) -> Round:
 def device_rows() -> Iterator[str]:
     """Measure device uploads of ten reports, ours and the obvious collector's in turns."""
     text = sites.registry_text(DEVICE)
-    ten = sites.device_body(Registry.from_text(text), 10, 1)
-    one = sites.device_body(Registry.from_text(text), 1, 10)
-    plan = Plan(0, sites.WRITE_KEY, ten, True, CONNECTIONS, SECONDS)
-    alone = replace(plan, keep_alive=False)
+    registry = Registry.from_text(text)
+    ten, one = (sites.device_body(registry, *shape) for shape in ((10, 1), (1, 10)))
+    plan = Plan(0, sites.request(ten), CONNECTIONS, SECONDS)
+    gateway = replace(plan, request=sites.request(one, key=sites.GATEWAY_KEY))
+    alone = replace(plan, request=sites.request(ten, "Connection: close"), alone=True)
     with sites.hearsay(text) as ours, sites.obvious() as theirs, sites.floor() as nothing:
         runs = {
             "10 columns of one report": (ours, plan),
-            "1 column of 10 reports, of a gateway": (
-                ours,
-                replace(plan, body=one, key=sites.GATEWAY_KEY),
-            ),
+            "1 column of 10 reports, of a gateway": (ours, gateway),
             "10 columns, a connection an upload": (ours, alone),
             "the obvious collector, a connection an upload": (theirs, alone),
             "HTTP alone: the body read, all accepted": (nothing, plan),
@@ -150,7 +148,8 @@ def gateway_rows() -> Iterator[str]:
     with sites.hearsay(text) as site:
         for name, (_, size) in GATEWAY.items():
             body, reports = sites.gateway_body(registry, name, GATEWAY_SIZE)
-            plan = Plan(0, sites.GATEWAY_KEY, body, False, 1, SECONDS)
+            request = sites.request(body, kind="msgpack", key=sites.GATEWAY_KEY)
+            plan = Plan(0, request, 1, SECONDS)
             accepted = max(reports / measure(site, plan).cost for _ in range(FOLDS))
             folded = fold_speed(registry, body, reports)
             bars = f"≥ {ACCEPT_BAR:.0f}" if name != "oue" else "", f"≥ {FOLD_BAR[name]:.0f}"

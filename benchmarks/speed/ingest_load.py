@@ -52,7 +52,7 @@ def slow_connections(port: int, key: str) -> Iterator[None]:
 def waiting(text: str, body: bytes) -> Iterator[str]:
     """Measure the wait at 70 % load, without and with slow connections, in turns."""
     with sites.hearsay(text) as site:
-        plan = Plan(site.port, sites.WRITE_KEY, body, True, 64, SECONDS / 2)
+        plan = Plan(site.port, sites.request(body), 64, SECONDS / 2)
         most, steady = _in_turns(plan)
         yield row("as fast as possible, 64 connections", most, SECONDS / 2)
         bar = f"p99 ≤ {P99_BAR:.0f} ms"
@@ -86,10 +86,11 @@ def _in_turns(plan: Plan) -> tuple[Outcome, Outcome]:
 def flood(text: str, body: bytes) -> Iterator[str]:
     """Let one key send ten times what it may, and another what it may."""
     with sites.hearsay(text, HEARSAY_KEY_RATE=str(LIMIT)) as site:
-        plan = Plan(site.port, sites.WRITE_KEY, body, True, 64, SECONDS, LIMIT * FLOOD)
+        plan = Plan(site.port, sites.request(body), 64, SECONDS, LIMIT * FLOOD)
         time.sleep(1)
         flooding = start(plan)
-        other = send(replace(plan, key=sites.GATEWAY_KEY, rate=LIMIT / 2))
+        others = sites.request(body, key=sites.GATEWAY_KEY)
+        other = send(replace(plan, request=others, rate=LIMIT / 2))
         outcome = finish(flooding)
     kept = outcome.accepted >= LIMIT * SECONDS
     what = f"a key that may send {LIMIT}/s sends {LIMIT * FLOOD:,}/s"

@@ -33,7 +33,6 @@ from collector.core.entry import AcceptedColumn, encode
 from collector.storage.connect import open_connection, open_storage
 from collector.storage.connection import parse_info
 from collector.storage.values import SealedUpload
-from collector.worker.worker import Worker
 
 SMALL, FACTOR = 15_000, 5  # uploads of the small store; how many times as many the larger has
 WINDOWS: Final = 200  # of the small store
@@ -58,9 +57,7 @@ class Deployment:
         self.metrics = list(registry)
         self.storage = open_storage(site.redis_url, "hearsay", SHARDS, "standard")
         self._connection = open_connection(site.redis_url)
-        mechanisms = {metric.digest: metric.mechanism for metric in registry}
-        every = {metric.digest: metric.every for metric in registry}
-        self.worker = Worker(self.storage, mechanisms, every)
+        self.worker = sites.worker_of(self.storage, registry)
         self.today = int(time.time() // 86_400)
 
     def command(self, *parts: str | int | bytes) -> object:
@@ -164,7 +161,7 @@ def _fold_one(of: Deployment, shard: int, increments: dict[Cell, list[tuple[int,
 def times(of: Deployment, body: bytes) -> dict[str, float]:
     """Return microseconds an upload of one round of accepting, and of one of folding."""
     store, web = of.cpu(), of.site.cpu()
-    outcome = send(Plan(of.site.port, sites.WRITE_KEY, body, True, GROUP, SECONDS))
+    outcome = send(Plan(of.site.port, sites.request(body), GROUP, SECONDS))
     if set(outcome.statuses) != {"202"}:
         raise SystemExit(f"scale: not all were accepted: {outcome.statuses}")
     found = {
