@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from collector.analytics.verb import Slice
-from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import exact
 
@@ -71,13 +70,3 @@ def test_reports_under_several_definitions_are_counted_together() -> None:
     found = ask("adoption", [*versions(), *versions()[:1]])
 
     assert [row.value for row in found.rows[:2]] == [1_800 / 2_100, 300 / 2_100]
-
-
-@pytest.mark.parametrize(
-    ("dimensions", "field"),
-    [(JANUARY, "dimensions"), ({"a": "1", "b": "2"}, r"options\.dimension")],
-)
-def test_a_dimension_to_spread_along_is_needed(dimensions: dict[str, str], field: str) -> None:
-    """The error names the field."""
-    with pytest.raises(QueryError, match=f"^{field}: must"):
-        ask("adoption", [exact(dimensions, 0.2, 500)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
@@ -10,10 +10,9 @@ import pytest
 from collector.analytics.comparing.differences import NO_CHANGE, REST, compared, pairs_of
 from collector.analytics.comparing.numbers import numbers_of
 from collector.analytics.rows import AGAINST
-from collector.analytics.verb import Slice, load
-from collector.core.errors import QueryError
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
-from tests.support.crowds.boolean_slices import AGE, PAGE, SHOWN, drawn, exact, is_at_most
+from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
 
 ALPHA: Final = 0.05
 LEFT: Final = ("linux", 0.5, 4_000), ("mac", 0.4, 3_000), ("win", 0.4, 1_000)
@@ -119,28 +118,6 @@ def test_nothing_to_compare_with_is_said() -> None:
     assert once.warnings == ("there is nothing to compare: only one group has reports",)
 
 
-@pytest.mark.parametrize(
-    ("dimensions", "options", "message"),
-    [
-        ({}, {}, r"^dimensions: must hold what to compare along"),
-        ({"platform": "mac"}, {"by": "channel"}, r"^options\.by: must be one of .*: platform"),
-        ({"platform": "mac", "time": "2026"}, {}, r"^options\.by: must be one of"),
-        (
-            {"platform": "mac"},
-            {"against": "bsd"},
-            r"^options\.against: must be a value of platform",
-        ),
-        ({"time": "2026"}, {"against": "last"}, r"^options\.against: of time must be previous or"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(
-    dimensions: dict[str, str], options: dict[str, Any], message: str
-) -> None:
-    """With the field at fault and what would work."""
-    with pytest.raises(QueryError, match=message):
-        ask("compare", [exact(dimensions, 0.5, 500)], options=options)
-
-
 def test_all_items_of_all_pairs_are_counted() -> None:
     """Three items of one pair are three comparisons, so each interval is wider than alone."""
     pages = [
@@ -197,11 +174,6 @@ def test_a_longer_period_is_worth_its_reports_and_a_segment_those_of_a_day() -> 
 
     assert time.std_error == pytest.approx((2 * (0.9207 + 0.25) / 4_000) ** 0.5, rel=1e-3)
     assert device.std_error == pytest.approx((2 * (0.9207 + 3.5) / 4_000) ** 0.5, rel=1e-3)
-
-
-def test_every_metric_with_items_or_numbers_can_be_compared() -> None:
-    """Nothing of this registry is refused."""
-    assert [load("compare").refusal(metric) for metric in (SHOWN, AGE, PAGE)] == [None] * 3
 
 
 def test_of_equal_segments_none_is_called_different_more_often_than_alpha() -> None:

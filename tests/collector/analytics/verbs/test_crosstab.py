@@ -17,9 +17,8 @@ from collector.analytics.sums import Shares
 from collector.analytics.suppression import too_few
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.analytics.verbs.crosstab import APART, Association, association, margins
-from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import NUMBER, PAIR, SET
+from tests.support.device.registries import PAIR
 from tests.support.enumeration.coverage import fits_rate
 from tests.support.enumeration.populations import category, drawn, metric_of, slice_of
 
@@ -195,32 +194,3 @@ def test_if_one_of_two_has_too_few_reports_so_has_the_table() -> None:
     found = verb.answer(two(devices=50), VerbQuery(ALPHA, options=verb.options()))
 
     assert {row.value for row in found.rows} == {None}
-
-
-def test_one_answer_alone_has_no_table() -> None:
-    """The error says what would."""
-    with pytest.raises(QueryError, match='type = "pair"'):
-        ask("crosstab", [slice_of(category("a", "b"), (900, 900))])
-
-
-def test_a_name_that_is_a_dimension_too_is_refused() -> None:
-    """Two columns of one name."""
-    with pytest.raises(QueryError, match="dimensions: sex"):
-        ask("crosstab", [slice_of(pair(), HELD, {"sex": "?"})])
-
-
-@pytest.mark.parametrize(("fields", "works"), [(PAIR, True), (SET, False), (NUMBER, False)])
-def test_sets_and_numbers_are_not_crossed(fields: dict[str, str], works: bool) -> None:
-    """Nor is what has several items a device."""
-    refusal = load("crosstab").refusal(metric_of(fields))
-
-    assert (refusal is None) == works
-    assert works or 'type = "pair"' in str(refusal)
-
-
-def test_a_slice_that_is_too_small_has_neither_table_nor_association() -> None:
-    """Rows with reasons, and no facts of it."""
-    found = ask("crosstab", [slice_of(pair(), (10, 10, 10, 10, 10, 10))])
-
-    assert {row.value for row in found.rows} == {None}
-    assert found.facts == {"association": []}

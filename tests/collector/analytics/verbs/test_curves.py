@@ -12,13 +12,11 @@ import pytest
 
 from collector.analytics.distribution import Curve
 from collector.analytics.rows import LOWER_END, UPPER_END
-from collector.analytics.verb import Slice, load
+from collector.analytics.verb import Slice
 from collector.analytics.verbs.quantile import name_of
-from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import NUMBER
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import ROUGH, WAVE, category, drawn, metric_of, slice_of
+from tests.support.enumeration.populations import ROUGH, WAVE, drawn, metric_of, slice_of
 
 ALPHA = 0.05
 TRIALS = 400
@@ -64,12 +62,6 @@ def test_a_quantile_whose_interval_is_an_end_of_the_range_says_so(
 def test_a_quantile_is_named_by_its_level_in_percent(level: float, name: str) -> None:
     """Without the noise of binary fractions."""
     assert name_of(level) == name
-
-
-def test_a_level_asked_for_twice_is_refused() -> None:
-    """Two rows of one name could not be told apart."""
-    with pytest.raises(QueryError, match=r"options\.levels"):
-        ask("quantile", [curve_slice()], options={"levels": [0.5, 0.5]})
 
 
 def test_a_cdf_has_a_row_a_point_with_the_number_itself_counted_in() -> None:
@@ -204,28 +196,6 @@ def test_intervals_that_hold_at_once_are_wider_and_say_so(verb: str) -> None:
         assert (one.simultaneous, all_of.simultaneous) == (False, True)
         assert all_of.ci_high - all_of.ci_low >= one.ci_high - one.ci_low  # type: ignore[operator]
         assert all_of.alpha == ALPHA
-
-
-@pytest.mark.parametrize("verb", CURVES)
-def test_curves_are_refused_of_items_and_of_reports_that_tell_a_mean(verb: str) -> None:
-    """Each refusal names what would work."""
-    refusal = load(verb).refusal
-
-    assert "frequency" in str(refusal(category("a", "b")))
-    assert "square_wave" in str(refusal(metric_of(NUMBER)))
-    assert refusal(metric_of(WAVE)) is None
-
-
-@pytest.mark.parametrize("verb", CURVES)
-def test_a_slice_that_is_too_small_has_reasons(verb: str) -> None:
-    """As many rows as otherwise."""
-    small = slice_of(metric_of(WAVE), [2] * BINS)
-
-    found, full = ask(verb, [small]).rows, ask(verb, [curve_slice()]).rows
-
-    assert [row.item for row in found] == [row.item for row in full]
-    assert {row.value for row in found} == {None}
-    assert all("not enough reports" in str(row.reason) for row in found)
 
 
 @pytest.mark.parametrize("verb", [*CURVES, "range", "estimate"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client_sdk.registry.metric import Metric
 from collector.analytics.postprocess import OF_PARTS
-from collector.analytics.verb import Slice, load
+from collector.analytics.verb import Slice
 from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import KEY_VALUE, NUMBER, SET
+from tests.support.device.registries import KEY_VALUE, SET
 from tests.support.enumeration.populations import category, metric_of, slice_of
 
 LABELS = ("a", "b", "c", "d")
@@ -68,23 +67,3 @@ def test_what_is_left_of_the_whole_is_told_with_its_interval() -> None:
     assert found["dimensions"] == {"x": "y"}
     assert found["value"] == pytest.approx(1 - sum(row.value or 0 for row in rows))
     assert found["ci_low"] < found["value"] < found["ci_high"]
-
-
-def test_a_slice_that_is_too_small_has_reasons_and_no_rest() -> None:
-    """Neither its shares nor their sum are told."""
-    found = ask("frequency", [slice_of(category(*LABELS), (100, 0, 0, 0))], postprocess="norm_sub")
-
-    assert {row.value for row in found.rows} == {None}
-    assert all(row.reason for row in found.rows)
-    assert found.facts == {}
-
-
-@pytest.mark.parametrize(("fields", "works"), [(SET, True), (KEY_VALUE, True), (NUMBER, False)])
-def test_metrics_of_numbers_are_sent_to_other_verbs(fields: dict[str, str], works: bool) -> None:
-    """The refusal names a verb that works."""
-    metric: Metric = metric_of(fields)
-
-    refusal = load("frequency").refusal(metric)
-
-    assert (refusal is None) == works
-    assert works or "histogram" in str(refusal)

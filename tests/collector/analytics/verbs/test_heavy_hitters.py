@@ -10,11 +10,10 @@ import pytest
 from benchmarks.accuracy.heavy_hitters import tally_of
 from client_sdk.mechanisms.composite.pem import PEM
 from client_sdk.registry.metric import Metric
-from collector.analytics.verb import Slice, load
-from collector.core.errors import QueryError
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import STRING
-from tests.support.enumeration.populations import category, metric_of
+from tests.support.enumeration.populations import metric_of
 
 METRIC: Final = metric_of(STRING, epsilon='"4"')
 HELD: Final = {"crash": 60_000, "hang": 30_000, "overheat": 20_000, "": 15_000, "zzz": 100}
@@ -114,14 +113,6 @@ def test_named_candidates_are_estimated_whether_common_or_not() -> None:
     assert "not distinguishable from zero" in (rows[3].note or "")
 
 
-def test_candidates_that_are_the_same_once_cut_are_refused() -> None:
-    """Two rows of one string would be one too many."""
-    options = {"candidates": ["overheating", "overheat"]}
-
-    with pytest.raises(QueryError, match=r"options\.candidates: must be different"):
-        ask("heavy_hitters", [CROWD], options=options)
-
-
 def test_ten_thousand_candidates_that_nobody_holds_give_no_false_alarm() -> None:
     """Their intervals hold at once, so none lies above 0."""
     options = {"candidates": [f"x{i}" for i in range(10_000)], "k": 10_000}
@@ -150,13 +141,3 @@ def test_a_slice_below_the_least_reports_says_why() -> None:
     assert row.value is None
     assert row.reason is not None
     assert "not enough reports" in row.reason
-
-
-def test_other_metrics_are_refused_with_what_would_work() -> None:
-    """A category has a list, and strings have none."""
-    assert load("heavy_hitters").refusal(METRIC) is None
-    assert "top_k" in (load("heavy_hitters").refusal(category("a", "b")) or "")
-    assert "heavy_hitters" in (load("estimate").refusal(METRIC) or "")
-    assert "heavy_hitters" in (load("frequency").refusal(METRIC) or "")
-    for verb in ("mean", "sum", "quantile", "trend", "compare", "map", "funnel", "range", "top_k"):
-        assert load(verb).refusal(METRIC) is not None

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from collector.analytics.verb import Slice, load
-from collector.core.errors import QueryError
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import KEY_VALUE
-from tests.support.enumeration.populations import category, metric_of
+from tests.support.enumeration.populations import metric_of
 
 
 def one() -> Slice:
@@ -30,14 +28,3 @@ def test_keys_that_are_named_have_rows_alone() -> None:
     rows = ask("key_values", [one()], options={"keys": ["music"]}).rows
 
     assert [row.item for row in rows] == ["music", "mean of music"]
-
-
-def test_an_unknown_key_is_refused() -> None:
-    """It names the place in the request, and not what was asked."""
-    with pytest.raises(QueryError, match=r"options\.keys\.0: must be one of the 3 keys of m"):
-        ask("key_values", [one()], options={"keys": ["golf"]})
-
-
-def test_metrics_without_keys_are_sent_elsewhere() -> None:
-    """The refusal names a type and verbs."""
-    assert "key_value" in str(load("key_values").refusal(category("a", "b")))

@@ -20,7 +20,6 @@ from collector.analytics.comparing.differences import (
 from collector.analytics.comparing.numbers import Number, Population, numbers_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice
-from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.crowds.uploads import registry
@@ -122,20 +121,6 @@ def test_an_arm_with_few_reports_has_a_reason() -> None:
     assert {row.dimensions["arm"] for row in found.rows if row.reason} == {"new"}
     assert len(found.rows) == 4
     assert not any(row.value for row in lifted([exact({"arm": "old"}, 0.5, 60), few]).rows)
-
-
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [
-        ({"control": "none"}, "options.control: must be a value of arm that has reports: old, new"),
-        ({"dimension": "time"}, "options.dimension: must be a dimension asked for"),
-        ({"item": "maybe"}, "options.item: must be one of"),
-    ],
-)
-def test_a_wrong_option_is_named(options: dict[str, str], field: str) -> None:
-    """With what would work."""
-    with pytest.raises(QueryError, match=f"^{field}"):
-        lifted(arms(0.3, 0.4), **options)
 
 
 def seen(

@@ -10,14 +10,13 @@ import pytest
 
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from client_sdk.registry.number_domains import NumberDomain
-from collector.analytics.verb import Slice, load
+from collector.analytics.verb import Slice
 from collector.analytics.verbs.variance import moment_weights, population_variance
 from collector.core.errors import QueryError
 from collector.estimation.estimate import Estimate
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import KEY_VALUE, NUMBER
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import WAVE, category, drawn, metric_of, slice_of
+from tests.support.enumeration.populations import WAVE, drawn, metric_of, slice_of
 
 ALPHA = 0.05
 TRIALS = 400
@@ -120,31 +119,6 @@ def test_reports_that_meet_no_parabola_are_refused() -> None:
 
     with pytest.raises(QueryError, match="does not tell a variance"):
         moment_weights(Crooked("1", 48))
-
-
-@pytest.mark.parametrize("verb", ["mean", "sum", "variance"])
-def test_items_and_keys_are_sent_to_verbs_of_their_own(verb: str) -> None:
-    """The refusal names a verb that works."""
-    refusal = load(verb).refusal
-
-    assert "frequency" in str(refusal(category("a", "b")))
-    assert "key_values" in str(refusal(metric_of(KEY_VALUE)))
-
-
-def test_a_variance_is_refused_of_reports_that_tell_a_mean_only() -> None:
-    """The refusal names the mechanism that would do."""
-    assert "square_wave" in str(load("variance").refusal(metric_of(NUMBER)))
-    assert load("variance").refusal(metric_of(WAVE)) is None
-    assert load("mean").refusal(metric_of(NUMBER)) is None
-
-
-@pytest.mark.parametrize("verb", ["mean", "sum", "variance"])
-def test_a_slice_that_is_too_small_has_a_reason(verb: str) -> None:
-    """Not 0."""
-    (row,) = ask(verb, [slice_of(metric_of(WAVE), [1] * BINS)]).rows
-
-    assert row.value is None
-    assert "not enough reports" in str(row.reason)
 
 
 def test_the_registry_of_these_tests_has_a_bin_a_number() -> None:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from collector.analytics.sums import BOUND_NOTE
-from collector.analytics.verb import Slice, load
-from collector.core.errors import QueryError
+from collector.analytics.verb import Slice
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import (
-    CATEGORY,
-    FUNNEL,
-    KEY_VALUE,
-    LOCATION,
-    NUMBER,
-    PAIR,
-    RETENTION,
-    SET,
-)
 from tests.support.enumeration.populations import WAVE, category, metric_of, slice_of
 from tests.support.enumeration.seeded import SeededRandomness
 
@@ -77,48 +64,6 @@ def test_intervals_that_hold_at_once_are_wider() -> None:
     assert {row.simultaneous for row in at_once} == {True}
 
 
-@pytest.mark.parametrize(
-    ("numbers", "ends"),
-    [
-        (True, [20, 10]),
-        (True, ["some", 10]),
-        (False, ["many", "some"]),
-        (False, ["few", "many"]),
-        (False, [0, 1]),
-    ],
-)
-def test_ends_that_make_no_range_are_refused(numbers: bool, ends: list[Any]) -> None:
-    """The error names the place, and repeats nothing."""
-    one = slice_of(metric_of(WAVE), HELD) if numbers else slice_of(SIZES, (9, 9, 9, 999))
-
-    with pytest.raises(QueryError, match=r"^options\.ranges\.1: must") as caught:
-        ask("range", [one], options={"ranges": [[None, None], ends]})
-    assert "few" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("fields", "word"),
-    [
-        (NUMBER, "square_wave"),
-        (SET, "frequency"),
-        (PAIR, "crosstab"),
-        (LOCATION, "map"),
-        (RETENTION, "retention"),
-        (KEY_VALUE, "key_values"),
-        (CATEGORY, None),
-        (FUNNEL, None),
-        (WAVE, None),
-    ],
-)
-def test_metrics_without_an_order_or_a_distribution_are_sent_elsewhere(
-    fields: dict[str, str], word: str | None
-) -> None:
-    """The refusal names what would work."""
-    found = load("range").refusal(metric_of(fields))
-
-    assert found is None if word is None else word in str(found)
-
-
 def test_a_bound_is_called_one() -> None:
     """Where pairs of items are not known, the row says that its interval is wider."""
     metric = category("a", "b", "c", mechanism="dbitflip")
@@ -127,14 +72,6 @@ def test_a_bound_is_called_one() -> None:
     (row,) = ask("range", [one], options={"high": "b"}).rows
 
     assert row.note == BOUND_NOTE
-
-
-def test_a_slice_that_is_too_small_has_reasons() -> None:
-    """Not 0."""
-    (row,) = ask("range", [slice_of(SIZES, (10, 10, 10, 10))], options={"high": "many"}).rows
-
-    assert row.value is None
-    assert row.reason
 
 
 def test_ranges_of_a_hierarchy_are_narrower_than_sums_and_add_up_alike() -> None:

@@ -8,12 +8,12 @@ import pytest
 from client_sdk.registry.joint_domains import RetentionDomain
 from client_sdk.registry.metric import Metric
 from collector.analytics.sums import BOUND_NOTE, Shares
-from collector.analytics.verb import Slice, load
+from collector.analytics.verb import Slice
 from collector.analytics.verbs.map import NOISE
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import FUNNEL, LOCATION, RETENTION, SET
+from tests.support.device.registries import FUNNEL, LOCATION, RETENTION
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import category, drawn, metric_of, slice_of
+from tests.support.enumeration.populations import drawn, metric_of, slice_of
 
 FURTHEST = (2_000, 3_000, 1_500, 500)  # no step, visit, cart, paid
 TRIALS = 1_000
@@ -134,32 +134,3 @@ def test_a_map_can_be_cut_to_what_is_surely_there() -> None:
     rows = ask("map", [slice_of(grr(LOCATION, epsilon='"2"'), held)], postprocess="base_cut").rows
 
     assert sum(row.value == 0 for row in rows) == 5
-
-
-@pytest.mark.parametrize(
-    ("verb", "fields"), [("funnel", FUNNEL), ("retention", RETENTION), ("map", LOCATION)]
-)
-def test_each_is_asked_of_its_own_type_only(verb: str, fields: dict[str, str]) -> None:
-    """Any other is refused with the declaration that would work."""
-    refusal = load(verb).refusal
-
-    assert refusal(metric_of(fields)) is None
-    for other in (category("a", "b"), metric_of(SET)):
-        assert f'type = "{fields["type"].strip(chr(34))}"' in str(refusal(other))
-
-
-@pytest.mark.parametrize(
-    ("verb", "fields"), [("funnel", FUNNEL), ("retention", RETENTION), ("map", LOCATION)]
-)
-def test_a_slice_that_is_too_small_has_as_many_rows_with_reasons(
-    verb: str, fields: dict[str, str]
-) -> None:
-    """Its shape is that of a full one."""
-    metric = grr(fields)
-    small, full = (
-        ask(verb, [slice_of(metric, [devices] * metric.mechanism.domain_size)]).rows
-        for devices in (2, 5_000)
-    )
-
-    assert [row.dimensions for row in small] == [row.dimensions for row in full]
-    assert all(row.value is None and row.reason for row in small)

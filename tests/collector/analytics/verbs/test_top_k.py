@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.analytics.verb import Slice, load
+from collector.analytics.verb import Slice
 from collector.analytics.verbs.top_k import ranks
 from tests.support.crowds.asking import ask
-from tests.support.device.registries import NUMBER
 from tests.support.enumeration.coverage import fits_rate
-from tests.support.enumeration.populations import category, drawn, metric_of, slice_of
+from tests.support.enumeration.populations import category, drawn, slice_of
 
 LABELS = tuple(f"v{i}" for i in range(12))
 HELD = (600, 500, 400, 300, 150, 50, 0, 0, 0, 0, 0, 0)
@@ -109,8 +108,3 @@ def test_all_intervals_hold_at_once_and_pointwise_ones_would_be_seen(level: floa
     rate = hits / TRIALS
     holds = rate >= 1 - ALPHA or fits_rate(hits, TRIALS, 1 - ALPHA)
     assert holds == (level == ALPHA)
-
-
-def test_metrics_of_numbers_have_no_items_to_rank() -> None:
-    """The refusal names a verb that works."""
-    assert "quantile" in str(load("top_k").refusal(metric_of(NUMBER)))

@@ -12,9 +12,8 @@ from collector.analytics.comparing.differences import NO_CHANGE
 from collector.analytics.comparing.series import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
-from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
-from tests.support.crowds.boolean_slices import AGE, PAGE, drawn, exact, is_at_most
+from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.enumeration.coverage import fits_rate
 
 ALPHA: Final = 0.05
@@ -139,14 +138,6 @@ def test_numbers_are_followed_by_their_mean() -> None:
 
     assert {(row.item, row.unit) for row in found.rows} == {("mean", "years")}
     assert found.rows[0].value == pytest.approx(40)
-
-
-def test_an_item_that_there_is_not_is_refused() -> None:
-    """With those that there are."""
-    page = Slice(PAGE, {"time": day(0)}, 300, np.array([100, 100, 100]), (0,))
-
-    with pytest.raises(QueryError, match=r"^options\.item: must be one of: home, news, shop"):
-        ask("trend", [page], options={"item": "maybe"})
 
 
 def test_a_constant_share_is_said_to_change_no_more_often_than_alpha() -> None:
