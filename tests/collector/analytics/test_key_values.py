@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -23,8 +24,9 @@ from collector.planning.registry_report import (
     plus_minus,
     warnings,
 )
-from tests.support.crowds.asking import answer
+from tests.support.crowds.asking import answer, holds
 from tests.support.device.registries import KEY_VALUE, file_with
+from tests.support.enumeration.populations import reported
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.references.key_value_reference import HeldPairs
 
@@ -58,13 +60,7 @@ def metric(**changes: str | None) -> Metric:
 
 def answered(metric: Metric, people: dict[object, int], alpha: float = ALPHA) -> tuple[Row, ...]:
     """Return the answer to reports of *people*, drawn from a seed."""
-    randomness = SeededRandomness(b"key-values")
-    payloads = [
-        metric.mechanism.randomize(metric.encode(held), randomness)
-        for held, devices in people.items()
-        for _ in range(devices)
-    ]
-    return answer(metric, metric.mechanism.tally(b"".join(payloads), np), len(payloads), alpha)
+    return answer(metric, *reported(metric, Counter(people).elements(), "key-values"), alpha)
 
 
 def test_the_true_answer_is_a_share_and_a_mean_per_key() -> None:
@@ -92,10 +88,7 @@ def test_an_answer_has_both_rows_of_a_key_with_intervals_that_hold_the_truth(
     truth = label_truth(pairs, PEOPLE)
     assert [row.item for row in found] == ITEMS
     assert [row.unit for row in found] == ["share"] * 3 + ["minutes"] * 3
-    for row in found[:5]:
-        assert row.ci_low is not None
-        assert row.ci_high is not None
-        assert row.ci_low <= truth[row.item] <= row.ci_high
+    assert all(holds(row, truth[row.item]) for row in found[:5])
     assert found[5].value is None
     assert found[5].reason == ("not enough reports: whether any device holds the key is not sure")
 

@@ -13,7 +13,6 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, ConsentSwitch
 from client_sdk.recording.recorder import Recorder, ReportView
 from client_sdk.registry import Registry
-from client_sdk.registry.metric import Metric
 from client_sdk.storage.ledger import Ledger
 from client_sdk.storage.outbox import Outbox
 from client_sdk.storage.store import Store
@@ -24,10 +23,11 @@ from collector.planning.registry_report import (
     pinned,
     warnings,
 )
-from tests.support.crowds.asking import answer
+from tests.support.crowds.asking import answer, holds
 from tests.support.device.clock import NOON, FakeClock
 from tests.support.device.device import collecting
 from tests.support.device.registries import CATEGORY, TWO_LAYER, file_with
+from tests.support.enumeration.populations import metric_of
 from tests.support.enumeration.seeded import SeededRandomness
 
 HELD: dict[object, int] = {"free": 1_200, "pro": 600, "team": 200}
@@ -37,10 +37,6 @@ PERMANENT = {**CATEGORY, "longitudinal": '"permanent"', "mechanism": '"auto"'}
 
 def registry_with(fields: dict[str, str], **changes: str) -> Registry:
     return Registry.from_text(file_with(fields, **changes))
-
-
-def metric_of(fields: dict[str, str], **changes: str) -> Metric:
-    return registry_with(fields, **changes).metric("m")
 
 
 def payloads_of(registry: Registry) -> list[bytes]:
@@ -76,11 +72,8 @@ def test_an_answer_to_repeated_reports_has_intervals_that_hold_the_shares(
     found = answer(metric, metric.mechanism.tally(b"".join(payloads), np), len(payloads), 1e-9)
 
     truth = label_truth(metric, HELD)
-    for row in found:
-        assert row.ci_low is not None
-        assert row.ci_high is not None
-        assert row.ci_low <= truth[row.item] <= row.ci_high
-        assert row.ci_high - row.ci_low < 0.5
+    assert all(holds(row, truth[row.item]) for row in found)
+    assert all((row.ci_high or 0) - (row.ci_low or 0) < 0.5 for row in found)
 
 
 def test_decoding_by_the_oracle_inside_would_be_noticed() -> None:
@@ -93,7 +86,7 @@ def test_decoding_by_the_oracle_inside_would_be_noticed() -> None:
     found = answer(wrong, wrong.mechanism.tally(b"".join(payloads), np), len(payloads), 1e-9)
 
     truth = label_truth(metric, HELD)
-    assert any(not (row.ci_low or 0) <= truth[row.item] <= (row.ci_high or 1) for row in found)
+    assert not all(holds(row, truth[row.item]) for row in found)
 
 
 def test_the_plan_prints_epsilon_of_a_report_a_value_and_a_life() -> None:

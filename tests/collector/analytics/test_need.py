@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
-from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from collector.analytics.rows import Row
 from collector.analytics.suppression import guard, shortage
-from collector.analytics.verb import Slice, VerbQuery, load
 from collector.estimation.estimate import normal_quantile
 from collector.estimation.precision import still_needed
-from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE, file_with
-from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.crowds.asking import answer
+from tests.support.device.registries import BOOLEAN, CATEGORY, KEY_VALUE
+from tests.support.enumeration.populations import metric_of, reported
 
 
-def metric_of(fields: dict[str, str], **changes: str | None) -> Any:
-    return Registry.from_text(file_with(fields, **changes)).metric("m")
-
-
-def rows_of(metric: Any, value: object, n: int, alpha: float = 0.05) -> tuple[Row, ...]:
+def rows_of(metric: Metric, value: object, n: int, alpha: float = 0.05) -> tuple[Row, ...]:
     """Return the answer to *n* real reports of devices that all hold *value*."""
-    chance = SeededRandomness(b"need")
-    column = b"".join(metric.mechanism.randomize(metric.encode(value), chance) for _ in range(n))
-    tally = metric.mechanism.tally(column, np)
-    return load("estimate").answer([Slice(metric, {}, n, tally, (0,))], VerbQuery(alpha)).rows
+    return answer(metric, *reported(metric, [value] * n, "need"), alpha)
 
 
 def test_a_number_above_its_need_becomes_a_reason_with_the_reports_that_are_missing() -> None:

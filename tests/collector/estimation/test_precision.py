@@ -12,7 +12,6 @@ import pytest
 from client_sdk.mechanisms import Mechanism, load
 from client_sdk.mechanisms.deployed.cms import CMS
 from client_sdk.mechanisms.items.grr import GRR
-from client_sdk.registry import Registry
 from collector.estimation.precision import (
     detectable,
     devices_to_detect,
@@ -24,14 +23,11 @@ from collector.estimation.precision import (
     still_needed,
     wished,
 )
-from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, file_with
+from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER
+from tests.support.enumeration.populations import metric_of
 
 Z: Final = NormalDist().inv_cdf(0.975)
 COIN: Final = GRR("1", 2)
-
-
-def metric_of(fields: dict[str, str], **changes: str | None) -> Any:
-    return Registry.from_text(file_with(fields, **changes)).metric("m")
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "pgr", "hybrid", "square_wave", "sampled_item"])

@@ -27,12 +27,9 @@ from collector.planning.planner import (
 from collector.planning.registry_report import warnings
 from collector.query.request import LEAST_ALPHA, MOST_ALPHA
 from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
+from tests.support.enumeration.populations import metric_of
 
 ONE = Fraction(1)
-
-
-def metric_of(fields: dict[str, str], **changes: str | None) -> Any:
-    return Registry.from_text(file_with(fields, **changes)).metric("m")
 
 
 def line_of(metric: Any, asked: PlanRequest, epsilon: Fraction = ONE) -> Line:

@@ -31,3 +31,8 @@ def ask(
     if slices and not asked.counts(given):
         ((slices, *_), _) = sized([slices], slices[0].metric, together=asked.merges_small)
     return asked.answer(slices, VerbQuery(alpha, postprocess, given))
+
+
+def holds(row: Row, truth: float) -> bool:
+    """Return whether the row has an interval, and *truth* lies in it."""
+    return row.ci_low is not None and row.ci_high is not None and row.ci_low <= truth <= row.ci_high

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.verb import Slice
 from tests.support.device.registries import CATEGORY, NUMBER, file_with
+from tests.support.enumeration.seeded import SeededRandomness
 
 ROUGH: Final = {**NUMBER, "mechanism": '"square_wave"', "min": "0", "max": "47", "step": "1"}
 WAVE: Final = {**ROUGH, "shape": '"smooth"'}
@@ -21,6 +22,13 @@ WAVE: Final = {**ROUGH, "shape": '"smooth"'}
 def metric_of(fields: dict[str, str], **changes: str | None) -> Metric:
     """Return the metric of a registry with these fields, some of them changed."""
     return Registry.from_text(file_with(fields, **changes)).metric("m")
+
+
+def reported(metric: Metric, values: Iterable[object], seed: str) -> tuple[Any, int]:
+    """Return the tally of devices that hold *values* and randomize by *seed*, and its reports."""
+    randomness = SeededRandomness(seed.encode())
+    payloads = [metric.mechanism.randomize(metric.encode(value), randomness) for value in values]
+    return metric.mechanism.tally(b"".join(payloads), np), len(payloads)
 
 
 def category(*labels: str, mechanism: str = "grr", **changes: str | None) -> Metric:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client_sdk.registry import Registry
-from client_sdk.registry.metric import Metric
 from collector.analytics.comparing.numbers import (
     estimates_of,
     items_of,
@@ -17,11 +15,8 @@ from collector.analytics.comparing.series import scans_of
 from collector.analytics.verb import Slice, merged
 from collector.core.errors import QueryError
 from collector.estimation.estimate import shares
-from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER, file_with
-
-
-def metric_of(fields: dict[str, str]) -> Metric:
-    return Registry.from_text(file_with(fields)).metric("m")
+from tests.support.device.registries import BOOLEAN, CATEGORY, NUMBER, SET, TWO_LAYER
+from tests.support.enumeration.populations import metric_of
 
 
 @pytest.mark.parametrize(
