@@ -1,11 +1,13 @@
-"""What comes over the server's own protocol is answered as by Flask; slow bodies hold nobody."""
+"""Over the server's own protocol all is as by Flask; no slow or wrong client holds another."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
 import json
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 import pytest
 from flask import Flask
@@ -17,7 +19,7 @@ from collector.core.config import Config
 from collector.core.errors import StorageUnavailableError
 from collector.intake.keyring import TRUST_S
 from collector.web import create_app
-from collector.web.ingest.front import THREADS, Front
+from collector.web.ingest.front import MAX_WRONG, THREADS, WAITING, Front
 from collector.web.services import services_of
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
@@ -181,3 +183,185 @@ def test_an_upload_is_refused_at_once_while_every_thread_waits_for_the_store(
 
     assert found is not None
     assert found.status == 503
+
+
+T = TypeVar("T")
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+LOG_IN = Request("/login", headers=FORM, parts=(b"token=wrong",))
+PLACES = THREADS + WAITING
+AGES = 3_600.0  # seconds: longer than any test
+
+
+def beside(front: Front, steps: Callable[[Front], Awaitable[T]]) -> T:
+    """Return what *steps* find out about a front that runs."""
+
+    async def run() -> T:
+        loop = asyncio.get_running_loop()
+        front.__rsgi_init__(loop)
+        try:
+            return await steps(front)
+        finally:
+            front.__rsgi_del__(loop)
+
+    return asyncio.run(run())
+
+
+async def ask(front: Front, request: Request, *, stalls: bool = False) -> Response:
+    protocol = Protocol(request.parts, stalls=stalls)
+    await front.__rsgi__(request.scope, protocol)
+    assert protocol.response is not None
+    return protocol.response
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout", "/v1/query"])
+def test_bodies_that_do_not_come_take_no_place_from_questions(app: Flask, path: str) -> None:
+    """Twice as many as there are places, and the next question is answered."""
+
+    async def steps(front: Front) -> tuple[int, int]:
+        slow = Request(path, headers=bearer(READ_TOKEN) | FORM, parts=(b"token=",), chunked=True)
+        held = [asyncio.ensure_future(ask(front, slow, stalls=True)) for _ in range(2 * PLACES)]
+        await asyncio.sleep(0.1)
+        waiting = sum(not one.done() for one in held)
+        answer = await ask(front, Request("/v1/metrics", "GET", bearer(READ_TOKEN)))
+        for one in held:
+            one.cancel()
+        await asyncio.gather(*held, return_exceptions=True)
+        return waiting, answer.status
+
+    assert beside(Front(app), steps) == (2 * PLACES, 200)
+
+
+@pytest.mark.parametrize("header", [{}, bearer("no such token")])
+def test_a_token_that_is_not_good_is_refused_before_the_body_comes(
+    app: Flask, header: dict[str, str]
+) -> None:
+    request = Request("/v1/query", headers=header)
+
+    [found] = answers(app, request, stalls=True)
+
+    assert found is not None
+    assert found.status == 401
+
+
+def test_a_form_that_is_longer_than_a_token_is_refused_from_its_head(app: Flask) -> None:
+    request = Request("/login", headers=FORM | {"content-length": "4097"})
+
+    [found] = answers(app, request, stalls=True)
+
+    assert found is not None
+    assert found.status == 413
+
+
+def test_a_route_that_reads_no_body_waits_for_none(app: Flask) -> None:
+    [found] = answers(app, Request("/v1/metrics", headers=bearer(READ_TOKEN)), stalls=True)
+
+    assert found is not None
+    assert found.status == 405
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz"])
+def test_health_is_answered_while_every_place_is_taken(
+    config: Config, storage: MemoryStorage, path: str
+) -> None:
+    """By questions that wait for a store which does not tell whose token they hold."""
+    credentials, ticks = HangingCredentials(), [0.0]
+    app = create_app(config, storage, lambda: NOON, credentials, lambda: ticks[0])
+    question = Request("/v1/metrics", "GET", bearer("a token of the store"))
+
+    async def steps(front: Front) -> tuple[int, int]:
+        credentials.answers.clear()
+        ticks[0] += 10 * TRUST_S
+        waiting = [asyncio.ensure_future(ask(front, question)) for _ in range(PLACES)]
+        await asyncio.sleep(0)
+        try:
+            refused = await ask(front, question)
+            healthy = await ask(front, Request(path, "GET"))
+        finally:
+            credentials.answers.set()
+            await asyncio.gather(*waiting)
+        return refused.status, healthy.status
+
+    assert beside(Front(app), steps) == (503, 200)
+
+
+def test_readiness_tells_a_backlog_that_was_read_after_the_question(
+    app: Flask, storage: MemoryStorage
+) -> None:
+    """However many ask at once: nobody is told of a look that began before."""
+
+    async def steps(front: Front) -> list[int]:
+        many = [Request("/readyz", "GET")] * 50
+        found = await asyncio.gather(*(ask(front, one) for one in many))
+        return [json.loads(answer.body)["backlog"] for answer in found]
+
+    assert beside(Front(app), steps) == [0] * 50
+
+
+def test_a_store_that_fails_is_not_ready(app: Flask, storage: MemoryStorage) -> None:
+    storage.failure = StorageUnavailableError("store: away")
+
+    [found] = answers(app, Request("/readyz", "GET"))
+
+    assert found is not None
+    assert found.status == 503
+    assert int(found.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize("path", ["/login", "/%6Cogin", "//login", "/%2Flogin"])
+def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(app: Flask, path: str) -> None:
+    """So a connection has one try a second, a process no more than that number: by any path."""
+    log_in = LOG_IN._replace(path=path)
+
+    async def steps(front: Front) -> tuple[int, list[int]]:
+        tried: list[asyncio.Future[Response]] = []
+        while not any(one.done() for one in tried):
+            tried.append(asyncio.ensure_future(ask(front, log_in)))
+            await asyncio.sleep(0.01)
+        answered = [one.result().status for one in tried if one.done()]
+        for one in tried:
+            one.cancel()
+        await asyncio.gather(*tried, return_exceptions=True)
+        return len(tried), answered
+
+    tried, answered = beside(Front(app, wrong_s=AGES), steps)
+    assert MAX_WRONG < tried <= MAX_WRONG + PLACES
+    assert set(answered) == {429}
+
+
+@pytest.mark.parametrize("path", ["/%256Cogin", "/%25%36Cogin"])
+def test_a_path_that_is_encoded_twice_leads_nowhere(app: Flask, path: str) -> None:
+    [found] = answers(app, LOG_IN._replace(path=path))
+
+    assert found is not None
+    assert found.status == 404
+
+
+def test_a_good_log_in_does_not_wait(app: Flask) -> None:
+    good = Request("/login", headers=FORM, parts=(b"token=" + READ_TOKEN.encode(),))
+
+    [found] = answers(Front(app, wrong_s=AGES), good)
+
+    assert found is not None
+    assert found.status == 303
+
+
+HEADS = {
+    "a method in small letters": Request("/livez", "get"),
+    "no host": Request("/livez", "GET", {"host": ""}),
+    "a host that is no name": Request("/livez", "GET", {"host": "a b"}),
+    "two hosts in one": Request("/livez", "GET", {"host": "a, b"}),
+    "a coding that is not read": Request("/livez", "GET", {"transfer-encoding": "gzip, chunked"}),
+    "a path without a slash": Request("livez", "GET"),
+}
+
+
+@pytest.mark.parametrize("request_", HEADS.values(), ids=HEADS)
+def test_a_head_that_two_readers_could_read_differently_is_refused(
+    app: Flask, request_: Request
+) -> None:
+    """And not by a problem document: a device keeps its upload, for another way."""
+    [found] = answers(app, request_)
+
+    assert found is not None
+    assert (found.status, found.headers["content-type"][:10]) == (400, "text/plain")
+    assert found.headers["x-content-type-options"] == "nosniff"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
@@ -25,9 +27,24 @@ from collector.core.catalog import Catalog
 from collector.core.config import Config
 from collector.query.release.publish import ReleaseRequest, release
 from collector.web import create_app
+from collector.web.api.query import describe
+from collector.web.api.schemas import Metric as Described
 from collector.worker.worker import Worker
 from tests.support.crowds.asked import post as ask
 from tests.support.crowds.uploads import ADMIN_TOKEN, COMMON, NOON, READ_TOKEN, WRITE_KEY, bearer
+from tests.support.device.registries import (
+    BOOLEAN,
+    CATEGORY,
+    FUNNEL,
+    KEY_VALUE,
+    LOCATION,
+    NUMBER,
+    PAIR,
+    RETENTION,
+    SET,
+    STRING,
+    file_with,
+)
 from tests.support.device.value_types import DAYS, RatingDomain, WeekdayDomain
 from tests.support.enumeration.seeded import SeededRandomness
 from tests.support.sites.posting import post
@@ -239,3 +256,69 @@ def test_it_is_released_as_a_histogram_and_records(
     assert sum(int(row["count"]) for row in histogram) == N
     assert len(records) == 50
     assert {row[name] for row in records} <= {*DAYS, *map(str, range(1, 11))}
+
+
+FORMS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "boolean": (BOOLEAN, {"values": ["false", "true"]}),
+    "category": (CATEGORY, {"values": ["free", "pro", "team"]}),
+    "set": (SET, {"values": ["a", "b", "c"]}),
+    "number": (NUMBER, {"min": 0, "max": 10.5, "step": 0.5, "unit": "minutes"}),
+    "key_value": (
+        KEY_VALUE,
+        {
+            "values": ["video", "music", "chess"],
+            "min": -10,
+            "max": 30,
+            "unit": "minutes",
+            "most": 2,
+        },
+    ),
+    "string": (STRING, {"length": 8}),
+    "location": (LOCATION, {"min": [-10, 45.5], "max": [30, 47.5], "cells": [4, 2]}),
+    "pair": (
+        PAIR,
+        {
+            "parts": [
+                {"name": "sex", "values": ["female", "male"]},
+                {"name": "income", "values": ["low", "middle", "high"]},
+            ]
+        },
+    ),
+    "funnel": (FUNNEL, {"values": ["visit", "cart", "paid"]}),
+    "retention": (RETENTION, {"periods": ["week 0", "week 1", "week 2", "week 3"]}),
+}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_domain_is_told_by_the_keys_of_its_registry(kind: str) -> None:
+    """Who reads the JSON needs no other names than who wrote the registry."""
+    fields, form = FORMS[kind]
+    (metric,) = Registry.from_text(file_with(fields))
+
+    told = json.loads(json.dumps(metric.domain.as_json()))
+
+    assert told == form
+    of_answers = {"shape"}  # which tells nothing of values
+    assert set(told) == kinds()[kind].table_keys - of_answers or kind == "boolean"
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_metric_of_every_type_is_as_the_document_says(kind: str) -> None:
+    """No key is missing in the OpenAPI document, and none has another type."""
+    (metric,) = Registry.from_text(file_with(FORMS[kind][0]))
+    body = json.dumps(describe(metric)).encode()
+
+    told = msgspec.json.decode(body, type=Described)
+
+    assert told.type == kind
+
+
+def test_what_is_assumed_of_numbers_is_told_beside_their_domain() -> None:
+    """Of other values nothing is."""
+    shapes = [
+        describe(metric).get("shape")
+        for fields in ({**NUMBER, "shape": '"smooth"'}, NUMBER, SET)
+        for metric in Registry.from_text(file_with(fields))
+    ]
+
+    assert shapes == ["smooth", "any", None]

@@ -1,8 +1,9 @@
-"""A question that cannot be answered is a problem: where in it, and what would work instead."""
+"""A question that is refused says where it is wrong, or too large, and what would work."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pytest
@@ -11,7 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.analytics.verb import names
+from collector.core.cells import Cell
+from collector.core.errors import BusyError
+from collector.query.price import MOST_READ
+from collector.storage.values import Index
 from collector.web.api.query import MOST_BYTES
+from tests.collector.web.conftest import MakeApp
 from tests.support.crowds.asked import JANUARY, follow, post
 from tests.support.store.memory_storage import MemoryStorage
 
@@ -240,3 +246,48 @@ def test_any_question_is_answered_or_refused_at_a_place(
         assert set(head) <= {"verb", "metrics", "date_range", "dimensions", "filters", "options",
                              "order_by", "postprocess"}  # fmt: skip
         assert fault["detail"]
+
+
+ASKED = {"metrics": ["page"], "date_range": JANUARY}
+
+
+class Crowded(MemoryStorage):
+    """Has more tallies than one question may read, and gives none."""
+
+    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
+        return Index((), MOST_READ, {})
+
+    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+        raise AssertionError("was read")
+
+
+class Busy(MemoryStorage):
+    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
+        raise BusyError("questions: too many large ones wait; ask again later, or for less")
+
+
+@pytest.fixture
+def storage(request: pytest.FixtureRequest) -> MemoryStorage:
+    made: MemoryStorage = request.param()
+    return made
+
+
+@pytest.mark.parametrize("storage", [Crowded], indirect=True)
+def test_more_than_one_question_may_read_is_told_before_it_is_read(client: FlaskClient) -> None:
+    refused = post(client, ASKED)
+
+    problem = refused.get_json(force=True)
+    assert (refused.status_code, problem["type"]) == (400, "urn:hearsay:problem:bad-parameter")
+    assert problem["detail"].startswith("date_range: would read 256000000 counters")
+    assert problem["detail"].endswith("take a shorter window")
+
+
+@pytest.mark.parametrize("storage", [Busy], indirect=True)
+def test_too_many_large_questions_at_once_are_asked_to_come_again(make_app: MakeApp) -> None:
+    refused = post(make_app().test_client(), ASKED)
+
+    assert (refused.status_code, refused.get_json(force=True)["type"]) == (
+        429,
+        "urn:hearsay:problem:busy",
+    )
+    assert int(refused.headers["Retry-After"]) > 0

@@ -1,0 +1,177 @@
+"""Credentials, their usage, counts of processes and suspicions, on every kind of server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from collector.operations.telemetry.snapshot import MemoryActivity
+from collector.storage.connection import Connection
+from collector.storage.keys import Keys
+from collector.storage.records import (
+    ActivityRecord,
+    ActivityStore,
+    CredentialStore,
+    RedisActivity,
+    RedisCredentials,
+    RedisSuspicions,
+    SuspicionStore,
+    WatchRecord,
+)
+from collector.storage.redis import RedisStorage
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemorySuspicions
+from tests.support.store.servers import EVERY_STORE, MEMORY
+
+DAY = 30_000  # in 2052, so that no server forgets it
+FIRST, SECOND = b"d" * 32, b"e" * 32
+
+
+@pytest.fixture
+def credentials(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> CredentialStore:
+    """An empty store of keys and tokens."""
+    if server_kind == MEMORY:
+        return MemoryCredentials()
+    request.getfixturevalue("store")  # which is prepared, and deleted at the end
+    return RedisCredentials(request.getfixturevalue("server"), keys.prefix)
+
+
+@EVERY_STORE
+def test_a_record_is_kept_in_place_of_what_was_before(credentials: CredentialStore) -> None:
+    assert credentials.records() == {}
+
+    for digest, record in ((FIRST, "old"), (SECOND, "other"), (FIRST, "new")):
+        credentials.put(digest, record)
+
+    assert credentials.records() == {FIRST: b"new", SECOND: b"other"}
+
+
+@EVERY_STORE
+def test_a_record_is_replaced_only_if_it_is_the_one_that_was_read(
+    credentials: CredentialStore,
+) -> None:
+    credentials.put(FIRST, "first")
+
+    replaced = [credentials.replace(FIRST, b"first", word) for word in ("second", "third")]
+
+    assert replaced == [True, False]
+    assert not credentials.replace(SECOND, b"", "new")
+    assert credentials.records() == {FIRST: b"second"}
+
+
+@EVERY_STORE
+@pytest.mark.parametrize("share", ["share_usage", "share_uploads", "share_growth"])
+def test_the_use_of_a_day_is_the_sum_over_processes_each_counted_once(
+    credentials: CredentialStore, share: str
+) -> None:
+    """Law: a process says sums, so what it says twice counts once; it sees those of all others."""
+    say: Callable[..., dict[bytes, int]] = getattr(credentials, share)
+
+    assert say(DAY, "one", {FIRST: 3}) == {FIRST: 3}
+    assert say(DAY, "two", {FIRST: 4, SECOND: 1}) == {FIRST: 7, SECOND: 1}
+    assert say(DAY, "one", {FIRST: 5}) == {FIRST: 9, SECOND: 1}
+    assert say(DAY, "one", {FIRST: 5}) == {FIRST: 9, SECOND: 1}
+    assert say(DAY, "three", {}) == {FIRST: 9, SECOND: 1}
+    assert say(DAY + 1, "one", {}) == {}
+
+
+@EVERY_STORE
+def test_usage_and_uploads_are_counted_apart(credentials: CredentialStore) -> None:
+    credentials.share_usage(DAY, "one", {FIRST: 3})
+    credentials.share_uploads(DAY, "one", {FIRST: 1})
+
+    assert credentials.share_usage(DAY, "one", {}) == {FIRST: 3}
+    assert credentials.share_uploads(DAY, "one", {}) == {FIRST: 1}
+
+
+OF_WEB = ActivityRecord("web", "0a", {"refused.too-fast": 2, "duplicates.": 1}, 1_700_000_000)
+OF_WORKER = ActivityRecord("worker", "0b", {}, 1_700_000_001)
+
+
+@pytest.fixture
+def activity(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> ActivityStore:
+    """A store of counts in which no process has said anything."""
+    if server_kind == MEMORY:
+        return MemoryActivity()
+    request.getfixturevalue("store")  # which is prepared, and deleted at the end
+    return RedisActivity(request.getfixturevalue("server"), keys.prefix)
+
+
+@EVERY_STORE
+def test_what_processes_say_is_read_as_it_was_said(activity: ActivityStore) -> None:
+    """Said again, it replaces what was there; another day has nothing of it."""
+    for record in (ActivityRecord("web", "0a", {"duplicates.": 9}, 1), OF_WEB, OF_WORKER):
+        activity.put(DAY, record)
+
+    found = {record.process: record for record in activity.records(DAY)}
+
+    assert found == {"0a": OF_WEB, "0b": OF_WORKER}
+    assert activity.records(DAY + 1) == []
+
+
+@EVERY_STORE
+def test_a_count_that_a_process_leaves_out_stays_as_it_was(activity: ActivityStore) -> None:
+    """Law: sums of a day never go down, and one name may serve in two roles."""
+    activity.put(DAY, OF_WEB)
+    activity.put(DAY, replace(OF_WEB, counts={"duplicates.": 2}, seen=OF_WEB.seen + 10))
+    activity.put(DAY, replace(OF_WORKER, process=OF_WEB.process))
+
+    web, worker = sorted(activity.records(DAY), key=lambda record: record.role)
+
+    assert web.counts == {"refused.too-fast": 2, "duplicates.": 2}
+    assert (web.seen, worker.counts) == (OF_WEB.seen + 10, {})
+
+
+def test_the_counts_of_a_day_are_forgotten(
+    server: Connection, keys: Keys, store: RedisStorage
+) -> None:
+    """A crash loop leaves a few fields a start, for two days."""
+    RedisActivity(server, keys.prefix).put(DAY, OF_WEB)
+
+    assert server.call("TTL", f"{keys.prefix}:activity:{DAY}") > 0
+
+
+def test_fields_that_are_not_ours_are_passed_over(
+    server: Connection, keys: Keys, store: RedisStorage
+) -> None:
+    """A field that somebody wrote by hand does not end a scrape."""
+    activity = RedisActivity(server, keys.prefix)
+    activity.put(DAY, OF_WEB)
+    server.call("HSET", f"{keys.prefix}:activity:{DAY}", b"\xff", "x", "web:0c:seen", "-1")
+
+    assert activity.records(DAY) == [OF_WEB]
+
+
+EARLIER = WatchRecord(1_700_000_000, 19_675, 7, {"2023-11-13": ["'a' changed"]})
+LATER = WatchRecord(1_700_090_000, 19_676, 7, {})
+
+
+@pytest.fixture
+def suspicions(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> SuspicionStore:
+    """A store in which nothing was found yet."""
+    if server_kind == MEMORY:
+        return MemorySuspicions()
+    request.getfixturevalue("store")  # which is prepared, and deleted at the end
+    return RedisSuspicions(request.getfixturevalue("server"), keys.prefix)
+
+
+@EVERY_STORE
+def test_what_was_found_is_kept_in_place_of_what_was_before(suspicions: SuspicionStore) -> None:
+    assert suspicions.records() == {}
+
+    for metric, record in ((b"a" * 6, EARLIER), (b"b" * 6, EARLIER), (b"b" * 6, LATER)):
+        suspicions.put(metric, record)
+
+    assert suspicions.records() == {b"a" * 6: EARLIER, b"b" * 6: LATER}
+
+
+def test_what_is_not_ours_is_passed_over(
+    server: Connection, keys: Keys, store: RedisStorage
+) -> None:
+    suspicions = RedisSuspicions(server, keys.prefix)
+    suspicions.put(b"a" * 6, EARLIER)
+    server.call("HSET", f"{keys.prefix}:suspicions", b"\xff", "x", "0a", "{}", "zz", "[]")
+
+    assert suspicions.records() == {b"a" * 6: EARLIER}

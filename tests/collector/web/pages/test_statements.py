@@ -1,0 +1,199 @@
+"""What pages say is a bound that holds, a change above noise, and open to the people measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from math import exp
+from typing import Any, Final
+
+import pytest
+from flask.testing import FlaskClient
+
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.wording import explain, why_deniable
+from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
+from collector.core.cells import Cell
+from tests.collector.web.conftest import MakeApp
+from tests.collector.web.pages.conftest import BROWSER, ONE_METRIC, Visit, token_of
+from tests.support.crowds.asked import post
+from tests.support.crowds.uploads import READ_TOKEN, TODAY
+from tests.support.device.every_type import NAMES, registry_text
+from tests.support.device.registries import BOOLEAN, table
+from tests.support.sites.page import Page
+from tests.support.store.memory_storage import MemoryStorage
+
+EVERY_TYPE: Final = Registry.from_text(registry_text())
+WIDE: Final = Caps(report="99", metric_week="9999", week="9999", lifetime="9999", delta="0.1")
+ODDS: Final = re.compile(r"([\d,.]+) to 1\b")
+GUESS: Final = re.compile(r"at most ([\d.]+\d) times in 100|([\d.]*\d) (?:times )?in 100")
+
+
+def told(metric: Metric, visit: Visit) -> Iterator[str]:
+    """Yield each text that says how much a report of *metric* proves."""
+    yield explain(metric, WIDE)
+    yield why_deniable(metric)
+    people = Page(visit("/privacy/people").text).text
+    section = people[people.index(metric.title) :]
+    yield section[: section.index("Who asks, until when")]
+    privacy = visit("/privacy").text
+    row = re.search(rf'/metric/{metric.name}".*?</tr>', privacy, re.DOTALL)
+    assert row is not None
+    yield row[0]
+    page = Page(visit(f"/metric/{metric.name}").text).text
+    yield from re.findall(r"Odds shift by at most\s*\S+ to 1", page)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_statement_of_odds_or_guesses_is_below_what_holds(name: str, visit: Visit) -> None:
+    """Law: e^ε and the best guess of one report, exact to twelve digits, are never undercut."""
+    metric = EVERY_TYPE.metric(name)
+    ratio = exp(metric.mechanism.spent)
+    odds, guesses = 0, 0
+
+    for text in told(metric, visit):
+        for found in ODDS.findall(text):
+            odds += 1
+            assert float(Decimal(found.replace(",", ""))) >= ratio * (1 - 1e-12)
+        for found in GUESS.findall(text):
+            if (right := float(found[0] or found[1])) != 50:  # of a coin
+                guesses += 1
+                assert right >= 100 * ratio / (1 + ratio) * (1 - 1e-12)
+
+    assert odds >= 6
+    assert guesses >= 3
+
+
+def test_a_plan_names_the_odds_of_each_epsilon_that_it_compares(visit: Visit) -> None:
+    """Law: each row of the plan states a bound for its own ε."""
+    rows = re.findall(r'<th scope="row">([\d.]+)</th>.*?</tr>', visit("/plan?metric=boolean").text)
+    page = visit("/plan?metric=boolean").text
+
+    for epsilon in rows:
+        row = page[page.index(f'<th scope="row">{epsilon}</th>') :]
+        (shown, *_) = ODDS.findall(row)
+        assert float(shown.replace(",", "")) >= exp(float(epsilon)) * (1 - 1e-12)
+    assert len(rows) >= 3
+
+
+def test_the_people_measured_need_no_token(browser: FlaskClient) -> None:
+    response = browser.get("/privacy/people", headers=BROWSER)
+
+    assert response.status_code == 200
+    assert not [name for name in NAMES if f"All of {name}" not in response.text]
+    assert 'href="/privacy"' not in response.text  # which they may not see
+
+
+def test_what_was_counted_is_not_told_to_the_people(
+    browser: FlaskClient, make_app: MakeApp, storage: MemoryStorage
+) -> None:
+    """The page is made without the store: it is the same when the store is away."""
+    storage.failure = RuntimeError("the store was asked")
+
+    response = make_app().test_client().get("/privacy/people", headers=BROWSER)
+
+    assert response.status_code == 200
+    assert "reports yet" not in browser.get("/privacy/people", headers=BROWSER).text
+
+
+def test_the_people_are_told_that_reports_add_up(browser: FlaskClient) -> None:
+    text = Page(browser.get("/privacy/people", headers=BROWSER).text).text
+
+    assert re.search(r"many reports together reveal more than one", text)
+    assert re.search(r"at most ε [0-9.,]+ in any seven days and ε [0-9.,]+ in any 365 days", text)
+    assert "fewer than a hundred" not in text
+    assert "The number of reports is counted exactly" in text
+
+
+def test_a_sum_of_some_questions_is_not_called_that_of_all(
+    browser: FlaskClient, visit: Visit
+) -> None:
+    whole = visit("/privacy").text
+    browser.set_cookie("hearsay", token_of(ONE_METRIC))
+    part = visit_as(browser)
+
+    assert "All questions together" in whole
+    assert "All questions together" not in part
+    assert "The questions that you may see together" in part
+
+
+def visit_as(browser: FlaskClient) -> str:
+    return browser.get("/privacy", headers=BROWSER).text
+
+
+def test_a_comparison_without_numbers_says_what_to_do_next(make_app: MakeApp) -> None:
+    client = make_app().test_client()
+    client.set_cookie("hearsay", READ_TOKEN)
+
+    page = client.get("/compare", headers=BROWSER).text
+    week = client.get("/compare?range=7d", headers=BROWSER).text
+
+    assert "Show 7 days" in page
+    assert "range=7d" in page
+    assert "Show 7 days" not in week
+    assert "another metric or segment" in week
+
+
+TILES: Final = 11
+DAYS: Final = 14
+REPORTS: Final = 4_000  # a day
+TEXT: Final = 'schema = 1\napp = "tiles"\n' + "\n".join(
+    table(f"m{i}", BOOLEAN, every='"1d"', mechanism='"grr"', min_reports="1000", segments=None)
+    for i in range(TILES)
+)
+REGISTRY: Final = Registry.from_text(TEXT)
+WINDOW: Final = {"date_range": "14d", "dimensions": ["time:day"]}
+
+
+def fill(storage: MemoryStorage, name: str, before: float, after: float) -> None:
+    """Store what devices send on average, with another share in the second week."""
+    metric = REGISTRY.metric(name)
+    channel: Any = metric.mechanism.channel  # type: ignore[attr-defined]  # grr has one
+    p, q = float(channel.p), float(channel.q)
+    for day in range(DAYS):
+        share = after if day >= DAYS // 2 else before
+        said = round(REPORTS * (q + (p - q) * share))
+        cell = Cell(metric.digest, TODAY - DAYS + 1 + day, "")
+        storage.put({cell: [(0, REPORTS), (1, REPORTS - said), (2, said)]})
+
+
+@pytest.mark.parametrize(("after", "is_told"), [(0.329, False), (0.36, True)])
+def test_a_change_is_told_if_it_stands_out_of_all_tiles(
+    make_app: MakeApp, storage: MemoryStorage, after: float, is_told: bool
+) -> None:
+    """Both are found by a question about this metric alone; of eleven only one stands out."""
+    for i in range(TILES):
+        fill(storage, f"m{i}", 0.3, after if i == 0 else 0.3)
+    client = make_app(TEXT).test_client()
+
+    answer = post(client, {"metrics": ["m0"], "verb": "trend", **WINDOW}).get_json()
+    (change,) = answer["meta"]["facts"]["changes"]
+    client.post("/login", data={"token": READ_TOKEN})
+    page = client.get("/?range=14d").text
+
+    assert page.count('class="tile') >= TILES or page.count("/metric/m") >= TILES
+    assert change["detected"]
+    assert (change["p_value"] * TILES <= 0.05) == is_told
+    assert page.count('class="change"') == is_told
+    assert ("higher since" in page) == is_told
+
+
+@pytest.mark.parametrize("words", ["14d", "12mo"])
+def test_a_page_counts_devices_by_day_however_long_its_time_is(
+    make_app: MakeApp, storage: MemoryStorage, words: str
+) -> None:
+    """Of weeks no more than bounds would be known; no count has a reason, or needs more reports."""
+    fill(storage, "m0", 0.3, 0.3)
+    client = make_app(TEXT).test_client()
+    client.post("/login", data={"token": READ_TOKEN})
+
+    told = client.get(f"/metric/m0/devices.csv?range={words}").text.splitlines()
+    heads = told[0].split(",")
+    rows = [dict(zip(heads, line.split(","), strict=False)) for line in told[1:]]
+
+    days = [row for row in rows if row["time"] != "(all)"]
+    assert [row["value"] for row in days] == [f"{REPORTS}.0"] * DAYS
+    assert rows[-1]["ci_low"] == f"{REPORTS}.0"
+    assert rows[-1]["value"] == ""
