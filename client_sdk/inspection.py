@@ -25,7 +25,8 @@ from .core.paths import PathOrStr, absolute
 from .core.randomness import system_randomness
 from .core.wire import Report, from_base64url
 from .privacy.budget import epsilon
-from .privacy.consent import USER_FILE, Level, OptOuts, set_user_opt_out
+from .privacy.consent import Level, OptOuts, set_user_opt_out
+from .privacy.opt_outs import USER_FILE
 from .privacy.wording import counted, what_was_sent, why_deniable
 from .recording.aggregation import Key
 from .recording.erasure import erase

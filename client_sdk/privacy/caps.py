@@ -66,14 +66,18 @@ class Caps:
         names = ("report", "metric_week", "week", "lifetime")
         return next((name for name in names if getattr(self, name) < nano), None)
 
-    def __repr__(self) -> str:
-        """Return the call that makes these caps, in epsilon."""
+    def decimals(self) -> dict[str, str]:
+        """Return the arguments that make these caps."""
         amounts = {
             name: _decimal(getattr(self, name), NANO_DECIMALS)
             for name in ("report", "metric_week", "week", "lifetime")
         }
         amounts["delta"] = _decimal(self.delta, PICO_DECIMALS)
-        return f"Caps({', '.join(f'{name}={cap!r}' for name, cap in amounts.items())})"
+        return amounts
+
+    def __repr__(self) -> str:
+        """Return the call that makes these caps, in epsilon."""
+        return f"Caps({', '.join(f'{name}={cap!r}' for name, cap in self.decimals().items())})"
 
 
 def _decimal(units: int, decimals: int) -> str:

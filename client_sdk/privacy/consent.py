@@ -1,34 +1,20 @@
 """Consent: the first gate of every value and of every upload.
 
-Above the consent that the application was given, others may say no to all telemetry, from the
-strongest down.  Each level can only say no; silence leaves the question to the next.
-
-==================== ===================================================== =====================
-environment          ``DO_NOT_TRACK``, anything but empty, 0 or false      every program
-environment          ``HEARSAY_TELEMETRY``, anything but a yes (below)     every use of Hearsay
-policy               a file of this machine with ``telemetry = false``     every use of Hearsay
-user                 a file ``telemetry-off`` in the application's folder  this application
-==================== ===================================================== =====================
-
-A yes is empty, 1, true, yes or on: whoever writes anything else there did not write it to agree.
+Above the consent that the application was given, others may say no: see ``opt_outs``.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from os import PathLike
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ..core.errors import ConsentError, InvalidParameterError, OptedOutError
 from ..core.paths import create, make_folder
-
-USER_FILE: Final = "telemetry-off"  # in the application's data folder; its presence is the answer
-
-_NO_DO_NOT_TRACK: Final = ("", "0", "false")
-_YES: Final = ("", "1", "true", "yes", "on")
+from . import opt_outs
+from .opt_outs import USER_FILE, policy_path, who_says_no
 
 
 class Consent(StrEnum):
@@ -56,10 +42,10 @@ ConsentLike: TypeAlias = Consent | Literal["granted", "denied", "unknown"]
 class Level(StrEnum):
     """Who decides, from the strongest down."""
 
-    DO_NOT_TRACK = "DO_NOT_TRACK"
-    HEARSAY_TELEMETRY = "HEARSAY_TELEMETRY"
-    POLICY = "policy"
-    USER = "user"
+    DO_NOT_TRACK = opt_outs.DO_NOT_TRACK
+    HEARSAY_TELEMETRY = opt_outs.HEARSAY_TELEMETRY
+    POLICY = opt_outs.POLICY
+    USER = opt_outs.USER
     APPLICATION = "application"
 
 
@@ -83,15 +69,8 @@ class OptOuts:
 
     def said_by(self) -> Level | None:
         """Return the strongest level that says no; None if nobody does."""
-        if self._environment.get("DO_NOT_TRACK", "").strip().lower() not in _NO_DO_NOT_TRACK:
-            return Level.DO_NOT_TRACK
-        if self._environment.get("HEARSAY_TELEMETRY", "").strip().lower() not in _YES:
-            return Level.HEARSAY_TELEMETRY
-        if forbids(self._policy):
-            return Level.POLICY
-        if self._folder is not None and os.path.lexists(os.path.join(self._folder, USER_FILE)):
-            return Level.USER
-        return None
+        level = who_says_no(self._folder, self._environment, self._policy)
+        return None if level is None else Level(level)
 
 
 class NoOptOuts(OptOuts):
@@ -155,38 +134,6 @@ class ConsentSwitch:
             raise OptedOutError(f"consent={Consent.DENIED}: by {self._opted_out}")
         if self.consent is not Consent.GRANTED:
             raise ConsentError(f"consent={self.consent}: must be {Consent.GRANTED}")
-
-
-def policy_path(environment: Mapping[str, str], platform: str = sys.platform) -> str:
-    """Return the file in which the owner of a machine of *platform* may forbid telemetry."""
-    if platform == "win32":
-        return os.path.join(
-            environment.get("PROGRAMDATA", r"C:\ProgramData"), "hearsay/policy.toml"
-        )
-    if platform == "darwin":
-        return "/Library/Application Support/hearsay/policy.toml"
-    return "/etc/hearsay/policy.toml"
-
-
-def forbids(policy: str | PathLike[str]) -> bool:
-    """Whether the file *policy* says ``telemetry = false``.
-
-    One that is there but cannot be read, or is not understood, forbids too: somebody wanted to say
-    something, and the only thing that can be said is no.
-    """
-    try:
-        with open(policy, "rb") as file:
-            text = file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    import tomllib  # 3 ms that a machine without a policy must not pay
-
-    try:
-        return tomllib.loads(text.decode()).get("telemetry", True) is not True
-    except (ValueError, RecursionError):
-        return True
 
 
 def set_user_opt_out(folder: str | PathLike[str], *, off: bool) -> None:

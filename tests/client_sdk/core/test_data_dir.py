@@ -14,7 +14,8 @@ from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.paths import absolute
 from client_sdk.gateway import Gateway
-from client_sdk.privacy.consent import USER_FILE, OptOuts, set_user_opt_out
+from client_sdk.privacy.consent import OptOuts, set_user_opt_out
+from client_sdk.privacy.opt_outs import USER_FILE
 from tests.support.device.device import ENDPOINT, KEY, REGISTRY, make_client
 from tests.support.device.device_transport import ScriptedTransport
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from client_sdk.privacy.consent import USER_FILE, set_user_opt_out
+from client_sdk.privacy.consent import set_user_opt_out
+from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.storage.rollback import GENERATION_FILE
 from client_sdk.storage.schema import FILE_NAME, RESERVE_FILE
 from client_sdk.storage.secret import DAMAGED_SUFFIX, NAMES_FILE, SECRET_FILE

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from client_sdk.privacy.consent import (
-    USER_FILE,
     Consent,
     ConsentLike,
     Level,
     OptOuts,
-    policy_path,
     set_user_opt_out,
 )
+from client_sdk.privacy.opt_outs import USER_FILE, policy_path
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import ENDPOINT, KEY, changed, make_client, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport
