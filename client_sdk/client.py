@@ -9,15 +9,19 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
+from .core.errors import InvalidParameterError
 from .core.paths import PathOrStr, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
-from .recording.engine import Engine, Mode, ModeLike
+from .recording.background import Mode, ModeLike
+from .recording.engine import Engine
 from .recording.recorder import OnReport
 from .registry.registry import Registry, RegistryFile
 from .storage.trusted_clock import Uptimes
@@ -31,6 +35,11 @@ MAX_WITHHELD: Final = 100  # uploads; a developer reads the last few
 
 DEFAULT_CAPS: Final = Caps()
 FLUSH_TIMEOUT: Final = 30.0  # seconds; three slow answers
+
+_OF_A_CHILD: Final = (
+    "needs a data_dir, and neither dry_run, remember, on_report, transport, opt_outs, uptime nor"
+    " randomness: another process does the work"
+)
 
 
 class WithheldUploads:
@@ -66,6 +75,10 @@ class Client:
     writes at once.  At the end of the process what waits is written down.
 
     In manual mode there is no thread: ``record`` writes at once, ``flush`` sends.
+
+    In command mode, for programs that end at once, ``record`` checks the value and keeps it.  At
+    the end of the process, or at ``close``, a child that nobody waits for charges, perturbs and
+    queues it, and sends if that is due.  A program that is killed hands nothing over.
     """
 
     def __init__(
@@ -99,7 +112,8 @@ class Client:
                 the process ends.
                 segment: dimension to value, as declared in the registry.
                 caps: the most epsilon to spend on this person.
-                mode: "background", or "manual" for programs that want no thread.
+                mode: "background"; "manual" for programs that want no thread; "command" for those
+                that end at once.
                 dry_run: keep all in memory and send nothing; ``withheld`` has what would be sent.
                 strict: for development: ``record`` raises where the registry knows no such metric
                 or value, or the metric has expired; in production these are counted only.
@@ -115,7 +129,13 @@ class Client:
         data_dir = absolute(data_dir)
         self._history = _history(on_report) if remember else None
         self._withheld = WithheldUploads() if dry_run else None
-        self._engine = Engine(
+        make: Callable[..., Engine] = Engine
+        if Mode.of(mode) is Mode.COMMAND:
+            own = (transport, on_report, opt_outs, uptime, randomness)
+            if dry_run or remember or any(part is not None for part in own):
+                raise InvalidParameterError("mode", mode, _OF_A_CHILD)
+            make = _command_engine(endpoint, write_key, registry, data_dir, consent, segment, caps)
+        self._engine = make(
             registry,
             self._withheld or transport or RequestsTransport(endpoint, write_key),
             consent=consent,
@@ -255,6 +275,36 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _command_engine(
+    endpoint: str,
+    write_key: str,
+    registry: Registry | RegistryFile,
+    data_dir: str | None,
+    consent: ConsentLike,
+    segment: Mapping[str, str] | None,
+    caps: Caps,
+) -> Callable[..., Engine]:
+    """Return what makes the engine of a program that ends at once."""
+    from .recording.command import CommandEngine  # few applications need it
+    from .recording.handover import Handover
+
+    if data_dir is None:
+        raise InvalidParameterError("data_dir", None, "must be a folder in mode=command")
+    if not isinstance(registry, (str, PathLike)):
+        rule = "must be the path of a file in mode=command, as another process reads it"
+        raise InvalidParameterError("registry", type(registry).__name__, rule)
+    settings = {
+        "endpoint": endpoint,
+        "write_key": write_key,
+        "registry": absolute(registry),
+        "data_dir": data_dir,
+        "consent": str(Consent.of(consent)),
+        "segment": None if segment is None else dict(segment),
+        "caps": Caps.of(caps).decimals(),
+    }
+    return partial(CommandEngine, handover=Handover(settings))
 
 
 def _history(on_report: OnReport | None) -> History:

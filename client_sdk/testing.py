@@ -18,7 +18,7 @@ from .core.stats import MISTAKES, Reason, caller, rule_of
 from .core.wire import Report, from_base64url
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, NoOptOuts
-from .recording.engine import Mode
+from .recording.background import Mode
 from .registry.registry import Registry, RegistryFile
 from .storage.trusted_clock import Uptime
 from .upload.transport import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer, Transport

@@ -54,6 +54,7 @@ class Reason(StrEnum):
     BUDGET = "budget"
     CLOSED = "closed"
     QUEUE_FULL = "queue_full"  # more metrics and epochs wait to be written than memory is kept for
+    HANDED_OVER = "handed_over"  # to the child that a program in command mode leaves behind
     DROPPED = "dropped"  # charged, but the application's on_report did not let it out
 
     # windows, in which values are aggregated until their epoch is over
@@ -78,6 +79,7 @@ class Reason(StrEnum):
     # failures of the device, whatever was being done
     ENTROPY = "entropy"
     STORE = "store"
+    NO_CHILD = "no_child"  # none could be started, so this process wrote its values itself
     INTERNAL = "internal"  # an error that this package does not define
 
 

@@ -11,8 +11,11 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from enum import StrEnum
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+
+from ..core.errors import InvalidParameterError
 
 T = TypeVar("T")
 
@@ -31,6 +34,24 @@ THREADS_STAND_STILL: Final = (
     " sent when its worker ends; start uWSGI with --enable-threads"
 )
 _FORKS_IN_C: Final = "uwsgi: a thread of the master would be copied into its workers"
+
+
+class Mode(StrEnum):
+    """Who writes values down and sends reports."""
+
+    BACKGROUND = "background"  # a thread, on a schedule
+    MANUAL = "manual"  # the caller of record and flush; there is no thread
+    COMMAND = "command"  # a process of its own, started when this one ends
+
+    @classmethod
+    def of(cls, mode: object) -> Mode:
+        """Return *mode* as a Mode.  Raises InvalidParameterError."""
+        if not isinstance(mode, str) or mode not in tuple(cls):
+            raise InvalidParameterError("mode", mode, f"must be one of {', '.join(cls)}")
+        return cls(mode)
+
+
+ModeLike: TypeAlias = Mode | Literal["background", "manual", "command"]
 
 
 class Background(Generic[T]):

@@ -9,12 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..core.dataclass import replace
 from ..core.epoch import HOUR
-from ..core.errors import EntropyError, InvalidParameterError, StoreError
+from ..core.errors import EntropyError, StoreError
 from ..core.locks import PerProcess, this_process
 from ..core.randomness import Randomness, system_randomness
 from ..core.stats import MISTAKES, Reason, Stats, reason_of
@@ -32,6 +31,8 @@ from ..upload.uploader import Delivery, Uploader
 from .background import (
     THREADS_STAND_STILL,
     Background,
+    Mode,
+    ModeLike,
     at_end_of_child,
     run_within,
     seconds_of,
@@ -47,23 +48,6 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT: Final = 1.0  # seconds; an application that ends must not hang on its telemetry
 _UPLOAD_TIMEOUT: Final = 120.0  # seconds of a scheduled pass; it has a thread of its own
 _RETRY: Final = 60.0  # seconds until the schedule is asked again after the database failed
-
-
-class Mode(StrEnum):
-    """Who writes values down and sends reports."""
-
-    BACKGROUND = "background"  # a thread, on a schedule
-    MANUAL = "manual"  # the caller of record and flush; there is no thread
-
-    @classmethod
-    def of(cls, mode: object) -> Mode:
-        """Return *mode* as a Mode.  Raises InvalidParameterError."""
-        if not isinstance(mode, str) or mode not in tuple(cls):
-            raise InvalidParameterError("mode", mode, f"must be one of {', '.join(cls)}")
-        return cls(mode)
-
-
-ModeLike: TypeAlias = Mode | Literal["background", "manual"]
 
 
 class _Own(NamedTuple):
@@ -226,9 +210,7 @@ class Engine:
         if self._own is None:
             if not self.uploader.failing:
                 self._flush(self.patience)
-            self.erasure.run()
-            self._closed = True
-            self._close_store()
+            self.leave()
             return
         if self._closed:
             return
@@ -236,6 +218,12 @@ class Engine:
         self._closed = True
         if not self._own().background.stop(self.patience):
             run_within(self.patience, self._drain_and_finish)
+
+    def leave(self) -> None:
+        """Erase what is due and close the store; send nothing."""
+        self.erasure.run()
+        self._closed = True
+        self._close_store()
 
     def exit(self) -> None:
         """Leave the process: write down what is queued, and wait no longer than ``patience``.
@@ -269,8 +257,11 @@ class Engine:
             self._own().inbox.fold()
         return self.stats.counts()
 
-    def commit(self, group: list[Pending]) -> None:
-        """Turn *group* into reports, or count why not."""
+    def commit(self, group: list[Pending], done: list[Pending] | None = None) -> None:
+        """Turn *group* into reports, or count why not.
+
+        Args: done: takes those whose metric and epoch have their one report now.
+        """
         self.erasure.refresh()
         if not self.erasure.run():
             self.stats.add(Reason.STORE, sum(pending.count for pending in group))
@@ -280,6 +271,8 @@ class Engine:
             counts = self.recorder.commit(group, reported)
             if self._own is not None:
                 self._own().inbox.mark_reported(reported)
+            if done is not None:
+                done += reported
             self._count(counts, group)
         except (StoreError, EntropyError) as error:
             self.stats.fail(error, sum(pending.count for pending in group))
@@ -288,7 +281,7 @@ class Engine:
                 self.stats.fail(error, group[0].count)
             else:
                 for pending in group:
-                    self.commit([pending])
+                    self.commit([pending], done)
 
     def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
         for reason, count in counts.items():

@@ -94,6 +94,17 @@ class Uploader:
                     self._rest_until = self._schedule.rest(tx, now)
         return max(self._schedule.wait(now), self._rest(now))
 
+    def due(self) -> float:
+        """Return from which Unix time on a pass is due, and plan the first if there was none.
+
+        Raises: StoreError, EntropyError.
+        """
+        with self._store.transaction() as tx:
+            self._schedule.load(tx)
+            if not self._schedule.planned:
+                self._schedule.plan(tx, self._clock())
+        return self._schedule.due(self._clock())
+
     def run(self, timeout: float, *, last: bool = False) -> None:
         """Make one pass if it is due by the schedule that all processes share.
 

@@ -21,7 +21,8 @@ from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
 from client_sdk.inspection import MAX_SHOWN
-from client_sdk.privacy.consent import USER_FILE, Consent, OptOuts
+from client_sdk.privacy.consent import Consent, OptOuts
+from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryTransport

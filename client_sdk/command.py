@@ -1,0 +1,180 @@
+"""Telemetry for programs that end at once, such as command-line tools.
+
+    from client_sdk import command
+
+    command.configure(
+        "https://telemetry.example.org", "write-key", "metrics.json",
+        data_dir="~/.local/state/mytool/telemetry", consent="granted",
+    )
+    command.record("subcommand", "build")
+
+``record`` takes microseconds.  When the process ends, values pass through a pipe to a child that
+nobody waits for: it checks, charges, perturbs and queues them, and sends if that is due.  This
+module loads neither the registry nor a database nor anything else, so a program that lives for a
+moment stays as fast as it was; ``Client(..., mode="command")`` does the same and checks values at
+once.
+
+A program that is killed, or leaves by ``os._exit``, hands nothing over.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+
+from .privacy.opt_outs import policy_path, who_says_no
+from .recording.handover import IS_CHILD, Handover, plain
+
+TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
+
+    from .core.paths import PathOrStr
+    from .privacy.consent import ConsentLike
+    from .recording.handover import HandedValue
+
+_GRANTED: Final = "granted"
+_ANSWERS: Final = (_GRANTED, "denied", "unknown")
+_PATIENCE: Final = 1.0  # seconds for the disk where no child can be started
+
+
+class _Program:
+    """What this process was told, what it recorded, and what became of that."""
+
+    def __init__(self) -> None:
+        self.handover: Handover | None = None
+        self.counts: dict[str, int] = {}
+
+    def count(self, reason: str, count: int = 1) -> None:
+        if count:
+            self.counts[reason] = self.counts.get(reason, 0) + count
+
+
+_program: Final = _Program()
+
+
+def configure(
+    endpoint: str,
+    write_key: str,
+    registry: PathOrStr,
+    *,
+    data_dir: PathOrStr,
+    consent: ConsentLike,
+    segment: Mapping[str, str] | None = None,
+    caps: Mapping[str, str] | None = None,
+) -> None:
+    """Say where values go; they are handed over when this process ends.
+
+    Args:   endpoint, write_key: the collector.
+            registry: the path of the registry's file; compiled, the child needs half the time.
+            data_dir: a folder of this application and user.
+            consent: what the user has said; denied erases what an earlier run left.
+            segment: dimension to value, as declared in the registry.
+            caps: decimals by the names of ``Caps``; None: its defaults.
+    Raises: InvalidParameterError: consent is none of the three, or a path is none.
+    """
+    if os.environ.get(IS_CHILD) == "1" and getattr(sys, "frozen", False):
+        from .recording.child import of_bundle
+
+        of_bundle()
+    if consent not in _ANSWERS:
+        from .privacy.consent import Consent
+
+        Consent.of(consent)
+    atexit.unregister(_end)  # a second call replaces the first
+    atexit.register(_end)
+    _program.handover = Handover(
+        {
+            "endpoint": endpoint,
+            "write_key": write_key,
+            "registry": _path(registry),
+            "data_dir": _path(data_dir),
+            "consent": str.__str__(consent),
+            "segment": None if segment is None else dict(segment),
+            "caps": dict(caps or {}),
+        }
+    )
+
+
+def record(name: str, value: object) -> None:
+    """Keep *value* of the metric called *name* for the child.  Never raises; ``counts`` tells."""
+    handover = _program.handover
+    if handover is None:
+        _program.count("closed")
+        return
+    try:
+        reason = handover.put(str(name), plain(value), time.time())
+    except Exception:  # noqa: BLE001 - an app must not fail because its telemetry does
+        reason = "invalid_value"
+    if reason is not None:
+        _program.count(reason)
+
+
+def flush() -> Mapping[str, int]:
+    """Do here what the child would do, for development and tests; return its counts by reason.
+
+    Sends one upload if it is due.
+    Raises: InvalidParameterError, RegistryError: what ``configure`` was given is wrong.
+    """
+    handover = _program.handover
+    if handover is None:
+        return counts()
+    from .recording.child import serve
+
+    return serve(handover.take(), sends=True, **handover.settings)
+
+
+def counts() -> Mapping[str, int]:
+    """Return what became of this process's values before they were handed over, by reason."""
+    return dict(_program.counts)
+
+
+def _end() -> None:
+    """Hand over what was recorded.  Raises nothing and waits for nothing."""
+    handover, _program.handover = _program.handover, None
+    if handover is None:
+        return
+    try:
+        values = handover.take()
+        settings = handover.settings
+        consent, folder = settings["consent"], settings["data_dir"]
+        policy = policy_path(os.environ)
+        opted_out = who_says_no(folder, os.environ, policy) is not None
+        if opted_out or consent != _GRANTED:
+            _program.count("opted_out" if opted_out else "consent", len(values))
+            if (opted_out or consent == "denied") and os.path.exists(folder):
+                _here(settings, [])  # erases what waits, once; nothing is left for the next run
+        elif handover.start(values, time.time()):
+            _program.count("handed_over", len(values))
+        else:
+            _program.count("no_child")
+            _here(settings, values)
+    except Exception:  # noqa: BLE001 - as above
+        _program.count("internal")
+
+
+def _here(settings: Mapping[str, Any], values: list[HandedValue]) -> None:
+    """Do what a child would, but send nothing, for as long as an end may last."""
+    from .recording.background import run_within
+    from .recording.child import serve
+
+    def write() -> None:
+        serve(values, sends=False, **settings)
+
+    run_within(_PATIENCE, write)
+
+
+def _path(path: PathOrStr) -> str:
+    """Return *path* from the root on.  Raises InvalidParameterError."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
+    if isinstance(text, str) and text and "\0" not in text:
+        expanded = os.path.expanduser(text)
+        if not expanded.startswith("~"):
+            return os.path.abspath(expanded)
+    from .core.paths import absolute as checked  # it says what is wrong
+
+    return str(checked(path))

@@ -1,0 +1,96 @@
+"""The engine of a program that ends at once: it checks values, and a child does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.stats import MISTAKES, Reason, reason_of
+from ..privacy.consent import Level
+from ..upload.uploader import Delivery
+from .background import run_within, seconds_of
+from .engine import Engine
+from .handover import Handover, plain
+from .inbox import Pending
+
+if TYPE_CHECKING:
+    from .handover import HandedValue
+
+
+class CommandEngine(Engine):
+    """Hands values to a child when the process ends; ``flush`` alone does the work here."""
+
+    def __init__(self, *arguments: Any, handover: Handover, **settings: Any) -> None:
+        """Take what ``Engine`` takes, and where values wait for the child.
+
+        Raises: InvalidParameterError, RegistryError.
+        """
+        self._handover = handover
+        super().__init__(*arguments, **settings)
+
+    def record(self, name: object, value: object) -> None:
+        """Check *value* and keep it for the child."""
+        try:
+            if self._closed:
+                self.stats.add(Reason.CLOSED)
+                return
+            now = self.clock()
+            self.recorder.prepare(name, value, now)
+            reason = self._handover.put(str(name), plain(value), now)
+            if reason is not None:
+                self.stats.add(Reason(reason))
+        except Exception as error:
+            self.stats.fail(error)
+            if self._strict and reason_of(error) in MISTAKES:
+                raise
+
+    def tick(self) -> None:
+        """Leave the windows to the child: this process opens no database."""
+
+    def flush(self, timeout: float) -> Delivery:
+        """Do here, and now, what the child would have done, and send what waits."""
+        self._write_here(self._handover.take())
+        super().tick()
+        return super().flush(timeout)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Hand over what was recorded, and wait for nothing.
+
+        Args: timeout: seconds for the disk where no child can be started; None: ``patience``.
+        """
+        with self._counting():
+            self.patience = self.patience if timeout is None else seconds_of(timeout)
+        self.exit()
+        self.leave()
+
+    def exit(self) -> None:
+        """Hand over what was recorded, unless that was done."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._counting():
+            self.erasure.refresh()
+            values = self._handover.take()
+            if not self.switch.may_send:
+                opted_out = self.switch.said_by is not Level.APPLICATION
+                self.stats.add(Reason.OPTED_OUT if opted_out else Reason.CONSENT, len(values))
+            elif self._handover.start(values, self.clock()):
+                self.stats.add(Reason.HANDED_OVER, len(values))
+            else:
+                self.stats.add(Reason.NO_CHILD)
+                run_within(self.patience, lambda: self._write_here(values))
+
+    def _forget(self, reason: Reason) -> None:
+        self.stats.add(reason, len(self._handover.take()))
+        super()._forget(reason)
+
+    def _write_here(self, values: Sequence[HandedValue]) -> None:
+        """Charge, perturb and queue *values* in this process."""
+        group: list[Pending] = []
+        for value in values:
+            try:
+                group.append(self.recorder.prepare(*value))
+            except Exception as error:  # noqa: BLE001 - one value must not cost the others
+                self.stats.fail(error)
+        if group:
+            self.commit(group)

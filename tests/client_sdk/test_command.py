@@ -1,0 +1,417 @@
+"""Programs that end at once: a child records and sends, and nothing but a pipe tells it values."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from client_sdk.client import Client
+from client_sdk.core.errors import InvalidParameterError, InvalidValueError
+from client_sdk.privacy.consent import NoOptOuts
+from client_sdk.privacy.opt_outs import USER_FILE
+from client_sdk.recording import child, handover
+from client_sdk.recording.handover import NOTES, Handover, plain
+from client_sdk.storage.schema import FILE_NAME
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import CANARY, ENDPOINT, KEY, metric_text, rows
+from tests.support.device.device_transport import ScriptedTransport, reports_in
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
+
+PATIENCE: Final = 30.0  # seconds; a child needs 0.3 of a quiet machine
+CHARGES: Final = "SELECT count(*) FROM charges WHERE digest <> x''"
+LIGHT: Final = """
+import os, sys
+from client_sdk import command
+command.configure("http://127.0.0.1:9", "key-of-the-application", "metrics.toml",
+    data_dir="data", consent="{consent}")
+{body}
+"""
+NOT_LOADED: Final = ("sqlite3", "tomllib", "subprocess", "typing", "json", "requests")
+
+
+def write_registry(folder: Path, *metrics: str) -> Path:
+    """Write a registry of *metrics* into *folder*."""
+    path = folder / "metrics.toml"
+    path.write_text('schema = 1\napp = "demo"\n' + "".join(metrics))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a registry of three metrics."""
+    canary = f'type = "category"\nvalues = ["plain", "{CANARY}"]'
+    counted = 'type = "count"\nmin = 0\nmax = 1000\nstep = 1\nunit = "files"\naggregate = "sum"'
+    write_registry(
+        tmp_path,
+        metric_text("plain"),
+        metric_text("canary", canary),
+        metric_text("files", counted),
+    )
+    return tmp_path
+
+
+def run(folder: Path, body: str, *, consent: str = "granted", **environment: str) -> str:
+    """Run a program that records by *body*, and return what it printed."""
+    program = subprocess.run(
+        [sys.executable, "-c", LIGHT.format(consent=consent, body=body)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert program.stderr == ""
+    return program.stdout
+
+
+def children_of(folder: Path) -> Iterator[int]:
+    """Yield the processes that belong to tests of *folder*: they have its database open."""
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                links = [os.readlink(link) for link in (process / "fd").iterdir()]
+            except OSError:
+                continue
+            if any(link.startswith(str(folder / "data")) for link in links):
+                yield int(process.name)
+
+
+def wait_for_notes(folder: Path, *, after: int = 0) -> int:
+    """Wait until a child has ended its work; return when it did, in nanoseconds of the file."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        path = folder / "data" / NOTES
+        if path.exists() and path.stat().st_mtime_ns > after:
+            return path.stat().st_mtime_ns
+        time.sleep(0.02)
+    raise AssertionError("no child has noted anything")
+
+
+def test_a_value_of_a_program_that_ends_at_once_is_charged_and_waits(folder: Path) -> None:
+    run(folder, "command.record('plain', True); command.record('files', 7)")
+    wait_for_notes(folder)
+
+    assert rows(folder / "data", CHARGES) == [(1,)]
+    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
+    assert rows(folder / "data", "SELECT count(*) FROM windows") == [(1,)]
+
+
+def test_the_parent_loads_neither_registry_nor_database_nor_subprocess(folder: Path) -> None:
+    body = f"""
+before = set(sys.modules)
+command.record('plain', True)
+command._end()
+print(sorted(set({NOT_LOADED!r}) & (set(sys.modules) - before)))
+print(sorted(name for name in sys.modules if name.startswith('client_sdk.')))
+print(dict(command.counts()))
+"""
+    loaded, ours, counts = run(folder, body).splitlines()
+
+    assert loaded == "[]"
+    light = ["command", "privacy", "privacy.opt_outs", "recording", "recording.handover"]
+    assert ours == str([f"client_sdk.{name}" for name in light])
+    assert counts == "{'handed_over': 1}"
+
+
+def test_no_value_is_in_arguments_environment_or_files(folder: Path) -> None:
+    """The child is stopped as soon as it exists, and looked at; then it goes on."""
+    body = f"""
+command.record('canary', '{CANARY}')
+import signal
+from client_sdk.recording import handover
+spawn = os.posix_spawn
+def stopped(*arguments, **options):
+    child = spawn(*arguments, **options)
+    os.kill(child, signal.SIGSTOP)
+    for kind in ('cmdline', 'environ'):
+        with open(f'/proc/{{child}}/{{kind}}', 'rb') as file:
+            print({CANARY!r}.encode() in file.read())
+    os.kill(child, signal.SIGCONT)
+os.posix_spawn = stopped
+"""
+    assert run(folder, body).split() == ["False", "False"]
+    wait_for_notes(folder)
+
+    for path in (folder / "data").iterdir():
+        assert CANARY.encode() not in path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    ("consent", "environment"),
+    [
+        ("unknown", {}),
+        ("denied", {}),
+        ("granted", {"DO_NOT_TRACK": "1"}),
+        ("granted", {"HEARSAY_TELEMETRY": "0"}),
+    ],
+)
+def test_without_consent_there_is_no_child(
+    folder: Path, consent: str, environment: dict[str, str]
+) -> None:
+    body = """
+command.record('plain', True)
+os.posix_spawn = lambda *arguments, **options: print('a child')
+"""
+    assert run(folder, body, consent=consent, **environment) == ""
+    assert not (folder / "data").exists()
+
+
+def test_a_users_own_no_is_heeded_and_erases_what_waits(folder: Path) -> None:
+    run(folder, "command.record('plain', True)")
+    wait_for_notes(folder)
+    (folder / "data" / USER_FILE).touch()
+
+    run(folder, "command.record('canary', 'plain')")
+
+    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(0,)]
+    assert rows(folder / "data", CHARGES) == [(1,)]
+
+
+def test_where_no_child_can_be_started_the_process_writes_its_values_itself(folder: Path) -> None:
+    body = """
+sys.executable = ''
+command.record('plain', True)
+command._end()
+print(dict(command.counts()))
+"""
+    assert run(folder, body) == "{'no_child': 1}\n"
+    assert rows(folder / "data", CHARGES) == [(1,)]
+
+
+def test_a_metric_that_has_its_report_needs_no_further_child(folder: Path) -> None:
+    run(folder, "command.record('plain', True)")
+    noted = wait_for_notes(folder)
+
+    body = "command.record('plain', False); command._end(); print(dict(command.counts()))"
+    assert run(folder, body) == "{'already_reported': 1}\n"
+
+    for damage in (b"", b"\xff", b"1 2\nnever\n", (folder / "data" / NOTES).read_bytes()[1:]):
+        (folder / "data" / NOTES).write_bytes(damage)
+        noted = (folder / "data" / NOTES).stat().st_mtime_ns
+        assert run(folder, body) == "{'handed_over': 1}\n"
+        noted = wait_for_notes(folder, after=noted)
+    assert rows(folder / "data", CHARGES) == [(1,)]
+
+
+def test_a_new_registry_is_not_silenced_by_notes_of_the_old_one(folder: Path) -> None:
+    run(folder, "command.record('plain', True)")
+    noted = wait_for_notes(folder)
+    write_registry(folder, metric_text("plain", epsilon="0.5"))
+
+    run(folder, "command.record('plain', True)")
+    wait_for_notes(folder, after=noted)
+
+    assert rows(folder / "data", CHARGES) == [(2,)]
+
+
+def test_a_forked_child_of_the_program_hands_over_what_it_recorded_itself(folder: Path) -> None:
+    body = """
+command.record('plain', True)
+if os.fork() == 0:
+    command.record('canary', 'plain')
+    command._end()
+    print(dict(command.counts()), flush=True)
+    os._exit(0)
+os.wait()
+command._end()
+print(dict(command.counts()))
+"""
+    assert run(folder, body).splitlines() == ["{'handed_over': 1}"] * 2
+
+
+def test_many_values_are_bounded_and_the_rest_is_counted(folder: Path) -> None:
+    body = """
+for i in range(20_000):
+    command.record('files', 1)
+command._end()
+print(dict(command.counts()))
+"""
+    assert run(folder, body) == "{'queue_full': 10000, 'handed_over': 10000}\n"
+    wait_for_notes(folder)
+
+
+def test_the_child_leaves_no_process_and_holds_no_stream_of_its_parent(folder: Path) -> None:
+    """``run`` reads the parent's streams to their end: a child that held one would keep it."""
+    run(folder, "command.record('plain', True)")
+    wait_for_notes(folder)
+
+    end = time.monotonic() + PATIENCE
+    while list(children_of(folder)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert list(children_of(folder)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (True, True),
+        (3, 3),
+        (0.5, 0.5),
+        ("dark", "dark"),
+        (["a", "b"], ("a", "b")),
+        ({"a"}, frozenset({"a"})),
+        ({"a": 1}, {"a": 1}),
+        (Decimal("0.1"), Fraction(1, 10)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (np.int64(2), 2),
+        (np.float32(0.5), 0.5),
+        (np.str_("dark"), "dark"),
+        (np.bool_(True), True),
+    ],
+)
+def test_values_pass_through_the_pipe_as_they_are(value: object, expected: object) -> None:
+    passed = child.unpacked(marshal.loads(marshal.dumps(plain(value))))  # noqa: S302 - our own
+
+    assert passed == expected
+    assert type(passed) is type(expected)
+
+
+@pytest.mark.parametrize("value", [None, b"bytes", 1j, object(), {"a": [None]}])
+def test_what_no_metric_takes_is_refused_before_the_pipe(value: object) -> None:
+    with pytest.raises(TypeError):
+        plain(value)
+
+
+class Week:
+    """A program that runs again and again, in simulated time, with children in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock, self.transport = FakeClock(), ScriptedTransport()
+        self.handover = Handover(
+            {
+                "endpoint": ENDPOINT,
+                "write_key": KEY,
+                "registry": str(folder / "metrics.toml"),
+                "data_dir": str(folder / "data"),
+                "consent": "granted",
+                "segment": None,
+                "caps": {},
+            }
+        )
+        self.children = 0
+
+    def run(self, **values: object) -> None:
+        """Record *values* and end; the child does its work before this returns."""
+        now = self.clock()
+        notes = handover.Notes.read(
+            self.handover.settings["data_dir"], self.handover.settings["registry"]
+        )
+        values = {name: v for name, v in values.items() if now >= notes.settled.get(name, 0)}
+        sends = now >= notes.due and handover.toss()
+        if values or sends:
+            self.children += 1
+            child.serve(
+                [(name, value, now) for name, value in values.items()],
+                sends=sends,
+                transport=self.transport,
+                opt_outs=NoOptOuts(),
+                clock=self.clock,
+                uptime=self.clock.uptime,
+                **self.handover.settings,
+            )
+
+
+def test_a_week_of_short_runs_delivers_what_it_recorded(folder: Path) -> None:
+    """A hundred runs a day: a day after a report's first due pass, at least 95 % have arrived."""
+    names = [f"metric_{i}" for i in range(4)]
+    write_registry(folder, *(metric_text(name, epsilon="0.25") for name in names))
+    week = Week(folder)
+    recorded_before_last_day = 0
+    for run_number in range(700):
+        if run_number == 560:  # 24 hours, and the longest time to a pass, before the end
+            (recorded_before_last_day,) = rows(folder / "data", CHARGES)[0]
+        week.run(**dict.fromkeys(names, True))
+        week.clock.advance(days=0.01)
+
+    assert recorded_before_last_day >= 4 * 5
+    assert sum(map(reports_in, week.transport.sent)) >= 0.95 * recorded_before_last_day
+    assert rows(folder / "data", CHARGES) == [(4 * 8,)]  # from noon on, so eight days
+    assert week.children < 150  # most runs had nothing to hand over
+
+
+def test_which_run_takes_a_due_pass_is_drawn(folder: Path) -> None:
+    """Of runs that find a pass due, a half takes it: of 200 outside 50 to 150 once in 1e12."""
+    taken = 0
+    for _ in range(200):
+        taken += handover.toss()
+
+    assert 50 < taken < 150
+
+
+def client(folder: Path, **options: object) -> Client:
+    settings = {"consent": "granted", "data_dir": folder / "data", "mode": "command", **options}
+    registry = settings.pop("registry", folder / "metrics.toml")
+    return Client("http://127.0.0.1:9", KEY, registry, **settings)  # type: ignore[arg-type]
+
+
+def test_a_client_in_command_mode_checks_values_at_once_and_hands_them_over(folder: Path) -> None:
+    strict = client(folder, strict=True)
+    with pytest.raises(InvalidValueError):
+        strict.record("canary", "another")
+    strict.record("plain", True)
+    assert not (folder / "data").exists()
+
+    strict.close()
+
+    assert {k: n for k, n in strict.stats().items() if n} == {"invalid_value": 1, "handed_over": 1}
+    wait_for_notes(folder)
+    assert rows(folder / "data", CHARGES) == [(1,)]
+
+
+def test_a_flush_in_command_mode_does_the_work_here(folder: Path) -> None:
+    local = client(folder)
+    local.record("plain", True)
+
+    delivery = local.flush(timeout=5)
+
+    assert (delivery.waiting, local.stats()["recorded"]) == (1, 1)  # nobody listens there
+    assert (folder / "data" / FILE_NAME).exists()
+
+
+def test_denied_consent_forgets_what_was_to_be_handed_over(folder: Path) -> None:
+    local = client(folder)
+    local.record("plain", True)
+    local.set_consent("denied")
+    local.close()
+
+    assert {k: n for k, n in local.stats().items() if n} == {"consent": 1}
+    assert not (folder / "data").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"data_dir": None},
+        {"dry_run": True},
+        {"remember": True},
+        {"transport": ScriptedTransport()},
+        {"registry": object()},
+    ],
+)
+def test_what_no_other_process_can_be_given_is_refused(
+    folder: Path, options: dict[str, object]
+) -> None:
+    with pytest.raises(InvalidParameterError):
+        client(folder, **options)
+
+
+def test_wrong_settings_are_refused_at_once(folder: Path) -> None:
+    from client_sdk import command
+
+    for wrong in ({"consent": True}, {"data_dir": ""}, {"registry": "a\0b"}):
+        settings = {"data_dir": folder, "consent": "granted", "registry": "r", **wrong}
+        with pytest.raises(InvalidParameterError):
+            command.configure("http://127.0.0.1:9", KEY, **settings)  # type: ignore[arg-type]
