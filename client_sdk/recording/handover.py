@@ -35,7 +35,7 @@ _BEGIN: Final = (
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def plain(value: object) -> object:
+def plain(value: object) -> Any:
     """Return *value* as one of Python's own types, which alone pass through the pipe.
 
     Raises: TypeError: it is none of those that a metric can take.
