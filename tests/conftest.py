@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import time
@@ -37,10 +38,12 @@ LOUD: Final = (
 FAULT: Final = "fault"  # the name of a line that a test adds to the summary
 SLOW_FIRST: Final = ("browser", "end_to_end", "faults", "hosts", "hostile")  # folders
 SEED: Final = "HEARSAY_TESTS_SEED"  # of the faults: the workers of a run inherit it
+GARBAGE: Final = 20_000  # objects before the collector looks; at its 700, a tenth of a run is looks
 
 
 def pytest_configure() -> None:
     """Draw the seed of this run's faults, or keep that of an earlier one."""
+    gc.disable()  # nothing is garbage while tests are collected: that takes half as long again
     os.environ[SEED] = os.environ.get(SEED) or str(random.SystemRandom().getrandbits(32))
 
 
@@ -55,6 +58,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         rooms = {f"tests/{name}" for name in SLOW_FIRST}
         items.sort(key=lambda item: "/".join(item.nodeid.split("/")[:2]) not in rooms)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, but never among the eleven thousand tests."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
