@@ -93,7 +93,7 @@ def test_the_reasons_of_a_column_are_counted_without_a_look_at_each_report(
 @every_oracle_case
 def test_the_tally_gives_the_sum_of_supports(name: str, case: dict[str, Any]) -> None:
     oracle = cast("FrequencyOracle", build(name, case))
-    rows = column(oracle, case, 600, "supports")  # more than one block of any vectorised tally
+    rows = column(oracle, case, 300, "supports")  # more than one block of any vectorised tally
     supported = Counter(item for row in rows for item in set(oracle.supports(row)))
 
     tally = oracle.tally(b"".join(rows), np)

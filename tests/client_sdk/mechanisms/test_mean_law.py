@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
 from typing import cast
@@ -11,7 +12,6 @@ import pytest
 
 from client_sdk.mechanisms import MeanMechanism
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
-from tests.support.enumeration.enumeration import Law
 from tests.support.enumeration.vectors import Small, every_small, laws
 
 every_mean = every_small(MeanMechanism)
@@ -33,12 +33,24 @@ def farthest(mechanism: MeanMechanism) -> Fraction:
     )
 
 
-def moments(mechanism: MeanMechanism, law: Law, centre: Fraction) -> tuple[Fraction, Fraction]:
+@cache
+def sums(small: Small, place: int) -> tuple[Fraction, Fraction]:
+    """Return the sums of mass times report and times its square, of the value at *place*."""
+    pmf = laws(small)[place].pmf
+    whole = math.lcm(*(mass.denominator for mass in pmf.values()))
+    parts = [
+        (mean_of(small).decode(cast("bytes", r)), m.numerator * (whole // m.denominator))
+        for r, m in pmf.items()
+    ]
+    first, second = sum(x * m for x, m in parts), sum(x * x * m for x, m in parts)
+    return Fraction(first) / whole, Fraction(second) / whole
+
+
+def moments(small: Small, place: int, centre: Fraction) -> tuple[Fraction, Fraction]:
     """Return the mean and mean square of (report - centre), over the mass that was reached."""
-    offsets = [(mechanism.decode(cast("bytes", r)) - centre, m) for r, m in law.pmf.items()]
-    return sum((x * m for x, m in offsets), Fraction(0)), sum(
-        (x * x * m for x, m in offsets), Fraction(0)
-    )
+    reached = 1 - laws(small)[place].rest
+    first, second = sums(small, place)
+    return first - centre * reached, second - 2 * centre * first + centre**2 * reached
 
 
 @every_mean
@@ -47,8 +59,8 @@ def test_the_mean_report_is_the_position_up_to_the_mass_not_reached(small: Small
     reach = farthest(mechanism)
 
     assert not isinstance(mechanism, SymbolReports) or not any(law.rest for law in laws(small))
-    for value, law in zip(small.values, laws(small), strict=True):
-        bias, _ = moments(mechanism, law, value)
+    for place, (value, law) in enumerate(zip(small.values, laws(small), strict=True)):
+        bias, _ = moments(small, place, value)
         assert abs(bias) <= law.rest * reach
         assert law.rest * reach < Fraction(1, 10_000)
 
@@ -57,8 +69,8 @@ def test_the_mean_report_is_the_position_up_to_the_mass_not_reached(small: Small
 def test_the_variance_of_a_report_is_the_stated_one(small: Small) -> None:
     mechanism = mean_of(small)
 
-    for value, law in zip(small.values, laws(small), strict=True):
-        _, square = moments(mechanism, law, value)
+    for place, (value, law) in enumerate(zip(small.values, laws(small), strict=True)):
+        _, square = moments(small, place, value)
         stated = Fraction(mechanism.variance_of(value))
         unreached = law.rest * farthest(mechanism) ** 2
         assert abs(square - stated) <= unreached + (1 + stated) / 10**9
@@ -69,7 +81,7 @@ def test_the_variance_of_a_report_is_the_stated_one(small: Small) -> None:
 def test_no_position_has_a_larger_variance_than_the_worst_and_one_comes_close(small: Small) -> None:
     mechanism = mean_of(small)
 
-    found = [mechanism.variance_of(Fraction(i * mechanism.top, 3000)) for i in range(3001)]
+    found = [mechanism.variance_of(Fraction(i * mechanism.top, 1000)) for i in range(1001)]
 
     assert 0.99 * mechanism.worst_variance <= max(found)
     assert max(found) <= mechanism.worst_variance * (1 + 1e-12)
@@ -101,6 +113,6 @@ def test_a_column_of_reports_shifted_by_one_step_is_not_unbiased(small: Small) -
     mechanism = mean_of(small)
     law = laws(small)[0]
 
-    bias, _ = moments(mechanism, law, small.values[0] - 1)
+    bias, _ = moments(small, 0, small.values[0] - 1)
 
     assert abs(bias) > law.rest * farthest(mechanism)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations
@@ -28,17 +29,32 @@ every_stated = per_mechanism("small", smalls, lambda mechanism: issubclass(mecha
 everywhere = per_mechanism("small", grid)
 
 
+def whole_of(laws: Sequence[Law]) -> int:
+    """Return a number of which every mass and rest of *laws* is a whole part."""
+    masses = (mass for law in laws for mass in (law.rest, *law.pmf.values()))
+    return math.lcm(*{mass.denominator for mass in masses})
+
+
+def masses_of(law: Law, whole: int) -> dict[Hashable, int]:
+    """Return the mass of every payload, exactly, in parts of *whole*: integers compare fastest."""
+    return {
+        payload: mass.numerator * (whole // mass.denominator) for payload, mass in law.pmf.items()
+    }
+
+
 def likelihood_bound_holds(laws: Sequence[Law], bound: Fraction) -> bool:
     """Whether no payload is more than *bound* times likelier under one value than another.
 
     Mass that was not reached may belong to any payload, so it counts for the other value.
     """
-    zero = Fraction(0)
-    payloads = {payload for law in laws for payload in law.pmf}
+    whole = whole_of(laws)
+    masses = [masses_of(law, whole) for law in laws]
+    rests = [int(law.rest * whole) for law in laws]
     return all(
-        max(law.pmf.get(payload, zero) for law in laws)
-        <= bound * min(law.pmf.get(payload, zero) + law.rest for law in laws)
-        for payload in payloads
+        bound.denominator * max(pmf.get(payload, 0) for pmf in masses)
+        <= bound.numerator
+        * min(pmf.get(payload, 0) + rest for pmf, rest in zip(masses, rests, strict=True))
+        for payload in {payload for law in laws for payload in law.pmf}
     )
 
 
@@ -47,9 +63,11 @@ def excess(one: Law, other: Law, bound: Fraction) -> Fraction:
 
     Mass that was not reached may belong to any set, so it counts for the other value.
     """
-    zero = Fraction(0)
-    beyond = (mass - bound * other.pmf.get(payload, zero) for payload, mass in one.pmf.items())
-    return sum((max(zero, b) for b in beyond), zero) - bound * other.rest
+    whole = whole_of((one, other))
+    masses, others = masses_of(one, whole), masses_of(other, whole)
+    above, below = bound.numerator, bound.denominator
+    beyond = (below * mass - above * others.get(payload, 0) for payload, mass in masses.items())
+    return Fraction(sum(max(0, b) for b in beyond), below * whole) - bound * other.rest
 
 
 def delta_bound_holds(small: Small) -> bool:

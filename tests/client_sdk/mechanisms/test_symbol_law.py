@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any, Final, cast
 
@@ -49,10 +50,11 @@ def tallies(
 def covered(mechanism: SymbolReports, population: dict[Fraction, int]) -> float:
     """Return the share of 95 % intervals that hold the true sum."""
     n, truth = sum(population.values()), float(sum(v * m for v, m in population.items()))
+    drawn = Counter(map(bytes, tallies(mechanism, population, REPLICATIONS)))
     hits = 0
-    for tally in tallies(mechanism, population, REPLICATIONS):
-        totals, variances = mechanism.debias(tally, n, np)
-        hits += abs(totals[0] - truth) <= 1.959964 * math.sqrt(variances[0])
+    for tally, times in drawn.items():
+        totals, variances = mechanism.debias(np.frombuffer(tally, dtype=np.int64), n, np)
+        hits += times * (abs(totals[0] - truth) <= 1.959964 * math.sqrt(variances[0]))
     return hits / REPLICATIONS
 
 
