@@ -70,31 +70,21 @@ def test_a_secret_can_be_in_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_a_secret_file_that_is_missing_is_named(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"^{name}_FILE="):
-        read(**{f"{name}_FILE": str(tmp_path / "nothing")})
-
-
-@pytest.mark.parametrize("name", SECRETS)
-def test_a_secret_file_that_is_no_text_is_named_but_not_shown(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [None, b"\n", b"canary-secret-0123456789\xff\xfe"])
+def test_a_secret_file_that_is_missing_empty_or_no_text_is_named_but_not_shown(
+    name: str, content: bytes | None, tmp_path: Path
+) -> None:
     file = tmp_path / "key"
-    file.write_bytes(b"canary-secret-0123456789\xff\xfe")
+    if content is not None:
+        file.write_bytes(content)
 
     with pytest.raises(ConfigError, match=f"^{name}_FILE=") as caught:
         read(**{f"{name}_FILE": str(file)})
 
     error: BaseException | None = caught.value
     assert error is not None
-    assert error.__suppress_context__
+    assert error.__suppress_context__ == (content != b"\n")
     assert "canary" not in str(error)
-
-
-@pytest.mark.parametrize("name", SECRETS)
-def test_a_short_secret_is_named_but_not_shown(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"^{name}=") as caught:
-        read(**{name: "canary"})
-
-    assert "canary" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -118,19 +108,6 @@ def test_an_origin_is_taken_as_browsers_write_it(origin: str) -> None:
     assert read(HEARSAY_ORIGIN=origin).origin == origin
 
 
-@pytest.mark.parametrize(
-    "origin",
-    [
-        *("http://stats.example.org", "stats.example.org", "https://", "https://a/", "https://a/b"),
-        *("https://u@a", "https://a?q", "https://a#f", "https://A", "https://a:0x1", "ftp://a"),
-        *("https://a b", "https://a:99999", "https://a:", "null", "https://ä.example"),
-    ],
-)
-def test_an_origin_that_no_browser_would_send_is_refused(origin: str) -> None:
-    with pytest.raises(ConfigError, match=r"^HEARSAY_ORIGIN="):
-        read(HEARSAY_ORIGIN=origin)
-
-
 @pytest.mark.parametrize("other", SECRETS[1:])
 def test_one_secret_for_two_purposes_is_refused_but_not_shown(other: str) -> None:
     with pytest.raises(ConfigError, match=other) as caught:
@@ -139,29 +116,48 @@ def test_one_secret_for_two_purposes_is_refused_but_not_shown(other: str) -> Non
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("HEARSAY_REGISTRY", ""),
-        ("HEARSAY_REGISTRY", os.pathsep),
-        ("HEARSAY_PROFILE", "strictest"),
-        ("HEARSAY_SHARDS", "0"),
-        ("HEARSAY_SHARDS", "1025"),
-        ("HEARSAY_SHARDS", "4.0"),
-        ("HEARSAY_SHARDS", "-4"),
-        ("HEARSAY_SHARDS", ""),
-        ("HEARSAY_SHARDS", "٤"),
-        ("HEARSAY_SHARDS", "0000000049999"),
-        ("HEARSAY_SHARDS", "9" * 5_000),
-        ("HEARSAY_PORT", "0"),
-        ("HEARSAY_PORT", "65536"),
-        ("HEARSAY_PORT", "http"),
-        ("HEARSAY_OPEN_DASHBOARD", "yes"),
-    ],
-)
+REFUSED = {
+    "HEARSAY_REGISTRY": ("", os.pathsep),
+    "HEARSAY_PROFILE": ("strictest",),
+    "HEARSAY_SHARDS": ("0", "1025", "4.0", "-4", "", "٤", "0000000049999", "9" * 5_000),
+    "HEARSAY_PORT": ("0", "65536", "http"),
+    "HEARSAY_OPEN_DASHBOARD": ("yes",),
+    "HEARSAY_HOST": ("example.org", "127.0.0.1.nip.io", "", "1.2.3"),
+    "HEARSAY_ORIGIN": (  # which no browser would send
+        *("http://stats.example.org", "stats.example.org", "https://", "https://a/", "https://a/b"),
+        *("https://u@a", "https://a?q", "https://a#f", "https://A", "https://a:0x1", "ftp://a"),
+        *("https://a b", "https://a:99999", "https://a:", "null", "https://ä.example"),
+    ),
+    "FLASK_DEBUG": ("1", "true", "yes", "on"),
+}
+HIDDEN = {
+    **{name: ("canary",) for name in SECRETS},
+    "HEARSAY_WRITE_KEY": ("canary", "a key with canary in it", "schlüssel-mit-canary"),
+    "HEARSAY_WRITE_KEYY": ("a-key-of-canary-0123456789",),  # which is no setting
+    "REDIS_URL": (
+        *("redis://canary:6379", "redis://u@canary", "redis://u:@canary", "rediss://canary.org"),
+        *("redis-cluster://127.0.0.1:1,canary:2", "redis://", "http://canary", "canary:6379"),
+        *("redis://127.0.0.1.canary.io", "redis://[::canary", "http://127.0.0.1", "redis://[::1"),
+    ),
+}
+
+
+def each(values: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [(name, value) for name in values for value in values[name]]
+
+
+@pytest.mark.parametrize(("name", "value"), each(REFUSED))
 def test_a_bad_setting_is_named(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name}="):
         read(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), each(HIDDEN))
+def test_what_may_hold_a_secret_is_named_but_not_shown(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name}=\*\*\*: ") as caught:
+        read(**{name: value})
+
+    assert "canary" not in str(caught.value)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
@@ -179,33 +175,8 @@ def test_pages_may_not_be_open_elsewhere(host: str) -> None:
         read(HEARSAY_OPEN_DASHBOARD="1", HEARSAY_HOST=host)
 
 
-@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.nip.io", "", "1.2.3"])
-def test_a_host_is_an_address_of_this_machine_or_localhost(host: str) -> None:
-    with pytest.raises(ConfigError, match=r"^HEARSAY_HOST="):
-        read(HEARSAY_HOST=host)
-
-
 def test_localhost_is_listened_on_as_an_address() -> None:
     assert read(HEARSAY_HOST="localhost").host == "127.0.0.1"
-
-
-def test_a_setting_that_is_misspelled_is_refused_without_its_value() -> None:
-    with pytest.raises(ConfigError, match=r"^HEARSAY_WRITE_KEYY=\*\*\*: is no setting"):
-        read(HEARSAY_WRITE_KEYY="a-key-for-tests-0123456789")
-
-
-@pytest.mark.parametrize("key", ["a key with spaces in it", "schlüssel-mit-umlaut"])
-def test_a_key_that_no_header_can_hold_is_refused(key: str) -> None:
-    with pytest.raises(ConfigError, match=r"^HEARSAY_WRITE_KEY=\*\*\*"):
-        read(HEARSAY_WRITE_KEY=key)
-
-
-def test_an_empty_secret_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "key"
-    path.write_text("\n", encoding="utf-8")
-
-    with pytest.raises(ConfigError, match="is empty"):
-        read(HEARSAY_WRITE_KEY_FILE=str(path))
 
 
 def test_the_address_of_the_store_is_not_part_of_a_representation() -> None:
@@ -238,27 +209,6 @@ def test_the_address_of_the_store_can_be_in_a_file(name: str, tmp_path: Path) ->
 )
 def test_a_store_is_on_this_machine_or_asks_for_a_password(url: str) -> None:
     assert read(REDIS_URL=url).redis_url == url
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("redis://store:6379", "redis://u@store", "redis://u:@store", "rediss://example.org"),
-        *("redis-cluster://127.0.0.1:1,store:2", "redis://", "http://127.0.0.1", "store:6379"),
-        *("redis://127.0.0.1.nip.io", "redis://[::1"),
-    ],
-)
-def test_any_other_address_is_refused_and_not_shown(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"^REDIS_URL=\*\*\*: ") as caught:
-        read(REDIS_URL=url)
-
-    assert "nip" not in str(caught.value)
-
-
-@pytest.mark.parametrize("value", ["1", "true", "yes", "on"])
-def test_a_collector_does_not_run_with_a_debugger(value: str) -> None:
-    with pytest.raises(ConfigError, match=r"^FLASK_DEBUG="):
-        read(FLASK_DEBUG=value)
 
 
 CANARY = "canary-secret-0123456789"

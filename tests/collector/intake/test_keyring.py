@@ -65,13 +65,19 @@ def test_a_revoked_token_opens_nothing_five_seconds_later_whenever_it_was_revoke
         assert ring.find(header(TOKEN)) is None
 
 
-def test_a_revoked_token_opens_nothing_after_an_hour_without_requests() -> None:
+@pytest.mark.parametrize(
+    ("refusal", "seconds"),
+    [(None, 3_600), (StorageFullError("store: is out of memory"), TRUST_S)],
+    ids=["after an hour without requests", "though a full store cannot share usage"],
+)
+def test_a_revoked_token_opens_nothing(refusal: StorageFullError | None, seconds: float) -> None:
     desk = Desk()
     ring = desk.process()
     assert ring.find(header(TOKEN)) == READER
     desk.store.add(TOKEN, replace(READER, revoked=True))
+    desk.store.refusal = refusal
 
-    desk.wait(3_600)
+    desk.wait(seconds)
 
     assert ring.find(header(TOKEN)) is None
 
@@ -250,18 +256,6 @@ def test_a_key_without_a_quota_is_not_counted() -> None:
     ring.can_anybody_report()
 
     assert not any(count for count in desk.store.usage.values())
-
-
-def test_a_full_store_that_cannot_share_usage_still_ends_revoked_tokens() -> None:
-    desk = Desk()
-    ring = desk.process()
-    ring.find(header(TOKEN))
-    desk.store.add(TOKEN, replace(READER, revoked=True))
-    desk.store.refusal = StorageFullError("store: is out of memory")
-
-    desk.wait(TRUST_S)
-
-    assert ring.find(header(TOKEN)) is None
 
 
 @pytest.mark.parametrize(

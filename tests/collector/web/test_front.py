@@ -231,32 +231,27 @@ def test_bodies_that_do_not_come_take_no_place_from_questions(app: Flask, path: 
     assert beside(Front(app), steps) == (2 * PLACES, 200)
 
 
-@pytest.mark.parametrize("header", [{}, bearer("no such token")])
-def test_a_token_that_is_not_good_is_refused_before_the_body_comes(
-    app: Flask, header: dict[str, str]
+AT_ONCE = {
+    "no token": (Request("/v1/query"), 401),
+    "a token that is not good": (Request("/v1/query", headers=bearer("no such token")), 401),
+    "a form longer than a token": (
+        Request("/login", headers=FORM | {"content-length": "4097"}),
+        413,
+    ),
+    "a route that reads no body": (Request("/v1/metrics", headers=bearer(READ_TOKEN)), 405),
+    "a path that is encoded twice": (LOG_IN._replace(path="/%256Cogin"), 404),
+    "and each sign of it": (LOG_IN._replace(path="/%25%36Cogin"), 404),
+}
+
+
+@pytest.mark.parametrize(("request_", "status"), AT_ONCE.values(), ids=AT_ONCE)
+def test_what_its_head_refuses_waits_for_no_body(
+    app: Flask, request_: Request, status: int
 ) -> None:
-    request = Request("/v1/query", headers=header)
-
-    [found] = answers(app, request, stalls=True)
+    [found] = answers(app, request_, stalls=True)
 
     assert found is not None
-    assert found.status == 401
-
-
-def test_a_form_that_is_longer_than_a_token_is_refused_from_its_head(app: Flask) -> None:
-    request = Request("/login", headers=FORM | {"content-length": "4097"})
-
-    [found] = answers(app, request, stalls=True)
-
-    assert found is not None
-    assert found.status == 413
-
-
-def test_a_route_that_reads_no_body_waits_for_none(app: Flask) -> None:
-    [found] = answers(app, Request("/v1/metrics", headers=bearer(READ_TOKEN)), stalls=True)
-
-    assert found is not None
-    assert found.status == 405
+    assert found.status == status
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
@@ -326,14 +321,6 @@ def test_wrong_log_ins_wait_and_beyond_a_number_none_is_tried(app: Flask, path: 
     tried, answered = beside(Front(app, wrong_s=AGES), steps)
     assert MAX_WRONG < tried <= MAX_WRONG + PLACES
     assert set(answered) == {429}
-
-
-@pytest.mark.parametrize("path", ["/%256Cogin", "/%25%36Cogin"])
-def test_a_path_that_is_encoded_twice_leads_nowhere(app: Flask, path: str) -> None:
-    [found] = answers(app, LOG_IN._replace(path=path))
-
-    assert found is not None
-    assert found.status == 404
 
 
 def test_a_good_log_in_does_not_wait(app: Flask) -> None:

@@ -46,17 +46,18 @@ class OneBadShard(MemoryStorage):
         return super().append_many(uploads)
 
 
-class Broken(MemoryStorage):
-    """Fails once, with what no store should raise."""
+class Failing(MemoryStorage):
+    """Fails call by call as *errors* say; beyond them it stores."""
 
-    def __init__(self) -> None:
+    def __init__(self, *errors: Exception | None) -> None:
         super().__init__()
-        self.calls = 0
+        self.errors, self.calls = errors, 0
 
     def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
         self.calls += 1
-        if self.calls == 1:
-            raise KeyError("ours")
+        error = dict(enumerate(self.errors, start=1)).get(self.calls)
+        if error:
+            raise error
         return super().append_many(uploads)
 
 
@@ -75,30 +76,24 @@ async def append_all(
     return found
 
 
-def test_uploads_that_come_while_one_is_stored_go_together() -> None:
-    storage = Slow()
+@pytest.mark.parametrize(
+    ("sizes", "largest", "groups"),
+    [
+        ([1] * 9, 256, [1, 8]),
+        ([1] * 9, 3, [1, 3, 3, 2]),
+        ([1, MAX_GROUP_SIZE, MAX_GROUP_SIZE], 256, [1, 1, 1]),
+    ],
+    ids=["all that come", "at most so many", "at most so many bytes"],
+)
+def test_uploads_that_come_while_one_is_stored_go_together(
+    sizes: list[int], largest: int, groups: list[int]
+) -> None:
+    storage, uploads = Slow(), [sealed(i, size) for i, size in enumerate(sizes)]
 
-    found = asyncio.run(append_all(storage, [sealed(i) for i in range(9)]))
+    found = asyncio.run(append_all(storage, uploads, largest))
 
-    assert found == [True] * 9
-    assert storage.groups == [1, 8]
-
-
-def test_a_group_has_a_largest_size() -> None:
-    storage = Slow()
-
-    asyncio.run(append_all(storage, [sealed(i) for i in range(9)], largest=3))
-
-    assert storage.groups == [1, 3, 3, 2]
-
-
-def test_a_group_holds_no_more_bytes_than_one_large_upload() -> None:
-    storage = Slow()
-    large = [sealed(i, MAX_GROUP_SIZE) for i in range(1, 3)]
-
-    asyncio.run(append_all(storage, [sealed(0), *large]))
-
-    assert storage.groups == [1, 1, 1]
+    assert found == [True] * len(uploads)
+    assert storage.groups == groups
 
 
 def test_each_upload_of_a_group_is_first_or_duplicate_on_its_own() -> None:
@@ -135,19 +130,7 @@ def test_all_that_wait_for_a_store_that_hangs_fail_with_the_first_group() -> Non
 
 def test_a_store_that_goes_away_while_uploads_are_tried_alone_is_asked_no_more() -> None:
     away = StorageUnavailableError("store: away")
-
-    class GoingAway(MemoryStorage):
-        calls = 0
-
-        def append_many(self, uploads: Sequence[SealedUpload]) -> list[bool]:
-            self.calls += 1
-            if self.calls == 1:
-                raise StorageFullError("store: full")
-            if self.calls > 2:
-                raise away
-            return super().append_many(uploads)
-
-    storage = GoingAway()
+    storage = Failing(StorageFullError("store: full"), None, *[away] * 8)
 
     found = store(storage, [sealed(i) for i in range(9)])
 
@@ -166,7 +149,7 @@ def test_an_upload_that_is_refused_does_not_refuse_its_neighbours(error: Excepti
 
 def test_a_failure_that_nobody_expected_is_told_and_the_next_upload_is_stored() -> None:
     """Law: the thread that appends outlives every failure; without it all would wait for ever."""
-    storage = Broken()
+    storage = Failing(KeyError("ours"))
 
     async def ask() -> list[bool | BaseException]:
         groups = Groups(storage, asyncio.get_running_loop())
