@@ -321,26 +321,3 @@ def test_a_bad_wish_is_refused_in_words(
     assert result.exit_code == status
     assert text in result.stderr
     assert result.stdout == ""
-
-
-def test_the_store_keeps_records_by_digest_and_ignores_what_is_none(server: Connection) -> None:
-    prefix = own_keys().prefix
-    store = RedisCredentials(server, prefix)
-    store.put(b"d" * 32, "record")
-    server.call("HSET", f"{prefix}:credentials", "no digest", "x")
-
-    assert store.records() == {b"d" * 32: b"record"}
-
-
-def test_usage_is_summed_over_processes_and_repeating_it_adds_nothing(server: Connection) -> None:
-    prefix, digest = own_keys().prefix, b"d" * 32
-    store = RedisCredentials(server, prefix)
-    day = 30_000
-
-    for _ in range(3):
-        store.share_usage(day, "a", {digest: 5})
-    sums = store.share_usage(day, "b", {digest: 2})
-
-    assert sums == {digest: 7}
-    assert store.share_usage(day + 1, "a", {}) == {}
-    assert int(server.call("EXPIRETIME", f"{prefix}:usage:{day}")) == (day + 2) * 86_400

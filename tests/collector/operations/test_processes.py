@@ -54,16 +54,6 @@ def test_a_server_to_which_nobody_could_report_does_not_start(
     connect(settings).destroy()
 
 
-def test_a_file_just_beaten_is_fresh(tmp_path: Path) -> None:
-    Heartbeat(tmp_path / "beat").beat()
-
-    assert is_fresh(tmp_path / "beat")
-
-
-def test_a_file_that_was_never_beaten_is_not_fresh(tmp_path: Path) -> None:
-    assert not is_fresh(tmp_path / "beat")
-
-
 def test_a_beat_goes_stale_and_the_next_renews_it(tmp_path: Path) -> None:
     path = tmp_path / "beat"
     heart = Heartbeat(path)

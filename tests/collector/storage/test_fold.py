@@ -223,22 +223,6 @@ def test_sweep_counts_each_worker_that_holds_nothing_once(store: Store) -> None:
     assert [one.deliveries for one in store.claim(shard, "second", 1, 0)] == [2]
 
 
-def test_sweep_forgets_workers_that_are_gone_and_hold_nothing(
-    store: RedisStorage, server: Connection, keys: Keys
-) -> None:
-    """One that holds entries stays, or these would never be claimed."""
-    shard, _ = queue_one(store)
-    store.append(shard.to_bytes(8, "big") + bytes(8), DAY, b"entry", 1)
-    [folded] = store.claim(shard, "empty", 1, NOBODY_LEFT_IT)
-    store.fold(shard, [folded.id], {CELL: [(0, 1)]})
-
-    swept = [store.sweep(NOBODY_LEFT_IT), store.sweep(0)]
-
-    consumers = server.call("XINFO", "CONSUMERS", keys.stream(shard), "workers")
-    assert swept == [0, 1]
-    assert [one[1] for one in consumers] == [b"first"]
-
-
 @EVERY_STORE
 def test_fold_adds_and_deletes_in_one_step(store: Store) -> None:
     shard, entry_id = queue_one(store)

@@ -124,26 +124,6 @@ def test_a_count_that_a_process_leaves_out_stays_as_it_was(activity: ActivitySto
     assert (web.seen, worker.counts) == (OF_WEB.seen + 10, {})
 
 
-def test_the_counts_of_a_day_are_forgotten(
-    server: Connection, keys: Keys, store: RedisStorage
-) -> None:
-    """A crash loop leaves a few fields a start, for two days."""
-    RedisActivity(server, keys.prefix).put(DAY, OF_WEB)
-
-    assert server.call("TTL", f"{keys.prefix}:activity:{DAY}") > 0
-
-
-def test_fields_that_are_not_ours_are_passed_over(
-    server: Connection, keys: Keys, store: RedisStorage
-) -> None:
-    """A field that somebody wrote by hand does not end a scrape."""
-    activity = RedisActivity(server, keys.prefix)
-    activity.put(DAY, OF_WEB)
-    server.call("HSET", f"{keys.prefix}:activity:{DAY}", b"\xff", "x", "web:0c:seen", "-1")
-
-    assert activity.records(DAY) == [OF_WEB]
-
-
 EARLIER = WatchRecord(1_700_000_000, 19_675, 7, {"2023-11-13": ["'a' changed"]})
 LATER = WatchRecord(1_700_090_000, 19_676, 7, {})
 
@@ -167,11 +147,34 @@ def test_what_was_found_is_kept_in_place_of_what_was_before(suspicions: Suspicio
     assert suspicions.records() == {b"a" * 6: EARLIER, b"b" * 6: LATER}
 
 
-def test_what_is_not_ours_is_passed_over(
+def test_the_counts_of_a_day_are_forgotten(
     server: Connection, keys: Keys, store: RedisStorage
 ) -> None:
-    suspicions = RedisSuspicions(server, keys.prefix)
-    suspicions.put(b"a" * 6, EARLIER)
-    server.call("HSET", f"{keys.prefix}:suspicions", b"\xff", "x", "0a", "{}", "zz", "[]")
+    """A crash loop leaves a few fields a start, for two days; the use of a key, too."""
+    RedisActivity(server, keys.prefix).put(DAY, OF_WEB)
+    RedisCredentials(server, keys.prefix).share_usage(DAY, "a", {FIRST: 5})
 
+    assert server.call("TTL", f"{keys.prefix}:activity:{DAY}") > 0
+    assert server.call("EXPIRETIME", f"{keys.prefix}:usage:{DAY}") == (DAY + 2) * 86_400
+
+
+def test_fields_that_are_not_ours_are_passed_over(
+    server: Connection, keys: Keys, store: RedisStorage
+) -> None:
+    """What somebody wrote by hand ends neither a scrape nor a request."""
+    credentials = RedisCredentials(server, keys.prefix)
+    activity = RedisActivity(server, keys.prefix)
+    suspicions = RedisSuspicions(server, keys.prefix)
+    credentials.put(FIRST, "record")
+    activity.put(DAY, OF_WEB)
+    suspicions.put(b"a" * 6, EARLIER)
+    for name, fields in (
+        ("credentials", ("no digest", "x")),
+        (f"activity:{DAY}", (b"\xff", "x", "web:0c:seen", "-1")),
+        ("suspicions", (b"\xff", "x", "0a", "{}", "zz", "[]")),
+    ):
+        server.call("HSET", f"{keys.prefix}:{name}", *fields)
+
+    assert credentials.records() == {FIRST: b"record"}
+    assert activity.records(DAY) == [OF_WEB]
     assert suspicions.records() == {b"a" * 6: EARLIER}
