@@ -47,10 +47,6 @@ def late_of(found: Answer) -> int:
     return round(late_share * reports(found))
 
 
-def window_of(question: Reading) -> tuple[int, int]:
-    return question.epochs[0], question.epochs[-1]
-
-
 def stored(counts: dict[tuple[int, str], list[int]]) -> MemoryStorage:
     """Return a store with tallies of PAGE by (epoch, segment)."""
     storage = MemoryStorage()
@@ -60,36 +56,36 @@ def stored(counts: dict[tuple[int, str], list[int]]) -> MemoryStorage:
     return storage
 
 
-def test_a_question_without_parameters_is_about_the_last_thirty_days() -> None:
-    asked = ask(PAGE, {}, NOON)
-
-    assert window_of(asked.readings[0]) == (TODAY - 29, TODAY)
-    assert (asked.query.alpha, asked.filters) == (ALPHA, {})
+MONDAY = TODAY - 2
 
 
-def test_a_window_holds_both_of_its_days() -> None:
-    asked = reading(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON)
-
-    assert list(asked.epochs) == list(range(FIRST, LAST + 1))
-    assert asked.window == (day(FIRST), day(LAST))
-
-
-def test_a_window_of_hours_holds_all_hours_of_its_days() -> None:
-    asked = reading(CRASHED, {"from": day(FIRST), "to": day(FIRST)}, NOON)
-
-    assert list(asked.epochs) == list(range(24 * FIRST, 24 * FIRST + 24))
+@pytest.mark.parametrize(
+    ("metric", "parameters", "first", "last"),
+    [
+        (PAGE, {}, TODAY - 29, TODAY),
+        (PAGE, {"from": day(FIRST), "to": day(LAST)}, FIRST, LAST),
+        (PAGE, {"to": "1970-01-02"}, 0, 1),
+        (CRASHED, {"from": day(FIRST), "to": day(FIRST)}, 24 * FIRST, 24 * FIRST + 23),
+        (OPTED_IN, {"from": day(FIRST), "to": day(LAST)}, 0, 0),
+    ],
+    ids=["thirty days", "both ends", "the first days of all", "hours", "once"],
+)
+def test_a_window_holds_all_epochs_of_both_of_its_days(
+    metric: Metric, parameters: dict[str, str], first: int, last: int
+) -> None:
+    assert list(reading(metric, parameters, NOON).epochs) == list(range(first, last + 1))
 
 
 def test_a_window_of_weeks_leaves_out_a_week_that_began_before() -> None:
-    monday = TODAY - 2
+    asked = reading(THEME, {"from": day(MONDAY - 13), "to": day(TODAY)}, NOON)
 
-    asked = reading(THEME, {"from": day(monday - 13), "to": day(TODAY)}, NOON)
-
-    assert asked.window == (day(monday - 7), day(monday))
+    assert asked.window == (day(MONDAY - 7), day(MONDAY))
 
 
-def test_a_metric_asked_once_has_one_epoch_whatever_the_window() -> None:
-    assert list(reading(OPTED_IN, {"from": day(FIRST), "to": day(LAST)}, NOON).epochs) == [0]
+def test_a_question_is_about_everybody_at_the_usual_level_unless_it_says_otherwise() -> None:
+    assert ask(PAGE, {}, NOON).query.alpha == ALPHA
+    assert ask(PAGE, {}, NOON).filters == {}
+    assert ask(PAGE, {"segment.platform": "mac"}, NOON).filters == {"platform": {"mac"}}
 
 
 def test_a_window_is_open_while_its_last_epoch_runs() -> None:
@@ -147,14 +143,6 @@ def test_a_window_without_a_whole_week_is_refused() -> None:
         ask(THEME, {"from": day(TODAY - 1), "to": day(TODAY)}, NOON)
 
 
-def test_the_first_days_of_all_can_be_asked_for() -> None:
-    assert window_of(reading(PAGE, {"to": "1970-01-02"}, NOON)) == (0, 1)
-
-
-def test_the_segment_of_a_question_is_kept() -> None:
-    assert ask(PAGE, {"segment.platform": "mac"}, NOON).filters == {"platform": {"mac"}}
-
-
 def test_an_answer_adds_the_epochs_of_its_window_and_no_others() -> None:
     text = segment_text(PAGE, {})
     counts = {(epoch, text): [2**i, 0, 0] for i, epoch in enumerate(range(FIRST - 1, LAST + 2))}
@@ -163,28 +151,6 @@ def test_an_answer_adds_the_epochs_of_its_window_and_no_others() -> None:
     n = reports(run(ask(PAGE, {"from": day(FIRST), "to": day(LAST)}, NOON), storage))
 
     assert n == sum(2**i for i in range(1, LAST - FIRST + 2))
-
-
-def test_an_answer_about_everybody_adds_all_segments() -> None:
-    segments: list[dict[str, str]] = [{}, {"platform": "mac"}, {"platform": "linux"}]
-    counts = {(TODAY, segment_text(PAGE, s)): [100, 10 * i, 0] for i, s in enumerate(segments)}
-
-    whole = run(ask(PAGE, {}, NOON), stored(counts))
-    n = reports(whole)
-
-    assert n == 330
-    assert whole.rows[0].value is not None
-
-
-def test_an_answer_about_a_segment_adds_only_that_segment() -> None:
-    counts = {
-        (TODAY, segment_text(PAGE, {"platform": value})): [count, 0, 0]
-        for value, count in (("mac", 101), ("linux", 500))
-    }
-
-    n = reports(run(ask(PAGE, {"segment.platform": "mac"}, NOON), stored(counts)))
-
-    assert n == 101
 
 
 def test_a_segment_below_min_reports_has_no_number_even_if_the_whole_has() -> None:

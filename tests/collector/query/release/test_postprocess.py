@@ -45,28 +45,6 @@ def values(rows: tuple[Row, ...]) -> list[float | None]:
     return [row.value for row in rows]
 
 
-@pytest.mark.parametrize("name", sorted(PROMISES))
-def test_every_name_keeps_the_raw_number_and_its_interval(name: str) -> None:
-    """Only the value and its label change; the interval is that of the unbiased number."""
-    raw = rows_of(0.7, 0.35, -0.05)
-
-    found = processed(raw, name)
-
-    assert [row.raw if name != RAW else row.value for row in found] == values(raw)
-    assert {row.postprocess for row in found} == {name}
-    for attribute in ("dimensions", "ci_low", "ci_high", "std_error", "n", "quality"):
-        assert [getattr(row, attribute) for row in found] == [getattr(r, attribute) for r in raw]
-
-
-@pytest.mark.parametrize("name", ["norm_sub", "simplex_l2", "simplex_l1"])
-def test_shares_of_one_whole_become_shares_that_sum_to_one(name: str) -> None:
-    """What all devices hold together is 1, and nothing is held by less than none."""
-    found = apply(name, [0.7, 0.35, 0.2, -0.05], [0.02] * 4, N)
-
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(1)
-
-
 def test_norm_sub_is_the_nearest_point_in_squares() -> None:
     """Two names for one point; the literature knows it by both."""
     raw = np.random.default_rng(1).normal(1 / 30, 0.05, 30)

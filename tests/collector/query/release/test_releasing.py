@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -71,7 +70,9 @@ def test_a_release_is_a_histogram_records_and_a_sheet_in_two_forms(
     files = released(ReleaseRequest(name, size=321), stored(name), tmp_path / "new" / "folder")
 
     assert list(files) == ["histogram.csv", "records.csv", "sheet.json", "sheet.md"]
-    assert sum(int(row["count"]) for row in rows(files["histogram.csv"])) == sheet(files)["reports"]
+    counts = [int(row["count"]) for row in rows(files["histogram.csv"])]
+    assert min(counts) >= 0
+    assert sum(counts) == sheet(files)["reports"]
     assert len(rows(files["records.csv"])) == 321
     assert sorted(tmp_path.rglob(".*")) == []
 
@@ -134,11 +135,14 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     """A release can be made again by anybody who has the tallies."""
     storage, wanted = stored("wait"), ReleaseRequest("wait", size=100, seed=5)
 
-    first, again = (released(wanted, storage, tmp_path / name) for name in ("a", "b"))
+    other = ReleaseRequest("wait", size=100, seed=6)
+    first, again, changed = (
+        {file: path.read_bytes() for file, path in released(one, storage, tmp_path / name).items()}
+        for name, one in (("a", wanted), ("b", wanted), ("c", other))
+    )
 
-    assert {name: path.read_bytes() for name, path in first.items()} == {
-        name: path.read_bytes() for name, path in again.items()
-    }
+    assert first == again
+    assert first["records.csv"] != changed["records.csv"]
 
 
 def test_parquet_holds_the_same_columns_and_the_sheet(tmp_path: Path) -> None:
@@ -231,7 +235,7 @@ def test_what_a_mean_or_keys_cannot_give_is_refused_with_what_would_work(tmp_pat
     with pytest.raises(QueryError, match=r"^metric=price: tells a mean only"):
         released(ReleaseRequest("price"), stored("price"), tmp_path)
     with pytest.raises(QueryError, match=r"^metric=games: .*key_values"):
-        released(ReleaseRequest("games"), stored("games"), tmp_path)
+        released(ReleaseRequest("games", size=10), stored("games"), tmp_path)
 
 
 def test_a_tally_that_no_reports_can_give_is_not_released(tmp_path: Path) -> None:
@@ -274,17 +278,6 @@ def test_a_release_replaces_an_older_one_whole(tmp_path: Path) -> None:
     assert len(rows(large["records.csv"])) == 20
     assert (tmp_path / "other.txt").read_text() == "mine"
     assert len(list(tmp_path.iterdir())) == 5
-
-
-def test_the_histogram_is_what_the_records_follow(tmp_path: Path) -> None:
-    """As many records as reports: the same counts, item by item."""
-    files = released(ReleaseRequest("page", size=800), stored("page"), tmp_path)
-    counts = {row["page"]: int(row["count"]) for row in rows(files["histogram.csv"])}
-
-    drawn = [row["page"] for row in rows(files["records.csv"])]
-
-    assert {page: drawn.count(page) for page in counts} == counts
-    assert np.array(list(counts.values())).sum() == 800
 
 
 @needs_real
