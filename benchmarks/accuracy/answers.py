@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.lib.beside import joint_table, wasserstein_table
-from benchmarks.lib.page import PAGES, write
+from benchmarks.lib.page import PAGES, publish
 from benchmarks.lib.page import table as markdown
 from benchmarks.lib.questions import Measured, Scenario, measure, rate_seen
 from benchmarks.lib.scenarios import scenarios
@@ -57,25 +57,22 @@ WIDE: Final = 100  # characters of a line of a question
 def main() -> None:
     """Print what goes between the marks of the pages, or put it there."""
     found = {one.verb: (one, measure(one, one.times)) for one in scenarios()}
-    parts = {
-        "table": table(found),
-        "differences": differences([one for one, _ in found.values()]),
-    }
+    every = [one for one, _ in found.values()]
     tables = {
         "dimensions": dimensions_table(),
         "joint": joint_table(),
         "binned": wasserstein_table(),
     }
     sections = "\n\n".join(section(*pair) for pair in found.values())
-    if "--write" not in sys.argv:
-        print("\n\n".join([*parts.values(), *tables.values(), sections]))
-        return
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for one, _ in found.values():
-        (PICTURES / f"{one.verb}.svg").write_text(picture(one), encoding="utf-8")
-    write(PAGE, **parts)
-    write(TABLES, **tables)
-    write(VERBS, verbs=sections)
+    publish(
+        (PAGE, {"table": table(found), "differences": differences(every)}),
+        (TABLES, tables),
+        (VERBS, {"verbs": sections}),
+    )
+    if "--write" in sys.argv:
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        for one in every:
+            (PICTURES / f"{one.verb}.svg").write_text(picture(one), encoding="utf-8")
 
 
 def table(found: dict[str, tuple[Scenario, Measured]]) -> str:

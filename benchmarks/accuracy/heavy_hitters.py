@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import ROOT, head, row
+from benchmarks.lib.page import ROOT, show
 from client_sdk.mechanisms.composite.pem import PEM, column_of, fingerprint, symbols
 from collector.analytics.text.search import Plan, candidates
 from collector.analytics.text.sketches import shares_of, sketches_of
@@ -214,7 +214,7 @@ def _extensions(prefix: bytes, length: int, alphabet: bytes) -> list[bytes]:
     return done
 
 
-def row_of(setting: Setting, ones: list[Found]) -> str:
+def row_of(setting: Setting, ones: list[Found]) -> tuple[str, ...]:
     """Return the measurements of a setting as a row; sums over its crowds."""
 
     def total(name: str) -> int:
@@ -228,7 +228,7 @@ def row_of(setting: Setting, ones: list[Found]) -> str:
         return ", ".join(parts)
 
     own = "".join(f", {name} {number}" for name, number in setting.own.items())
-    return row(
+    return (
         f"{setting.file}, ε {setting.epsilon}, {setting.devices:,}{own}",
         f"{100 * ones[0].detectable:.2f} %",
         f"{total('common_found')} of {total('common')}",
@@ -243,8 +243,8 @@ def row_of(setting: Setting, ones: list[Found]) -> str:
 
 def main() -> None:
     """Print the table, line by line."""
-    print(head("crowd", "detectable share", "at least that common, and found", "found",
-               "of these held by nobody", "intervals that hold", "ours among the top",
-               "PEM as published", "seconds"))  # fmt: skip
-    for setting in SETTINGS:
-        print(row_of(setting, [measure(setting, seed) for seed in range(REPEATS)]), flush=True)
+    heads = ("crowd", "detectable share", "at least that common, and found", "found",
+             "of these held by nobody", "intervals that hold", "ours among the top",
+             "PEM as published", "seconds")  # fmt: skip
+    crowds = ((one, [measure(one, seed) for seed in range(REPEATS)]) for one in SETTINGS)
+    show(heads, (row_of(*crowd) for crowd in crowds))

@@ -7,14 +7,13 @@ drawn anew from the exact law of the mechanism, from a fixed seed.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import PAGES, table, write
+from benchmarks.lib.page import PAGES, publish, table
 from benchmarks.lib.tallies import law_of
 from client_sdk.mechanisms import DistributionMechanism
 from client_sdk.registry import Registry
@@ -206,11 +205,7 @@ OF_PARTS: Final = 120  # of ranges, cumulative shares and histograms
 
 def main() -> None:
     """Print what goes between the marks of docs/evidence/tables/rough.md, or put it there."""
-    made = {"rough": rough_table(), "price": price_table()}
-    if "--write" not in sys.argv:
-        print("\n\n".join(made.values()))
-        return
-    write(PAGE, **made)
+    publish((PAGE, {"rough": rough_table(), "price": price_table()}))
 
 
 def rough_table() -> str:

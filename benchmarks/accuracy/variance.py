@@ -53,11 +53,6 @@ class Row(NamedTuple):
     ratio: float
     error: float
 
-    @property
-    def deviation(self) -> float:
-        """How many standard errors the ratio is from 1."""
-        return (self.ratio - 1) / self.error
-
 
 def measure(name: str) -> Row:
     """Measure the errors of mechanism *name* over many runs."""
@@ -138,8 +133,8 @@ def truth(mechanism: Mechanism[Any], values: list[Any]) -> Any:
 
 def main() -> None:
     """Print every ratio, and how far it is from 1."""
-    print(page.head("mechanism", "measured / stated", "standard errors from 1"))
-    for name in names():
-        row = measure(name)
-        ratio = f"{row.ratio:.3f} ({row.error:.3f})"
-        print(page.row(name, ratio, f"{row.deviation:+.1f}"), flush=True)
+    rows = (
+        (row.name, f"{row.ratio:.3f} ({row.error:.3f})", f"{(row.ratio - 1) / row.error:+.1f}")
+        for row in map(measure, names())
+    )
+    page.show(("mechanism", "measured / stated", "standard errors from 1"), rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +42,22 @@ def mark(name: str) -> str:
 def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as Markdown."""
     return "\n".join([head(*heads), *(row(*cells) for cells in rows)])
+
+
+def show(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table line by line, each as soon as it is measured."""
+    print(head(*heads), flush=True)
+    for cells in rows:
+        print(row(*cells), flush=True)
+
+
+def publish(*pages: tuple[Path, Mapping[str, str]]) -> None:
+    """Print the parts of pages, or with ``--write`` put them between their marks."""
+    for path, parts in pages:
+        if "--write" in sys.argv:
+            write(path, **parts)
+        else:
+            print(*parts.values(), sep="\n\n", end="\n\n")
 
 
 def head(*names: object) -> str:

@@ -27,7 +27,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.lib.page import PAGES, README, ROOT, mark, write
+from benchmarks.lib.page import PAGES, README, ROOT, mark, publish
+from benchmarks.lib.page import table as markdown
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import Mechanism, load
 
@@ -90,29 +91,21 @@ def multi_freq_ldpy(items: int) -> Iterator[Contestant]:
     grr, hashing, subset, unary = (
         import_module(f"{package}.{name}") for name in ("GRR", "LH", "SS", "UE")
     )
-    calls: dict[str, tuple[Callable[[int], Any], Callable[[list[Any]], Any]]] = {
-        "grr": (
-            lambda item: grr.GRR_Client(item, items, EPSILON),
-            lambda reports: grr.GRR_Aggregator_MI(reports, items, EPSILON),
-        ),
-        "olh": (
-            lambda item: hashing.LH_Client(item, items, EPSILON, True),
-            lambda reports: hashing.LH_Aggregator_MI(reports, items, EPSILON, True),
-        ),
-        "oue": (
-            lambda item: unary.UE_Client(item, items, EPSILON, True),
-            lambda reports: unary.UE_Aggregator_MI(reports, EPSILON, True),
-        ),
-        "subset_selection": (
-            lambda item: subset.SS_Client(item, items, EPSILON),
-            lambda reports: subset.SS_Aggregator_MI(reports, items, EPSILON),
-        ),
-        "sue": (
-            lambda item: unary.UE_Client(item, items, EPSILON, False),
-            lambda reports: unary.UE_Aggregator_MI(reports, EPSILON, False),
-        ),
+    calls = {
+        "grr": (grr.GRR_Client, grr.GRR_Aggregator_MI, (items, EPSILON), ()),
+        "olh": (hashing.LH_Client, hashing.LH_Aggregator_MI, (items, EPSILON), (True,)),
+        "oue": (unary.UE_Client, unary.UE_Aggregator_MI, (EPSILON,), (True,)),
+        "subset_selection": (subset.SS_Client, subset.SS_Aggregator_MI, (items, EPSILON), ()),
+        "sue": (unary.UE_Client, unary.UE_Aggregator_MI, (EPSILON,), (False,)),
     }
-    for name, (report, answer) in calls.items():
+    for name, (client, aggregator, shape, best) in calls.items():
+
+        def report(item: int, client: Any = client, best: Any = best) -> Any:
+            return client(item, items, EPSILON, *best)
+
+        def answer(reports: Any, server: Any = aggregator, more: Any = (*shape, *best)) -> Any:
+            return server(reports, *more)
+
         yield Contestant("multi-freq-ldpy", name, report, answer)
 
 
@@ -243,34 +236,27 @@ def imports() -> dict[str, float]:
 def table(found: Iterable[Row]) -> str:
     """Return the rows as Markdown; in bold where a peer is ahead of our same mechanism."""
     rows = list(found)
-    lines = [
-        "| mechanism | items | library | device µs | server µs | bytes |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        lines.append(f"| {row.mechanism} | {row.items:,} | {row.library} | {_cells(row, rows)} |")
-    return "\n".join(lines)
+    lines = ((r.mechanism, f"{r.items:,}", r.library, *_cells(r, rows)) for r in rows)
+    return markdown(("mechanism", "items", "library", "device µs", "server µs", "bytes"), lines)
 
 
 def import_table(found: dict[str, float]) -> str:
     """Return the import times as Markdown."""
-    lines = [f"| {library} | {took:,.0f} |" for library, took in sorted(found.items())]
-    return "\n".join(["| library | import ms |", "|---|---|", *lines])
+    lines = ((library, f"{took:,.0f}") for library, took in sorted(found.items()))
+    return markdown(("library", "import ms"), lines)
 
 
 def short_table(found: Iterable[Row], starts: dict[str, float]) -> str:
     """Return what the README shows: a few mechanisms at the largest size."""
     rows = list(found)
-    lines = [
-        f"| {SIZES[-1]:,} items | library | device µs | server µs | bytes | import ms |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name in SHOWN:
-        for row in rows:
-            if (row.mechanism, row.items) == (name, SIZES[-1]):
-                cells = f"{_cells(row, rows)} | {starts[row.library]:,.0f}"
-                lines.append(f"| {name} | {row.library} | {cells} |")
-    return "\n".join(lines)
+    heads = f"{SIZES[-1]:,} items", "library", "device µs", "server µs", "bytes", "import ms"
+    lines = (
+        (name, row.library, *_cells(row, rows), f"{starts[row.library]:,.0f}")
+        for name in SHOWN
+        for row in rows
+        if (row.mechanism, row.items) == (name, SIZES[-1])
+    )
+    return markdown(heads, lines)
 
 
 def parse(page: str) -> tuple[list[Row], dict[str, float]]:
@@ -292,12 +278,12 @@ def parse(page: str) -> tuple[list[Row], dict[str, float]]:
 def ahead(found: Iterable[Row]) -> tuple[int, int, int]:
     """Return how many peer rows are ahead of ours on the device, on the server, and in bytes."""
     rows = list(found)
-    bold = [_cells(row, rows).split(" | ") for row in rows]
+    bold = [_cells(row, rows) for row in rows]
     device, server, size = (sum(cells[i].startswith("*") for cells in bold) for i in range(3))
     return device, server, size
 
 
-def _cells(row: Row, rows: list[Row]) -> str:
+def _cells(row: Row, rows: list[Row]) -> list[str]:
     """Return device, server and bytes, in bold where what is shown is below ours."""
     mine = next(r for r in rows if r[:3] == (row.mechanism, row.items, OURS))
     cells = []
@@ -310,7 +296,7 @@ def _cells(row: Row, rows: list[Row]) -> str:
         less = number is not None and own is not None and round(number, 2) < round(own, 2)
         bold = less and row.library != OURS and shown != format(own, form)
         cells.append(f"**{shown}**" if bold else shown)
-    return " | ".join(cells)
+    return cells
 
 
 def _seconds(action: Callable[[], Any]) -> float:
@@ -340,13 +326,11 @@ def main() -> None:
         print(f"{missing.name} is not installed here: make bench-peers")
         return
     starts = imports()
-    long = f"{table(found)}\n\n{import_table(starts)}"
-    print(long, short_table(found, starts), sep="\n\n")
-    print(
-        "\npeer rows ahead of ours: {} on the device, {} on the server, {} in bytes".format(
-            *ahead(found)
-        )
+    publish(
+        (PAGE, {"peers": f"{table(found)}\n\n{import_table(starts)}"}),
+        (README, {"peers": short_table(found, starts)}),
     )
-    if "--write" in sys.argv:
-        write(PAGE, peers=long)
-        write(README, peers=short_table(found, starts))
+    device, server, size = ahead(found)
+    print(
+        f"peer rows ahead of ours: {device} on the device, {server} on the server, {size} in bytes"
+    )

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from statistics import median, quantiles
 from typing import Final
 
-from benchmarks.lib.page import head, row, verdict
+from benchmarks.lib.page import show, verdict
 from benchmarks.speed.sdk_costs import REGISTRY
 from client_sdk import Client, Registry
 from client_sdk.privacy.caps import Caps
@@ -123,6 +123,5 @@ def rows() -> Iterator[tuple[str, str, str, bool]]:
 
 def main() -> None:
     """Print every cost with its bar."""
-    print(head("what", "measured", "bar", ""))
-    for what, measured, bar, met in rows():
-        print(row(what, measured, bar, verdict(met)), flush=True)
+    lines = ((what, measured, bar, verdict(met)) for what, measured, bar, met in rows())
+    show(("what", "measured", "bar", ""), lines)

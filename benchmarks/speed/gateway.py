@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from benchmarks.lib.page import ROOT
+from benchmarks.lib.page import ROOT, show
 from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
@@ -53,10 +53,11 @@ def main() -> None:
             ended = time.perf_counter()
             counts = gateway.stats()
     assert counts["uploaded"] == counts["recorded"] == len(values)
-    print("| what | measured |\n|---|---|")
-    print(
-        f"| recorded, {DEVICES:,} devices | {len(values) / (recorded - started):,.0f} reports/s |"
-    )
-    print(f"| sealed, handed over, deleted | {len(values) / (ended - sending):,.0f} reports/s |")
-    print(f"| uploads | {stub.uploads}, {stub.size / len(values):.1f} bytes a report |")
-    print(f"| on the disk before the upload | {size / len(values):.0f} bytes a report |")
+    n = len(values)
+    rows = {
+        f"recorded, {DEVICES:,} devices": f"{n / (recorded - started):,.0f} reports/s",
+        "sealed, handed over, deleted": f"{n / (ended - sending):,.0f} reports/s",
+        "uploads": f"{stub.uploads}, {stub.size / n:.1f} bytes a report",
+        "on the disk before the upload": f"{size / n:.0f} bytes a report",
+    }
+    show(("what", "measured"), rows.items())

@@ -62,7 +62,7 @@ def attacks(registry: Registry, now: float) -> dict[str, bytes]:
     }
 
 
-def rows(text: str) -> Iterator[str]:
+def rows(text: str) -> Iterator[tuple[object, ...]]:
     """Measure each attack in turns with no attack."""
     registry = Registry.from_text(text)
     body = sites.device_body(registry, 10, 1)
@@ -88,20 +88,19 @@ def _pair(plan: Plan, attack: Plan) -> tuple[Outcome, Outcome]:
     return alone, beside
 
 
-def row(what: str, alone: tuple[Outcome, ...], beside: tuple[Outcome, ...]) -> str:
+def row(what: str, alone: tuple[Outcome, ...], beside: tuple[Outcome, ...]) -> tuple[object, ...]:
     """Return a line of the table."""
     ratio = median(b.p99 / a.p99 for a, b in zip(alone, beside, strict=True))
     refused = sum(sum(b.statuses.values()) - b.accepted for b in beside)
     refused -= sum(b.statuses.get("not sent", 0) for b in beside)  # late, and so in no p99
     met = ratio <= BAR and not refused
     times = (f"{median(outcome.p99 for outcome in side):.1f}" for side in (alone, beside))
-    return page.row(what, *times, f"{ratio:.2f}", refused, page.verdict(met))
+    return what, *times, f"{ratio:.2f}", refused, page.verdict(met)
 
 
 def main() -> None:
     """Print the table."""
     print(f"Honest: {RATE:.0f} uploads/s of 10 columns.  Attack: {ATTACK:.0f} requests/s.\n")
     bar = f"times (bar ≤ {BAR:.0f})"
-    print(page.head("attack", "p99 alone, ms", "beside it, ms", bar, "honest refused", ""))
-    for line in rows(sites.registry_text(DEVICE)):
-        print(line, flush=True)
+    heads = "attack", "p99 alone, ms", "beside it, ms", bar, "honest refused", ""
+    page.show(heads, rows(sites.registry_text(DEVICE)))

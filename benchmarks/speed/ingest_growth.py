@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from benchmarks.lib import sites
-from benchmarks.lib.page import head, row, verdict
+from benchmarks.lib.page import show, verdict
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
@@ -87,7 +87,7 @@ def _fold(storage: RedisStorage, worker: Worker) -> float:
     return spent / (before - storage.backlog()) * 1e6
 
 
-def rows() -> Iterator[str]:
+def rows() -> Iterator[tuple[str, ...]]:
     """Measure each kind of growth."""
     start = {"metrics": METRICS, "epochs": EPOCHS, "uploads": UPLOADS}
     base = cost(**start)
@@ -97,12 +97,10 @@ def rows() -> Iterator[str]:
             found = base if factor == 1 else cost(**{**start, what: size})
             met = all(grown <= BAR * first for grown, first in zip(found, base, strict=True))
             shown = f"{size:,}", f"{found.accept:.0f}", f"{found.fold:.0f}"
-            yield row(what, *shown, verdict(None if factor == 1 else met))
+            yield what, *shown, verdict(None if factor == 1 else met)
 
 
 def main() -> None:
     """Print the table."""
     bar = f"≤ {BAR} × the first"
-    print(head("what grows", "to", "µs an upload accepted", "µs folded", bar))
-    for line in rows():
-        print(line, flush=True)
+    show(("what grows", "to", "µs an upload accepted", "µs folded", bar), rows())

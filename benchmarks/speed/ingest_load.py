@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from benchmarks.lib import page, sites
@@ -30,11 +31,13 @@ FLOOD: Final = 10  # times as many
 HONEST_BAR: Final = 0.99  # share of another key's uploads that is accepted meanwhile
 
 
-def row(what: str, outcome: Outcome, seconds: float, bar: str = "", met: bool | None = None) -> str:
+def row(
+    what: str, outcome: Outcome, seconds: float, bar: str = "", met: bool | None = None
+) -> tuple[str, ...]:
     """Return a line of the table."""
     told = ", ".join(f"{status}: {n:,}" for status, n in sorted(outcome.statuses.items()))
     numbers = f"{outcome.accepted / seconds:,.0f}", f"{outcome.median:.1f}", f"{outcome.p99:.1f}"
-    return page.row(what, *numbers, told, bar, page.verdict(met))
+    return what, *numbers, told, bar, page.verdict(met)
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def slow_connections(port: int, key: str) -> Iterator[None]:
         yield
 
 
-def waiting(text: str, body: bytes) -> Iterator[str]:
+def waiting(text: str, body: bytes) -> Iterator[tuple[str, ...]]:
     """Measure the wait at 70 % load, without and with slow connections, in turns."""
     with sites.hearsay(text) as site:
         plan = Plan(site.port, sites.request(body), 64, SECONDS / 2)
@@ -83,7 +86,7 @@ def _in_turns(plan: Plan) -> tuple[Outcome, Outcome]:
     return sorted(rounds, key=lambda pair: pair[1].p99)[ROUNDS // 2]
 
 
-def flood(text: str, body: bytes) -> Iterator[str]:
+def flood(text: str, body: bytes) -> Iterator[tuple[str, ...]]:
     """Let one key send ten times what it may, and another what it may."""
     with sites.hearsay(text, HEARSAY_KEY_RATE=str(LIMIT)) as site:
         plan = Plan(site.port, sites.request(body), 64, SECONDS, LIMIT * FLOOD)
@@ -105,7 +108,4 @@ def main() -> None:
     text = sites.registry_text(DEVICE)
     body = sites.device_body(Registry.from_text(text), 10, 1)
     heads = "uploads of 10 columns", "accepted/s", "median, ms", "p99, ms", "answers", "bar", ""
-    print(page.head(*heads))
-    for measure in (waiting, flood):
-        for line in measure(text, body):
-            print(line, flush=True)
+    page.show(heads, chain(waiting(text, body), flood(text, body)))

@@ -26,7 +26,7 @@ from statistics import median
 from typing import Final, NamedTuple
 from zipfile import ZipFile
 
-from benchmarks.lib.page import PAGES, README, ROOT, mark, verdict, write
+from benchmarks.lib.page import PAGES, README, ROOT, mark, publish, verdict
 from benchmarks.lib.page import table as markdown
 from client_sdk import Registry
 
@@ -366,7 +366,4 @@ def main() -> None:
         return
     found, steps = rows()
     costs, own = table(found), step_table(steps, size)
-    print(costs, short_table(found), own, sep="\n\n")
-    if "--write" in sys.argv:
-        write(PAGE, costs=f"{costs}\n\n{own}")
-        write(README, costs=short_table(found))
+    publish((PAGE, {"costs": f"{costs}\n\n{own}"}), (README, {"costs": short_table(found)}))

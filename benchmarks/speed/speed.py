@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.lib.page import head, row, verdict
+from benchmarks.lib.page import show, verdict
 from client_sdk.core.randomness import system_randomness
 from client_sdk.mechanisms import ItemMechanism, Mechanism, load
 
@@ -40,15 +40,6 @@ DECODES: Final = ("hadamard", "pgr", "oue")
 DECODE_BAR: Final = 0.1  # s
 
 
-class Row(NamedTuple):
-    """One measurement: *found* against *bar*, and whether it is met."""
-
-    what: str
-    found: str
-    bar: str
-    met: bool
-
-
 def best(action: Callable[[], object], tries: int = TRIES) -> float:
     """Return the least seconds of processor time of *tries* runs."""
     times = []
@@ -59,7 +50,7 @@ def best(action: Callable[[], object], tries: int = TRIES) -> float:
     return min(times)
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[tuple[str, str, str, str]]:
     """Measure everything that has a bar."""
     for name, size, bar in RANDOMIZE:
         yield _randomize(load(name)("1", size), bar)
@@ -70,16 +61,18 @@ def rows() -> Iterator[Row]:
             speed = COLUMN / best(lambda action=action, column=column: action(column, np))  # type: ignore[misc]  # bound now
             least = bar if what == "tally" else 5e6
             label = f"{what} {name}, {size:,} items"
-            yield Row(label, f"{speed / 1e6:.0f} M/s", f"≥ {least / 1e6:.0f} M/s", speed >= least)
+            bars = f"{speed / 1e6:.0f} M/s", f"≥ {least / 1e6:.0f} M/s"
+            yield label, *bars, verdict(speed >= least)
     for name in DECODES:
         mechanism = load(name)("1", DECODED)
         tally = mechanism.tally(_column(mechanism, DRAWN), np)
         took = best(lambda m=mechanism, t=tally: m.debias(t, DRAWN, np))  # type: ignore[misc]  # bound now
         label = f"decode {name}, {DECODED:,} items"
-        yield Row(label, f"{took * 1e3:.0f} ms", f"≤ {DECODE_BAR * 1e3:.0f} ms", took <= DECODE_BAR)
+        bars = f"{took * 1e3:.0f} ms", f"≤ {DECODE_BAR * 1e3:.0f} ms"
+        yield label, *bars, verdict(took <= DECODE_BAR)
 
 
-def _randomize(mechanism: Mechanism[Any], bar: float) -> Row:
+def _randomize(mechanism: Mechanism[Any], bar: float) -> tuple[str, str, str, str]:
     randomness = system_randomness()
     mechanism.randomize(0, randomness)
 
@@ -90,7 +83,7 @@ def _randomize(mechanism: Mechanism[Any], bar: float) -> Row:
     took = best(calls, SHORT_TRIES) / CALLS * 1e6
     unit = "items" if isinstance(mechanism, ItemMechanism) else "grid points"
     label = f"randomize {mechanism.name}, {mechanism.domain_size:,} {unit}"
-    return Row(label, f"{took:.1f} µs", f"≤ {bar:.0f} µs", took <= bar)
+    return label, f"{took:.1f} µs", f"≤ {bar:.0f} µs", verdict(took <= bar)
 
 
 def _column(mechanism: Mechanism[Any], reports: int = COLUMN) -> bytes:
@@ -101,6 +94,4 @@ def _column(mechanism: Mechanism[Any], reports: int = COLUMN) -> bytes:
 
 def main() -> None:
     """Print every measurement with its bar."""
-    print(head("what", "measured", "bar", ""))
-    for what, found, bar, met in rows():
-        print(row(what, found, bar, verdict(met)), flush=True)
+    show(("what", "measured", "bar", ""), rows())
