@@ -1,1 +1,1 @@
-"""What several benchmarks share: crowds, draws, attackers, sites under load."""
+"""What several benchmarks share: crowds, tallies, pages, sites under load."""

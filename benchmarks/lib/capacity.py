@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 from redis.crc import key_slot
 
@@ -34,42 +34,28 @@ SERVERS: Final = {
 NODE_GIB: Final = 32  # maxmemory of one server; its machine has twice that
 
 
+def _what(text: str) -> Any:
+    return field(metadata={"what": text})
+
+
 @dataclass(frozen=True)
 class Costs:
-    """What was measured.  The names are those of the table in docs/evidence/scale.md."""
+    """What was measured, as the table in docs/evidence/scale.md names it."""
 
-    id: float
-    waiting: float
-    window: float
-    tally: float
-    web: float
-    append: float
-    fold: float
-    worker: float
-    wire_in: float
-    wire_out: float
-    store_in: float
-    store_out: float
-    log: float
-    forget: float
-
-
-UNITS: Final = {
-    "id": "bytes: an upload id in its set, beside the set's buckets",
-    "waiting": "bytes: an upload of three reports that waits to be folded",
-    "window": "bytes: the index of one metric and epoch, on one shard",
-    "tally": "bytes: a tally, beside its counters",
-    "web": "µs of a web process, an upload",
-    "append": "µs of the store, an upload accepted",
-    "fold": "µs of the store, an upload claimed and folded",
-    "worker": "µs of a worker, an upload",
-    "wire_in": "bytes from a device, headers included, without TLS",
-    "wire_out": "bytes to it",
-    "store_in": "bytes into the store, an upload accepted and folded",
-    "store_out": "bytes out of it",
-    "log": "bytes of append-only file, an upload accepted and folded",
-    "forget": "µs of the store: to delete an id",
-}
+    id: float = _what("bytes: an upload id in its set, beside the set's buckets")
+    waiting: float = _what("bytes: an upload of three reports that waits to be folded")
+    window: float = _what("bytes: the index of one metric and epoch, on one shard")
+    tally: float = _what("bytes: a tally, beside its counters")
+    web: float = _what("µs of a web process, an upload")
+    append: float = _what("µs of the store, an upload accepted")
+    fold: float = _what("µs of the store, an upload claimed and folded")
+    worker: float = _what("µs of a worker, an upload")
+    wire_in: float = _what("bytes from a device, headers included, without TLS")
+    wire_out: float = _what("bytes to it")
+    store_in: float = _what("bytes into the store, an upload accepted and folded")
+    store_out: float = _what("bytes out of it")
+    log: float = _what("bytes of append-only file, an upload accepted and folded")
+    forget: float = _what("µs of the store: to delete an id")
 
 
 @dataclass(frozen=True)
@@ -98,12 +84,6 @@ class Plan:
     backlog: float
     fullest: float  # bytes in use of the server with most shards
     rate: float  # uploads a second, mean
-    web: float  # cores, at the peak
-    workers: float
-    store: float  # cores of all servers together
-    wire: float  # bytes a second into the web processes, at the peak
-    log: float  # bytes of append-only file a day
-    pause: float  # milliseconds to delete a set of ids
 
 
 def bucket_bytes(ids: int) -> int:
@@ -173,23 +153,8 @@ def plan(costs: Costs, fleet: Fleet, node: float = NODE_GIB * GIB) -> Plan:
     primaries = next(fitting, 0)
     if not primaries:
         raise ValueError(f"node={node:.0f}: must be larger for this fleet")
-    rate = a_day / DAY_S
-    busiest = rate * fleet.peak / 1e6 / BUSY
-    return Plan(
-        shards,
-        primaries,
-        ids,
-        tallies,
-        backlog,
-        total * fullest_share(shards, primaries),
-        rate,
-        busiest * costs.web,
-        busiest * costs.worker,
-        busiest * (costs.append + costs.fold),
-        rate * fleet.peak * costs.wire_in,
-        a_day * costs.log,
-        costs.forget * a_day / shards / 1e3,
-    )
+    fullest = total * fullest_share(shards, primaries)
+    return Plan(shards, primaries, ids, tallies, backlog, fullest, a_day / DAY_S)
 
 
 def most_uploads(costs: Costs, node: float) -> int:
@@ -212,35 +177,39 @@ FLEETS: Final = (
 def costs_table(costs: Costs) -> Iterator[str]:
     """Yield the table of what was measured."""
     yield head("cost", "measured", "what")
-    for field in fields(Costs):
-        yield row(field.name, f"{getattr(costs, field.name):,.1f}", UNITS[field.name])
+    for one in fields(Costs):
+        yield row(one.name, f"{getattr(costs, one.name):,.1f}", one.metadata["what"])
 
 
 def plan_table(costs: Costs) -> Iterator[str]:
     """Yield what each fleet needs, a column each."""
-    plans = [plan(costs, fleet) for fleet in FLEETS]
-    rows = {
-        "uploads a second, mean": [f"{p.rate:,.0f}" for p in plans],
-        f"uploads a second, peak of {FLEETS[0].peak:.0f} ×": [
-            f"{p.rate * f.peak:,.0f}" for p, f in zip(plans, FLEETS, strict=True)
-        ],
-        "`HEARSAY_SHARDS`": [str(p.shards) for p in plans],
-        f"ids of {SEEN_DAYS} days, GiB": [f"{p.ids / GIB:,.1f}" for p in plans],
-        "tallies of 400 days, GiB": [f"{p.tallies / GIB:,.1f}" for p in plans],
-        "an hour without workers, GiB": [f"{p.backlog / GIB:,.2f}" for p in plans],
-        f"servers of {NODE_GIB} GiB `maxmemory`": [str(p.primaries) for p in plans],
-        "the same with a replica each": [str(2 * p.primaries) for p in plans],
-        "in use on the fullest, GiB": [f"{p.fullest / GIB:,.1f}" for p in plans],
-        "store, cores at the peak": [f"{p.store:.2f}" for p in plans],
-        "web processes, cores at the peak": [f"{p.web:.2f}" for p in plans],
-        "workers, cores at the peak": [f"{p.workers:.2f}" for p in plans],
-        "from devices at the peak, MB/s": [f"{p.wire / 1e6:,.1f}" for p in plans],
-        "append-only file, GB a day": [f"{p.log / 1e9:,.1f}" for p in plans],
-        "deleting a day of ids of a shard, ms": [f"{p.pause:,.0f}" for p in plans],
-    }
+    columns = [_column(costs, fleet) for fleet in FLEETS]
     yield head("", *(fleet.name for fleet in FLEETS))
-    for what, cells in rows.items():
-        yield row(what, *cells)
+    for what in columns[0]:
+        yield row(what, *(column[what] for column in columns))
+
+
+def _column(costs: Costs, fleet: Fleet) -> dict[str, str]:
+    found = plan(costs, fleet)
+    peak, a_day = found.rate * fleet.peak, found.rate * DAY_S
+    cores = peak / 1e6 / BUSY  # of one microsecond an upload
+    return {
+        "uploads a second, mean": f"{found.rate:,.0f}",
+        f"uploads a second, peak of {fleet.peak:.0f} ×": f"{peak:,.0f}",
+        "`HEARSAY_SHARDS`": str(found.shards),
+        f"ids of {SEEN_DAYS} days, GiB": f"{found.ids / GIB:,.1f}",
+        "tallies of 400 days, GiB": f"{found.tallies / GIB:,.1f}",
+        "an hour without workers, GiB": f"{found.backlog / GIB:,.2f}",
+        f"servers of {NODE_GIB} GiB `maxmemory`": str(found.primaries),
+        "the same with a replica each": str(2 * found.primaries),
+        "in use on the fullest, GiB": f"{found.fullest / GIB:,.1f}",
+        "store, cores at the peak": f"{cores * (costs.append + costs.fold):.2f}",
+        "web processes, cores at the peak": f"{cores * costs.web:.2f}",
+        "workers, cores at the peak": f"{cores * costs.worker:.2f}",
+        "from devices at the peak, MB/s": f"{peak * costs.wire_in / 1e6:,.1f}",
+        "append-only file, GB a day": f"{a_day * costs.log / 1e9:,.1f}",
+        "deleting a day of ids of a shard, ms": f"{costs.forget * a_day / found.shards / 1e3:,.0f}",
+    }
 
 
 def servers_table(costs: Costs) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.lib.attackers import BEST, fakes_of
+from benchmarks.accuracy.poisoning import BEST, fakes_of
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.lib.attackers import BEST, UNPADDED, crowd, fakes_of
+from benchmarks.accuracy.poisoning import BEST, UNPADDED, crowd, fakes_of
 from client_sdk.mechanisms import ItemMechanism, Mechanism, load
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard

@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.accuracy.poisoning import _metric
-from benchmarks.lib.attackers import BEST, fakes_of
+from benchmarks.accuracy.poisoning import BEST, _metric, fakes_of
 from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
 from collector.analytics.poisoning.change import (

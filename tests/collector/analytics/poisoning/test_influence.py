@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from benchmarks.lib.attackers import BEST, HONEST, RANDOM, gain, payloads
+from benchmarks.accuracy.poisoning import BEST, HONEST, RANDOM, gain, payloads
 from client_sdk.mechanisms import FrequencyOracle, KeyValueMechanism, Reach
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.hadamard import Hadamard
