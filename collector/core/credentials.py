@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
@@ -131,6 +132,15 @@ def parse(text: str | bytes) -> Credential:
     metrics = record.pop("metrics", None)
     _require(all(type(name) is str for name in metrics or ()), "metrics", "must be names")
     return Credential(**record, metrics=None if metrics is None else frozenset(metrics))
+
+
+def readable(records: Mapping[bytes, bytes]) -> dict[bytes, Credential]:
+    """Return the *records* that can be read; the others allow nothing."""
+    credentials = {}
+    for digest, record in records.items():
+        with suppress(CredentialError):
+            credentials[digest] = parse(record)
+    return credentials
 
 
 def digest_of(secret: str) -> bytes:

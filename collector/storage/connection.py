@@ -4,9 +4,9 @@ as ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from redis import Redis, exceptions
 from redis.backoff import ExponentialBackoff, NoBackoff
@@ -27,6 +27,9 @@ from ..core.errors import (
     TallyOverflowError,
 )
 from .values import ClaimedEntry, Count, Counters
+
+T = TypeVar("T")
+D = TypeVar("D")
 
 ENTRY: Final = b"e"  # the field of a stream entry that holds its bytes
 REPORTS: Final = b"n"  # the one that holds the number of its reports
@@ -85,6 +88,14 @@ def _translate(error: exceptions.ResponseError) -> CollectorError:
         kind, text = _TEXTS[code]
         return kind(f"store: {text}")
     return RefusedByStoreError(code if code.isupper() else "ERR")
+
+
+def allowed(ask: Callable[[], T], otherwise: D) -> T | D:
+    """Return what *ask* does; *otherwise* if our user may not ask it, or the store is not ready."""
+    try:
+        return ask()
+    except (RefusedByStoreError, NotPreparedError):
+        return otherwise
 
 
 def field(fields: Sequence[bytes], name: bytes) -> bytes:

@@ -6,18 +6,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from ..core.config import Config
-from ..core.errors import NotPreparedError, RefusedByStoreError
 from .connect import open_connection
-from .connection import Connection, parse_info
+from .connection import Connection, allowed
 from .inspection import counted
 from .keys import Keys
-from .preparation import GROUP, faults, may_replay
+from .preparation import GROUP, faults, library_of, may_replay, settings_of
 from .values import Counters
-
-T = TypeVar("T")
 
 _MICRO: Final = 1_000_000  # of a second
 _LOG_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status")
@@ -91,8 +88,8 @@ class Diagnosis:
 
     def recorded(self) -> tuple[int | None, str | None]:
         """Return the number of shards and the profile that were recorded when it was prepared."""
-        shards = self._allowed(partial(self._get, self._keys.shard_count))
-        profile = self._allowed(partial(self._get, self._keys.checked_profile))
+        shards = allowed(partial(self._get, self._keys.shard_count), None)
+        profile = allowed(partial(self._get, self._keys.checked_profile), None)
         return int(shards) if shards else None, profile
 
     def held(self) -> list[UnfoldedEntries | None]:
@@ -101,40 +98,32 @@ class Diagnosis:
         Asked twice, with a pause, it tells what no worker gets done.
         """
         streams = (self._keys.stream(shard) for shard in range(self._keys.shards))
-        return [self._allowed(partial(self._held, stream)) for stream in streams]
+        return [allowed(partial(self._held, stream), None) for stream in streams]
 
     def unarchived(self) -> int | None:
         """Return how many folds wait to be archived; None if that may not be asked."""
         names = (self._keys.archive(shard) for shard in range(self._keys.shards))
         asks = [("XLEN", name) for name in names]
-        return self._allowed(lambda: sum(map(int, self._connection.call_many(asks))))
+        return allowed(lambda: sum(map(int, self._connection.call_many(asks))), None)
 
     def shards(self) -> list[Shard]:
         """Return the state of each shard."""
-        counters = self._allowed(lambda: counted(self._connection, self._keys))
+        counters = allowed(lambda: counted(self._connection, self._keys), None)
         return [
             self._shard(shard, counters[shard] if counters else None)
             for shard in range(self._keys.shards)
         ]
 
     def _server(self, node: Connection) -> Server:
-        info = self._allowed(lambda: parse_info(node.call("INFO"))) or {}
-        appendfsync = self._allowed(lambda: _setting(node, "appendfsync"))
+        info, appendfsync = settings_of(node)
+        library = allowed(lambda: library_of(node), None)
         replays = may_replay(node, self._keys)
-        return Server(info, appendfsync, self._library(node), self._ahead(node, info), replays)
-
-    def _library(self, node: Connection) -> int | None:
-        try:
-            return int(node.call("FCALL", "hearsay_version", 0))
-        except RefusedByStoreError:
-            return None
-        except NotPreparedError:
-            return 0
+        return Server(info, appendfsync, library, self._ahead(node, info), replays)
 
     def _ahead(self, node: Connection, info: Mapping[str, str]) -> float | None:
         """Return how far the server's clock is ahead, from INFO where TIME is not allowed."""
         before = self._clock()
-        reply = self._allowed(lambda: node.call("TIME"))
+        reply = allowed(lambda: node.call("TIME"), None)
         ours = (before + self._clock()) / 2
         if reply:
             return float(int(reply[0]) + int(reply[1]) / _MICRO - ours)
@@ -143,9 +132,9 @@ class Diagnosis:
 
     def _shard(self, shard: int, counters: Counters | None) -> Shard:
         stream = self._keys.stream(shard)
-        groups = self._allowed(lambda: self._groups(stream))
+        groups = allowed(lambda: self._groups(stream), None)
         has_group = None if groups is None else bool(groups)
-        state = self._allowed(lambda: self._state(shard))
+        state = allowed(lambda: self._state(shard), None)
         if state is None:
             return Shard(counters, has_group)
         generation, floor = state
@@ -172,18 +161,6 @@ class Diagnosis:
 
     def _call(self, *command: str) -> Any:
         return self._connection.call(*command)
-
-    def _allowed(self, ask: Callable[[], T]) -> T | None:
-        """Return what *ask* does, None if the store's user may not, or the store is not ready."""
-        try:
-            return ask()
-        except (RefusedByStoreError, NotPreparedError):
-            return None
-
-
-def _setting(node: Connection, name: str) -> str | None:
-    reply = node.call("CONFIG", "GET", name)
-    return reply[1].decode() if reply else None
 
 
 def diagnose(config: Config) -> Diagnosis:

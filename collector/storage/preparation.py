@@ -26,7 +26,7 @@ from client_sdk.core.epoch import DAY
 
 from ..core.config import HA, STANDARD, STRICT, VOLATILE
 from ..core.errors import NotPreparedError, RefusedByStoreError, StorageFullError, UnsafeStoreError
-from .connection import Connection, Part, parse_info
+from .connection import Connection, Part, allowed, parse_info
 from .keys import Keys
 
 _SIZE: Final = 8  # bytes of chance
@@ -196,15 +196,13 @@ def _expect(info: Mapping[str, str], field: str, value: str, why: str) -> str:
 
 def may_replay(node: Connection, keys: Keys) -> bool | None:
     """Return whether *node* may replay our steps; None if it, or our user, may not say."""
-    try:
-        return all(_may(node, line.format(stream=keys.stream(0))) for line in _REPLAYED)
-    except RefusedByStoreError:
-        return None
 
+    def may(command: str) -> bool:
+        reply: bytes = node.call("ACL", "DRYRUN", "default", *command.split())
+        return reply == b"OK"
 
-def _may(node: Connection, command: str) -> bool:
-    reply: bytes = node.call("ACL", "DRYRUN", "default", *command.split())
-    return reply == b"OK"
+    steps = (line.format(stream=keys.stream(0)) for line in _REPLAYED)
+    return allowed(lambda: all(map(may, steps)), None)
 
 
 def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = False) -> None:
@@ -214,7 +212,7 @@ def prepare(connection: Connection, keys: Keys, profile: str, renew: bool = Fals
     Raises: UnsafeStoreError, NotPreparedError.
     """
     nodes = connection.nodes()
-    settings = [_settings(node) for node in nodes]
+    settings = [settings_of(node) for node in nodes]
     checked = _checked(connection, keys, profile, [appendfsync for _, appendfsync in settings])
     reasons = [
         fault
@@ -266,22 +264,16 @@ def _recorded(connection: Connection, key: str) -> bytes | None:
     return value
 
 
-def _settings(connection: Connection) -> tuple[dict[str, str], str | None]:
+def settings_of(node: Connection) -> tuple[dict[str, str], str | None]:
     """Return INFO and appendfsync; empty and None from a server that does not tell."""
-    try:
-        info = parse_info(connection.call("INFO"))
-    except RefusedByStoreError:
-        return {}, None
-    try:
-        reply = connection.call("CONFIG", "GET", "appendfsync")
-    except RefusedByStoreError:
-        return info, None
+    info = allowed(lambda: parse_info(node.call("INFO")), dict[str, str]())
+    reply = allowed(lambda: node.call("CONFIG", "GET", "appendfsync"), None) if info else None
     return info, reply[1].decode() if reply else None
 
 
 def _load_library(connection: Connection) -> None:
     """Load our library, unless the server has it or a later one: a late start must not undo it."""
-    loaded = _loaded_version(connection)
+    loaded = library_of(connection)
     if loaded >= LIBRARY_VERSION:
         return
     source = files(__package__).joinpath("hearsay.lua").read_text(encoding="utf-8")
@@ -301,9 +293,10 @@ def _keep_ids(connection: Connection, keys: Keys) -> None:
         connection.call_many([("PERSIST", place) for place in places])
 
 
-def _loaded_version(connection: Connection) -> int:
+def library_of(node: Connection) -> int:
+    """Return the version of the library that *node* has; 0 for none."""
     try:
-        return int(connection.call("FCALL", "hearsay_version", 0))
+        return int(node.call("FCALL", "hearsay_version", 0))
     except NotPreparedError:
         return 0
 

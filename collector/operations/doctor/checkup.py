@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,22 +20,19 @@ from client_sdk.privacy.wording import counted
 
 from ...core.catalog import Catalog
 from ...core.config import HIDDEN, VOLATILE, Config, is_loopback
-from ...core.credentials import REPORT, Credential, parse
-from ...core.errors import CredentialError, RefusedByStoreError, StorageUnavailableError
+from ...core.credentials import REPORT, readable
+from ...core.errors import StorageUnavailableError
 from ...planning.registry_report import warnings
 from ...storage.connect import archive_queue, open_connection
+from ...storage.connection import allowed
 from ...storage.diagnosis import Diagnosis, diagnose
 from ...storage.keys import Keys
 from ...storage.records import (
-    CredentialStore,
-    WatchRecord,
     open_activity,
     open_credentials,
     open_suspicions,
 )
-from ...storage.values import ArchiveProgress
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
-from ..telemetry.snapshot import watched_in
 from . import servers, uploads
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
@@ -91,24 +89,29 @@ def check_deployment(config: Config) -> list[Finding]:
     try:
         servers = diagnosis.servers()
         shards, profile = diagnosis.recorded()
-        store = open_credentials(config)
+        store, activity = open_credentials(config), open_activity(config)
         now = time.time()
+        today = day_of(now)
+        records = allowed(store.records, None)
+        stored = None if records is None else readable(records)  # hearsay keys list shows others
+        signs = allowed(partial(activity.records, today), [])
+        watched = allowed(open_suspicions(config).records, {})
         state = State(
             servers=servers,
             shards=diagnosis.shards(),
             recorded_shards=shards,
             recorded_profile=profile,
-            credentials=_credentials(config, store),
-            alive=_alive(config),
+            credentials=None if stored is None else {**config.credentials, **stored},
+            alive=allowed(partial(alive_among, activity, now), None),
             metrics=tuple(catalog),
-            granted=_granted(config),
-            used=_used(store.share_usage, now),
-            begun=_used(store.share_growth, now),
-            archiving=_archiving(config),
+            granted=allowed(partial(granted_by, activity, now), None) or None,
+            used=allowed(partial(store.share_usage, today, "", {}), {}),
+            begun=allowed(partial(store.share_growth, today, "", {}), {}),
+            archiving=allowed(archive_queue(config).archiving, ()),
             stuck=_stuck(diagnosis),
             now=now,
-            clock_waits=_clock_waits(config, now),
-            watched=_watched(config, catalog),
+            clock_waits=sum(totals_of(signs, {}).of(CLOCK_WAITS).values()),
+            watched={m.name: watched[m.digest] for m in catalog if m.digest in watched},
         )
     except StorageUnavailableError as error:
         why = "uploads are answered 503 until it does; devices keep them and send again"
@@ -173,55 +176,6 @@ def _of_registries(catalog: Catalog, today: date) -> Iterator[Finding]:
         yield Finding(NOTE, "registry", what, next=step)
 
 
-def _alive(config: Config) -> Mapping[str, int] | None:
-    """Return how many processes live, by role; None if their signs may not be read."""
-    try:
-        return alive_among(open_activity(config), time.time())
-    except RefusedByStoreError:
-        return None
-
-
-def _clock_waits(config: Config, now: float) -> int:
-    """Return in how many rounds of today workers found clocks apart; 0 if it may not be read."""
-    try:
-        records = open_activity(config).records(day_of(now))
-    except RefusedByStoreError:
-        return 0
-    return sum(totals_of(records, {}).of(CLOCK_WAITS).values())
-
-
-def _watched(config: Config, catalog: Catalog) -> Mapping[str, WatchRecord]:
-    """Return what was found of closed epochs; nothing if it may not be read."""
-    watched = watched_in(open_suspicions(config))
-    return {metric.name: watched[metric.digest] for metric in catalog if metric.digest in watched}
-
-
-def _granted(config: Config) -> Mapping[str, int] | None:
-    """Return what the settings of live web processes open; None if none lives and tells."""
-    try:
-        return granted_by(open_activity(config), time.time()) or None
-    except RefusedByStoreError:
-        return None
-
-
-def _used(
-    share: Callable[[int, str, Mapping[bytes, int]], Mapping[bytes, int]], now: float
-) -> Mapping[bytes, int]:
-    """Return what *share* tells of today by key; nothing if it may not be read."""
-    try:
-        return share(day_of(now), "", {})
-    except RefusedByStoreError:
-        return {}
-
-
-def _archiving(config: Config) -> Sequence[ArchiveProgress]:
-    """Return how far the archive of each shard has got; nothing if it may not be read."""
-    try:
-        return archive_queue(config).archiving()
-    except RefusedByStoreError:
-        return ()
-
-
 def _stuck(diagnosis: Diagnosis) -> int:
     """Return how many entries are delivered in the shards whose oldest one is not done in time."""
     first = diagnosis.held()
@@ -232,18 +186,3 @@ def _stuck(diagnosis: Diagnosis) -> int:
     return sum(
         now.entries for then, now in pairs if then and now and now.oldest == then.oldest != ""
     )
-
-
-def _credentials(config: Config, store: CredentialStore) -> dict[bytes, Credential] | None:
-    """Return the credentials of environment and store; None if they may not be read."""
-    try:
-        records = store.records()
-    except RefusedByStoreError:
-        return None
-    credentials = dict(config.credentials)
-    for digest, record in records.items():
-        try:
-            credentials[digest] = parse(record)
-        except CredentialError:  # opens nothing; hearsay keys list shows it
-            continue
-    return credentials

@@ -15,14 +15,14 @@ from client_sdk.core.epoch import DAY, day_of, day_of_date
 from client_sdk.registry.metric import Metric
 
 from ...core.config import Config
-from ...core.credentials import id_of, parse
-from ...core.errors import CollectorError, CredentialError, RefusedByStoreError
+from ...core.credentials import id_of, readable
+from ...core.errors import CollectorError
+from ...storage.connection import allowed
 from ...storage.diagnosis import Server, diagnose
 from ...storage.records import (
     ActivityRecord,
     ActivityStore,
     CredentialStore,
-    SuspicionStore,
     WatchRecord,
     open_activity,
     open_suspicions,
@@ -45,24 +45,14 @@ class Sources(NamedTuple):
     def of(cls, config: Config) -> Sources:
         """Return those of *config*'s store.  Nothing is sent before their first use."""
         diagnosis = diagnose(config)
-        watched = partial(watched_in, open_suspicions(config))
+        suspicions = open_suspicions(config)
+        watched = partial(allowed, suspicions.records, {})  # nothing to users of the release before
         return cls(open_activity(config), diagnosis.servers, diagnosis.unarchived, watched)
 
     @classmethod
     def alone(cls) -> Sources:
         """Return those of one process with a store of its own."""
         return cls(MemoryActivity(), list, lambda: None, dict)
-
-
-def watched_in(store: SuspicionStore) -> Mapping[bytes, WatchRecord]:
-    """Return what was found of closed epochs; nothing if it may not be read.
-
-    Raises: StorageUnavailableError.
-    """
-    try:
-        return store.records()
-    except RefusedByStoreError:  # a user of the release before
-        return {}
 
 
 class MemoryActivity:
@@ -154,12 +144,6 @@ def take(
 
 def _next_token_expiry(credentials: CredentialStore, today: int) -> int | None:
     """Return when the next credential that is good now ends, None if none ever does."""
-    ends = []
-    for record in credentials.records().values():
-        try:
-            credential = parse(record)
-        except CredentialError:
-            continue
-        if credential.is_good(today) and credential.expires is not None:
-            ends.append(credential.expires * DAY)
-    return min(ends, default=None)
+    good = (c for c in readable(credentials.records()).values() if c.is_good(today))
+    ends = (credential.expires for credential in good if credential.expires is not None)
+    return min((end * DAY for end in ends), default=None)
