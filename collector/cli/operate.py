@@ -254,9 +254,9 @@ def _issue(request: CredentialRequest) -> tuple[str, str]:
 
 
 def _store(config: Config) -> CredentialStore:
-    from ..storage.records import open_credentials
+    from ..storage.records import RedisCredentials
 
-    return open_credentials(config)
+    return RedisCredentials.of(config)
 
 
 def _today() -> int:

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from client_sdk.core.epoch import day_of
@@ -23,7 +24,7 @@ from ..core.errors import (
     StorageUnavailableError,
     UnauthorizedError,
 )
-from ..storage.records import CredentialStore
+from ..storage.records import REPORTS_SENT, CredentialStore
 from .memory_quota import DayCounts
 
 RENEW_S: Final = 3.0  # seconds after which one request reads the records again
@@ -67,7 +68,7 @@ class Keyring:
         self._read_at, self._failed_at = _NEVER, _NEVER
         self._renewing = threading.Lock()
         self._unreadable: set[bytes] = set()  # digests already logged
-        self._usage = DayCounts(store.share_usage, clock)
+        self._usage = DayCounts(partial(store.share, REPORTS_SENT), clock)
         self._views: dict[tuple[str | None, frozenset[str] | None], Catalog] = {}
 
     def find(self, header: str) -> Credential | None:

@@ -15,6 +15,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from client_sdk.core.epoch import day_of
@@ -31,7 +32,7 @@ from ..core.errors import (
     RefusedByStoreError,
 )
 from ..storage.protocols import Intake
-from ..storage.records import CredentialStore
+from ..storage.records import BYTES_BEGUN, UPLOADS_SENT, CredentialStore
 from ..storage.redis import SEEN_DAYS
 from ..storage.values import COUNTER_SIZE, Health
 from .backpressure import ALARM_MEMORY
@@ -149,7 +150,7 @@ class Shares:
         Args: clock: Unix time in seconds.  monotonic: seconds that never jump.
         """
         self._store, self._monotonic = store, monotonic
-        self._uploads = DayCounts(store.share_uploads, clock)
+        self._uploads = DayCounts(partial(store.share, UPLOADS_SENT), clock)
         self._past: Mapping[bytes, int] = {}  # of the days before whose ids are remembered
         self._past_day = 0  # before which these are
         self._past_at = self._exchanged_at = float("-inf")
@@ -190,7 +191,7 @@ class Shares:
         """Return the uploads of the days before *day* by key; a day more, as clocks may be off."""
         total: Counter[bytes] = Counter()
         for past in range(day - SEEN_DAYS - 1, day):
-            total.update(self._store.share_uploads(past, "", {}))
+            total.update(self._store.share(UPLOADS_SENT, past))
         return total
 
     def _refuse(self, key: bytes, why: str) -> None:
@@ -230,7 +231,7 @@ class Growth:
         """
         self._storage, self._catalog, self._limit = storage, catalog, limit
         self._clock, self._monotonic = clock, monotonic
-        self._bytes = DayCounts(credentials.share_growth, clock)
+        self._bytes = DayCounts(partial(credentials.share, BYTES_BEGUN), clock)
         # Of a shard and cell whose tally of today's class is there: when that class ends.
         self._known: dict[tuple[int, Cell], float] = {}
         self._asking = threading.Lock()

@@ -26,7 +26,7 @@ from ..core.logs import server_config
 from ..core.steady_clock import SteadyClock
 from ..intake.keyring import Keyring
 from ..storage.connect import connect
-from ..storage.records import open_activity, open_credentials, open_suspicions
+from ..storage.records import RedisActivity, RedisCredentials, RedisSuspicions
 from ..worker.poisoning_watch import Watch
 from ..worker.worker import Worker
 from .telemetry.activity import CLOCK_WAITS, WEB, WORKER, Activity, SharingThread
@@ -161,7 +161,7 @@ def _kill(processes: Sequence[Any]) -> None:
 def _require_a_key(config: Config, catalog: Catalog) -> None:
     """Raise ConfigError if neither the environment nor the store has a key to report with."""
     keyring = Keyring(
-        config.credentials, open_credentials(config), catalog, time.time, time.monotonic
+        config.credentials, RedisCredentials.of(config), catalog, time.time, time.monotonic
     )
     if not keyring.can_anybody_report():
         rule = "must be set, or a key be made by hearsay keys create: nobody could report"
@@ -195,7 +195,7 @@ def _require_free(host: str, port: int) -> None:
 def _watch(config: Config, catalog: Catalog, stop: threading.Event) -> None:
     """Begin to look at closed epochs, beside the folds."""
     metrics = catalog.by_digest.values()
-    watch = Watch(connect(config), open_suspicions(config), metrics, time.time)
+    watch = Watch(connect(config), RedisSuspicions.of(config), metrics, time.time)
     threading.Thread(target=watch.run, args=(stop,), name="watching", daemon=True).start()
 
 
@@ -209,7 +209,7 @@ def run_worker(config: Config, stop: threading.Event, heartbeat: Heartbeat | Non
     every = {digest: metric.every for digest, metric in catalog.by_digest.items()}
     storage = connect(config)
     storage.prepare()
-    activity = Activity(WORKER, open_activity(config), time.time)
+    activity = Activity(WORKER, RedisActivity.of(config), time.time)
     beat = heartbeat.beat if heartbeat else lambda: None
     worker = Worker(
         storage,

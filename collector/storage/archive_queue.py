@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ..core.cells import Cell
 from ..core.errors import CorruptEntryError, TallyOverflowError
-from .connection import Connection, field
-from .keys import Keys, member_of
+from .connection import StoreView, field
+from .keys import member_of
 from .preparation import change_contents
 from .values import ArchivedFold, ArchiveProgress
 
@@ -26,17 +26,8 @@ def classes_of(increments: Mapping[Cell, object]) -> str:
     return " ".join(f"{metric}:{epoch}:{lateness}" for metric, epoch, lateness in sorted(places))
 
 
-class RedisArchiveQueue:
+class RedisArchiveQueue(StoreView):
     """The ArchiveQueue protocol on Redis or Valkey."""
-
-    def __init__(self, connection: Connection, keys: Keys) -> None:
-        """Use *connection* for the *keys* of one deployment."""
-        self._connection, self._call, self._keys = connection, connection.call, keys
-
-    @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return self._keys.shards
 
     def bind(self, name: str, fresh: bool) -> bool:
         """Compare with the recorded name, and record it if there is none."""

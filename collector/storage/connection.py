@@ -26,6 +26,7 @@ from ..core.errors import (
     StorageUnavailableError,
     TallyOverflowError,
 )
+from .keys import Keys
 from .values import ClaimedEntry, Count, Counters
 
 T = TypeVar("T")
@@ -224,6 +225,20 @@ class Connection:
     def close(self) -> None:
         """Close the sockets."""
         self._client.close()
+
+
+class StoreView:
+    """What a party uses of one deployment's store."""
+
+    def __init__(self, connection: Connection, keys: Keys) -> None:
+        """Use *connection* for the *keys* of one deployment."""
+        self._connection, self._keys = connection, keys
+        self._call, self._call_many = connection.call, connection.call_many
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return self._keys.shards
 
 
 def _read(connection: Any) -> Any:

@@ -13,6 +13,7 @@ from .connection import (
     Command,
     Connection,
     Part,
+    StoreView,
     field,
     marks_in,
     parse_counters,
@@ -35,17 +36,19 @@ def counted(connection: Connection, keys: Keys) -> list[Counters]:
     return [parse_counters(reply) for reply in replies]
 
 
-class RedisInspection:
+def scan(connection: Connection, keys: Keys) -> Iterator[list[bytes]]:
+    """Yield the names of our keys on every server, page by page."""
+    for node in connection.nodes():
+        cursor: Part = 0
+        while True:
+            cursor, names = node.call("SCAN", cursor, "MATCH", keys.pattern, "COUNT", _SCAN_COUNT)
+            yield names
+            if int(cursor) == 0:
+                break
+
+
+class RedisInspection(StoreView):
     """The Inspection protocol on Redis or Valkey."""
-
-    def __init__(self, connection: Connection, keys: Keys) -> None:
-        """Use *connection* for the *keys* of one deployment."""
-        self._connection, self._keys = connection, keys
-
-    @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return self._keys.shards
 
     def counters(self) -> list[Counters]:
         """Read counts and lengths, each shard in one step."""
@@ -63,26 +66,24 @@ class RedisInspection:
         """Move an entry back to the stream."""
         name = self._keys
         keys = name.quarantine(shard), name.stream(shard), name.counters(shard)
-        return bool(self._connection.call("FCALL", "hearsay_requeue", 3, *keys, entry_id))
+        return bool(self._call("FCALL", "hearsay_requeue", 3, *keys, entry_id))
 
     def drop(self, shard: int, entry_id: str) -> bool:
         """Delete an entry that was set aside."""
         keys = self._keys.quarantine(shard), self._keys.counters(shard)
-        return bool(self._connection.call("FCALL", "hearsay_drop", 2, *keys, entry_id))
+        return bool(self._call("FCALL", "hearsay_drop", 2, *keys, entry_id))
 
     def tallies(self) -> Iterator[ShardTally]:
         """Scan the keys of every server: tallies, and index sets for those that are missing."""
-        for names in self._scan():
+        for names in self._names():
             yield from self._kept(names)
             yield from self._missing(names)
 
     def sizes(self) -> Iterator[TallySize]:
         """Scan likewise, and read of each tally its length and its first counter."""
-        for names in self._scan():
+        for names in self._names():
             places = [place for name in names if (place := self._keys.place_of(name))]
-            kinds = self._connection.call_many(
-                [("TYPE", self._keys.tally(*place)) for place in places]
-            )
+            kinds = self._call_many([("TYPE", self._keys.tally(*place)) for place in places])
             is_sparse = [kind == b"hash" for kind in kinds]
             reads: list[Command] = []
             for place, sparse in zip(places, is_sparse, strict=True):
@@ -91,7 +92,7 @@ class RedisInspection:
                     reads += ("HLEN", key), ("HGET", key, 0)
                 else:
                     reads += ("STRLEN", key), ("GETRANGE", key, 0, COUNTER_SIZE - 1)
-            replies = self._connection.call_many(reads)
+            replies = self._call_many(reads)
             columns = zip(places, is_sparse, replies[::2], replies[1::2], strict=True)
             for (shard, cell), sparse, length, first in columns:
                 reports = int(first or 0) if sparse else int.from_bytes(first, "big", signed=True)
@@ -102,7 +103,7 @@ class RedisInspection:
         """Mark for the readers, then for the folds of each shard."""
         shards = map(self._keys.pruned, range(self.shards))
         for name in (self._keys.marks, *shards):
-            self._connection.call("FCALL", "hearsay_mark", 1, name, metric.hex(), epoch)
+            self._call("FCALL", "hearsay_mark", 1, name, metric.hex(), epoch)
 
     def prune(self, shard: int, metric: bytes, epoch: int, members: Sequence[str]) -> int:
         """Delete so many tallies at once that nobody waits for long."""
@@ -112,7 +113,7 @@ class RedisInspection:
             some = members[first : first + _BATCH]
             tallies = [head + member for member in some]
             keys = name.counters(shard), name.cells(shard, metric, epoch), *tallies
-            count = int(self._connection.call("FCALL", "hearsay_prune", len(keys), *keys, *some))
+            count = int(self._call("FCALL", "hearsay_prune", len(keys), *keys, *some))
             if count < 0:
                 raise ValueError("epoch: must be marked as pruned")
             deleted += count
@@ -120,7 +121,7 @@ class RedisInspection:
 
     def marks(self) -> dict[bytes, int]:
         """Read the marks that stand before those of any shard."""
-        return marks_in(self._connection.call("HGETALL", self._keys.marks))
+        return marks_in(self._call("HGETALL", self._keys.marks))
 
     def lose(self, shard: int, then: Counters, missing: Sequence[Cell], reports: int) -> bool:
         """Count *reports* as lost and forget the *missing* tallies, in one step."""
@@ -130,23 +131,15 @@ class RedisInspection:
             keys += name.cells(shard, cell.metric, cell.epoch), name.tally(shard, cell)
         arguments: list[Part] = [then.folded.reports, then.pruned_reports, then.lost_reports]
         arguments += [reports, *map(member_of, missing)]
-        return bool(self._connection.call("FCALL", "hearsay_lose", len(keys), *keys, *arguments))
+        return bool(self._call("FCALL", "hearsay_lose", len(keys), *keys, *arguments))
 
-    def _scan(self) -> Iterator[list[str]]:
-        """Yield the names of our keys on every server, page by page."""
-        for node in self._connection.nodes():
-            cursor: Part = 0
-            while True:
-                cursor, names = node.call(
-                    "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
-                )
-                yield [key.decode(errors="replace") for key in names]
-                if int(cursor) == 0:
-                    break
+    def _names(self) -> Iterator[list[str]]:
+        for names in scan(self._connection, self._keys):
+            yield [name.decode(errors="replace") for name in names]
 
     def _walk(self, shard: int, stream: str) -> Iterator[StreamEntry]:
         start = "-"
-        while page := self._connection.call("XRANGE", stream, start, "+", "COUNT", _PAGE):
+        while page := self._call("XRANGE", stream, start, "+", "COUNT", _PAGE):
             for entry_id, fields in page:
                 reports = field(fields, REPORTS)
                 yield StreamEntry(
@@ -170,24 +163,20 @@ class RedisInspection:
             ("SISMEMBER", self._keys.cells(shard, cell.metric, cell.epoch), member_of(cell))
             for shard, cell in places
         ]
-        indexed = self._connection.call_many(asks)
+        indexed = self._call_many(asks)
         for (shard, cell), vector, is_indexed in zip(places, vectors, indexed, strict=True):
             yield ShardTally(shard, cell, vector, bool(is_indexed))
 
     def _missing(self, names: list[str]) -> Iterator[ShardTally]:
         """Yield the cells that index sets among the keys *names* hold and that have no tally."""
         indexes = [place for name in names if (place := self._keys.index_of(name))]
-        replies = self._connection.call_many(
-            [("SMEMBERS", self._keys.cells(*place)) for place in indexes]
-        )
+        replies = self._call_many([("SMEMBERS", self._keys.cells(*place)) for place in indexes])
         cells = [
             (shard, cell_of(metric, epoch, member.decode()))
             for (shard, metric, epoch), members in zip(indexes, replies, strict=True)
             for member in members
         ]
-        existing = self._connection.call_many(
-            [("EXISTS", self._keys.tally(*place)) for place in cells]
-        )
+        existing = self._call_many([("EXISTS", self._keys.tally(*place)) for place in cells])
         for (shard, cell), exists in zip(cells, existing, strict=True):
             if not exists:
                 yield ShardTally(shard, cell, None, indexed=True, gone=True)

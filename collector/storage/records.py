@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -28,9 +29,33 @@ from .keys import Keys
 _DAYS: Final = 2  # days after which a day's counts are forgotten
 _SEEN: Final = "seen"  # the field that holds the Unix time of the last write
 _FIELD: Final = re.compile(r"([a-z]+):([0-9a-f]+):([a-z0-9_.-]+)")
-_USAGE_DAYS: Final = 2  # days after which a day's usage is forgotten
-_UPLOADS_DAYS: Final = 20  # likewise; ids are remembered for 16
+NOTHING: Final[Mapping[bytes, int]] = MappingProxyType({})  # counted by who only asks
 _DIGEST: Final = re.compile(rb"[0-9a-f]{64}")
+
+
+class Usage(NamedTuple):
+    """What is counted of the use of keys, day by day."""
+
+    name: str
+    days: int  # after which the counts of a day are forgotten
+
+
+REPORTS_SENT: Final = Usage("usage", 2)  # of keys with a quota
+UPLOADS_SENT: Final = Usage("uploads", 20)  # of any key; ids are remembered for 16 days
+BYTES_BEGUN: Final = Usage("usage:growth", 2)  # of tallies that write keys began
+
+
+class _Records:
+    """Records under the prefix of a deployment."""
+
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """Use *connection* for the records under *prefix*.  Raises ConfigError."""
+        self._connection, self._prefix = connection, Keys(prefix, 1).prefix
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Return those of *config*'s store.  Nothing is sent before their first use."""
+        return cls(open_connection(config.redis_url), config.prefix)
 
 
 @dataclass(frozen=True)
@@ -59,12 +84,8 @@ class ActivityStore(Protocol):
         """Return the last record of every process on epoch day *day*."""
 
 
-class RedisActivity:
+class RedisActivity(_Records):
     """The ActivityStore protocol on Redis or Valkey."""
-
-    def __init__(self, connection: Connection, prefix: str) -> None:
-        """Use *connection* for the counts under *prefix*.  Raises ConfigError."""
-        self._connection, self._prefix = connection, Keys(prefix, 1).prefix
 
     def put(self, day: int, record: ActivityRecord) -> None:
         """Write one field a count."""
@@ -93,11 +114,6 @@ class RedisActivity:
         return f"{self._prefix}:activity:{day}"
 
 
-def open_activity(config: Config) -> RedisActivity:
-    """Return the counts of *config*'s store.  Nothing is sent before their first use."""
-    return RedisActivity(open_connection(config.redis_url), config.prefix)
-
-
 class CredentialStore(Protocol):
     """Records by digest, and the use that several processes make of them.
 
@@ -117,22 +133,14 @@ class CredentialStore(Protocol):
         Raises: NotPreparedError.
         """
 
-    def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
+    def share(
+        self, usage: Usage, day: int, process: str = "", used: Mapping[bytes, int] = NOTHING
+    ) -> dict[bytes, int]:
         """Say what *process* counted of each digest on epoch *day*; return the sums of all."""
 
-    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        """Do the same with uploads, which are known for as long as their ids are."""
 
-    def share_growth(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        """Do the same with the bytes of tallies that were begun."""
-
-
-class RedisCredentials:
+class RedisCredentials(_Records):
     """The CredentialStore protocol on Redis or Valkey."""
-
-    def __init__(self, connection: Connection, prefix: str) -> None:
-        """Use *connection* for the credentials under *prefix*.  Raises ConfigError."""
-        self._connection, self._prefix = connection, Keys(prefix, 1).prefix
 
     @property
     def _credentials(self) -> str:
@@ -152,39 +160,22 @@ class RedisCredentials:
         function = "FCALL", "hearsay_replace_checked", 1, self._credentials
         return bool(self._connection.call(*function, digest.hex(), read, record))
 
-    def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        """Count reports, of a key with a quota."""
-        return self._share("usage", day, _USAGE_DAYS, process, used)
-
-    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        """Count uploads, of any key."""
-        return self._share("uploads", day, _UPLOADS_DAYS, process, used)
-
-    def share_growth(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        """Count bytes, of a write key."""
-        return self._share("usage:growth", day, _USAGE_DAYS, process, used)
-
-    def _share(
-        self, what: str, day: int, days: int, process: str, used: Mapping[bytes, int]
+    def share(
+        self, usage: Usage, day: int, process: str = "", used: Mapping[bytes, int] = NOTHING
     ) -> dict[bytes, int]:
         """Write our own sums, which a repeated command cannot add twice, and read all."""
-        key = f"{self._prefix}:{what}:{day}"
+        key = f"{self._prefix}:{usage.name}:{day}"
         if used:
             pairs: list[Part] = []
             for digest, count in used.items():
                 pairs += f"{digest.hex()}:{process}", count
-            forgotten = (day + days) * DAY
+            forgotten = (day + usage.days) * DAY
             self._connection.call_many([("HSET", key, *pairs), ("EXPIREAT", key, forgotten)])
         sums: dict[bytes, int] = {}
         for name, text in _pairs(self._connection.call("HGETALL", key)).items():
             digest = bytes.fromhex(name.partition(b":")[0].decode())
             sums[digest] = sums.get(digest, 0) + int(text)
         return sums
-
-
-def open_credentials(config: Config) -> RedisCredentials:
-    """Return the credentials of *config*'s store.  Nothing is sent before their first use."""
-    return RedisCredentials(open_connection(config.redis_url), config.prefix)
 
 
 def _pairs(reply: list[bytes]) -> dict[bytes, bytes]:
@@ -213,12 +204,12 @@ class SuspicionStore(Protocol):
         """Return what was found of each metric, by digest."""
 
 
-class RedisSuspicions:
+class RedisSuspicions(_Records):
     """The SuspicionStore protocol on Redis or Valkey."""
 
-    def __init__(self, connection: Connection, prefix: str) -> None:
-        """Use *connection* for the findings under *prefix*.  Raises ConfigError."""
-        self._connection, self._key = connection, f"{Keys(prefix, 1).prefix}:suspicions"
+    @property
+    def _key(self) -> str:
+        return f"{self._prefix}:suspicions"
 
     def put(self, metric: bytes, record: WatchRecord) -> None:
         """Write one field."""
@@ -235,8 +226,3 @@ class RedisSuspicions:
             except (ValueError, msgspec.MsgspecError):
                 continue
         return entries
-
-
-def open_suspicions(config: Config) -> RedisSuspicions:
-    """Return the findings in *config*'s store.  Nothing is sent before their first use."""
-    return RedisSuspicions(open_connection(config.redis_url), config.prefix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -15,12 +15,12 @@ from ..core.config import HA, STANDARD
 from ..core.errors import TallyOverflowError
 from .archive_queue import classes_of
 from .connection import Command, Connection, Part, parse_claimed, parse_info
-from .inspection import counted
+from .inspection import counted, scan
 from .keys import Keys, member_of
 from .preparation import GROUP, faults, generation_of, prepare
 from .protocols import ALONE_FROM, MAX_CLAIM
 from .tally_reader import TallyReader
-from .values import ClaimedEntry, Counters, Health, Increments, Index, SealedUpload
+from .values import ClaimedEntry, Counters, Health, Increments, SealedUpload
 
 # The intake takes an upload until the end of the day that is MAX_REPORT_AGE after its sealing; a
 # skewed clock of the store may make that a day later.
@@ -32,7 +32,6 @@ _LOOK_BACK: Final = 64  # days before, whose ids a process looks for when it beg
 # Milliseconds for which an entry that is handed back seems to have been held: longer than anybody
 # waits for what another holds.
 _LONG_HELD: Final = 86_400_000
-_SCAN_COUNT: Final = 500  # keys looked at a round trip
 _AT_START: Final = "always"  # appendfsync is not in INFO, and was checked before the first upload
 _TIME: Final = "server_time_usec"  # of INFO
 _MICRO: Final = 1_000_000  # of a second
@@ -40,7 +39,7 @@ _MICRO: Final = 1_000_000  # of a second
 _log = logging.getLogger("hearsay.storage")
 
 
-class RedisStorage:
+class RedisStorage(TallyReader):
     """Intake, Work and TallyStore on one Redis or Valkey server, or on a cluster of them."""
 
     def __init__(
@@ -55,19 +54,12 @@ class RedisStorage:
 
         Args: archived: whether a fold also keeps what it folds, for the archive.
         """
-        self._archived = archived
-        self._connection, self._keys, self._profile = connection, keys, profile
-        self._call, self._call_many = connection.call, connection.call_many
-        self._reader = TallyReader(connection, keys)
+        super().__init__(connection, keys)
+        self._archived, self._profile = archived, profile
         self._replicas = 1 if profile == HA else 0  # that must confirm an append
         self._cursors: dict[int, bytes] = {}  # of each shard, where to look for left entries next
         self._generation = ""  # that of the first use; "" before
         self._forgotten: dict[int, int] = {}  # of each shard, up to which day ids were looked for
-
-    @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return self._keys.shards
 
     def prepare(self, renew: bool = False) -> None:
         """Check the servers, load the library, record shards and generation, create the groups."""
@@ -160,22 +152,6 @@ class RedisStorage:
         missing = self._call("FCALL", function, len(keys), *keys, *arguments)
         return tuple(entry_id.decode() for entry_id in missing)
 
-    def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
-        """Read the index sets of all shards."""
-        return self._reader.index(metric, epochs, latest)
-
-    def vectors(self, index: Index, width: int) -> Iterator[tuple[Cell, bytes]]:
-        """Read the vectors, one MGET a shard and page."""
-        return self._reader.vectors(index, width)
-
-    def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
-        """Read the marks that stand before those of any shard."""
-        if not metrics:
-            return {}
-        marks = self._call("HMGET", self._keys.marks, *(metric.hex() for metric in metrics))
-        pairs = zip(metrics, marks, strict=True)
-        return {metric: int(epoch) for metric, epoch in pairs if epoch is not None}
-
     def quarantine(self, shard: int, entry_id: str, reason: str) -> bool:
         """Move an entry to the shard's quarantine stream."""
         name = self._keys
@@ -225,15 +201,8 @@ class RedisStorage:
 
     def destroy(self) -> None:
         """Delete every key under the prefix."""
-        for node in self._connection.nodes():
-            cursor: Part = 0
-            while True:
-                cursor, names = node.call(
-                    "SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", _SCAN_COUNT
-                )
-                self._call_many([("UNLINK", key) for key in names])
-                if int(cursor) == 0:
-                    break
+        for names in scan(self._connection, self._keys):
+            self._call_many([("UNLINK", key) for key in names])
 
     def _append_command(
         self, upload_id: bytes, sealed_day: int, entry: bytes, reports: int

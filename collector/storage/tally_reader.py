@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from ..core.cells import Cell
 from ..core.errors import RefusedByStoreError
-from .connection import Connection, Part
-from .keys import Keys, cell_of
+from .connection import Connection, Part, StoreView
+from .keys import cell_of
 from .values import COUNTER_SIZE, Index
 
 LAST: Final = b"last"  # the field of a hash that holds its highest index, as in hearsay.lua
@@ -29,12 +29,17 @@ class _Shard(NamedTuple):
     cells: list[Cell]
 
 
-class TallyReader:
-    """Reads the tallies of a deployment."""
+class TallyReader(StoreView):
+    """The TallyStore protocol: the tallies of a deployment, and how far they are pruned."""
 
-    def __init__(self, connection: Connection, keys: Keys) -> None:
-        """Use *connection* for the *keys* of one deployment."""
-        self._connection, self._keys = connection, keys
+    def pruned(self, metrics: Sequence[bytes]) -> dict[bytes, int]:
+        """Read the marks that stand before those of any shard."""
+        if not metrics:
+            return {}
+        names = (metric.hex() for metric in metrics)
+        marks = self._call("HMGET", self._keys.marks, *names)
+        pairs = zip(metrics, marks, strict=True)
+        return {metric: int(epoch) for metric, epoch in pairs if epoch is not None}
 
     def index(self, metric: bytes, epochs: Iterable[int], latest: int | None = None) -> Index:
         """Return which tallies of *metric* there are in *epochs*, of a class up to *latest*."""
@@ -91,7 +96,7 @@ class TallyReader:
         for first in range(0, len(places), _INDEXES):
             some = places[first : first + _INDEXES]
             names = [self._keys.cells(shard, metric, epoch) for epoch, shard in some]
-            replies = self._connection.call_many([("SMEMBERS", name) for name in names])
+            replies = self._call_many([("SMEMBERS", name) for name in names])
             for (epoch, shard), members in zip(some, replies, strict=True):
                 yield epoch, shard, members
 

@@ -34,7 +34,7 @@ from ..query.cache import Cache
 from ..query.price import Gate
 from ..storage.connect import connect, connect_reader
 from ..storage.protocols import Intake, TallyStore
-from ..storage.records import CredentialStore, open_credentials
+from ..storage.records import CredentialStore, RedisCredentials
 from . import auth, problems
 from .api import openapi, query
 from .ingest import route
@@ -77,7 +77,7 @@ def create_app(
     catalog = Catalog.from_files(config.registry_paths)
     app = Flask(__name__)
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
-    credentials = credentials or open_credentials(config)
+    credentials = credentials or RedisCredentials.of(config)
     keyring = Keyring(config.credentials, credentials, catalog, clock, monotonic)
     sources = sources or (Sources.alone() if storage else Sources.of(config))
     activity = Activity(WEB, sources.activity, clock)

@@ -28,9 +28,11 @@ from ...storage.connection import allowed
 from ...storage.diagnosis import Diagnosis, diagnose
 from ...storage.keys import Keys
 from ...storage.records import (
-    open_activity,
-    open_credentials,
-    open_suspicions,
+    BYTES_BEGUN,
+    REPORTS_SENT,
+    RedisActivity,
+    RedisCredentials,
+    RedisSuspicions,
 )
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
 from . import servers, uploads
@@ -89,13 +91,13 @@ def check_deployment(config: Config) -> list[Finding]:
     try:
         servers = diagnosis.servers()
         shards, profile = diagnosis.recorded()
-        store, activity = open_credentials(config), open_activity(config)
+        store, activity = RedisCredentials.of(config), RedisActivity.of(config)
         now = time.time()
         today = day_of(now)
         records = allowed(store.records, None)
         stored = None if records is None else readable(records)  # hearsay keys list shows others
         signs = allowed(partial(activity.records, today), [])
-        watched = allowed(open_suspicions(config).records, {})
+        watched = allowed(RedisSuspicions.of(config).records, {})
         state = State(
             servers=servers,
             shards=diagnosis.shards(),
@@ -105,8 +107,8 @@ def check_deployment(config: Config) -> list[Finding]:
             alive=allowed(partial(alive_among, activity, now), None),
             metrics=tuple(catalog),
             granted=allowed(partial(granted_by, activity, now), None) or None,
-            used=allowed(partial(store.share_usage, today, "", {}), {}),
-            begun=allowed(partial(store.share_growth, today, "", {}), {}),
+            used=allowed(partial(store.share, REPORTS_SENT, today), {}),
+            begun=allowed(partial(store.share, BYTES_BEGUN, today), {}),
             archiving=allowed(archive_queue(config).archiving, ()),
             stuck=_stuck(diagnosis),
             now=now,

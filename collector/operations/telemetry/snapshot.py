@@ -20,12 +20,13 @@ from ...core.errors import CollectorError
 from ...storage.connection import allowed
 from ...storage.diagnosis import Server, diagnose
 from ...storage.records import (
+    BYTES_BEGUN,
     ActivityRecord,
     ActivityStore,
     CredentialStore,
+    RedisActivity,
+    RedisSuspicions,
     WatchRecord,
-    open_activity,
-    open_suspicions,
 )
 from ...storage.values import Counters
 from .activity import Activity, Totals
@@ -45,9 +46,9 @@ class Sources(NamedTuple):
     def of(cls, config: Config) -> Sources:
         """Return those of *config*'s store.  Nothing is sent before their first use."""
         diagnosis = diagnose(config)
-        suspicions = open_suspicions(config)
+        suspicions = RedisSuspicions.of(config)
         watched = partial(allowed, suspicions.records, {})  # nothing to users of the release before
-        return cls(open_activity(config), diagnosis.servers, diagnosis.unarchived, watched)
+        return cls(RedisActivity.of(config), diagnosis.servers, diagnosis.unarchived, watched)
 
     @classmethod
     def alone(cls) -> Sources:
@@ -131,9 +132,7 @@ def take(
             unarchived=sources.unarchived(),
             totals=activity.totals(),
             next_token_expiry=_next_token_expiry(credentials, today),
-            begun={
-                id_of(key): size for key, size in credentials.share_growth(today, "", {}).items()
-            },
+            begun={id_of(key): size for key, size in credentials.share(BYTES_BEGUN, today).items()},
             watched={name: watched[digest] for name, digest in names if digest in watched},
             is_replaced=is_replaced(),
         )

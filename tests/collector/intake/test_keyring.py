@@ -255,7 +255,7 @@ def test_a_key_without_a_quota_is_not_counted() -> None:
     desk.wait(TRUST_S)
     ring.can_anybody_report()
 
-    assert not any(count for count in desk.store.usage.values())
+    assert not any(count for count in desk.store.used.values())
 
 
 @pytest.mark.parametrize(

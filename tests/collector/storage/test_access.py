@@ -29,6 +29,9 @@ from collector.storage.diagnosis import Diagnosis
 from collector.storage.inspection import RedisInspection
 from collector.storage.preparation import LIBRARY_VERSION
 from collector.storage.records import (
+    BYTES_BEGUN,
+    REPORTS_SENT,
+    UPLOADS_SENT,
     ActivityRecord,
     RedisActivity,
     RedisCredentials,
@@ -321,11 +324,11 @@ def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> N
     maker.put(b"d" * 32, '{"kind":"write"}')
 
     assert reader.records() == {b"d" * 32: b'{"kind":"write"}'}
-    assert reader.share_usage(DAY, "a", {b"d" * 32: 5}) == {b"d" * 32: 5}
-    assert maker.share_usage(DAY, "b", {b"d" * 32: 2}) == {b"d" * 32: 7}
-    assert reader.share_uploads(DAY, "a", {b"d" * 32: 3}) == {b"d" * 32: 3}
-    assert reader.share_uploads(DAY, "", {}) == {b"d" * 32: 3}
-    assert reader.share_growth(DAY, "a", {b"d" * 32: 9}) == {b"d" * 32: 9}
+    assert reader.share(REPORTS_SENT, DAY, "a", {b"d" * 32: 5}) == {b"d" * 32: 5}
+    assert maker.share(REPORTS_SENT, DAY, "b", {b"d" * 32: 2}) == {b"d" * 32: 7}
+    assert reader.share(UPLOADS_SENT, DAY, "a", {b"d" * 32: 3}) == {b"d" * 32: 3}
+    assert reader.share(UPLOADS_SENT, DAY) == {b"d" * 32: 3}
+    assert reader.share(BYTES_BEGUN, DAY, "a", {b"d" * 32: 9}) == {b"d" * 32: 9}
     assert users.storage(INGEST).existing(0, [CELL]) == []
     with pytest.raises(RefusedByStoreError, match="NOPERM"):
         reader.put(b"d" * 32, '{"kind":"admin"}')

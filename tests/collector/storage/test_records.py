@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 
 import pytest
 
@@ -11,6 +12,9 @@ from collector.operations.telemetry.snapshot import MemoryActivity
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.records import (
+    BYTES_BEGUN,
+    REPORTS_SENT,
+    UPLOADS_SENT,
     ActivityRecord,
     ActivityStore,
     CredentialStore,
@@ -18,6 +22,7 @@ from collector.storage.records import (
     RedisCredentials,
     RedisSuspicions,
     SuspicionStore,
+    Usage,
     WatchRecord,
 )
 from collector.storage.redis import RedisStorage
@@ -62,12 +67,12 @@ def test_a_record_is_replaced_only_if_it_is_the_one_that_was_read(
 
 
 @EVERY_STORE
-@pytest.mark.parametrize("share", ["share_usage", "share_uploads", "share_growth"])
+@pytest.mark.parametrize("usage", [REPORTS_SENT, UPLOADS_SENT, BYTES_BEGUN], ids=itemgetter(0))
 def test_the_use_of_a_day_is_the_sum_over_processes_each_counted_once(
-    credentials: CredentialStore, share: str
+    credentials: CredentialStore, usage: Usage
 ) -> None:
     """Law: a process says sums, so what it says twice counts once; it sees those of all others."""
-    say: Callable[..., dict[bytes, int]] = getattr(credentials, share)
+    say = partial(credentials.share, usage)
 
     assert say(DAY, "one", {FIRST: 3}) == {FIRST: 3}
     assert say(DAY, "two", {FIRST: 4, SECOND: 1}) == {FIRST: 7, SECOND: 1}
@@ -79,11 +84,11 @@ def test_the_use_of_a_day_is_the_sum_over_processes_each_counted_once(
 
 @EVERY_STORE
 def test_usage_and_uploads_are_counted_apart(credentials: CredentialStore) -> None:
-    credentials.share_usage(DAY, "one", {FIRST: 3})
-    credentials.share_uploads(DAY, "one", {FIRST: 1})
+    credentials.share(REPORTS_SENT, DAY, "one", {FIRST: 3})
+    credentials.share(UPLOADS_SENT, DAY, "one", {FIRST: 1})
 
-    assert credentials.share_usage(DAY, "one", {}) == {FIRST: 3}
-    assert credentials.share_uploads(DAY, "one", {}) == {FIRST: 1}
+    assert credentials.share(REPORTS_SENT, DAY, "one", {}) == {FIRST: 3}
+    assert credentials.share(UPLOADS_SENT, DAY, "one", {}) == {FIRST: 1}
 
 
 OF_WEB = ActivityRecord("web", "0a", {"refused.too-fast": 2, "duplicates.": 1}, 1_700_000_000)

@@ -27,6 +27,7 @@ from collector.intake.memory_quota import EXCHANGE_S, size_of
 from collector.storage.connection import Connection
 from collector.storage.inspection import RedisInspection
 from collector.storage.keys import Keys
+from collector.storage.records import BYTES_BEGUN
 from collector.storage.redis import RedisStorage
 from collector.web import create_app
 from collector.web.services import services_of
@@ -122,7 +123,7 @@ class Site:
     def begun(self) -> int:
         """Bytes that the flooding key has begun, as processes have told each other."""
         self.exchange()
-        sums = self.credentials.share_growth(TODAY, "", {})
+        sums = self.credentials.share(BYTES_BEGUN, TODAY)
         return sums.get(digest_of(WRITE_KEY), 0)
 
 
@@ -195,7 +196,7 @@ def test_a_late_report_of_a_tally_that_is_there_is_taken_while_its_key_is_refuse
     site.send(PLACES[:2] * 12, QUIET)
     site.fold()
     before = site.begun
-    site.credentials.share_growth(TODAY, "elsewhere", {digest_of(WRITE_KEY): full - before})
+    site.credentials.share(BYTES_BEGUN, TODAY, "elsewhere", {digest_of(WRITE_KEY): full - before})
     site.restart()
 
     assert site.send(PLACES[:2] * 4) == [202] * 8
@@ -222,7 +223,7 @@ def test_the_refusal_is_ours_and_says_when_to_come_back(
 ) -> None:
     site = Site(config, storage)
     used = {digest_of(WRITE_KEY): LIMIT}
-    site.credentials.share_growth(TODAY, "elsewhere", used)
+    site.credentials.share(BYTES_BEGUN, TODAY, "elsewhere", used)
     site.exchange()
     client = site.app.test_client()
 
@@ -240,11 +241,11 @@ def test_what_is_refused_is_counted_once_when_it_comes_again_on_another_day(
     config: Config, storage: MemoryStorage
 ) -> None:
     site = Site(config, storage)
-    site.credentials.share_growth(TODAY, "elsewhere", {digest_of(WRITE_KEY): LIMIT})
+    site.credentials.share(BYTES_BEGUN, TODAY, "elsewhere", {digest_of(WRITE_KEY): LIMIT})
     site.exchange()
     client, body = site.app.test_client(), body_of(*PLACES[-1])
     assert post(client, body).status_code == 429
-    site.credentials.growth.clear()
+    site.credentials.used.clear()
     site.exchange()
 
     again = [post(client, body) for _ in range(3)]
@@ -258,7 +259,7 @@ def test_the_server_of_hearsay_serve_refuses_the_same(
 ) -> None:
     """Its event loop never waits for the store, so another thread asks."""
     site = Site(config, storage)
-    site.credentials.share_growth(TODAY, "elsewhere", {digest_of(WRITE_KEY): LIMIT - 20_000})
+    site.credentials.share(BYTES_BEGUN, TODAY, "elsewhere", {digest_of(WRITE_KEY): LIMIT - 20_000})
     site.exchange()
     columns = [[Column(METRIC.digest, TODAY - days, PAYLOAD)] for days in (0, 1, 0)]
     bodies = [as_msgpack(one, upload_id=secrets.token_bytes(16), sealed=TODAY) for one in columns]

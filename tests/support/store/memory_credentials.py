@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 
 from collector.core.credentials import Credential, digest_of
+from collector.storage.records import NOTHING, Usage
 
 
 class MemoryCredentials:
@@ -18,9 +19,7 @@ class MemoryCredentials:
         self.failure: Exception | None = None
         self.refusal: Exception | None = None
         self.stored: dict[bytes, bytes] = {}
-        self.usage: dict[tuple[int, bytes, str], int] = {}
-        self.uploads: dict[tuple[int, bytes, str], int] = {}
-        self.growth: dict[tuple[int, bytes, str], int] = {}
+        self.used: dict[tuple[Usage, int, bytes, str], int] = {}
         self.reads = 0
 
     def records(self) -> dict[bytes, bytes]:
@@ -39,27 +38,14 @@ class MemoryCredentials:
         self.stored[digest] = record.encode()
         return True
 
-    def share_usage(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        return self._share(self.usage, day, process, used)
-
-    def share_uploads(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        return self._share(self.uploads, day, process, used)
-
-    def share_growth(self, day: int, process: str, used: Mapping[bytes, int]) -> dict[bytes, int]:
-        return self._share(self.growth, day, process, used)
-
-    def _share(
-        self,
-        counts: dict[tuple[int, bytes, str], int],
-        day: int,
-        process: str,
-        used: Mapping[bytes, int],
+    def share(
+        self, usage: Usage, day: int, process: str = "", used: Mapping[bytes, int] = NOTHING
     ) -> dict[bytes, int]:
         self._fail(self.refusal)
-        counts |= {(day, digest, process): count for digest, count in used.items()}
+        self.used |= {(usage, day, digest, process): count for digest, count in used.items()}
         sums: dict[bytes, int] = {}
-        for (then, digest, _), count in counts.items():
-            if then == day:
+        for (*place, digest, _), count in self.used.items():
+            if place == [usage, day]:
                 sums[digest] = sums.get(digest, 0) + count
         return sums
 
