@@ -73,15 +73,15 @@ def on_stop(
 def _attend(bell: int, ask: Callable[[], None], give_up: Callable[[], None], grace: float) -> None:
     """Wait for the first signal, ask, and give up if the process still runs *grace* s later."""
     os.read(bell, 1)
-    timer = threading.Timer(grace, _give_up, (give_up,))
+
+    def end() -> None:
+        _signal_log.warning("something does not end, perhaps waiting for the store: ending it now")
+        give_up()
+
+    timer = threading.Timer(grace, end)
     timer.daemon = True
     timer.start()
     ask()
-
-
-def _give_up(give_up: Callable[[], None]) -> None:
-    _signal_log.warning("something does not end, perhaps waiting for the store: ending it now")
-    give_up()
 
 
 class Heartbeat:

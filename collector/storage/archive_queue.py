@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from ..core.cells import Cell
 from ..core.errors import CorruptEntryError, TallyOverflowError
@@ -44,8 +44,8 @@ class RedisArchiveQueue(StoreView):
 
     def waiting(self, shard: int, last: int) -> Iterator[ArchivedFold]:
         """Walk the stream page by page."""
-        start = "-"
-        while last and (page := self._page(shard, start, _id(last))):
+        stream, start = self._keys.archive(shard), "-"
+        while last and (page := self._call("XRANGE", stream, start, _id(last), "COUNT", _PAGE)):
             yield from (_folded(entry_id, fields) for entry_id, fields in page)
             start = f"({page[-1][0].decode()}"
 
@@ -89,12 +89,6 @@ class RedisArchiveQueue(StoreView):
         first = self._call("XRANGE", self._keys.archive(shard), "-", "+", "COUNT", 1)
         oldest = int(field(first[0][1], _DAY)) if first else None
         return ArchiveProgress(int(folded or 0), int(archived or 0), waiting, oldest)
-
-    def _page(self, shard: int, start: str, end: str) -> Sequence[Any]:
-        page: Sequence[Any] = self._call(
-            "XRANGE", self._keys.archive(shard), start, end, "COUNT", _PAGE
-        )
-        return page
 
 
 def _id(number: int) -> str:

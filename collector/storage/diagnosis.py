@@ -134,16 +134,13 @@ class Diagnosis:
         stream = self._keys.stream(shard)
         groups = allowed(lambda: self._groups(stream), None)
         has_group = None if groups is None else bool(groups)
-        state = allowed(lambda: self._state(shard), None)
+        fields = self._keys.state(shard), "generation", "floor"
+        state = allowed(lambda: self._call("HMGET", *fields), None)
         if state is None:
             return Shard(counters, has_group)
         generation, floor = state
         confirmed = int(floor) if floor else None
         return Shard(counters, has_group, generation.decode() if generation else "", confirmed)
-
-    def _state(self, shard: int) -> tuple[bytes | None, bytes | None]:
-        generation, floor = self._call("HMGET", self._keys.state(shard), "generation", "floor")
-        return generation, floor
 
     def _held(self, stream: str) -> UnfoldedEntries:
         count, first, *_ = self._call("XPENDING", stream, GROUP)

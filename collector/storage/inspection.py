@@ -76,7 +76,9 @@ class RedisInspection(StoreView):
     def tallies(self) -> Iterator[ShardTally]:
         """Scan the keys of every server: tallies, and index sets for those that are missing."""
         for names in self._names():
-            yield from self._kept(names)
+            places = [place for name in names if (place := self._keys.place_of(name))]
+            for first in range(0, len(places), _TALLIES):
+                yield from self._read(places[first : first + _TALLIES])
             yield from self._missing(names)
 
     def sizes(self) -> Iterator[TallySize]:
@@ -150,12 +152,6 @@ class RedisInspection(StoreView):
                     field(fields, REASON).decode(errors="replace"),
                 )
             start = f"({page[-1][0].decode()}"
-
-    def _kept(self, names: list[str]) -> Iterator[ShardTally]:
-        """Yield the tallies among the keys *names*."""
-        places = [place for name in names if (place := self._keys.place_of(name))]
-        for first in range(0, len(places), _TALLIES):
-            yield from self._read(places[first : first + _TALLIES])
 
     def _read(self, places: Sequence[tuple[int, Cell]]) -> Iterator[ShardTally]:
         vectors = read(self._connection, [[self._keys.tally(*place)] for place in places])

@@ -106,26 +106,23 @@ def _gone(
 
 def _uploads(shards: Iterable[Counters]) -> Iterator[Finding]:
     for place, shard in enumerate(shards):
-        if shard.stream != shard.pending.uploads:
-            fault = f"holds {shard.stream} uploads pending, has counted {shard.pending.uploads}"
-            yield Finding(f"shard={place}", fault)
-        if shard.aside != shard.quarantined.uploads:
-            fault = (
-                f"holds {shard.aside} uploads set aside, has counted {shard.quarantined.uploads}"
-            )
-            yield Finding(f"shard={place}", fault)
+        for state, held, count in (
+            ("pending", shard.stream, shard.pending),
+            ("set aside", shard.aside, shard.quarantined),
+        ):
+            if held != count.uploads:
+                fault = f"holds {held} uploads {state}, has counted {count.uploads}"
+                yield Finding(f"shard={place}", fault)
 
 
 def _moved(then: Counters, now: Counters) -> int:
     """Return how many reports can have changed their state between two moments."""
-    pairs = (
-        (then.accepted, now.accepted),
-        (then.folded, now.folded),
-        (then.quarantined, now.quarantined),
-        (then.dropped, now.dropped),
-    )
-    gone = then.held_reports - then.folded.reports, now.held_reports - now.folded.reports
-    return sum(abs(late.reports - early.reports) for early, late in pairs) + abs(gone[0] - gone[1])
+
+    def reports(at: Counters) -> tuple[int, ...]:
+        states = at.accepted, at.folded, at.quarantined, at.dropped
+        return *(count.reports for count in states), at.held_reports - at.folded.reports
+
+    return sum(abs(late - early) for early, late in zip(reports(then), reports(now), strict=True))
 
 
 class _Walk:
@@ -173,7 +170,7 @@ def _tallies(
         if (tally.shard, tally.cell) in seen:  # a scan may show a key twice
             continue
         seen.add((tally.shard, tally.cell))
-        place = _place(tally, metrics)
+        place = f"shard={tally.shard} {_name(tally.cell, metrics)}"
         if tally.gone:
             gone.setdefault(tally.shard, []).append(tally.cell)
             continue
@@ -191,10 +188,6 @@ def _tallies(
         fault = fault_of(metric.mechanism, tally.vector) if metric else ""
         if fault:
             yield Finding(place, fault)
-
-
-def _place(tally: ShardTally, metrics: Mapping[bytes, Metric]) -> str:
-    return f"shard={tally.shard} {_name(tally.cell, metrics)}"
 
 
 def _name(cell: Cell, metrics: Mapping[bytes, Metric]) -> str:

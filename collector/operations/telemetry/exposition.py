@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from operator import attrgetter
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -18,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from client_sdk import __version__
 
+from ...storage.diagnosis import Server
 from ...storage.values import Counters
 from .activity import (
     CLOCK_WAITS,
@@ -71,7 +73,7 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         text = "Bytes of new tallies that uploads under a write key have begun, since 0:00 UTC."
         yield _labelled("hearsay_new_tally_bytes", text, "key", snapshot.begun)
         text = "Folds that wait to be written to the archive."
-        yield _optional("hearsay_unarchived_folds", text, snapshot.unarchived)
+        yield _gauge("hearsay_unarchived_folds", text, snapshot.unarchived)
 
 
 def _of_counts(snapshot: Snapshot) -> Iterator[Metric]:
@@ -130,35 +132,28 @@ def _folds(totals: Totals) -> Metric:
 
 
 def _of_servers(snapshot: Snapshot) -> Iterator[Metric]:
-    servers = {str(index): state for index, state in enumerate(snapshot.servers)}
-
-    def of(name: str, text: str, values: Mapping[str, float | None]) -> Metric:
-        known = {server: value for server, value in values.items() if value is not None}
+    def of(name: str, text: str, tell: Callable[[Server], float | None]) -> Metric:
+        values = {str(index): tell(server) for index, server in enumerate(snapshot.servers)}
+        known = {index: value for index, value in values.items() if value is not None}
         return _labelled(f"hearsay_store_{name}", text, "server", known)
 
-    yield of("memory_bytes", "Memory in use.", {i: s.memory for i, s in servers.items()})
-    limits = {i: s.memory_limit for i, s in servers.items()}
-    yield of("memory_limit_bytes", "Memory limit; 0 for none.", limits)
-    sound = {i: float(s.keeps_what_it_takes(snapshot.profile)) for i, s in servers.items()}
+    yield of("memory_bytes", "Memory in use.", attrgetter("memory"))
+    yield of("memory_limit_bytes", "Memory limit; 0 for none.", attrgetter("memory_limit"))
     text = "1 if settings and append-only file keep what the profile promises, else 0."
-    yield of("log_sound", text, sound)
+    yield of("log_sound", text, lambda server: server.keeps_what_it_takes(snapshot.profile))
     text = "Seconds that the server's clock is ahead of this process's."
-    yield of("clock_ahead_seconds", text, {i: s.ahead for i, s in servers.items()})
-    text = "Version of the function library."
-    yield of("library_version", text, {i: s.library for i, s in servers.items()})
-    replicas = {i: s.replicas for i, s in servers.items()}
-    yield of("replicas", "Replicas that are connected.", replicas)
+    yield of("clock_ahead_seconds", text, attrgetter("ahead"))
+    yield of("library_version", "Version of the function library.", attrgetter("library"))
+    yield of("replicas", "Replicas that are connected.", attrgetter("replicas"))
 
 
 def _of_registry(snapshot: Snapshot) -> Iterator[Metric]:
     text = "Metrics of the registry that devices no longer record."
     yield _gauge("hearsay_expired_metrics", text, snapshot.expired_metrics)
     text = "When the next metric expires."
-    yield _optional(
-        "hearsay_next_metric_expiry_timestamp_seconds", text, snapshot.next_metric_expiry
-    )
+    yield _gauge("hearsay_next_metric_expiry_timestamp_seconds", text, snapshot.next_metric_expiry)
     text = "When the next key or token of the store expires."
-    yield _optional("hearsay_next_token_expiry_timestamp_seconds", text, snapshot.next_token_expiry)
+    yield _gauge("hearsay_next_token_expiry_timestamp_seconds", text, snapshot.next_token_expiry)
 
 
 def _of_process(process: str) -> Iterator[Metric]:
@@ -172,16 +167,9 @@ def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(name, text, value=value)
 
 
-def _gauge(name: str, text: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, text, value=value)
-
-
-def _optional(name: str, text: str, value: float | None) -> Metric:
+def _gauge(name: str, text: str, value: float | None) -> Metric:
     """Return a gauge, without a sample if there is no value."""
-    family = GaugeMetricFamily(name, text)
-    if value is not None:
-        family.add_metric([], value)
-    return family
+    return GaugeMetricFamily(name, text, value=value)
 
 
 def _labelled(

@@ -52,10 +52,6 @@ def _records(reply: Answer) -> bytes:
     return _encode(records) + b"\n"
 
 
-def _csv(reply: Answer) -> bytes:
-    return csv_of(reply.rows).encode()
-
-
 def _arrow(reply: Answer) -> bytes:
     try:
         import pyarrow as pa
@@ -73,7 +69,7 @@ def _arrow(reply: Answer) -> bytes:
 
 FORMS: Final = (
     Form("json", "application/json", _json),
-    Form("csv", "text/csv", _csv, "utf-8"),
+    Form("csv", "text/csv", lambda reply: csv_of(reply.rows).encode(), "utf-8"),
     Form("arrow", ARROW, _arrow),
     Form("rows", "application/json", _records),
 )

@@ -193,17 +193,13 @@ def _operation(view: Any, operation: Operation) -> dict[str, Any]:
 
 
 def _contents(operation: Operation) -> dict[str, Any]:
-    contents = {operation.media_type: _content(operation)}
-    for kind, schema in operation.alternatives.items():
+    schema = schema_of(operation.answer) if operation.answer else {"type": "object"}
+    is_told = operation.answer or operation.media_type == JSON
+    contents: dict[str, Any] = {operation.media_type: {"schema": schema} if is_told else {}}
+    for kind, other in operation.alternatives.items():
         known = contents.get(kind)
-        contents[kind] = {"schema": {"anyOf": [known["schema"], schema]} if known else schema}
+        contents[kind] = {"schema": {"anyOf": [known["schema"], other]} if known else other}
     return contents
-
-
-def _content(operation: Operation) -> dict[str, Any]:
-    if operation.answer is None:
-        return {} if operation.media_type != JSON else {"schema": {"type": "object"}}
-    return {"schema": schema_of(operation.answer)}
 
 
 def _problems(

@@ -60,10 +60,6 @@ class Choices:
         except ValueError:
             return False
 
-    def filters(self, metric: Metric) -> list[Filter]:
-        """Return the chosen values as filters of a question on *metric*."""
-        return [("is", name, [value]) for name, value in self.segment if name in metric.segments]
-
     def query(
         self,
         metric: Metric,
@@ -72,12 +68,15 @@ class Choices:
         dimensions: Iterable[str] = (),
     ) -> Query:
         """Return a query on *metric* over these days and segments."""
+        filters: list[Filter] = [
+            ("is", name, [value]) for name, value in self.segment if name in metric.segments
+        ]
         return Query(
             metrics=[metric.name],
             verb=verb,
             date_range=self.date_range,
             dimensions=list(dimensions),
-            filters=self.filters(metric),
+            filters=filters,
             options=dict(options or {}),
         )
 

@@ -68,9 +68,15 @@ def shown(template: str, code: int = 200, **context: Any) -> Response:
 
     Args: context: what the template shows; ``links`` in it is shown for those of the visitor.
     """
-    response = Response(
-        render_template(template, **{**_frame(), **context}), code, content_type=CONTENT_TYPE
-    )
+    who = visitor()
+    frame = {
+        "links": addressed(links_of(who)),
+        "here": request.endpoint or "",
+        "logged_in": bool(who and auth.presented()),
+        "version": __version__,
+    }
+    page = render_template(template, **{**frame, **context})
+    response = Response(page, code, content_type=CONTENT_TYPE)
     response.headers["Vary"] = "Accept, Authorization, Cookie"
     if code == 200 and request.method in ("GET", "HEAD"):
         response.add_etag(weak=True)
@@ -91,21 +97,12 @@ def addressed(links: Iterable[Link]) -> list[dict[str, str]]:
     ]
 
 
-def _frame() -> dict[str, Any]:
-    who = visitor()
-    return {
-        "links": addressed(links_of(who)),
-        "here": request.endpoint or "",
-        "logged_in": bool(who and auth.presented()),
-        "version": __version__,
-    }
-
-
 def page_of(problem: Document) -> Response | None:
     """Return *problem* as a page; None if a program asked, which is told by a problem document."""
     if not wants_page():
         return None
-    if problem.status == _UNAUTHORIZED and _is_of_a_page():
+    view = current_app.view_functions.get(request.endpoint or "")
+    if problem.status == _UNAUTHORIZED and view and is_page(view):
         address = request.full_path.removesuffix("?") if request.method == "GET" else "/"
         return redirect(url_for("session.login_page", next=address), _SEE_OTHER)
     details = json.loads(problem.body)
@@ -134,8 +131,3 @@ def wants_page() -> bool:
         return False
     accepted = request.accept_mimetypes
     return accepted.best_match([PROBLEM, "application/json", _HTML]) == _HTML
-
-
-def _is_of_a_page() -> bool:
-    endpoint = request.endpoint
-    return endpoint is not None and is_page(current_app.view_functions[endpoint])

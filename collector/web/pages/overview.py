@@ -127,23 +127,19 @@ def _headline(metric: Metric, reply: Answer) -> Row | None:
 
 
 def _with_number(metric: Metric, url: str, row: Row | None, reply: Answer) -> Tile:
-    n, is_open = reply.meta.n, reply.meta.metrics[0].window_open
+    tile = Tile(metric, url, n=reply.meta.n, is_open=reply.meta.metrics[0].window_open)
     if not _is_listed(metric):
-        return Tile(metric, url, n=n, is_open=is_open, reason=_SEARCH)
+        return replace(tile, reason=_SEARCH)
     if row is None:
-        return Tile(metric, url, n=n, is_open=is_open, reason="no answer")
-    numbers = numbers_of(row)
-    if numbers is None:
-        return Tile(metric, url, n=n, is_open=is_open, reason=row.reason or "no number")
-    return Tile(
-        metric,
-        url,
+        return replace(tile, reason="no answer")
+    if numbers_of(row) is None:
+        return replace(tile, reason=row.reason or "no number")
+    return replace(
+        tile,
         label=metric.domain.headline(row.item, row.dimensions.get(MEASURE, "")),
         value=value_of(row),
         margin=margin(row),
         quality=row.quality,
-        n=n,
-        is_open=is_open,
         others=_others(metric, row, reply.rows),
     )
 

@@ -152,6 +152,8 @@ def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
     """Return the panel of a *reply*."""
     query, origin = wish.query, auth.origin()
     rows, note = _without_common_note(reply.rows)
+    # Beside the numbers, but for what the head of the page tells.
+    warnings = (text for text in reply.meta.warnings if "window is still running" not in text)
     return Panel(
         wish,
         reply,
@@ -161,7 +163,7 @@ def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
         python=options.python(query, origin),
         json=options.as_json(query),
         csv=csv,
-        warnings=(*filter(None, (note,)), *_warnings(reply)),
+        warnings=(*filter(None, (note,)), *warnings),
         facts=reply.meta.facts,
     )
 
@@ -176,11 +178,6 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
     if note in (LOWER_END, UPPER_END):  # it stands for the interval
         return rows, ""
     return ([replace(row, note=None) for row in rows], note) if note else (rows, "")
-
-
-def _warnings(reply: Answer) -> list[str]:
-    """Return what must be said beside the numbers, but for what the head of the page tells."""
-    return [text for text in reply.meta.warnings if "window is still running" not in text]
 
 
 def _charts(wish: PanelRequest, rows: Iterable[Row]) -> Iterator[tuple[str, Markup]]:

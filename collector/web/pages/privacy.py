@@ -43,17 +43,10 @@ blueprint = Blueprint("privacy", __name__)
 @Operation(media_type=CONTENT_TYPE)
 def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
-    metrics, who = list(visible()), reader()
-    week, year = _together(metrics)
-    return shown(
-        "privacy.html",
-        told=[told_of(metric) for metric in metrics],
-        is_part=who.app is not None or who.metrics is not None,
-        cap=DEFAULT_CAP_WEEK,
-        week=week,
-        year=year,
-        year_days=YEAR,
-    )
+    who = reader()
+    is_part = who.app is not None or who.metrics is not None
+    told = _together(list(visible()))
+    return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, **told)
 
 
 @blueprint.get("/privacy/people")
@@ -66,15 +59,8 @@ def people() -> ResponseReturnValue:
     tells nothing that was counted.
     """
     metrics = list(services().catalog)
-    week, year = _together(metrics)
-    return shown(
-        "people.html",
-        told=[told_of(metric) for metric in metrics],
-        least=min((metric.min_reports for metric in metrics), default=0),
-        week=week,
-        year=year,
-        year_days=YEAR,
-    )
+    least = min((metric.min_reports for metric in metrics), default=0)
+    return shown("people.html", least=least, **_together(metrics))
 
 
 @blueprint.get("/privacy/record.json")
@@ -88,10 +74,15 @@ def record() -> ResponseReturnValue:
     return response
 
 
-def _together(metrics: list[Metric]) -> tuple[str, str]:
-    """Return ε of all *metrics* together, of any week and of any year."""
+def _together(metrics: list[Metric]) -> dict[str, Any]:
+    """Return what each of *metrics* costs a person, and ε of all, of any week and of any year."""
     costs = costs_together(metrics)
-    return epsilon(costs.week), epsilon(costs.year)
+    return {
+        "told": [told_of(metric) for metric in metrics],
+        "week": epsilon(costs.week),
+        "year": epsilon(costs.year),
+        "year_days": YEAR,
+    }
 
 
 def told_of(metric: Metric) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -58,12 +58,8 @@ def tally_file(path: Path, mechanisms: Mechanisms) -> Vectors:
 
 def add(parts: Sequence[Vectors], mechanisms: Mechanisms) -> Vectors:
     """Return the sum of *parts*, cell by cell."""
-    return reduce(lambda first, second: _add_two(first, second, mechanisms), parts, {})
-
-
-def _add_two(first: Mapping[Place, bytes], second: Vectors, mechanisms: Mechanisms) -> Vectors:
-    total = dict(first)
-    for place, vector in second.items():
+    total: Vectors = {}
+    for place, vector in chain.from_iterable(part.items() for part in parts):
         sum_so_far = total.get(place)
         size = mechanisms[place[1].metric].tally_size
         total[place] = vector if sum_so_far is None else sum_vectors([sum_so_far, vector], size)
@@ -75,9 +71,7 @@ class Scope:
     """Which cells an archive must hold whole.  Days are epoch days, and all are judged at None."""
 
     since: int | None  # the first day whose folds are all archived
-    until: (
-        int | None
-    )  # the first day with folds that may be in the store and in no file, or reverse
+    until: int | None  # the first with folds that may be in the store and in no file, or reverse
 
     def holds(self, cell: Cell, every: str) -> bool:
         """Return whether all folds into *cell* must be in the archive, and in the store."""
