@@ -157,7 +157,7 @@ def test_the_counts_of_a_day_are_forgotten(
 ) -> None:
     """A crash loop leaves a few fields a start, for two days; the use of a key, too."""
     RedisActivity(server, keys.prefix).put(DAY, OF_WEB)
-    RedisCredentials(server, keys.prefix).share_usage(DAY, "a", {FIRST: 5})
+    RedisCredentials(server, keys.prefix).share(REPORTS_SENT, DAY, "a", {FIRST: 5})
 
     assert server.call("TTL", f"{keys.prefix}:activity:{DAY}") > 0
     assert server.call("EXPIRETIME", f"{keys.prefix}:usage:{DAY}") == (DAY + 2) * 86_400
