@@ -45,8 +45,8 @@ def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
     who = reader()
     is_part = who.app is not None or who.metrics is not None
-    told = _together(list(visible()))
-    return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, **told)
+    costs = _together(list(visible()))
+    return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, **costs)
 
 
 @blueprint.get("/privacy/people")
