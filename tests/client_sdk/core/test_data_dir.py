@@ -1,19 +1,24 @@
-"""The data folder is settled when a client is made: ledger, caps and a user's no stay with it."""
+"""Paths: the data folder is settled when a client is made; modules are found wherever they are."""
 
 from __future__ import annotations
 
 import os
+import py_compile
+import sys
+import zipfile
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
 from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError
-from client_sdk.core.paths import absolute
+from client_sdk.core.paths import absolute, module_names
 from client_sdk.gateway import Gateway
+from client_sdk.mechanisms import items
 from client_sdk.privacy.consent import OptOuts, set_user_opt_out
 from client_sdk.privacy.opt_outs import USER_FILE
 from tests.support.device.device import ENDPOINT, KEY, REGISTRY, make_client
@@ -116,3 +121,29 @@ def test_a_home_that_there_is_none_of_is_refused_and_nothing_is_made(tmp_path: P
         make_client(Path("~nobody-has-this-name/x"))
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_modules_of_a_folder_are_those_that_pkgutil_finds() -> None:
+    """The folder of mechanisms, read without loading what pkgutil loads."""
+    folders = items.__path__
+
+    assert module_names(folders) == {module.name for module in iter_modules(folders)}
+
+
+def test_the_modules_of_an_archive_are_found(tmp_path: Path) -> None:
+    """A program may carry the SDK in a zip file."""
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("package/__init__.py", "")
+        archive.writestr("package/grr.py", "")
+
+    assert module_names([str(tmp_path / "app.zip" / "package")]) == {"grr"}
+
+
+def test_modules_that_are_compiled_only_are_found(tmp_path: Path) -> None:
+    """A program may carry no sources."""
+    (tmp_path / "grr.py").write_text("")
+    py_compile.compile(str(tmp_path / "grr.py"), cfile=str(tmp_path / "grr.pyc"))
+    (tmp_path / "grr.py").unlink()
+    sys.path_importer_cache.pop(str(tmp_path), None)
+
+    assert module_names([str(tmp_path)]) == {"grr"}

@@ -1,4 +1,4 @@
-"""The outbox: bounded in number, age and body size; sealed bytes never change."""
+"""The outbox: bounded in number, age and size, sealed for good, and what was acknowledged."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from client_sdk.core.dataclass import replace
 from client_sdk.core.epoch import day_of
 from client_sdk.core.errors import EntropyError, TransportError
 from client_sdk.core.limits import (
+    MAX_ACKNOWLEDGED,
     MAX_DEVICE_BODY,
     MAX_PENDING_REPORTS,
     MAX_PENDING_SIZE,
@@ -21,11 +22,13 @@ from client_sdk.core.limits import (
 )
 from client_sdk.core.randomness import Randomness
 from client_sdk.core.wire import DEVICE, Report, from_base64url
+from client_sdk.recording.erasure import erase
 from client_sdk.storage import outbox
-from client_sdk.storage.outbox import Outbox
+from client_sdk.storage.outbox import AcknowledgedReport, Outbox, acknowledged_reports
 from client_sdk.storage.store import Store
 from client_sdk.upload import sealing
 from client_sdk.upload.sealing import MAX_SEALED, SealedUpload, Sealer
+from client_sdk.upload.transport import Answer
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import NoEntropy, ScriptedTransport, reports_in
 from tests.support.enumeration.seeded import SeededRandomness
@@ -273,3 +276,60 @@ def test_500_waiting_reports_take_less_than_a_megabyte(tmp_path: Path) -> None:
             box.put(tx, Report(b"digest", epoch, bytes(16)), DAY, ["platform"])
 
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1024 * 1024
+
+
+def recalled(desk: Desk) -> list[AcknowledgedReport]:
+    with desk.store.transaction() as tx:
+        return list(acknowledged_reports(tx))
+
+
+def test_what_was_acknowledged_is_kept_as_it_was_on_the_wire() -> None:
+    """Law: digest, epoch and payload of every report of the upload, and the day of its answer."""
+    desk = Desk(transport := ScriptedTransport())
+    desk.put(3)
+
+    desk.flush()
+
+    columns = json.loads(transport.sent[0])["columns"]
+    said = [
+        Report(from_base64url(c["metric"]), c["epoch"], from_base64url(c["payloads"]))
+        for c in columns
+    ]
+    found = recalled(desk)
+    assert [kept.report for kept in reversed(found)] == said
+    assert {kept.day for kept in found} == {day_of(desk.clock())}
+
+
+@pytest.mark.parametrize("answer", [Answer(503), Answer(400), Answer(401)])
+def test_what_was_not_acknowledged_is_not_kept(answer: Answer) -> None:
+    """Law: only an acknowledged report counts as sent."""
+    desk = Desk(ScriptedTransport([answer]))
+    desk.put(3)
+
+    desk.flush()
+
+    assert recalled(desk) == []
+
+
+def test_only_the_last_reports_are_kept() -> None:
+    """Law: MAX_ACKNOWLEDGED of them, the latest."""
+    desk = Desk(ScriptedTransport())
+    desk.put(MAX_ACKNOWLEDGED + 7)
+
+    desk.flush()
+
+    assert [kept.report.epoch for kept in recalled(desk)] == list(
+        range(MAX_ACKNOWLEDGED + 6, 6, -1)
+    )
+
+
+def test_a_wipe_forgets_what_was_sent() -> None:
+    """Law: a denial leaves nothing to look at."""
+    desk = Desk(ScriptedTransport())
+    desk.put(3)
+    desk.flush()
+
+    with desk.store.transaction() as tx:
+        erase(tx, desk.store)
+
+    assert recalled(desk) == []

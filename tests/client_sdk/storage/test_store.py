@@ -1,15 +1,21 @@
-"""The device database: all or nothing, private to its user, and closed to everything damaged."""
+"""The device database: all or nothing, private to its user, forked, locked and scrubbed."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import sqlite3
 import stat
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from client_sdk.core.errors import EntropyError, StoreError
 from client_sdk.core.locks import this_process
-from client_sdk.storage.rollback import GENERATION_FILE
+from client_sdk.storage.rollback import GENERATION_FILE, identity_of
 from client_sdk.storage.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.storage.secret import SECRET_FILE
 from client_sdk.storage.store import Store
@@ -184,3 +190,166 @@ def test_a_generation_that_cannot_be_written_does_not_undo_a_commit(tmp_path: Pa
 
     assert rows(tmp_path, COUNT) == [(2,)]
     store.close()
+
+
+def _insert_in_child(store: Store, results: multiprocessing.SimpleQueue[str]) -> None:
+    try:
+        insert(store)
+    except StoreError as error:
+        results.put(str(error))
+    else:
+        results.put("inserted")
+    finally:
+        store.close()
+
+
+def _outcome_in_forked_child(store: Store) -> str:
+    context = multiprocessing.get_context("fork")
+    results: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
+    child = context.Process(target=_insert_in_child, args=(store, results))
+    child.start()
+    child.join(timeout=20)
+    if child.is_alive():
+        child.kill()
+        child.join()
+    return "hung" if results.empty() else results.get()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_opens_the_file_for_itself(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.transaction() as tx:
+        tx.execute("INSERT INTO charges VALUES (x'', x'01', 0)")
+
+    outcome = _outcome_in_forked_child(store)
+
+    with store.transaction() as tx:
+        assert (outcome, tx.execute(COUNT).fetchone()) == ("inserted", (2,))
+    store.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_is_not_stopped_by_a_lock_of_its_parent(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+
+    with store._lock:
+        outcome = _outcome_in_forked_child(store)
+
+    assert outcome == "inserted"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("used", [True, False])
+def test_a_store_in_memory_is_refused_in_a_forked_child(used: bool) -> None:
+    """Used before or not: else every child would spend the caps anew."""
+    store = Store(None)
+    if used:
+        insert(store)
+
+    outcome = _outcome_in_forked_child(store)
+
+    assert outcome == "data_dir=None: a store in memory ends at a fork"
+
+
+INSERT_REPORT = "INSERT INTO reports VALUES (NULL, x'00', 0, x'00', '{}', 0)"
+_TAKE_OVER = """
+import sqlite3, sys
+try:
+    other = sqlite3.connect(sys.argv[1], timeout=0)
+    print(other.execute("PRAGMA journal_mode = DELETE").fetchone()[0])
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def taken_over(folder: Path) -> str:
+    """Return how far another process comes with a file that it must not have to itself."""
+    command = [sys.executable, "-c", _TAKE_OVER, str(folder / FILE_NAME)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=60
+    ).stdout.strip()
+
+
+def _look_at(folder: Path) -> None:
+    identity_of(str(folder / FILE_NAME))
+
+
+def _open_another(folder: Path) -> None:
+    another = Store(folder)
+    with another.transaction() as tx:
+        tx.execute(INSERT_REPORT)
+
+
+def _read_and_close(folder: Path) -> None:
+    (folder / FILE_NAME).read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks there belong to handles")
+@pytest.mark.parametrize(
+    ("action", "outcome"),
+    [
+        (_look_at, "database is locked"),
+        (_open_another, "database is locked"),
+        (_read_and_close, "delete"),  # the planted bug: closing any descriptor drops all locks
+    ],
+)
+def test_an_open_database_stays_locked(
+    tmp_path: Path, action: Callable[[Path], None], outcome: str
+) -> None:
+    """Law: another process cannot take away the log of a database that is open here."""
+    store = Store(tmp_path)
+    with store.transaction() as tx:
+        tx.execute(INSERT_REPORT)
+
+    action(tmp_path)
+
+    assert taken_over(tmp_path) == outcome
+
+
+SECRET = b"payload-to-be-forgotten"
+
+
+def insert_report(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.execute("INSERT INTO reports VALUES (1, x'00', 0, ?, '{}', 0)", (SECRET,))
+
+
+def delete_reports(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.execute("DELETE FROM reports")
+
+
+def test_a_scrub_leaves_no_byte_of_deleted_rows(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    insert_report(store)
+    delete_reports(store)
+
+    store.scrub()
+
+    assert all(SECRET not in path.read_bytes() for path in tmp_path.iterdir())
+    store.close()
+
+
+def test_a_scrub_that_a_reader_stops_is_a_store_error(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    insert_report(store)
+    reader = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM reports").fetchone()
+    delete_reports(store)
+
+    with pytest.raises(StoreError, match="in use"):
+        store.scrub()
+
+    reader.close()
+    store.scrub()
+    assert all(SECRET not in path.read_bytes() for path in tmp_path.iterdir())
+    store.close()
+
+
+def test_a_scrub_of_what_was_never_written_opens_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "new")
+
+    store.scrub()
+
+    assert not (tmp_path / "new").exists()

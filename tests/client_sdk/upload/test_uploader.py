@@ -1,20 +1,26 @@
-"""The uploader: what an answer means, and the same bytes on every try."""
+"""The uploader: what an answer means, the same bytes on every try, and what a flush returns."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client_sdk import Delivery
 from client_sdk.core.errors import TransportError
+from client_sdk.core.limits import MAX_ANSWER
 from client_sdk.privacy.consent import Consent
 from client_sdk.storage import outbox
 from client_sdk.testing import answer_of
-from client_sdk.upload.schedule import MAX_BACKOFF
-from client_sdk.upload.transport import Answer, Outcome, outcome_of
+from client_sdk.upload.schedule import FIRST_BACKOFF, MAX_BACKOFF
+from client_sdk.upload.transport import Answer, Outcome, outcome_of, read_acknowledgement
+from tests.support.device.clock import FakeClock
+from tests.support.device.device import alter, make_client
 from tests.support.device.device_desk import Desk
 from tests.support.device.device_transport import HookedTransport, LossyCollector, ScriptedTransport
 
@@ -225,3 +231,139 @@ def test_a_network_that_loses_anything_never_loses_or_doubles_a_report(
     assert all(len(bodies) == 1 for bodies in collector.bodies.values())
     assert collector.reports() == put
     assert desk.counts()["uploaded"] == put
+
+
+def test_reports_that_the_collector_rejected_are_not_counted_as_uploaded() -> None:
+    body = b'{"accepted":1,"duplicate":true,"rejected":[{"column":0,"reason":"x","count":2}]}'
+    desk = Desk(ScriptedTransport([Answer(202, None, body)]))
+    desk.put(3)
+
+    desk.flush()
+
+    assert desk.counts() == {"uploaded": 1, "rejected": 2, "duplicates": 1}
+
+
+def test_an_acknowledgement_cannot_reject_more_than_was_sent() -> None:
+    body = b'{"accepted":0,"rejected":[{"count":9000000000000000000000}]}'
+    desk = Desk(ScriptedTransport([Answer(202, None, body)]))
+    desk.put(3)
+
+    desk.flush()
+
+    assert desk.counts() == {"rejected": 3}
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"OK", b"{}", b"<html></html>", b'{"accepted":"1"}', b'{"accepted":1']
+)
+def test_a_202_that_is_no_acknowledgement_keeps_the_upload(body: bytes) -> None:
+    """Law: whoever takes everything without reading it has not acknowledged anything."""
+    desk = Desk(transport := ScriptedTransport([Answer(202, None, body)]))
+    desk.put(3)
+    desk.flush()
+    desk.clock.advance(days=1)
+
+    desk.flush()
+
+    assert transport.sent[0] == transport.sent[1]
+    assert desk.counts() == {"refused": 1, "uploaded": 3}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"\xff", b"null", b"[]", b"7", b"{", b'{"rejected":7}', b'{"duplicate":1}'),
+        *(b'{"rejected":[7,null,[],{}]}', b'{"rejected":[{"count":true},{"count":"9"}]}'),
+        *(b'{"rejected":[{"count":-5},{"count":2.5},{"count":1e999}]}', b"9" * 50_000),
+        *(b"[" * 60_000, b'{"duplicate":true,"pad":"' + b"x" * MAX_ANSWER + b'"}'),
+    ],
+)
+def test_an_unexpected_acknowledgement_rejects_nothing(body: bytes) -> None:
+    assert read_acknowledgement(body) == (0, False)
+
+
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_a_flush_says_that_all_has_arrived(tmp_path: Path, mode: str) -> None:
+    with make_client(tmp_path, mode=mode) as client:
+        nothing = client.flush()
+        client.record("dark_mode", True)
+
+        delivery = client.flush()
+
+    assert nothing == delivery == Delivery(waiting=0, wait=0.0)
+    assert delivery.complete
+
+
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_a_flush_says_what_still_waits_and_for_how_long(tmp_path: Path, mode: str) -> None:
+    clock = FakeClock()
+    client = make_client(tmp_path, mode=mode, clock=clock, transport=ScriptedTransport([503]))
+    client.record("dark_mode", True)
+
+    first = client.flush()
+    clock.advance(seconds=first.wait)
+    second = client.flush()
+
+    client.close()
+    assert (first.waiting, first.complete) == (1, False)
+    assert 0 <= first.wait <= FIRST_BACKOFF
+    assert second.complete
+
+
+def test_who_flushes_until_it_is_complete_delivers_everything(tmp_path: Path) -> None:
+    """Law: an upload that was tried before goes alone, and the answer says that others wait."""
+    clock = FakeClock()
+    client = make_client(tmp_path, clock=clock, transport=ScriptedTransport([503, 202, 503]))
+    client.record("dark_mode", True)
+    client.flush()
+    clock.advance(seconds=FIRST_BACKOFF)
+    client.record("theme", "plain")
+
+    flushes = 0
+    while not (delivery := client.flush()).complete:
+        clock.advance(seconds=delivery.wait)
+        flushes += 1
+
+    client.close()
+    assert flushes >= 1
+    assert client.stats()["uploaded"] == 2
+
+
+def test_a_flush_without_a_readable_database_does_not_say_that_all_arrived(tmp_path: Path) -> None:
+    client = make_client(tmp_path)
+    client.record("dark_mode", True)
+    alter(tmp_path, "DROP TABLE uploads")
+
+    delivery = client.flush()
+
+    client.close()
+    assert delivery == Delivery(None)
+    assert not delivery.complete
+
+
+def test_a_flush_of_a_closed_client_knows_nothing(tmp_path: Path) -> None:
+    client = make_client(tmp_path)
+    client.close()
+
+    assert client.flush() == Delivery(None)
+    assert client.stats()["store"] == 0
+
+
+def test_an_async_program_flushes_in_a_thread(tmp_path: Path) -> None:
+    """Law: the loop goes on while a flush waits for its answer."""
+
+    async def main() -> tuple[Delivery, int]:
+        client = make_client(tmp_path, mode="background")
+        client.record("dark_mode", True)
+        flushing = asyncio.create_task(asyncio.to_thread(client.flush))
+        turns = 0
+        while not flushing.done():
+            await asyncio.sleep(0)
+            turns += 1
+        await asyncio.to_thread(client.close)
+        return await flushing, turns
+
+    delivery, turns = asyncio.run(main())
+
+    assert delivery.complete
+    assert turns > 1
