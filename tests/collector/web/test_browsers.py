@@ -80,6 +80,7 @@ def test_no_origin_is_let_in_or_repeated(app: Flask, client: FlaskClient, method
     for path in addresses(app):
         for origin in ORIGINS:
             headers = {
+                **bearer(READ_TOKEN),
                 "Origin": origin,
                 "Access-Control-Request-Method": "POST",
                 "Access-Control-Request-Headers": "authorization",

@@ -58,6 +58,8 @@ def test_every_route_tells_the_credential_that_its_scope_needs(
             names = [name for one in operation["security"] for name in one]
             scheme = "writeKey" if needed == REPORT else "readToken"
             assert names == ([] if needed == OPEN else [scheme])
+    [of_uploads] = told["paths"]["/v1/reports"]["post"]["security"]
+    assert list(of_uploads) == ["writeKey"]
 
 
 def test_the_document_is_served_to_everybody_and_names_no_metric(

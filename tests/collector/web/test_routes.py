@@ -1,8 +1,6 @@
-"""Laws of every route: who may use it, its headers, and that errors are problems."""
+"""What a route answers to no good credential, to a wrong address and over a failing store."""
 
 from __future__ import annotations
-
-from typing import Final
 
 import pytest
 from flask import Flask
@@ -10,78 +8,19 @@ from flask.testing import FlaskClient
 
 from client_sdk.core.epoch import DAY, epoch_of
 from collector.core.cells import Cell
+from collector.core.credentials import OPEN
 from collector.core.errors import StorageUnavailableError
+from collector.web.auth import scope_of
 from tests.collector.web.conftest import MakeApp
+from tests.collector.web.test_browsers import HEADERS
 from tests.support.crowds.uploads import (
-    ADMIN_TOKEN,
-    GATEWAY_KEY,
     NOON,
     READ_TOKEN,
     TODAY,
-    WRITE_KEY,
     bearer,
     registry,
 )
 from tests.support.store.memory_storage import MemoryStorage
-
-OPEN, WRITE, READ, STATE, FORM = "open", "write", "read", "state", "form"
-# Every route with the credential it needs.  A new route is added here, or a test fails.
-ROUTES: Final = {
-    ("POST", "/v1/reports"): WRITE,
-    ("GET", "/v1/metrics"): READ,
-    ("GET", "/v1/metrics/<name>/estimate"): READ,
-    ("POST", "/v1/query"): READ,
-    ("GET", "/v1/query"): READ,
-    ("GET", "/login"): OPEN,
-    ("POST", "/login"): FORM,
-    ("POST", "/logout"): OPEN,
-    ("GET", "/"): READ,
-    ("GET", "/metric/<name>"): READ,
-    ("GET", "/metric/<name>/<panel>.csv"): READ,
-    ("GET", "/compare"): READ,
-    ("GET", "/compare.csv"): READ,
-    ("GET", "/ask"): READ,
-    ("GET", "/ask.csv"): READ,
-    ("GET", "/plan"): READ,
-    ("GET", "/privacy"): READ,
-    ("GET", "/privacy/people"): OPEN,
-    ("GET", "/privacy/record.json"): READ,
-    ("GET", "/operations"): STATE,
-    ("GET", "/metrics"): STATE,
-    ("GET", "/v1/openapi.json"): OPEN,
-    ("GET", "/livez"): OPEN,
-    ("GET", "/readyz"): OPEN,
-    ("GET", "/static/<path:filename>"): OPEN,
-}
-ALLOWED: Final = {
-    OPEN: {"", WRITE_KEY, GATEWAY_KEY, READ_TOKEN, ADMIN_TOKEN, "nobody-knows-this-one"},
-    WRITE: {WRITE_KEY, GATEWAY_KEY},
-    READ: {READ_TOKEN},
-    STATE: {ADMIN_TOKEN},
-    FORM: set(),  # takes a token in a form, and no header
-}
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
-    "frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
-
-
-def address(rule: str) -> str:
-    named = rule.replace("<name>", "page").replace("<panel>", "answer")
-    return named.replace("<path:filename>", "hearsay.css")
-
-
-def test_every_route_is_declared_with_its_credential(app: Flask) -> None:
-    found = {
-        (method, rule.rule)
-        for rule in app.url_map.iter_rules()
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    }
-
-    assert found == set(ROUTES)
 
 
 def test_no_rule_is_routed_twice(app: Flask) -> None:
@@ -92,20 +31,6 @@ def test_no_rule_is_routed_twice(app: Flask) -> None:
     ]
 
     assert len(rules) == len(set(rules))
-
-
-@pytest.mark.parametrize("secret", sorted(ALLOWED[OPEN]))
-@pytest.mark.parametrize(("route", "need"), ROUTES.items(), ids=map(" ".join, ROUTES))
-def test_a_route_is_open_to_its_credential_and_to_no_other(
-    client: FlaskClient, route: tuple[str, str], need: str, secret: str
-) -> None:
-    method, rule = route
-
-    headers = bearer(secret) if secret else {}
-    form = {"token": "wrong"} if need == FORM else None
-    response = client.open(address(rule), method=method, headers=headers, data=form, buffered=True)
-
-    assert (response.status_code not in (401, 403)) == (secret in ALLOWED[need])
 
 
 @pytest.mark.parametrize(
@@ -137,29 +62,21 @@ def test_the_scheme_of_a_credential_is_read_in_any_case(client: FlaskClient) -> 
 
 
 def test_without_keys_and_tokens_nothing_but_open_routes_answers(make_app: MakeApp) -> None:
-    client = make_app(credentials={}).test_client()
+    app = make_app(credentials={})
+    closed = [
+        rule
+        for rule in app.url_map.iter_rules()
+        if scope_of(app.view_functions[rule.endpoint]) != OPEN
+    ]
 
     statuses = {
-        route: client.open(address(route[1]), method=route[0], headers=bearer("")).status_code
-        for route, need in ROUTES.items()
-        if need not in (OPEN, FORM)
+        app.test_client().open(rule.rule, method=method, headers=bearer("")).status_code
+        for rule in closed
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
 
-    assert set(statuses.values()) == {401}
-
-
-@pytest.mark.parametrize("secret", ["", READ_TOKEN, WRITE_KEY])
-@pytest.mark.parametrize("route", ROUTES, ids=map(" ".join, ROUTES))
-def test_every_answer_carries_the_security_headers(
-    client: FlaskClient, route: tuple[str, str], secret: str
-) -> None:
-    method, rule = route
-
-    response = client.open(address(rule), method=method, headers=bearer(secret), buffered=True)
-
-    assert {name: response.headers[name] for name in HEADERS} == HEADERS
-    assert response.headers["Cache-Control"] in ("no-store", "no-cache")
-    assert "Set-Cookie" not in response.headers
+    assert len(closed) > 10
+    assert statuses == {401}
 
 
 @pytest.mark.parametrize(
@@ -204,16 +121,6 @@ def test_a_failing_store_is_a_problem_without_a_traceback(
     assert {name: response.headers[name] for name in HEADERS} == HEADERS
     assert ("Retry-After" in response.headers) == (response.status_code == 503)
     assert not any(word in response.text for word in ("Traceback", "canary"))
-
-
-@pytest.mark.parametrize("origin", ["https://example.org", "null"])
-@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-def test_no_other_origin_is_let_in(client: FlaskClient, origin: str, method: str) -> None:
-    response = client.open(
-        "/v1/metrics", method=method, headers={"Origin": origin, **bearer(READ_TOKEN)}
-    )
-
-    assert not [name for name, _ in response.headers if name.startswith("Access-Control")]
 
 
 def test_a_process_lives_whatever_its_store_does(
@@ -286,8 +193,10 @@ def test_a_damaged_tally_costs_only_the_answer_of_its_own_metric(
     storage.put({Cell(theme.digest, week, ""): [(0, 5_000), (1, 5_001)]})
 
     page = client.get("/", headers=bearer(READ_TOKEN))
+    detail = client.get("/metric/theme", headers=bearer(READ_TOKEN))
     answer = client.get("/v1/metrics/theme/estimate", headers=bearer(READ_TOKEN))
 
+    assert (detail.status_code, "hearsay fsck" in detail.text) == (200, True)
     assert "12,000 reports" in page.text
     assert page.text.count("hearsay fsck") == 1
     assert answer.status_code == 500

@@ -13,9 +13,9 @@ from werkzeug.test import TestResponse
 from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
 from collector.core.config import Config
-from collector.core.credentials import ASK, OPEN, OPERATE, REPORT, SCOPES, VIEW, Credential
+from collector.core.credentials import ASK, OPERATE, Credential
 from collector.web import create_app
-from collector.web.auth import scope, scope_of
+from collector.web.auth import scope
 from tests.support.crowds.uploads import NOON, TODAY, as_json, bearer, upload
 from tests.support.store.credential_cases import (
     ALL_METRICS,
@@ -161,16 +161,6 @@ def test_what_is_open_is_open_to_all_and_tells_of_no_metric(
         assert leaks(response.text, case) == []
 
 
-def test_every_route_declares_its_scope(app: Flask) -> None:
-    undeclared = [
-        rule.rule
-        for rule in app.url_map.iter_rules()
-        if scope_of(app.view_functions[rule.endpoint]) not in SCOPES
-    ]
-
-    assert undeclared == []
-
-
 @pytest.mark.parametrize("case", [CASES["analyst of every app"], CASES["admin"]])
 def test_a_route_without_a_scope_is_not_found_by_anybody(app: Flask, case: Case) -> None:
     config = app.extensions["hearsay"].config
@@ -188,38 +178,6 @@ def test_a_route_without_a_scope_is_not_found_by_anybody(app: Flask, case: Case)
 def test_a_scope_that_is_none_is_refused_when_it_is_declared() -> None:
     with pytest.raises(ValueError, match="must be one of"):
         scope("everything")
-
-
-def test_the_scopes_that_routes_declare_are_the_ones_that_are_meant(app: Flask) -> None:
-    declared = {
-        rule.rule: scope_of(app.view_functions[rule.endpoint]) for rule in app.url_map.iter_rules()
-    }
-    meant = {
-        "/": VIEW,
-        "/metric/<name>": VIEW,
-        "/metric/<name>/<panel>.csv": VIEW,
-        "/plan": VIEW,
-        "/privacy": VIEW,
-        "/privacy/people": OPEN,
-        "/privacy/record.json": VIEW,
-        "/compare": ASK,
-        "/compare.csv": ASK,
-        "/ask": ASK,
-        "/ask.csv": ASK,
-        "/operations": OPERATE,
-        "/login": OPEN,
-        "/logout": OPEN,
-        "/v1/metrics": VIEW,
-        "/v1/metrics/<name>/estimate": ASK,
-        "/v1/query": ASK,
-        "/metrics": OPERATE,
-        "/livez": OPEN,
-        "/readyz": OPEN,
-        "/static/<path:filename>": OPEN,
-        UPLOADS: REPORT,
-    }
-
-    assert {rule: declared[rule] for rule in meant} == meant
 
 
 def test_an_oracle_that_forgets_the_app_would_be_caught(client: FlaskClient) -> None:

@@ -210,22 +210,3 @@ def test_an_empty_system_tells_what_to_do_next(make_app: MakeApp) -> None:
 
     for step in ("Nothing has been reported yet", "client.record(", "/readyz", "hearsay demo"):
         assert step in text
-
-
-def test_damage_of_one_metric_costs_only_what_it_counts(
-    make_app: MakeApp, storage: MemoryStorage
-) -> None:
-    app = make_app(registry_text())
-    known = app.extensions["hearsay"].catalog
-    category, boolean = known.metric("category"), known.metric("boolean")
-    storage.tallied[Cell(category.digest, TODAY, "")] |= {0: 500, 1: 900, 2: 900}
-    storage.tallied[Cell(boolean.digest, TODAY, "")] |= {0: 900, 1: 400, 2: 500}
-    client = app.test_client()
-
-    overview = client.get("/", headers=bearer(READ_TOKEN))
-    page = client.get("/metric/category", headers=bearer(READ_TOKEN))
-
-    assert overview.text.count("hearsay fsck") == 1
-    assert "900 reports" in overview.text
-    assert page.status_code == 200
-    assert "hearsay fsck" in page.text
