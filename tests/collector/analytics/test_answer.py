@@ -88,13 +88,16 @@ def test_the_planned_half_width_of_a_mean_is_in_its_unit() -> None:
     assert half_width == pytest.approx(1.959964 * predicted * 80)
 
 
-def test_the_truth_of_labels_is_their_share() -> None:
-    assert label_truth(PAGE, {"home": 1, "shop": 3}) == {"home": 0.25, "news": 0.0, "shop": 0.75}
-
-
-def test_the_truth_of_a_boolean_is_the_share_of_true() -> None:
-    assert label_truth(OPTED_IN, {True: 1, False: 4}) == {"true": 0.2}
-
-
-def test_the_truth_of_numbers_is_their_mean() -> None:
-    assert label_truth(AGE, {20: 1, 50: 2}) == {"mean": 40.0}
+@pytest.mark.parametrize(
+    ("metric", "held", "truth"),
+    [
+        (PAGE, {"home": 1, "shop": 3}, {"home": 0.25, "news": 0.0, "shop": 0.75}),
+        (OPTED_IN, {True: 1, False: 4}, {"true": 0.2}),
+        (AGE, {20: 1, 50: 2}, {"mean": 40.0}),
+    ],
+    ids=["labels", "boolean", "numbers"],
+)
+def test_the_truth_is_the_share_of_items_or_the_mean_of_numbers(
+    metric: Metric, held: dict[object, int], truth: dict[str, float]
+) -> None:
+    assert label_truth(metric, held) == truth

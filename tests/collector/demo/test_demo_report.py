@@ -36,13 +36,6 @@ def test_the_table_marks_what_covers_what_does_not_and_what_is_withheld() -> Non
         "mean": "reports",
     }
     assert lines[-1] == "1 of 2 intervals cover (50 %)"
-
-
-def test_the_table_says_how_many_reports_there_are() -> None:
-    out = StringIO()
-
-    print_table({"metrics": METRICS, "covered": covered(METRICS), "uploads": 1_000}, out)
-
     assert "page (1,000 reports)" in out.getvalue()
     assert "age (50 reports)" in out.getvalue()
 

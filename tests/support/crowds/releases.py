@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.verb import Slice
 from collector.core.cells import Cell, segment_text
-from tests.support.crowds.uploads import epoch_today
-from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.crowds.uploads import COMMON, epoch_today
+from tests.support.enumeration.populations import reported
 from tests.support.store.memory_storage import MemoryStorage
 
 MIN_REPORTS: Final = 100
-_COMMON: Final = f"""
-epsilon = "4"
-longitudinal = "fresh"
-expected_devices = 10000
-min_reports = {MIN_REPORTS}
-owner = "tests"
-expires = 2099-12-31
-"""
+_COMMON: Final = COMMON.format(epsilon="4", min_reports=MIN_REPORTS, expires="2099-12-31")
 _TABLES: Final = {
     "page": 'type = "category"\nvalues = ["home", "news", "shop"]\nsegments = ["platform"]\n'
     'every = "1d"',
@@ -52,9 +43,8 @@ REGISTRY: Final = Registry.from_text(REGISTRY_TEXT)
 
 def tally_of(metric: Metric, values: Iterable[object], seed: str = "") -> tuple[int, Any]:
     """Return how many reports the devices that hold *values* send, and their tally."""
-    randomness = SeededRandomness(f"{metric.name} {seed}".encode())
-    payloads = [metric.mechanism.randomize(metric.encode(value), randomness) for value in values]
-    return len(payloads), metric.mechanism.tally(b"".join(payloads), np)
+    tally, n = reported(metric, values, f"{metric.name} {seed}")
+    return n, tally
 
 
 def slice_of(name: str, values: Iterable[object], **dimensions: str) -> Slice:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 
 from client_sdk.core.errors import EntropyError, TransportError
 from client_sdk.core.wire import from_base64url
 from client_sdk.testing import answer_of
 from client_sdk.upload.transport import Answer
+from tests.support.enumeration.enumeration import Untouchable
 
 
 class ScriptedTransport:
@@ -72,20 +72,10 @@ class HookedTransport:
         return answer_of(202)
 
 
-class NoEntropy:
+class NoEntropy(Untouchable):
     """A Randomness of an operating system that has none."""
 
-    def bernoulli(self, p: Fraction) -> bool:
-        raise EntropyError("no entropy")
-
-    def bernoulli_ratio(self, numerator: int, denominator: int) -> bool:
-        raise EntropyError("no entropy")
-
-    def bernoulli_bits(self, p: Fraction, n: int) -> int:
-        raise EntropyError("no entropy")
-
-    def uniform(self, n: int) -> int:
-        raise EntropyError("no entropy")
+    error = EntropyError("no entropy")
 
 
 def reports_in(body: bytes) -> int:

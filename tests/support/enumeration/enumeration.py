@@ -74,17 +74,19 @@ def words(p: Fraction, n: int) -> list[Fraction]:
 class Untouchable:
     """A Randomness that fails the test if anything is drawn from it."""
 
+    error: Exception = AssertionError("something was drawn")
+
     def bernoulli(self, p: Fraction) -> bool:
-        raise AssertionError("a bernoulli was drawn")
+        raise self.error
 
     def bernoulli_ratio(self, numerator: int, denominator: int) -> bool:
-        raise AssertionError("a bernoulli was drawn")
+        raise self.error
 
     def bernoulli_bits(self, p: Fraction, n: int) -> int:
-        raise AssertionError("bits were drawn")
+        raise self.error
 
     def uniform(self, n: int) -> int:
-        raise AssertionError("a uniform number was drawn")
+        raise self.error
 
 
 class Law(NamedTuple):

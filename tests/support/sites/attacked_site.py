@@ -27,6 +27,7 @@ from tests.support.crowds.uploads import (
     bearer,
     registry_text,
 )
+from tests.support.sites.raw_requests import exchange
 from tests.support.store.processes import descendants
 
 PATIENCE: Final = 10.0  # seconds after which an answer that has not come counts as a hang
@@ -111,16 +112,8 @@ class AttackedSite:
 
         One that is quiet for *patience* seconds instead gives what it has said so far.
         """
-        said = b""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as connection:
-            try:
-                for part in parts:
-                    connection.sendall(part)
-                while part := connection.recv(65_536):
-                    said += part
-            except (ConnectionError, TimeoutError):
-                pass  # closed in the middle, or quiet
-        return said
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=patience)
+        return exchange(connection, *parts)
 
     def close(self) -> None:
         """Give up the connection that is kept; the next request makes another."""

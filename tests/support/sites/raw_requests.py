@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import ssl
 from typing import Final
 
 from collector.intake.wire import JSON
@@ -21,6 +23,20 @@ def head(*lines: str, method: str = "POST", path: str = "/v1/reports") -> bytes:
         *lines,
     )
     return ("\r\n".join(said) + "\r\n\r\n").encode("latin-1")
+
+
+def exchange(connection: socket.socket, *parts: bytes) -> bytes:
+    """Return all that comes back to *parts* until the other side closes or is quiet."""
+    said = b""
+    with connection:
+        try:
+            for part in parts:
+                connection.sendall(part)
+            while part := connection.recv(65_536):
+                said += part
+        except (ConnectionError, TimeoutError, ssl.SSLError):
+            pass  # closed in the middle, or quiet
+    return said
 
 
 def statuses(said: bytes) -> list[int]:

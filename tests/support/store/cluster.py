@@ -37,7 +37,7 @@ class Node:
         given = {**_DURABLE, "bind": "127.0.0.1", "port": str(self.port), **settings}
         self._options = [part for name, value in given.items() for part in (f"--{name}", value)]
         self._folder, self._environment = folder, environment
-        self._program = program or _program()
+        self._program = program or server_program()
         self.connection = Connection.open(f"redis://{self.address}/0")
 
     @property
@@ -151,7 +151,8 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(_POLL)
 
 
-def _program() -> str:
+def server_program() -> str:
+    """Return the path of the first server on PATH, or of that in the wheel."""
     found = shutil.which("redis-server") or shutil.which("valkey-server")
     if found:
         return found

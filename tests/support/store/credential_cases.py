@@ -17,13 +17,15 @@ from collector.core.credentials import (
     WRITE,
     Credential,
 )
-from tests.support.crowds.uploads import TODAY
+from tests.support.crowds.uploads import COMMON, TODAY
 
 OURS, THEIRS = "ours", "theirs"
 # By app, the names of its metrics; each metric's texts hold its canary, so that a leak is seen.
 METRICS: Final = {OURS: ("alpha", "beta"), THEIRS: ("gamma", "delta")}
 NOBODY: Final = "omega"  # no metric has this name
 ALL_METRICS: Final = (*METRICS[OURS], *METRICS[THEIRS])
+
+_COMMON: Final = COMMON.format(epsilon="1", min_reports=100, expires="2027-12-31")
 
 
 def canary(metric: str) -> str:
@@ -41,13 +43,7 @@ question = "Which {canary(name)}?"
 type = "category"
 values = ["{canary(name)}one", "two"]
 every = "1d"
-epsilon = "1"
-longitudinal = "fresh"
-expected_devices = 10000
-min_reports = 100
-owner = "tests"
-expires = 2027-12-31
-"""
+{_COMMON}"""
         for name in METRICS[app]
     )
 
