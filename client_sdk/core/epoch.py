@@ -9,12 +9,13 @@ from .errors import InvalidParameterError
 
 HOUR: Final = 3_600  # seconds
 DAY: Final = 86_400  # seconds
-LENGTHS: Final = {"1h": HOUR, "1d": DAY, "7d": 7 * DAY}  # seconds
+LENGTHS: Final = {"1h": HOUR, "1d": DAY, "7d": 7 * DAY, "28d": 28 * DAY}  # seconds
 ONCE: Final = "once"  # one epoch, number 0, that never ends
 EVERY: Final = (*LENGTHS, ONCE)
 
-# 1970-01-01 was a Thursday: shifted by three days, epochs of 7d begin on Mondays.
-_OFFSETS: Final = {"1h": 0, "1d": 0, "7d": 3 * DAY}  # seconds
+# 1970-01-01 was a Thursday: shifted by three days, epochs of 7d begin on Mondays, and one of 28d
+# holds four of them whole.
+_OFFSETS: Final = {"1h": 0, "1d": 0, "7d": 3 * DAY, "28d": 3 * DAY}  # seconds
 
 
 def day_of(seconds: float) -> int:
@@ -55,7 +56,7 @@ def epoch_label(every: str, epoch: int) -> str:
 def epochs_between(every: str, first: date, last: date) -> range:
     """Return the epochs that begin on the days *first* to *last*, both included, in UTC.
 
-    A week that began before *first* is left out, so that no window holds part of an epoch.
+    What began before *first* is left out, so that no window holds part of an epoch.
     """
     if every == ONCE:
         return range(1)

@@ -42,11 +42,23 @@ ASCII: Final = {
     "…": "...",
     "∞": "infinite",
 }
-PERIODS: Final = {"1h": "hour", "1d": "day", "7d": "week", "once": "lifetime"}  # by ``every``
+PERIODS: Final = {  # by ``every``
+    "1h": "hour",
+    "1d": "day",
+    "7d": "week",
+    "28d": "four weeks",
+    "once": "lifetime",
+}
 
 _MAX_NAMED: Final = 4  # labels; more would not be read
 
-_EVERY = {"1h": "every hour", "1d": "every day", "7d": "every week", "once": "once"}
+_EVERY = {
+    "1h": "every hour",
+    "1d": "every day",
+    "7d": "every week",
+    "28d": "every four weeks",
+    "once": "once",
+}
 
 
 def notice(registry: Registry, caps: Caps) -> str:
@@ -222,8 +234,8 @@ def _chances(metric: Metric) -> str:
 
 
 def a_period(every: str) -> str:
-    """Return an epoch of length *every* with its article: "a week"."""
-    article = "an" if every == "1h" else "a"
+    """Return how often epochs of length *every* come: "a week"."""
+    article = {"1h": "an", "28d": "every"}.get(every, "a")
     return f"{article} {PERIODS[every]}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from client_sdk.core.epoch import ONCE, epoch_label, epoch_start, epochs_between
+from client_sdk.core.epoch import LENGTHS, ONCE, epoch_label, epoch_start, epochs_between
 from client_sdk.registry.metric import Metric
 
 from ..core.errors import QueryError
@@ -25,12 +25,12 @@ EPOCH: Final = "epoch"  # the granularity of dimension "time" alone: the metric'
 PERIOD: Final = "period"  # the window as one stretch, after as long a one just before it
 # Of each granularity the lengths of epochs that it can hold whole.
 GRANULARITIES: Final[Mapping[str, tuple[str, ...]]] = {
-    EPOCH: ("1h", "1d", "7d"),
+    EPOCH: tuple(LENGTHS),
     "hour": ("1h",),
     "day": ("1h", "1d"),
     "week": ("1h", "1d", "7d"),
     "month": ("1h", "1d", "7d"),  # a week belongs to the month in which it begins
-    PERIOD: ("1h", "1d", "7d"),
+    PERIOD: tuple(LENGTHS),
 }
 
 

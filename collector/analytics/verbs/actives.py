@@ -18,7 +18,7 @@ EXACT: Final = "exact: counted in the clear"
 BOUNDS: Final = "no more than bounds is known: reports do not tell which devices came again"
 WEEKLY: Final = (
     "a device reports once an epoch and definition, so a metric with a longer epoch counts the "
-    'devices of a longer stretch: every = "7d" those of a week'
+    'devices of a longer stretch: every = "7d" those of a week, "28d" those of four weeks'
 )
 CAVEAT: Final = (
     "devices that reported: not those that run without consent, were not sampled, had no budget "

@@ -107,6 +107,8 @@ def has_choice(metric: Metric) -> bool:
 
 def granularity(metric: Metric, choices: Choices) -> str:
     """Return the stretch of time of which a line has one point."""
+    if metric.every == "28d":
+        return TIME
     if metric.every == "7d" or choices.is_long:
         return f"{TIME}:week"
     return f"{TIME}:day"

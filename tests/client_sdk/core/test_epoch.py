@@ -49,10 +49,24 @@ def test_a_week_begins_on_monday() -> None:
 
 @pytest.mark.parametrize(
     ("every", "label"),
-    [("1h", "2024-02-29T13:00Z"), ("1d", "2024-02-29"), ("7d", "2024-02-26"), ("once", "once")],
+    [
+        ("1h", "2024-02-29T13:00Z"),
+        ("1d", "2024-02-29"),
+        ("7d", "2024-02-26"),
+        ("28d", "2024-02-12"),
+        ("once", "once"),
+    ],
 )
 def test_a_label_is_the_beginning_of_the_epoch(every: str, label: str) -> None:
     assert epoch_label(every, epoch_of(every, at("2024-02-29T13:59:59"))) == label
+
+
+@given(seconds)
+def test_four_whole_weeks_make_an_epoch_of_28_days(now: int) -> None:
+    start = epoch_start("28d", epoch_of("28d", now))
+    weeks = [epoch_start("7d", epoch_of("7d", start) + week) for week in range(5)]
+
+    assert (weeks[0], weeks[4]) == (start, epoch_start("28d", epoch_of("28d", now) + 1))
 
 
 @pytest.mark.parametrize("now", [-1e9, 0.0, 1e9, 4e9])
