@@ -18,7 +18,7 @@ from client_sdk.core.epoch import day_of, epoch_of
 from client_sdk.core.randomness import system_randomness
 from client_sdk.core.wire import Column, seal_binary, seal_padded
 from client_sdk.registry import Registry
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from collector.demo.embedded import PATH, WHEEL, launch
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage

@@ -16,8 +16,7 @@ from playwright.sync_api import Page, ViewportSize
 
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
-from collector.demo.fleet import DEMO_REGISTRY, backfill, drive
-from collector.demo.people import population
+from collector.demo.fleet import DEMO_REGISTRY, backfill, drive, population
 from tests.support.sites.browsing import browser_path, running_browser, watched
 from tests.support.sites.shown_site import READ_TOKEN, WRITE_KEY, cookie_of
 from tests.support.sites.site import Site, running_site

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from client_sdk.registry import Registry
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
 

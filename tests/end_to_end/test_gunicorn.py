@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from tests.support.device.device import metric_text, rows
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -19,7 +19,7 @@ import requests
 from client_sdk.core.epoch import day_of, epoch_of
 from client_sdk.core.wire import Column
 from client_sdk.registry import Registry
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from collector.storage.connection import Connection
 from tests.support.crowds.uploads import (
     WRITE_KEY,

@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from client_sdk.core.wire import Column
-from collector.demo.children import Children
+from collector.demo.demo import Children
 from collector.intake.keyring import TRUST_S
 from collector.storage.access import INGEST, QUERY, WORKER
 from tests.collector.web.test_browsers import HEADERS

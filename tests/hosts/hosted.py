@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final
 
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from tests.support.device.device import metric_text, rows
 
 ROOT: Final = Path(__file__).parents[2]

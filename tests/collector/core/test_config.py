@@ -13,7 +13,7 @@ from collector.cli import main
 from collector.core.config import Config, is_loopback
 from collector.core.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
 from collector.core.errors import ConfigError
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connection import Connection
 from tests.collector.cli.test_cli import ENVIRONMENT

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from collector.core.errors import ChildError
-from collector.demo.children import Children, free_port
+from collector.demo.demo import Children, free_port
 from collector.demo.embedded import EmbeddedStore
 from collector.demo.fleet import DEMO_REGISTRY
 from collector.storage.keys import Keys

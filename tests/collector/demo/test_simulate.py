@@ -13,8 +13,7 @@ import pytest
 
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
-from collector.demo.fleet import DEMO_REGISTRY, drive, truth_of
-from collector.demo.people import MOST_VIEWS, VERSIONS, population
+from collector.demo.fleet import DEMO_REGISTRY, MOST_VIEWS, VERSIONS, drive, population, truth_of
 from collector.intake.wire import JSON, decode
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from client_sdk.core.epoch import day_of
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from collector.demo.embedded import PATH, WHEEL, launch
 from collector.operations.parent_death import die_with_parent
 from collector.storage.connection import Connection

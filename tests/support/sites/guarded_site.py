@@ -16,7 +16,7 @@ import requests
 import yaml
 
 from collector.core.errors import StorageUnavailableError
-from collector.demo.children import Children, free_port
+from collector.demo.demo import Children, free_port
 from collector.operations.parent_death import die_with_parent
 from collector.storage.access import INIT, QUERY, USERS, acl_lines, name_of
 from collector.storage.connection import Connection

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from collector.demo.children import free_port
+from collector.demo.demo import free_port
 from collector.operations.parent_death import die_with_parent
 from tests.support.device.tls import CERTIFICATES, TRUSTED
 from tests.support.sites.raw_requests import exchange

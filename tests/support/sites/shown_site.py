@@ -16,8 +16,7 @@ from typing import Any, Final
 from client_sdk.core.epoch import DAY
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
-from collector.demo.fleet import DEMO_REGISTRY, drive
-from collector.demo.people import Person, population
+from collector.demo.fleet import DEMO_REGISTRY, Person, drive, population
 from tests.support.sites.site import Site, running_site
 
 WRITE_KEY: Final = "device-key-for-the-pages-0123456789"

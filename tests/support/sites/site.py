@@ -11,7 +11,7 @@ from subprocess import Popen
 
 import requests
 
-from collector.demo.children import Children, free_port
+from collector.demo.demo import Children, free_port
 from collector.demo.embedded import launch
 
 _PATIENCE = 30.0  # seconds for a start, or for reports to be folded
