@@ -32,8 +32,7 @@ from ..estimation.estimate import (
     quantile_positions,
     shares,
 )
-from .any_shape import AnyShape
-from .distribution import assumption
+from .distribution import AnyShape, assumption
 from .quantiles import quantiles
 from .rows import (
     LOWER_END,

@@ -181,8 +181,7 @@ def plan_metrics(
 def _show_plan(
     metric: Metric, request: PlanRequest, epsilons: tuple[str, ...], as_json: bool
 ) -> None:
-    from ..planning.plan_text import data_of, lines_of
-    from ..planning.planner import EPSILONS, least_epsilon, plan
+    from ..planning.planner import EPSILONS, data_of, least_epsilon, lines_of, plan
 
     own = () if epsilons else (metric.epsilon,)
     levels = sorted({*own, *(_epsilon(text) for text in epsilons or EPSILONS)})
@@ -198,7 +197,7 @@ def _show_plan(
 
 def _show_buckets(metric: Metric, devices: int, as_json: bool) -> None:
     from ..planning.buckets import best_buckets
-    from ..planning.plan_text import bucket_lines
+    from ..planning.planner import bucket_lines
 
     if metric.domain.grid is None:
         raise click.BadParameter("must be a metric of numbers for --buckets", param_hint="METRIC")

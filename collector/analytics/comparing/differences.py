@@ -25,8 +25,7 @@ from ..rows import AGAINST, TIME, Row, row_of, with_item
 from ..sums import unsure
 from ..suppression import too_few
 from ..verb import Slice, merged
-from .numbers import Number, Population, numbers_of, reach_of
-from .series import others, series_of
+from .numbers import Number, Population, numbers_of, others, reach_of, series_of
 
 POWER: Final = 0.8  # the chance with which an effect is to be seen
 NO_CHANGE: Final = "no detectable change"

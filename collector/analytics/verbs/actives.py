@@ -8,7 +8,7 @@ from typing import Any, Final
 from client_sdk.registry.metric import Metric
 
 from ...estimation.estimate import Estimate
-from ..comparing.series import others
+from ..comparing.numbers import others
 from ..rows import ALL, TIME, Findings, Row, empty_row, row_of
 from ..verb import Slice, Verb, VerbQuery
 from .adoption import alike

@@ -9,8 +9,7 @@ from msgspec import Meta, Struct
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
-from ..comparing.numbers import askable, estimates_of, items_of, refusal
-from ..comparing.series import others
+from ..comparing.numbers import askable, estimates_of, items_of, others, refusal
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
 from ..verb import Slice, Verb, VerbQuery
 

@@ -13,13 +13,16 @@ from ..comparing.differences import NO_CHANGE, difference
 from ..comparing.numbers import (
     DRAWN,
     Population,
+    Scan,
     askable,
     estimates_of,
     items_of,
+    others,
     refusal,
+    scans_of,
+    series_of,
     why_none,
 )
-from ..comparing.series import Scan, others, scans_of, series_of
 from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
 from ..verb import Slice, Verb, VerbQuery, merged
 

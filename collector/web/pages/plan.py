@@ -19,8 +19,7 @@ from ...analytics.rows import SHARE
 from ...core.credentials import VIEW
 from ...core.errors import QueryError
 from ...estimation.precision import in_words, scale_of, wished
-from ...planning.plan_text import NEVER
-from ...planning.planner import EPSILONS, Line, PlanRequest, curves, least_epsilon, plan
+from ...planning.planner import EPSILONS, NEVER, Line, PlanRequest, curves, least_epsilon, plan
 from ...planning.planner import Curve as Points
 from ...rendering.charts import Face
 from ...rendering.charts.curve import Curve, curve

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.analytics.any_shape import BEYOND, AnyShape
+from collector.analytics.distribution import BEYOND, AnyShape
 
 LEVELS = (0.1, 0.5, 0.9)
 ALPHA = 0.05

@@ -23,8 +23,7 @@ from client_sdk.mechanisms.items.exponential import Exponential
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
-from collector.audit.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, lower_bound, run
-from collector.audit.cases import cases_of
+from collector.audit.audit import FAILS, HOLDS, LOOSE_VERDICT, audit, cases_of, lower_bound, run
 from collector.cli import main
 from tests.support.enumeration.enumeration import Untouchable
 from tests.support.enumeration.seeded import SeededRandomness

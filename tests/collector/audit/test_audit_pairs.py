@@ -15,8 +15,17 @@ from client_sdk.mechanisms import Mechanism, load
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
-from collector.audit.audit import ALPHA, FAILS, HOLDS, NOTHING, Audit, Trial, audit, lower_bound
-from collector.audit.cases import cases_of
+from collector.audit.audit import (
+    ALPHA,
+    FAILS,
+    HOLDS,
+    NOTHING,
+    Audit,
+    Trial,
+    audit,
+    cases_of,
+    lower_bound,
+)
 from collector.estimation.significance import lower_limit, upper_limit
 from tests.support.enumeration.seeded import SeededRandomness
 

@@ -14,13 +14,14 @@ from click.testing import CliRunner
 from client_sdk.registry import Registry
 from collector.cli import main
 from collector.estimation.precision import half_width, reports_for, still_needed
-from collector.planning.plan_text import data_of, lines_of
 from collector.planning.planner import (
     DEVICES,
     Line,
     PlanRequest,
     curves,
+    data_of,
     least_epsilon,
+    lines_of,
     mechanism_at,
     plan,
 )

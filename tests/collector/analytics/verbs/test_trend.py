@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collector.analytics.comparing.differences import NO_CHANGE
-from collector.analytics.comparing.series import scan, scans_of
+from collector.analytics.comparing.numbers import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
 from tests.support.crowds.asking import ask
