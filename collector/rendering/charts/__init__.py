@@ -1,5 +1,4 @@
 """Charts as SVG text.  Pure: rows in, markup out; the same in pages, notebooks and docs."""
 
-from .bars import bars as bars
 from .frame import Face as Face
 from .kinds import chart_of as chart_of

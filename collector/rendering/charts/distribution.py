@@ -17,12 +17,10 @@ from ...analytics.rows import SHARE, Row
 from ..numbers import extent, number, numbers_of, reading, tick_labels, width_of
 from .axes import FOOT, fitted_ticks, labels_below, left_axis, left_width
 from .frame import (
-    DEFAULT,
     PAD,
     Face,
     Note,
     Picture,
-    finish,
     label_of,
     nothing,
     remarks,
@@ -98,16 +96,11 @@ def _number(text: str) -> float:
     return float(text.replace("\u2212", "-").replace("_", ""))
 
 
-def histogram(rows: Sequence[Row], title: str, face: Face = DEFAULT, x_unit: str = "") -> str:
-    """Return an SVG of *rows*, one a bucket, in their order.
+def histogram_picture(rows: Sequence[Row], title: str, face: Face, x_unit: str = "") -> Picture:
+    """Return the buckets of *rows*, which share a unit, in their order.
 
     Items such as "10–20" that adjoin are drawn to scale, in *x_unit*; others side by side.
     """
-    return finish(histogram_picture(rows, title, face, x_unit), face)
-
-
-def histogram_picture(rows: Sequence[Row], title: str, face: Face, x_unit: str = "") -> Picture:
-    """Return the buckets of *rows*, which share a unit."""
     if not any(map(numbers_of, rows)):
         return nothing(title, rows, face)
     drawn = rows[:_MOST]
@@ -235,20 +228,6 @@ class _Step:
     row: Row
 
 
-def cdf(
-    rows: Sequence[Row],
-    title: str,
-    face: Face = DEFAULT,
-    x_unit: str = "",
-    quantiles: Sequence[float] = (),
-) -> str:
-    """Return an SVG of *rows*: items are thresholds in *x_unit*, values shares up to them.
-
-    Args: quantiles: levels that are read off the curve as it is drawn, straight between thresholds.
-    """
-    return finish(cdf_picture(rows, title, face, x_unit, quantiles), face)
-
-
 def cdf_picture(
     rows: Sequence[Row],
     title: str,
@@ -256,7 +235,12 @@ def cdf_picture(
     x_unit: str = "",
     quantiles: Sequence[float] = (),
 ) -> Picture:
-    """Return the curve of *rows*; items that are no numbers stand side by side."""
+    """Return the curve of *rows*: items are thresholds in *x_unit*, values shares up to them.
+
+    Items that are no numbers stand side by side.
+
+    Args: quantiles: levels that are read off the curve as it is drawn, straight between thresholds.
+    """
     steps, numeric = _curve_steps(rows)
     if len(steps) < 2:
         return nothing(title, rows, face)

@@ -24,13 +24,11 @@ from ..numbers import (
 )
 from .axes import label_width
 from .frame import (
-    DEFAULT,
     PAD,
     Face,
     Note,
     Picture,
     constant,
-    finish,
     nothing,
     remarks,
     subtitle_of,
@@ -124,11 +122,6 @@ def faint(opacity: float) -> str | None:
 def opacity_of(row: Row) -> float:
     """Return the opacity of *row*: how sure its number is."""
     return CERTAINTY.get(row.quality, CERTAINTY[POOR])
-
-
-def heat(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
-    """Return an SVG of *rows* by the two dimensions in which they differ."""
-    return finish(heat_picture(rows, title, face), face)
 
 
 def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ...analytics.rows import ITEM, MEASURE, SHARE, TIME, Row, units_of
-from .bars import bars_picture, dots_picture
-from .difference import difference_picture
+from .bars import bars_picture, difference_picture, dots_picture
 from .distribution import cdf_picture, cell_of, histogram_picture
 from .frame import DEFAULT, SEPARATOR, Face, Note, Picture, finish, label_of, stacked, varying
 from .heat import heat_picture
@@ -23,6 +22,43 @@ _MANY: Final = 4  # values of both dimensions from which a two-way table is read
 _MOST: Final = 6  # pictures below one another
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """What the pictures of an answer have in common."""
+
+    verb: str
+    title: str
+    face: Face
+    x_unit: str
+    facts: Mapping[str, Any]
+
+    def picture(self, rows: Sequence[Row]) -> Picture:
+        """Return the picture of *rows*, which share a unit."""
+        verb, names, common = self.verb, varying(rows), (self.title, self.face)
+        if verb in _SHAPES:
+            return _of_slice(self._shape(rows), _slice(rows[0]))
+        if verb in _DIFFERENCES:
+            return difference_picture(rows, *common)
+        if TIME in names:
+            return line_picture(rows, *common)
+        if len(names) >= 2:
+            is_table = verb == "crosstab" or _is_wide(rows, names)
+            return (heat_picture if is_table else dots_picture)(rows, *common)
+        if rows[0].unit == SHARE and (verb in _ORDERED or names in ((), (ITEM,))):
+            return bars_picture(rows, *common, ranked=verb not in _ORDERED)
+        return dots_picture(rows, *common)
+
+    def _shape(self, rows: Sequence[Row]) -> Picture:
+        if self.verb == "cdf":
+            return cdf_picture(rows, self.title, self.face, self.x_unit)
+        if self.verb == "histogram":
+            return histogram_picture(rows, self.title, self.face, self.x_unit)
+        if all(cell_of(row.item) for row in rows):
+            box = self.facts.get("box")
+            return grid_picture(rows, self.title, self.face, box=Box(*box) if box else None)
+        return bars_picture(rows, self.title, self.face)
+
+
 def chart_of(
     verb: str,
     rows: Sequence[Row],
@@ -34,29 +70,16 @@ def chart_of(
     """Return an SVG of the *rows* that *verb* answered.
 
     Numbers of different units share no scale: they are drawn below one another, as are the
-    distributions and maps of several slices.
+    distributions and maps of several slices, at most _MOST of them.
 
     Args: x_unit: of the numbers whose distribution it is.  facts: of the answer; of a map its box.
     """
-    pictures = pictures_of(verb, rows, title, face, x_unit, facts or {})
-    return finish(pictures[0], face) if len(pictures) == 1 else stacked(title, pictures, face)
-
-
-def pictures_of(
-    verb: str,
-    rows: Sequence[Row],
-    title: str,
-    face: Face,
-    x_unit: str,
-    facts: Mapping[str, Any],
-) -> list[Picture]:
-    """Return the pictures of *rows*, at most _MOST of them."""
-    parts = list(_parts(verb, rows))
-    pictures = [_picture(verb, part, title, face, x_unit, facts) for part in parts[:_MOST]]
+    parts, answer = list(_parts(verb, rows)), _Answer(verb, title, face, x_unit, facts or {})
+    pictures = [answer.picture(part) for part in parts[:_MOST]] or [bars_picture(rows, title, face)]
     if len(parts) > _MOST:
         more = Note(f"and {len(parts) - _MOST:,} more pictures: ask for fewer slices")
         pictures[-1] = replace(pictures[-1], notes=(*pictures[-1].notes, more))
-    return pictures or [bars_picture(rows, title, face)]
+    return finish(pictures[0], face) if len(pictures) == 1 else stacked(title, pictures, face)
 
 
 def _parts(verb: str, rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -75,47 +98,6 @@ def _slice(row: Row) -> str:
     names = list(row.dimensions)
     within = [ITEM] if ITEM in row.dimensions else names[-2:]
     return label_of(row, within)
-
-
-def _picture(
-    verb: str,
-    rows: Sequence[Row],
-    title: str,
-    face: Face,
-    x_unit: str,
-    facts: Mapping[str, Any],
-) -> Picture:
-    names = varying(rows)
-    if verb in _SHAPES:
-        return _of_slice(_shape(verb, rows, title, face, x_unit, facts), _slice(rows[0]))
-    if verb in _DIFFERENCES:
-        return difference_picture(rows, title, face)
-    if TIME in names:
-        return line_picture(rows, title, face)
-    if len(names) >= 2:
-        is_table = verb == "crosstab" or _is_wide(rows, names)
-        return (heat_picture if is_table else dots_picture)(rows, title, face)
-    if rows[0].unit == SHARE and (verb in _ORDERED or names in ((), (ITEM,))):
-        return bars_picture(rows, title, face, ranked=verb not in _ORDERED)
-    return dots_picture(rows, title, face)
-
-
-def _shape(
-    verb: str,
-    rows: Sequence[Row],
-    title: str,
-    face: Face,
-    x_unit: str,
-    facts: Mapping[str, Any],
-) -> Picture:
-    if verb == "cdf":
-        return cdf_picture(rows, title, face, x_unit)
-    if verb == "histogram":
-        return histogram_picture(rows, title, face, x_unit)
-    if all(cell_of(row.item) for row in rows):
-        box = facts.get("box")
-        return grid_picture(rows, title, face, box=Box(*box) if box else None)
-    return bars_picture(rows, title, face)
 
 
 def _of_slice(picture: Picture, name: str) -> Picture:

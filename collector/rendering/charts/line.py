@@ -13,13 +13,11 @@ from ...analytics.rows import ALL, SHARE, TIME, Row
 from ..numbers import Numbers, bounds_of, extent, numbers_of, reading, span
 from .axes import FOOT, label_width, labels_below, left_axis, left_width
 from .frame import (
-    DEFAULT,
     PAD,
     Face,
     Note,
     Picture,
     constant,
-    finish,
     label_of,
     named,
     nothing,
@@ -144,13 +142,8 @@ class _Plot:
     unit: str
 
 
-def line(rows: Sequence[Row], title: str, face: Face = DEFAULT) -> str:
-    """Return an SVG of *rows* over their dimension "time": a line for each other label."""
-    return finish(line_picture(rows, title, face), face)
-
-
 def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
-    """Return the lines of *rows*, which share a unit."""
+    """Return *rows*, which share a unit, over "time": a line for each other label."""
     if not any(numbers_of(row) or bounds_of(row) for row in rows):
         return nothing(title, rows, face)
     whole = [row for row in rows if row.dimensions.get(TIME) == ALL]

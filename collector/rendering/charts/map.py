@@ -10,7 +10,7 @@ from ...analytics.rows import SHARE, Row
 from ..numbers import numbers_of, reading, tick_labels
 from .axes import labels_below
 from .distribution import cell_of
-from .frame import DEFAULT, PAD, Face, Note, Picture, finish, nothing, subtitle_of, text, unit_words
+from .frame import PAD, Face, Note, Picture, nothing, subtitle_of, text, unit_words
 from .heat import Ramp, cell, faint, legend_height, opacity_of
 from .marks import mark, rectangle
 from .scale import Linear, nice_ticks
@@ -32,21 +32,6 @@ class Box:
     north: float
 
 
-def grid(
-    rows: Sequence[Row],
-    title: str,
-    face: Face = DEFAULT,
-    shape: tuple[int, int] | None = None,
-    box: Box | None = None,
-) -> str:
-    """Return an SVG of *rows*, whose items are "row,column" counted from the south-west.
-
-    Args: shape: rows and columns of the whole grid; by default those that occur.
-          box: for labels in degrees.
-    """
-    return finish(grid_picture(rows, title, face, shape, box), face)
-
-
 def grid_picture(
     rows: Sequence[Row],
     title: str,
@@ -54,7 +39,11 @@ def grid_picture(
     shape: tuple[int, int] | None = None,
     box: Box | None = None,
 ) -> Picture:
-    """Return the cells of *rows*, which share a unit."""
+    """Return the cells of *rows*, which share a unit: items are "row,column" from the south-west.
+
+    Args: shape: rows and columns of the whole grid; by default those that occur.
+          box: for labels in degrees.
+    """
     cells = [(place, row) for row in rows if (place := cell_of(row.item))]
     if not any(numbers_of(row) for _, row in cells):
         return nothing(title, rows, face)

@@ -15,15 +15,11 @@ from typing import Any, Final
 
 from collector.analytics.rows import ITEM, SHARE, TIME, Row, empty_row, quality_of
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import Face, bars, chart_of
-from collector.rendering.charts.bars import dots
+from collector.rendering.charts import Face, chart_of
 from collector.rendering.charts.curve import Curve, curve
-from collector.rendering.charts.difference import difference
-from collector.rendering.charts.distribution import cdf, histogram
-from collector.rendering.charts.heat import heat
-from collector.rendering.charts.line import line
-from collector.rendering.charts.map import Box, grid
+from collector.rendering.charts.map import Box
 from collector.rendering.charts.spark import spark
+from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
 
 N: Final = 20_000
 FIRST_DAY: Final = date(2026, 10, 20)

@@ -10,15 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.analytics.rows import Row, empty_row
-from collector.rendering.charts import Face, bars, chart_of
-from collector.rendering.charts.bars import dots
+from collector.rendering.charts import Face, chart_of
 from collector.rendering.charts.curve import Curve, curve
-from collector.rendering.charts.difference import difference
-from collector.rendering.charts.distribution import cdf, histogram
-from collector.rendering.charts.heat import heat
-from collector.rendering.charts.line import line
-from collector.rendering.charts.map import grid
 from collector.rendering.charts.spark import spark
+from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
 from tests.support.sites.drawing import boxes, parsed, view
 from tests.support.sites.gallery import REASON
 

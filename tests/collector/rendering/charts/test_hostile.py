@@ -10,18 +10,13 @@ import pytest
 
 from client_sdk.core.errors import InvalidParameterError
 from collector.analytics.rows import Row
-from collector.rendering.charts import Face, bars, chart_of
-from collector.rendering.charts.bars import dots
+from collector.rendering.charts import Face, chart_of
 from collector.rendering.charts.curve import Curve, curve
-from collector.rendering.charts.difference import difference
-from collector.rendering.charts.distribution import cdf, histogram
-from collector.rendering.charts.heat import heat
-from collector.rendering.charts.line import line
-from collector.rendering.charts.map import grid
 from collector.rendering.charts.spark import spark
 from collector.rendering.numbers import one_line
 from collector.rendering.tables import table_of
 from tests.hostile.markup import MARKUP
+from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
 from tests.support.sites.drawing import boxes, parsed, tag, view
 from tests.support.sites.gallery import blank, day, row
 

@@ -9,20 +9,17 @@ import pytest
 
 from collector.analytics.rows import LOWER_END, SHARE, TIME, Row, quality_of
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import Face, bars
-from collector.rendering.charts.bars import dots
+from collector.rendering.charts import Face
+from collector.rendering.charts.bars import NO_CHANGE, verdict
 from collector.rendering.charts.curve import Curve, curve
-from collector.rendering.charts.difference import NO_CHANGE, difference, verdict
-from collector.rendering.charts.distribution import cdf, histogram
 from collector.rendering.charts.frame import level_of
-from collector.rendering.charts.heat import heat
-from collector.rendering.charts.line import line
-from collector.rendering.charts.map import Box, grid
+from collector.rendering.charts.map import Box
 from collector.rendering.charts.marks import widening
 from collector.rendering.charts.spark import spark
 from collector.rendering.charts.svg import SERIES
 from collector.rendering.numbers import reading
 from collector.rendering.tables import table_of
+from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
 from tests.support.sites.drawing import boxes, of_class, parsed, path_points
 from tests.support.sites.gallery import (
     REASON,

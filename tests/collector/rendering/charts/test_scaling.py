@@ -8,10 +8,7 @@ from dataclasses import replace
 import pytest
 
 from collector.analytics.rows import SHARE, Row
-from collector.rendering.charts.bars import bars, dots
-from collector.rendering.charts.difference import difference
-from collector.rendering.charts.distribution import histogram
-from collector.rendering.charts.line import line
+from tests.support.charts import bars, difference, dots, histogram, line
 from tests.support.sites.drawing import of_class, parsed, path_points, tag
 from tests.support.sites.gallery import (
     buckets,
