@@ -162,12 +162,6 @@ def test_a_constructor_refuses_what_is_wrong(tmp_path: Path) -> None:
         Client("http://collector.example", KEY, REGISTRY, consent="granted", data_dir=None)
 
 
-CHARGES_AND_REPORTS = "SELECT (SELECT count(*) FROM charges), (SELECT count(*) FROM reports)"
-FAILING_OUTBOX = (
-    "CREATE TRIGGER full BEFORE INSERT ON reports BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-)
-
-
 class Hostile:
     """A value that fails at every touch."""
 

@@ -79,33 +79,28 @@ def _record_all(folder: Path, registry: Registry, caps: Caps, first: int) -> Non
     client._engine._close_store()  # without the upload that close() makes
 
 
-def reports_of_processes(folder: Path, processes: int, metrics: int, caps: Caps) -> int:
-    """Let each process record all metrics, from another one on; return how many were charged."""
-    registry = many_metrics(metrics, epsilon="0.008")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    ("processes", "metrics", "week", "succeed"),
+    [(4, 24, "0.128", 16), pytest.param(16, 1_000, "4", 500, marks=pytest.mark.slow)],
+)
+def test_of_the_attempts_of_processes_that_share_a_file_exactly_the_cap_succeeds(
+    tmp_path: Path, processes: int, metrics: int, week: str, succeed: int
+) -> None:
+    """Law: each process records all metrics, from another one on, and never is a cap passed."""
+    caps, registry = Caps(week=week), many_metrics(metrics, epsilon="0.008")
     context = multiprocessing.get_context("fork")
     children = [
-        context.Process(target=_record_all, args=(folder, registry, caps, i * metrics // processes))
+        context.Process(
+            target=_record_all, args=(tmp_path, registry, caps, i * metrics // processes)
+        )
         for i in range(processes)
     ]
     for child in children:
         child.start()
     for child in children:
         child.join()
-    ((charges,),) = rows(folder, "SELECT count(*) FROM charges")
-    ((spent,),) = rows(folder, "SELECT sum(nano) FROM totals")
-    assert rows(folder, "SELECT count(*) FROM reports") == [(charges,)]
+    ((spent,),) = rows(tmp_path, "SELECT sum(nano) FROM totals")
+    assert rows(tmp_path, "SELECT count(*) FROM charges") == [(succeed,)]
+    assert rows(tmp_path, "SELECT count(*) FROM reports") == [(succeed,)]
     assert spent <= caps.week
-    return int(charges)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_processes_that_share_a_file_never_pass_a_cap_together(tmp_path: Path) -> None:
-    assert reports_of_processes(tmp_path, 4, 24, Caps(week="0.128")) == 16
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_of_sixteen_thousand_attempts_of_sixteen_processes_exactly_the_cap_succeeds(
-    tmp_path: Path,
-) -> None:
-    assert reports_of_processes(tmp_path, 16, 1_000, Caps(week="4")) == 500

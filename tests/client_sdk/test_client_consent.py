@@ -87,15 +87,18 @@ def test_a_revocation_wipes_reports_and_sealed_uploads_and_sends_nothing(tmp_pat
     assert len(transport.sent) == 1
 
 
-def test_a_revocation_leaves_no_byte_of_what_was_sealed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_a_revocation_leaves_no_byte_of_what_was_sealed(tmp_path: Path, mode: str) -> None:
     transport = ScriptedTransport([503])
-    client = make_client(tmp_path, transport=transport)
+    client = make_client(tmp_path, mode=mode, transport=transport)
     client.record("dark_mode", True)
     client.flush()
     (sealed,) = transport.sent
     before = bytes_on_disk(tmp_path)
 
     client.set_consent(Consent.DENIED)
+    if mode == "background":  # its thread carries the denial out
+        client.close()
 
     after = bytes_on_disk(tmp_path)
     client.close()
@@ -115,26 +118,21 @@ def test_a_revocation_keeps_the_charges(tmp_path: Path) -> None:
     assert changed(client) == {"recorded": 1, "revoked": 1, "already_reported": 1}
 
 
-def test_a_client_made_after_a_denial_wipes_what_an_earlier_one_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["manual", "background"])
+def test_a_client_made_after_a_denial_wipes_what_an_earlier_one_left(
+    tmp_path: Path, mode: str
+) -> None:
     earlier = make_client(tmp_path, transport=ScriptedTransport([503]))
     earlier.record("dark_mode", True)
     earlier.close()
 
-    later = make_client(tmp_path, consent="denied")
+    later = make_client(tmp_path, mode=mode, consent="denied")
+    if mode == "background":  # an application does not wait for the disk at its start
+        later.close()
 
     assert changed(later) == {"revoked": 1}
     assert rows(tmp_path, WAITING) == [(0, 0)]
     later.close()
-
-
-def test_a_denial_after_close_still_wipes(tmp_path: Path) -> None:
-    client = make_client(tmp_path, transport=ScriptedTransport([503]))
-    client.record("dark_mode", True)
-    client.close()
-
-    client.set_consent("denied")
-
-    assert rows(tmp_path, WAITING) == [(0, 0)]
 
 
 def test_a_wipe_that_failed_is_made_up_for(tmp_path: Path) -> None:
@@ -265,7 +263,7 @@ def test_a_flush_that_outlives_close_does_not_open_the_database_again(tmp_path: 
     assert changed(client) == {"recorded": 1, "store": 1}
 
 
-def test_a_denial_after_close_leaves_the_database_closed(tmp_path: Path) -> None:
+def test_a_denial_after_close_still_wipes_and_leaves_the_database_closed(tmp_path: Path) -> None:
     client = make_client(tmp_path, transport=ScriptedTransport([503]))
     client.record("dark_mode", True)
     client.close()
@@ -273,4 +271,5 @@ def test_a_denial_after_close_leaves_the_database_closed(tmp_path: Path) -> None
     client.set_consent("denied")
 
     assert not (tmp_path / LOG).exists()
+    assert rows(tmp_path, WAITING) == [(0, 0)]
     assert changed(client) == {"recorded": 1, "postponed": 1, "revoked": 1}

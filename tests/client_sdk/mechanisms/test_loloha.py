@@ -12,6 +12,7 @@ import pytest
 from client_sdk.core.errors import InvalidParameterError, InvalidValueError
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms.deployed.loloha import LOLOHA
+from client_sdk.mechanisms.deployed.rappor import RAPPOR
 from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.registry.longitudinal import permanent_randomness
 from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
@@ -133,12 +134,15 @@ def test_a_device_keeps_its_seed_and_its_noisy_bucket() -> None:
     assert max(counts) > 120  # p₂ is about 1/2, any other bucket below 1/100
 
 
-def test_a_value_outside_the_domain_is_refused_before_any_draw() -> None:
+@pytest.mark.parametrize("kind", [LOLOHA, RAPPOR])
+def test_a_value_outside_the_domain_is_refused_before_any_draw(
+    kind: type[LOLOHA | RAPPOR],
+) -> None:
     def untouched(key: bytes) -> Randomness:
         raise AssertionError
 
     with pytest.raises(InvalidValueError):
-        LOLOHA("1", 4).respond(4, untouched, Untouchable())
+        kind("1", 4).respond(4, untouched, Untouchable())
 
 
 def test_a_second_round_that_the_grid_cannot_hold_is_refused() -> None:

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from client_sdk.core.errors import InvalidTallyError, InvalidValueError
+from client_sdk.core.errors import InvalidTallyError
 from client_sdk.core.randomness import Randomness
 from client_sdk.mechanisms import Channel
 from client_sdk.mechanisms.deployed.rappor import RAPPOR, nnls, regress
 from client_sdk.registry.longitudinal import permanent_randomness
-from tests.support.enumeration.enumeration import Untouchable, distribution, exp_below
+from tests.support.enumeration.enumeration import distribution, exp_below
 from tests.support.enumeration.replay import Replay
 from tests.support.enumeration.seeded import SeededRandomness
 
@@ -205,11 +205,3 @@ def test_a_device_keeps_its_cohort_and_permanent_bits() -> None:
     ones = np.unpackbits(np.frombuffer(b"".join(reports), np.uint8).reshape(200, -1)[:, 1:], axis=1)
     assert len({report[0] for report in reports}) == 1
     assert (np.abs(ones.mean(axis=0) - 0.5) > 0.3).all()  # p is about 3 %: every bit has a side
-
-
-def test_a_value_outside_the_domain_is_refused_before_any_draw() -> None:
-    def untouched(key: bytes) -> Randomness:
-        raise AssertionError
-
-    with pytest.raises(InvalidValueError):
-        RAPPOR("1", 4).respond(4, untouched, Untouchable())

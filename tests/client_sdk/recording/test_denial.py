@@ -11,7 +11,7 @@ from client_sdk.client import Client
 from client_sdk.privacy.consent import Consent, OptOuts, set_user_opt_out
 from client_sdk.recording.erasure import MAX_WAIT
 from client_sdk.storage.schema import FILE_NAME
-from tests.support.device.device import CANARY, alter, bytes_on_disk, changed, make_client, rows
+from tests.support.device.device import CANARY, alter, changed, make_client, rows
 from tests.support.device.device_transport import HookedTransport, ScriptedTransport
 
 FAILING_WIPE = (
@@ -123,16 +123,6 @@ def test_nobody_waits_for_a_locked_database_to_deny(tmp_path: Path) -> None:
     assert rows(tmp_path, REPORTS) == [(0,)]
 
 
-def test_a_client_in_the_background_wipes_what_an_earlier_one_left(tmp_path: Path) -> None:
-    """Law: an application that starts with a denial does not wait for the disk either."""
-    make_client(tmp_path, transport=ScriptedTransport([503])).record("dark_mode", True)
-
-    client = make_client(tmp_path, mode="background", consent="denied")
-    client.close()
-
-    assert (changed(client), rows(tmp_path, REPORTS)) == ({"revoked": 1}, [(0,)])
-
-
 @pytest.mark.parametrize("mode", ["manual", "background"])
 def test_an_opt_out_shows_at_once_and_takes_the_truth_along(tmp_path: Path, mode: str) -> None:
     """Law: what the application shows of consent and history is never older than the user's no."""
@@ -148,18 +138,3 @@ def test_an_opt_out_shows_at_once_and_takes_the_truth_along(tmp_path: Path, mode
     assert (client.consent, client.consent_level) == ("denied", "user")
     client.close()
     assert rows(tmp_path, REPORTS) == [(0,)]
-
-
-def test_a_denial_in_the_background_leaves_no_byte_of_what_was_sealed(tmp_path: Path) -> None:
-    """Law: deleted rows are overwritten, whichever thread deletes them."""
-    transport = ScriptedTransport([503])
-    client = make_client(tmp_path, mode="background", transport=transport)
-    client.record("dark_mode", True)
-    client.flush()
-    (sealed,) = transport.sent
-    before = bytes_on_disk(tmp_path)
-
-    client.set_consent("denied")
-    client.close()
-
-    assert (sealed in before, sealed in bytes_on_disk(tmp_path)) == (True, False)

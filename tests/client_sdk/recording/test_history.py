@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from client_sdk.recording.history import MAX_HISTORY, ReportedValue
-from client_sdk.recording.recorder import ReportView
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     CANARY,
@@ -194,18 +193,3 @@ def test_without_a_dry_run_nothing_is_withheld() -> None:
         client.flush()
 
         assert client.withheld() == ()
-
-
-def test_a_record_within_a_hook_is_counted_and_does_not_hang() -> None:
-    """Law: an application that uses the client in its own hook gets a count, not a deadlock."""
-
-    def hook(report: ReportView) -> bool:
-        client.record("theme", "plain")
-        return True
-
-    client = make_client(on_report=hook)
-
-    client.record("dark_mode", True)
-
-    assert changed(client) == {"recorded": 1, "store": 1}
-    client.close()

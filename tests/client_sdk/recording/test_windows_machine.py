@@ -181,7 +181,11 @@ class Device(RuleBasedStateMachine):
         return client
 
 
-def run(examples: int, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("examples", "steps"), [(40, 30), pytest.param(250, 200, marks=pytest.mark.slow)]
+)
+def test_no_history_makes_the_windows_differ_from_the_oracle(examples: int, steps: int) -> None:
+    """Law: each epoch tells exactly what was recorded in it, once."""
     chosen = settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -191,14 +195,3 @@ def run(examples: int, steps: int) -> None:
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(Device, settings=chosen)
-
-
-def test_no_history_makes_the_windows_differ_from_the_oracle() -> None:
-    """Law: each epoch tells exactly what was recorded in it, once."""
-    run(examples=40, steps=30)
-
-
-@pytest.mark.slow
-def test_no_long_history_makes_the_windows_differ_from_the_oracle() -> None:
-    """Law: the same over 50,000 steps."""
-    run(examples=250, steps=200)

@@ -86,7 +86,10 @@ def require_within_caps(folder: Path) -> None:
             assert sum(nano for digest, nano in week if digest == metric) <= CAPS.metric_week
 
 
-def check_registries(folder: Path, count: int) -> None:
+@pytest.mark.parametrize("count", [100, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_hostile_registries_are_refused_or_stay_within_every_cap(
+    tmp_path: Path, count: int
+) -> None:
     """Law: one device meets them all in turn, and new names and meanings give no new budget."""
     chance, clock, accepted = random.Random(12), FakeClock(), 0
     for _ in range(count):
@@ -97,26 +100,15 @@ def check_registries(folder: Path, count: int) -> None:
         accepted += 1
         if accepted % 5:  # some are recorded; of the others it is enough that they can be read
             continue
-        client = make_client(folder, registry=registry, clock=clock, caps=CAPS)
+        client = make_client(tmp_path, registry=registry, clock=clock, caps=CAPS)
         record_for_days(client, clock, list(registry.metrics))
         client.close()
         assert "internal" not in changed(client)
 
     assert accepted > count // 10
-    require_within_caps(folder)
-    ((spent,),) = rows(folder, "SELECT sum(nano) FROM totals")
+    require_within_caps(tmp_path)
+    ((spent,),) = rows(tmp_path, "SELECT sum(nano) FROM totals")
     assert spent > CAPS.lifetime - CAPS.report  # the caps were met
-
-
-def test_hostile_registries_are_refused_or_stay_within_every_cap(tmp_path: Path) -> None:
-    check_registries(tmp_path, 100)
-
-
-@pytest.mark.slow
-def test_a_thousand_hostile_registries_are_refused_or_stay_within_every_cap(
-    tmp_path: Path,
-) -> None:
-    check_registries(tmp_path, 1_000)
 
 
 @pytest.mark.parametrize(

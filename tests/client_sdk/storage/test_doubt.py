@@ -30,6 +30,7 @@ from tests.support.device.device import (
 from tests.support.device.device_transport import ScriptedTransport
 
 NANO = 10**9
+OWN_FILES = [SECRET_FILE, RESERVE_FILE, GENERATION_FILE]
 WAITING = "SELECT (SELECT count(*) FROM reports), (SELECT count(*) FROM uploads)"
 WEEK = "SELECT coalesce(sum(nano), 0) FROM totals"
 
@@ -72,27 +73,6 @@ def put_back(folder: Path, saved: dict[str, bytes]) -> None:
         (folder / name).write_bytes(content)
 
 
-def test_a_copy_spends_nothing_for_a_week_and_sends_nothing_twice(tmp_path: Path) -> None:
-    """Its charges are kept; reports, uploads, memo and secret are not."""
-    clock = FakeClock()
-    used(tmp_path / "first", clock)
-    shutil.copytree(tmp_path / "first", tmp_path / "copy")
-    secret = (tmp_path / "copy" / SECRET_FILE).read_bytes()
-
-    counts, sent = record_all(tmp_path / "copy", clock)
-
-    assert counts == {"already_reported": 2, "budget": 4, "store": 1}
-    assert sent == []
-    assert rows(tmp_path / "copy", "SELECT count(*) FROM memo") == [(0,)]
-    assert rows(tmp_path / "copy", WEEK) == [(8 * NANO,)]
-    assert not (tmp_path / "copy" / SECRET_FILE).exists() or (
-        (tmp_path / "copy" / SECRET_FILE).read_bytes() != secret
-    )
-    clock.advance(days=7)
-    later, _ = record_all(tmp_path / "copy", clock)
-    assert later["recorded"] == 6
-
-
 def test_the_original_of_a_copy_goes_on(tmp_path: Path) -> None:
     clock = FakeClock()
     used(tmp_path / "first", clock)
@@ -133,30 +113,26 @@ def test_a_copy_does_not_tell_at_which_reports_a_value_was_new(tmp_path: Path) -
     assert charged == [(2 * NANO,)]
 
 
-def check_copies(folder: Path, count: int) -> None:
+@pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.slow)])
+def test_copies_share_no_report_no_memo_and_no_budget(tmp_path: Path, count: int) -> None:
+    """A copy spends nothing for a week and sends nothing twice; its charges alone are kept."""
     clock = FakeClock()
-    used(folder / "first", clock)
-    secrets: set[bytes] = set()
+    used(tmp_path / "first", clock)
+    secrets = {(tmp_path / "first" / SECRET_FILE).read_bytes()}
     for i in range(count):
-        copy = folder / f"copy {i}"
-        shutil.copytree(folder / "first", copy)
+        copy = tmp_path / f"copy {i}"
+        shutil.copytree(tmp_path / "first", copy)
+
         counts, sent = record_all(copy, clock)
+
         assert (counts, sent) == ({"already_reported": 2, "budget": 4, "store": 1}, [])
+        assert rows(copy, "SELECT count(*) FROM memo") == [(0,)]
+        assert rows(copy, WEEK) == [(8 * NANO,)]
         clock.advance(days=7)
-        counts, sent = record_all(copy, clock)
-        assert counts["recorded"] == 6
+        assert record_all(copy, clock)[0]["recorded"] == 6
         secrets.add((copy / SECRET_FILE).read_bytes())
         clock.advance(days=-7)
-    assert len(secrets) == count
-
-
-def test_copies_share_no_report_no_memo_and_no_budget(tmp_path: Path) -> None:
-    check_copies(tmp_path, 5)
-
-
-@pytest.mark.slow
-def test_a_hundred_copies_share_no_report_no_memo_and_no_budget(tmp_path: Path) -> None:
-    check_copies(tmp_path, 100)
+    assert len(secrets) == count + 1
 
 
 def test_a_database_put_back_in_place_is_doubted(tmp_path: Path) -> None:
@@ -172,25 +148,15 @@ def test_a_database_put_back_in_place_is_doubted(tmp_path: Path) -> None:
     assert (counts, sent) == ({"already_reported": 2, "budget": 4, "store": 1}, [])
 
 
-def test_a_deleted_database_beside_its_generation_file_is_doubted(tmp_path: Path) -> None:
-    clock = FakeClock()
-    used(tmp_path, clock)
-    (tmp_path / FILE_NAME).unlink()
-
-    counts, _ = record_all(tmp_path, clock)
-
-    assert counts == {"budget": 6, "store": 1}
-
-
-@pytest.mark.parametrize("left", [SECRET_FILE, RESERVE_FILE, GENERATION_FILE])
+@pytest.mark.parametrize("left", [*([name] for name in OWN_FILES), OWN_FILES], ids=str)
 def test_a_deleted_database_is_doubted_by_whatever_is_left_beside_it(
-    tmp_path: Path, left: str
+    tmp_path: Path, left: list[str]
 ) -> None:
     """Law: only a folder without any of its files begins with a full budget."""
     clock = FakeClock()
     used(tmp_path, clock)
     for path in tmp_path.iterdir():
-        if path.name != left:
+        if path.name not in left:
             path.unlink()
 
     counts, sent = record_all(tmp_path, clock)
@@ -381,12 +347,13 @@ def overwritten(folder: Path, chance: random.Random) -> None:
     path.write_bytes(content)
 
 
-def check_damage(folder: Path, count: int) -> None:
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
+def test_no_overwriting_frees_a_budget_or_is_seen_by_the_app(tmp_path: Path, count: int) -> None:
     """Law: whatever is overwritten, the app sees no error and no cap is passed."""
     chance, clock = random.Random(7), FakeClock()
     closed = 0
     for i in range(count):
-        data = folder / str(i)
+        data = tmp_path / str(i)
         used(data, clock, crash=bool(i % 2))
         overwritten(data, chance)
 
@@ -401,15 +368,6 @@ def check_damage(folder: Path, count: int) -> None:
         assert counts.get("recorded", 0) <= 3 - 2
         closed += "recorded" not in counts
     assert closed > count // 20  # the damage was felt at times
-
-
-def test_no_overwriting_frees_a_budget_or_is_seen_by_the_app(tmp_path: Path) -> None:
-    check_damage(tmp_path, 12)
-
-
-@pytest.mark.slow
-def test_no_two_hundred_overwritings_free_a_budget_or_are_seen_by_the_app(tmp_path: Path) -> None:
-    check_damage(tmp_path, 200)
 
 
 def test_the_generation_file_holds_a_number_and_nothing_else(tmp_path: Path) -> None:

@@ -300,7 +300,10 @@ class Device(RuleBasedStateMachine):
         return True
 
 
-def run(examples: int, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("examples", "steps"), [(30, 30), pytest.param(400, 100, marks=pytest.mark.slow)]
+)
+def test_no_history_makes_the_device_differ_from_the_oracle(examples: int, steps: int) -> None:
     chosen = settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -312,12 +315,3 @@ def run(examples: int, steps: int) -> None:
     Device.outcomes.clear()
     run_state_machine_as_test(Device, settings=chosen)
     assert min(Device.outcomes[key] for key in ("recorded", "already_reported", "budget")) > 100
-
-
-def test_no_history_makes_the_device_differ_from_the_oracle() -> None:
-    run(examples=30, steps=30)
-
-
-@pytest.mark.slow
-def test_no_history_of_a_hundred_thousand_steps_makes_the_device_differ_from_the_oracle() -> None:
-    run(examples=400, steps=100)

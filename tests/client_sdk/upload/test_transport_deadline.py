@@ -136,21 +136,17 @@ def test_whoever_is_given_up_is_cut_off(dripping: Dripping) -> None:
     assert outcome(transport) != "no answer: an earlier request still runs"
 
 
-def test_an_endless_continue_is_cut_off() -> None:
-    """Law: a flood of interim answers costs no processor time once it is given up."""
-    with serving(Dripping(CONTINUE, drip=CONTINUE * 1_000, pause=0.0)) as server:
-        transport = RequestsTransport(server.url, KEY)
-
-        said = outcome(transport)
-
-        assert transport._last is not None
-        assert (said, transport._last.ended_within(PATIENCE)) == ("no answer: timeout", True)
-
-
-def test_a_handshake_that_never_ends_is_cut_off() -> None:
-    """Law: a connection can be ended before there is any encryption to speak through."""
-    with serving(Dripping(HANDSHAKE)) as server:
-        transport = RequestsTransport(server.url.replace("http:", "https:"), KEY)
+@pytest.mark.parametrize(
+    ("scheme", "beginning", "drip", "pause"),
+    [("http:", CONTINUE, CONTINUE * 1_000, 0.0), ("https:", HANDSHAKE, b"x", 0.05)],
+    ids=["continue", "handshake"],
+)
+def test_what_never_comes_to_an_answer_is_cut_off(
+    scheme: str, beginning: bytes, drip: bytes, pause: float
+) -> None:
+    """Law: it costs no time once it is given up, also before there is any encryption."""
+    with serving(Dripping(beginning, drip, pause)) as server:
+        transport = RequestsTransport(server.url.replace("http:", scheme), KEY)
 
         said = outcome(transport)
 
