@@ -30,21 +30,6 @@ WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (
 )
 NO_ID: Final = bytes(16)
 _PATIENCE: Final = 30.0  # seconds for a start
-_METRIC: Final = """
-[metrics.{name}]
-title = "{name}"
-question = "What does a report cost?"
-type = "category"
-values = [{values}]
-epsilon = "2.0"
-longitudinal = "fresh"
-mechanism = "{mechanism}"
-every = "1d"
-expected_devices = 1000000
-min_reports = 1000
-owner = "benchmarks"
-expires = 2999-12-31
-"""
 
 
 class Site:
@@ -56,15 +41,6 @@ class Site:
     def cpu(self) -> float:
         """Return the seconds of processor that the web processes have had."""
         return sum(_cpu(pid) for pid in {self.process.pid, *descendants(self.process.pid)})
-
-
-def registry_text(metrics: dict[str, tuple[str, int]]) -> str:
-    """Return a registry of *metrics*, each name with its mechanism and domain size."""
-    parts = ['schema = 1\napp = "benchmark"\n']
-    for name, (mechanism, size) in metrics.items():
-        values = ", ".join(f'"v{i}"' for i in range(size))
-        parts.append(_METRIC.format(name=name, mechanism=mechanism, values=values))
-    return "".join(parts)
 
 
 def device_body(registry: Registry, columns: int, reports: int) -> bytes:

@@ -103,4 +103,4 @@ def main() -> None:
     print(f"Honest: {RATE:.0f} uploads/s of 10 columns.  Attack: {ATTACK:.0f} requests/s.\n")
     bar = f"times (bar ≤ {BAR:.0f})"
     heads = "attack", "p99 alone, ms", "beside it, ms", bar, "honest refused", ""
-    page.show(heads, rows(sites.registry_text(DEVICE)))
+    page.show(heads, rows(DEVICE))

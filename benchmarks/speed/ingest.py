@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from benchmarks.lib import sites
 from benchmarks.lib.load import Plan, send
 from benchmarks.lib.page import head, row, verdict
+from benchmarks.lib.registries import items, registry_text
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell
@@ -32,7 +33,7 @@ CONNECTIONS: Final = 64
 FOLDS: Final = 6  # of each mechanism
 GATEWAY_SIZE: Final = 8_000_000  # bytes of an upload
 WEB_BAR, RATIO_BAR = 80.0, 4.0  # microseconds, times
-DEVICE: Final = {f"m{i}": ("grr", 8) for i in range(5)}
+DEVICE: Final = registry_text({f"m{i}": items("grr", 8) for i in range(5)}, epsilon="2.0")
 GATEWAY: Final = {"grr": ("grr", 1_024), "pgr": ("pgr", 1_024), "oue": ("oue", 128)}
 ACCEPT_BAR: Final = 5.0  # million reports a second and core
 FOLD_BAR: Final = {"grr": 40.0, "pgr": 40.0, "oue": 5.0}
@@ -58,13 +59,12 @@ def measure(site: sites.Site, plan: Plan) -> Round:
 
 def device_rows() -> Iterator[str]:
     """Measure device uploads of ten reports, ours and the obvious collector's in turns."""
-    text = sites.registry_text(DEVICE)
-    registry = Registry.from_text(text)
+    registry = Registry.from_text(DEVICE)
     ten, one = (sites.device_body(registry, *shape) for shape in ((10, 1), (1, 10)))
     plan = Plan(0, sites.request(ten), CONNECTIONS, SECONDS)
     gateway = replace(plan, request=sites.request(one, key=sites.GATEWAY_KEY))
     alone = replace(plan, request=sites.request(ten, "Connection: close"), alone=True)
-    with sites.hearsay(text) as ours, sites.obvious() as theirs, sites.floor() as nothing:
+    with sites.hearsay(DEVICE) as ours, sites.obvious() as theirs, sites.floor() as nothing:
         runs = {
             "10 columns of one report": (ours, plan),
             "1 column of 10 reports, of a gateway": (ours, gateway),
@@ -101,7 +101,7 @@ def _ratios(ours: list[Round], theirs: list[Round]) -> Iterator[str]:
 
 def step_rows() -> Iterator[str]:
     """Measure the steps of a device upload alone, in this process."""
-    registry = Registry.from_text(sites.registry_text(DEVICE))
+    registry = Registry.from_text(DEVICE)
     catalog, today = Catalog([registry]), int(time.time() // 86_400)
     yield head("step of a device upload of 10 reports, alone", "µs, least")
     for what, columns, reports in (("10 columns", 10, 1), ("1 column", 1, 10)):
@@ -140,7 +140,8 @@ def _least(action: Callable[[], object], times: int = 1_000) -> float:
 
 def gateway_rows() -> Iterator[str]:
     """Measure uploads of a gateway, HTTP and append included, and their folds."""
-    text = sites.registry_text(GATEWAY)
+    metrics = {name: items(*shape) for name, shape in GATEWAY.items()}
+    text = registry_text(metrics, epsilon="2.0")
     registry = Registry.from_text(text)
     yield "Reports a second of one core, web process and worker, in millions:\n"
     speeds = "accepted, M/s", "bar", "folded, M/s", "bar"

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.lib import sites
 from benchmarks.lib.page import show, verdict
+from benchmarks.lib.registries import items, registry_text
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
@@ -57,7 +58,7 @@ def cost(metrics: int, epochs: int, uploads: int) -> Cost:
 
 
 def _registry(names: list[str]) -> Registry:
-    return Registry.from_text(sites.registry_text({name: ("grr", 8) for name in names}))
+    return Registry.from_text(registry_text(dict.fromkeys(names, items("grr", 8)), epsilon="2.0"))
 
 
 def fill(storage: RedisStorage, registry: Registry, epochs: int) -> None:

@@ -52,9 +52,9 @@ def slow_connections(port: int, key: str) -> Iterator[None]:
         yield
 
 
-def waiting(text: str, body: bytes) -> Iterator[tuple[str, ...]]:
+def waiting(body: bytes) -> Iterator[tuple[str, ...]]:
     """Measure the wait at 70 % load, without and with slow connections, in turns."""
-    with sites.hearsay(text) as site:
+    with sites.hearsay(DEVICE) as site:
         plan = Plan(site.port, sites.request(body), 64, SECONDS / 2)
         most, steady = _in_turns(plan)
         yield row("as fast as possible, 64 connections", most, SECONDS / 2)
@@ -86,9 +86,9 @@ def _in_turns(plan: Plan) -> tuple[Outcome, Outcome]:
     return sorted(rounds, key=lambda pair: pair[1].p99)[ROUNDS // 2]
 
 
-def flood(text: str, body: bytes) -> Iterator[tuple[str, ...]]:
+def flood(body: bytes) -> Iterator[tuple[str, ...]]:
     """Let one key send ten times what it may, and another what it may."""
-    with sites.hearsay(text, HEARSAY_KEY_RATE=str(LIMIT)) as site:
+    with sites.hearsay(DEVICE, HEARSAY_KEY_RATE=str(LIMIT)) as site:
         plan = Plan(site.port, sites.request(body), 64, SECONDS, LIMIT * FLOOD)
         time.sleep(1)
         flooding = start(plan)
@@ -105,7 +105,6 @@ def flood(text: str, body: bytes) -> Iterator[tuple[str, ...]]:
 
 def main() -> None:
     """Print the table."""
-    text = sites.registry_text(DEVICE)
-    body = sites.device_body(Registry.from_text(text), 10, 1)
+    body = sites.device_body(Registry.from_text(DEVICE), 10, 1)
     heads = "uploads of 10 columns", "accepted/s", "median, ms", "p99, ms", "answers", "bar", ""
-    page.show(heads, chain(waiting(text, body), flood(text, body)))
+    page.show(heads, chain(waiting(body), flood(body)))

@@ -24,6 +24,7 @@ import numpy as np
 from flask.testing import FlaskClient
 
 from benchmarks.lib.page import head, row, verdict
+from benchmarks.lib.registries import items, registry_text
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.catalog import Catalog
@@ -49,28 +50,11 @@ WINDOW: Final = 60  # days of the closed window: it ends before the last class o
 CACHED: Final = 5.0  # ms
 MOST_MS: Final = 300.0  # of a page
 MOST_BYTES: Final = 150_000  # of a page with its files
-_REGISTRY: Final = """
-schema = 1
-app = "benchmark"
+_SEGMENTS: Final = f"""
 [segments]
-version = {versions}
+version = {json.dumps([f"v{number}" for number in range(20)])}
 platform = ["linux", "macos", "windows"]
 """
-_METRIC: Final = """
-[metrics.{name}]
-title = "{name}"
-question = "What does an answer cost?"
-{kind}
-epsilon = "1.0"
-every = "1d"
-longitudinal = "fresh"
-segments = {segments}
-expected_devices = 50000
-min_reports = 100
-owner = "benchmark"
-expires = 2030-01-01
-"""
-VERSIONS: Final = [f"v{number}" for number in range(20)]
 
 
 class _Shape(NamedTuple):
@@ -82,22 +66,16 @@ class _Shape(NamedTuple):
     dimension: str = "platform"
 
     @property
-    def text(self) -> str:
-        segments = json.dumps([self.dimension] if self.dimension else [])
-        return _METRIC.format(name=self.name, kind=self.kind, segments=segments)
-
-
-def _items(count: int) -> str:
-    values = json.dumps([f"i{number}" for number in range(count)])
-    return f'type = "category"\nvalues = {values}\nmechanism = "oue"'
+    def own(self) -> str:
+        return f"{self.kind}\nsegments = {json.dumps([self.dimension] if self.dimension else [])}"
 
 
 SHAPES: Final = (
-    _Shape("wide", _items(1_024), 90, ""),
-    _Shape("sliced", _items(100), 365, "version"),
+    _Shape("wide", items("oue", 1_024), 90, ""),
+    _Shape("sliced", items("oue", 100), 365, "version"),
 )
 SHOWN: Final = (  # on the pages
-    _Shape("theme", _items(10).replace("oue", "grr"), 365),
+    _Shape("theme", items("grr", 10), 365),
     _Shape("dark", 'type = "boolean"\nmechanism = "grr"', 365),
     _Shape(
         "startup",
@@ -152,8 +130,8 @@ def _filled(shapes: tuple[_Shape, ...]) -> Iterator[tuple[Catalog, RedisStorage,
         launch(None, None, kinds=(PATH, WHEEL)) as server,
     ):
         path = Path(folder) / "metrics.toml"
-        head_of = _REGISTRY.format(versions=json.dumps(VERSIONS))
-        path.write_text("".join([head_of, *(shape.text for shape in shapes)]), encoding="utf-8")
+        text = registry_text({shape.name: shape.own for shape in shapes}, _SEGMENTS)
+        path.write_text(text, encoding="utf-8")
         catalog = Catalog([Registry.from_file(path)])
         storage = open_storage(server.url, PREFIX, shards=SHARDS, profile=VOLATILE)
         storage.prepare()

@@ -26,6 +26,7 @@ from benchmarks.lib.capacity import (
 )
 from benchmarks.lib.load import Plan, send
 from benchmarks.lib.page import head, row, verdict
+from benchmarks.lib.registries import items, registry_text
 from client_sdk.core.epoch import epoch_of
 from client_sdk.registry import Registry
 from collector.core.cells import Cell
@@ -248,7 +249,8 @@ def rounded(**found: float) -> Costs:
 
 def main() -> None:
     """Print the tables."""
-    text = sites.registry_text({f"m{i}": ("grr", ITEMS) for i in range(REPORTS)})
+    metrics = {f"m{i}": items("grr", ITEMS) for i in range(REPORTS)}
+    text = registry_text(metrics, epsilon="2.0")
     registry = Registry.from_text(text)
     body = sites.device_body(registry, REPORTS, 1)
     with sites.hearsay(text) as one, sites.hearsay(text) as other:

@@ -28,34 +28,18 @@ from zipfile import ZipFile
 
 from benchmarks.lib.page import PAGES, README, ROOT, mark, publish, verdict
 from benchmarks.lib.page import table as markdown
+from benchmarks.lib.registries import registry_text
 from client_sdk import Registry
 
 OURS: Final = "hearsay"
 NOWHERE: Final = "http://127.0.0.1:9"  # the port of discard
-REGISTRY: Final = """schema = 1
-app = "demo"
-""" + "".join(
-    f"""
-[metrics.{name}]
-title = "A metric"
-question = "What do we decide by it?"
-{kind}
-epsilon = "1.0"
-every = "1d"
-longitudinal = "fresh"
-owner = "benchmarks"
-expected_devices = 10000
-expires = 2099-12-31
-"""
-    for name, kind in (
-        ("dark_mode", 'type = "boolean"'),
-        ("theme", 'type = "category"\nvalues = ["light", "dark", "system"]'),
-        ("files", 'type = "count"\nmin = 0\nmax = 100\nstep = 1\nunit = "files"'),
-        (
-            "runs",
-            'type = "count"\nmin = 0\nmax = 1000\nstep = 1\nunit = "runs"\naggregate = "sum"',
-        ),
-    )
+REGISTRY: Final = registry_text(
+    {
+        "dark_mode": 'type = "boolean"',
+        "theme": 'type = "category"\nvalues = ["light", "dark", "system"]',
+        "files": 'type = "count"\nmin = 0\nmax = 100\nstep = 1\nunit = "files"',
+        "runs": 'type = "count"\nmin = 0\nmax = 1000\nstep = 1\nunit = "runs"\naggregate = "sum"',
+    }
 )
 
 

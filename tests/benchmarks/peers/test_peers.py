@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from benchmarks.lib.page import PAGES, README, write
+from benchmarks.lib.page import PAGES, README
 from benchmarks.peers.peers import (
     IMPORTS,
-    MARK,
     NAMES,
     OURS,
     PAGE,
@@ -72,17 +69,6 @@ def test_a_peer_is_bold_only_where_it_is_ahead() -> None:
         "| grr | 16 | same | 3.0 | none | 8 |",
     ]
     assert ahead(ROWS) == (1, 0, 0)
-
-
-def test_writing_replaces_what_stands_between_the_marks_only(tmp_path: Path) -> None:
-    """The page around the tables stays as it was."""
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{MARK}\nold\n{MARK}\nafter\n", "utf-8")
-
-    write(page, peers=table(ROWS))
-
-    assert page.read_text("utf-8") == f"before\n{MARK}\n{table(ROWS)}\n{MARK}\nafter\n"
-    assert parse(page.read_text("utf-8"))[0] == ROWS
 
 
 @pytest.mark.parametrize(("report", "size"), [(b"abc", 3), (7, 8), ((1, 2), 16), ([b"ab", 1], 10)])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from io import BytesIO
-from pathlib import Path
 from zipfile import ZipFile
 
-from benchmarks.lib.page import README, ROOT, write
+from benchmarks.lib.page import README, ROOT
 from benchmarks.speed.sdk_costs import (
     IMPORT_BAR,
     MARK,
@@ -14,7 +13,6 @@ from benchmarks.speed.sdk_costs import (
     PAGE,
     SDKS,
     Cost,
-    Row,
     device_bytes,
     parse,
     short_table,
@@ -22,10 +20,6 @@ from benchmarks.speed.sdk_costs import (
     table,
 )
 
-ROWS = [
-    Row(OURS, 40.0, 9.5, 50.0, 10.0, 6, 2_600.0, "yes", "yes", "in ε"),
-    Row("other", 100.0, 20.0, 120.0, 21.5, 3, 12_345.0, "no", "no", "no"),
-]
 STEPS = [
     ("small", Cost(1.0, 0.5)),
     ("slow", Cost(IMPORT_BAR[0] + 1, 0.5)),
@@ -48,17 +42,6 @@ def test_the_page_states_every_miss() -> None:
     page = PAGE.read_text("utf-8")
 
     assert ("| FAIL |" in page.split(MARK)[1]) == ("## What is missed" in page)
-
-
-def test_what_a_page_holds_can_be_read_again(tmp_path: Path) -> None:
-    """The page around the tables stays as it was."""
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{MARK}\nold\n{MARK}\nafter\n", "utf-8")
-
-    write(page, costs=table(ROWS))
-
-    assert parse(page.read_text("utf-8")) == ROWS
-    assert page.read_text("utf-8") == f"before\n{MARK}\n{table(ROWS)}\n{MARK}\nafter\n"
 
 
 def test_a_step_above_its_bar_fails_and_one_without_a_bar_says_nothing() -> None:
