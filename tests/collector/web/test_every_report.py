@@ -11,23 +11,22 @@ import pytest
 from flask.testing import FlaskClient
 
 from client_sdk.core.wire import Column
-from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.config import Config
 from collector.web import create_app
-from collector.worker.worker import Worker
 from tests.support.crowds.asked import JANUARY_5, post
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     NOON,
     TODAY,
     as_json,
-    bearer,
     registry,
     registry_text,
     upload,
 )
 from tests.support.enumeration.coverage import fits_rate
+from tests.support.sites.posting import fold
+from tests.support.sites.posting import post as send
 from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 from tests.support.store.segmented import (
@@ -180,19 +179,9 @@ def report(client: FlaskClient, storage: MemoryStorage, **epochs: tuple[int, int
         for definition, n in zip((NOW, BEFORE), counts, strict=True)
         if n
     ]
-    answer = client.post(
-        "/v1/reports",
-        data=as_json(upload(columns)),
-        content_type="application/json",
-        headers=bearer(GATEWAY_KEY),
-    )
+    answer = send(client, as_json(upload(columns)), key=GATEWAY_KEY)
     assert answer.get_json()["accepted"] == sum(map(sum, epochs.values()))
-    known = Catalog([NOW, BEFORE]).by_digest
-    Worker(
-        storage,
-        {digest: one.mechanism for digest, one in known.items()},
-        {digest: one.every for digest, one in known.items()},
-    ).step()
+    fold(storage, NOW, BEFORE)
 
 
 def actives(client: FlaskClient, **more: Any) -> list[dict[str, Any]]:

@@ -9,9 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from client_sdk.core.wire import Column
-from collector.core.catalog import Catalog
 from collector.estimation.precision import ALPHA
-from collector.worker.worker import Worker
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,
@@ -21,6 +19,7 @@ from tests.support.crowds.uploads import (
     registry,
     upload,
 )
+from tests.support.sites.posting import fold, post
 from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry()
@@ -28,26 +27,11 @@ PAGE = REGISTRY.metric("page")
 ESTIMATE = "/v1/metrics/page/estimate"
 
 
-def fold(storage: MemoryStorage) -> None:
-    known = Catalog([REGISTRY]).by_digest
-    Worker(
-        storage,
-        {digest: one.mechanism for digest, one in known.items()},
-        {digest: one.every for digest, one in known.items()},
-    ).step()
-
-
 def send(client: FlaskClient, number: int, payloads: bytes, **segment: str) -> None:
     body = upload(
         [Column(PAGE.digest, TODAY, payloads)], upload_id=bytes([number]) * 16, segment=segment
     )
-    response = client.post(
-        "/v1/reports",
-        data=as_json(body),
-        content_type="application/json",
-        headers=bearer(GATEWAY_KEY),
-    )
-    assert response.get_json()["accepted"] == len(payloads)
+    assert post(client, as_json(body), key=GATEWAY_KEY).get_json()["accepted"] == len(payloads)
 
 
 def get(client: FlaskClient, path: str, **parameters: str) -> Any:
@@ -74,7 +58,7 @@ def test_an_answer_rests_on_every_folded_report(
 ) -> None:
     send(client, 1, b"\0" * 300 + b"\1" * 100)
     send(client, 2, b"\2" * 200, platform="mac")
-    fold(storage)
+    fold(storage, REGISTRY)
 
     found = get(client, ESTIMATE)
 
@@ -100,7 +84,7 @@ def test_an_answer_says_what_it_means(client: FlaskClient) -> None:
 def test_a_segment_is_answered_alone(client: FlaskClient, storage: MemoryStorage) -> None:
     send(client, 1, b"\0" * 300, platform="linux")
     send(client, 2, b"\2" * 200, platform="mac")
-    fold(storage)
+    fold(storage, REGISTRY)
 
     found = get(client, ESTIMATE, **{"segment.platform": "mac"})
 
@@ -110,7 +94,7 @@ def test_a_segment_is_answered_alone(client: FlaskClient, storage: MemoryStorage
 
 def test_a_wider_level_is_a_wider_interval(client: FlaskClient, storage: MemoryStorage) -> None:
     send(client, 1, b"\0" * 300)
-    fold(storage)
+    fold(storage, REGISTRY)
 
     narrow, wide = (get(client, ESTIMATE, alpha=alpha)["rows"][0] for alpha in ("0.2", "0.001"))
 
@@ -122,7 +106,7 @@ def test_too_few_reports_are_null_with_a_reason_and_never_zero(
     client: FlaskClient, storage: MemoryStorage
 ) -> None:
     send(client, 1, b"\0" * 99)
-    fold(storage)
+    fold(storage, REGISTRY)
 
     found = get(client, ESTIMATE)
 
@@ -135,7 +119,7 @@ def test_answers_hold_no_number_that_json_does_not_know(
     client: FlaskClient, storage: MemoryStorage
 ) -> None:
     send(client, 1, b"\0" * 300)
-    fold(storage)
+    fold(storage, REGISTRY)
 
     text = client.get(ESTIMATE, headers=bearer(READ_TOKEN)).text
 

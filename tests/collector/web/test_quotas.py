@@ -26,7 +26,6 @@ from tests.support.crowds.uploads import (
     TODAY,
     WRITE_KEY,
     as_json,
-    bearer,
     registry,
     upload,
 )
@@ -137,8 +136,7 @@ def taken(client: FlaskClient, name: str, reports: int) -> int:
     column = Column(metric.digest, TODAY, bytes(metric.mechanism.payload_size * reports))
     for number in range(100):
         body = as_json(upload([column], upload_id=os.urandom(16)))
-        headers = {**bearer(GATEWAY_KEY), "Content-Type": "application/json"}
-        answer = client.post("/v1/reports", data=body, headers=headers)
+        answer = post(client, body, key=GATEWAY_KEY)
         if answer.status_code == 429:
             return number
         assert answer.status_code == 202

@@ -188,30 +188,18 @@ def test_entries_of_a_newer_registry_stay_for_a_newer_worker(
     assert caplog.text.count("is in no registry of this worker") == 1
 
 
-def test_what_a_worker_does_not_know_is_there_for_others_at_once(store: RedisStorage) -> None:
-    """Also for those who take only what seems to be left, and after most of what is there."""
-    put(store, *[OF_NEWER_REGISTRY] * 9)
+def test_what_a_worker_does_not_know_keeps_nobody_from_anything(store: RedisStorage) -> None:
+    """It leaves to others what it handed back, which they have at once, and takes what is new."""
+    put(store, *[OF_NEWER_REGISTRY] * 20)
     old = Worker(store, MECHANISMS, EVERY, pace=Pace(most_entries=4))
     new = Worker(store, {**MECHANISMS, NEWER: GRR("1", 2)}, EVERY)
-    for _ in range(9):
-        old.step()
-
-    folded = sum(new.step() for _ in range(3))
-
-    assert folded == 9
-
-
-def test_what_a_worker_does_not_know_keeps_it_from_nothing_else(store: RedisStorage) -> None:
-    """It leaves to others what it has handed back, and takes what is new."""
-    put(store, *[OF_NEWER_REGISTRY] * 20)
-    worker = Worker(store, MECHANISMS, EVERY, pace=Pace(most_entries=4))
     for _ in range(20):
-        worker.step()
+        old.step()
     put(store, *[ITEM_2] * 8)
 
-    folded = sum(worker.step() for _ in range(3))
+    folded = [sum(worker.step() for _ in range(3)) for worker in (old, new)]
 
-    assert folded == 8
+    assert folded == [8, 20]
 
 
 def test_workers_have_names_of_their_own(

@@ -301,21 +301,12 @@ def test_the_page_judges_only_what_a_web_process_may_see(config: Config) -> None
     assert {finding.level for finding in on_page} == {GOOD}
 
 
-@pytest.fixture
-def of_two(tmp_path: Path) -> Config:
-    path = tmp_path / "metrics.toml"
-    path.write_text(registry_text(), encoding="utf-8")
-    settings = {"HEARSAY_REGISTRY": str(path), "HEARSAY_WRITE_KEY": WRITE_KEY}
-    return Config.from_env({**settings, "HEARSAY_SHARDS": "2"})
-
-
 def of_generations(*generations: str | None, confirmed: int | None = TODAY) -> State:
-    found = [Shard(None, True, generation, confirmed) for generation in generations]
-    return replace(STATE, shards=found)
+    return shards(*(Shard(None, True, generation, confirmed) for generation in generations))
 
 
-def levels(of_two: Config, state: State, check: str) -> list[str]:
-    return [one.level for one in examine(of_two, state) if one.check == check]
+def levels(config: Config, state: State, check: str) -> list[str]:
+    return [one.level for one in examine(config, state) if one.check == check]
 
 
 @pytest.mark.parametrize(
@@ -329,9 +320,9 @@ def levels(of_two: Config, state: State, check: str) -> list[str]:
     ],
 )
 def test_a_store_of_which_a_part_is_gone_is_a_fault(
-    of_two: Config, generations: tuple[str | None, ...], told: list[str]
+    config: Config, generations: tuple[str | None, ...], told: list[str]
 ) -> None:
-    assert levels(of_two, of_generations(*generations), "generation") == told
+    assert levels(config, of_generations(*generations), "generation") == told
 
 
 @pytest.mark.parametrize(
@@ -342,10 +333,10 @@ def test_a_store_of_which_a_part_is_gone_is_a_fault(
     ],
 )
 def test_days_that_lag_or_run_ahead_are_told(
-    of_two: Config, day: int | None, told: list[str]
+    config: Config, day: int | None, told: list[str]
 ) -> None:
-    assert levels(of_two, of_generations("a", "a", confirmed=day), "ids") == told
+    assert levels(config, of_generations("a", "a", confirmed=day), "ids") == told
 
 
-def test_workers_that_waited_for_clocks_are_told(of_two: Config) -> None:
-    assert levels(of_two, replace(STATE, clock_waits=3), "clock") == [GOOD, NOTE]
+def test_workers_that_waited_for_clocks_are_told(config: Config) -> None:
+    assert levels(config, replace(STATE, clock_waits=3), "clock") == [GOOD, NOTE]
