@@ -41,17 +41,12 @@ KNOWN: Final = frozenset(
         "ARCHIVE",
         "ARCHIVE_DAYS",
         "KEEP_DAYS",
-        "WRITE_KEY",
-        "WRITE_KEY_FILE",
-        "GATEWAY_KEY",
-        "GATEWAY_KEY_FILE",
-        "READ_TOKEN",
-        "READ_TOKEN_FILE",
-        "ADMIN_TOKEN",
-        "ADMIN_TOKEN_FILE",
-        "QUERY_URL",
-        "QUERY_URL_FILE",
         "URL",
+        *(
+            f"{name}{end}"
+            for name in ("WRITE_KEY", "GATEWAY_KEY", "READ_TOKEN", "ADMIN_TOKEN", "QUERY_URL")
+            for end in ("", "_FILE")
+        ),
     )
 )
 HIDDEN: Final = "***"  # shown instead of a key or token

@@ -21,7 +21,7 @@ from redis.exceptions import (
 )
 
 from ..core.errors import ConfigError, StorageUnavailableError
-from .connection import Command, Connection, Part, translated
+from .connection import Command, Connection, translated
 
 SCHEMES: Final = {"redis-cluster": "redis", "rediss-cluster": "rediss"}
 # Seconds of rest before each further try.  Then a failover or a move is over, or the store is away.
@@ -71,10 +71,6 @@ class ClusterConnection(Connection):
         """Return a connection to each primary, by the newest map of slots."""
         self._learn()
         return [self._node(address) for address in dict.fromkeys(self._slots.values())]
-
-    def call(self, *command: Part) -> Any:
-        """Send one command and return its reply."""
-        return self.call_many([command])[0]
 
     def replies(self, commands: Sequence[Command], replicas: int = 0) -> list[Any]:
         """Send *commands*, one round trip a primary; follow slots that move, within a time."""

@@ -27,7 +27,7 @@ from ..core.errors import (
     TallyOverflowError,
 )
 from .keys import Keys
-from .values import ClaimedEntry, Count, Counters
+from .values import Count, Counters
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -104,11 +104,6 @@ def field(fields: Sequence[bytes], name: bytes) -> bytes:
     return dict(zip(fields[::2], fields[1::2], strict=False)).get(name, b"")
 
 
-def parse_claimed(reply: Sequence[Any]) -> list[ClaimedEntry]:
-    """Return the entries of a claim."""
-    return [ClaimedEntry(entry_id.decode(), entry, int(times)) for entry_id, entry, times in reply]
-
-
 def parse_counters(reply: Sequence[Any]) -> Counters:
     """Return the counts of a shard."""
     stream, aside, flat = reply
@@ -128,12 +123,6 @@ def parse_counters(reply: Sequence[Any]) -> Counters:
         pruned_reports=values.get("pruned.reports", 0),
         lost_reports=values.get("lost.reports", 0),
     )
-
-
-def marks_in(reply: Sequence[bytes]) -> dict[bytes, int]:
-    """Return of each metric the epoch before which all is pruned."""
-    pairs = zip(reply[::2], reply[1::2], strict=True)
-    return {bytes.fromhex(metric.decode()): int(epoch) for metric, epoch in pairs}
 
 
 def parse_info(reply: bytes) -> dict[str, str]:

@@ -15,7 +15,6 @@ from .connection import (
     Part,
     StoreView,
     field,
-    marks_in,
     parse_counters,
 )
 from .keys import Keys, cell_of, member_of
@@ -123,7 +122,9 @@ class RedisInspection(StoreView):
 
     def marks(self) -> dict[bytes, int]:
         """Read the marks that stand before those of any shard."""
-        return marks_in(self._call("HGETALL", self._keys.marks))
+        flat = self._call("HGETALL", self._keys.marks)
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {bytes.fromhex(metric.decode()): int(epoch) for metric, epoch in pairs}
 
     def lose(self, shard: int, then: Counters, missing: Sequence[Cell], reports: int) -> bool:
         """Count *reports* as lost and forget the *missing* tallies, in one step."""

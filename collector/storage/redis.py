@@ -14,7 +14,7 @@ from ..core.cells import Cell
 from ..core.config import HA, STANDARD
 from ..core.errors import TallyOverflowError
 from .archive_queue import classes_of
-from .connection import Command, Connection, Part, parse_claimed, parse_info
+from .connection import Command, Connection, Part, parse_info
 from .inspection import counted, scan
 from .keys import Keys, member_of
 from .preparation import GROUP, faults, generation_of, prepare
@@ -102,7 +102,7 @@ class RedisStorage(TallyReader):
         )
         if vanished:  # somebody deleted or trimmed entries that nobody had folded
             _log.critical("shard=%d: %d acknowledged entries are gone", shard, len(vanished))
-        return parse_claimed(claimed)
+        return [ClaimedEntry(name.decode(), entry, int(times)) for name, entry, times in claimed]
 
     def spare(self, shard: int, consumer: str, ids: Sequence[str]) -> None:
         """Set the number of deliveries back, and the time of the last one."""

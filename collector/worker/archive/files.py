@@ -93,7 +93,11 @@ class Folder:
         ]
         return sorted(
             (
-                File(path, (date.fromisoformat(match[1]) - EPOCH_DAY).days, *_numbers(match))
+                File(
+                    path,
+                    (date.fromisoformat(match[1]) - EPOCH_DAY).days,
+                    *map(int, match.groups()[1:]),
+                )
                 for match, path in matches
             ),
             key=lambda file: file[1:],
@@ -155,10 +159,6 @@ class Folder:
 
     def _write_manifest(self, manifest: dict[str, object]) -> None:
         _write(self.path / _MANIFEST, json.dumps(manifest).encode())
-
-
-def _numbers(match: re.Match[str]) -> tuple[int, int, int]:
-    return int(match[2]), int(match[3]), int(match[4])
 
 
 def _write(path: Path, data: bytes) -> None:
