@@ -189,7 +189,6 @@ def test_no_history_makes_the_windows_differ_from_the_oracle(examples: int, step
     chosen = settings(
         max_examples=examples,
         stateful_step_count=steps,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

@@ -307,7 +307,6 @@ def test_no_history_makes_the_device_differ_from_the_oracle(examples: int, steps
     chosen = settings(
         max_examples=examples,
         stateful_step_count=steps,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

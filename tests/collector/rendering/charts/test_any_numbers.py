@@ -43,7 +43,7 @@ def rows(draw: st.DrawFn) -> Row:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.lists(rows(), max_size=7), st.sampled_from([280, 640]))
 def test_a_kind_of_chart_draws_any_rows_within_its_view(
     kind: object, made: list[Row], width: int
@@ -57,7 +57,7 @@ def test_a_kind_of_chart_draws_any_rows_within_its_view(
     )
 
 
-@settings(max_examples=2 * EXAMPLES, deadline=None)
+@settings(max_examples=2 * EXAMPLES)
 @given(
     st.sampled_from(["frequency", "compare", "map", "cdf", "histogram", "crosstab", "trend"]),
     st.lists(rows(), max_size=7),
