@@ -56,7 +56,8 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/hearsay demo $(ARGS)
 
-# A file is one worker's, so that its tests share what they set up.  WORKERS=0 runs all in one process.
+# A file is one worker's, and some folders are (tests/conftest.py), so that their tests share what they
+# set up.  WORKERS=0 runs all in one process.
 # Workers, and the hundreds of processes that tests start, share what Python compiled.
 test: lint types
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not faults" \

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from hypothesis import settings
 
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_connection
@@ -35,8 +36,12 @@ LOUD: Final = (
     (NO_NGINX, "THE PROXY WAS NOT TESTED", "of it", "nginx"),
     (NO_BROWSER, "THE PAGES WERE NOT TESTED", "of the pages", "chromium"),
 )
+# What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.
+TOGETHER: Final = ("tests/browser/", "tests/client_sdk/mechanisms/")
 FAULT: Final = "fault"  # the name of a line that a test adds to the summary
-SLOW_FIRST: Final = ("browser", "end_to_end", "faults", "hosts", "hostile")  # folders
+SLOW_FIRST: Final = tuple(
+    f"tests/{folder}/" for folder in ("end_to_end", "faults", "hosts", "hostile")
+)
 SEED: Final = "HEARSAY_TESTS_SEED"  # of the faults: the workers of a run inherit it
 GARBAGE: Final = 20_000  # objects before the collector looks; at its 700, a tenth of a run is looks
 
@@ -45,6 +50,8 @@ def pytest_configure() -> None:
     """Draw the seed of this run's faults, or keep that of an earlier one."""
     gc.disable()  # nothing is garbage while tests are collected: that takes half as long again
     os.environ[SEED] = os.environ.get(SEED) or str(random.SystemRandom().getrandbits(32))
+    settings.register_profile("hearsay", deadline=None)  # no test measures time
+    settings.load_profile("hearsay")
 
 
 @pytest.hookimpl(optionalhook=True)  # unknown where xdist is switched off
@@ -53,11 +60,24 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) * 3 // 2
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> object:
+    """Deal out files, and folders whose files are TOGETHER as one."""
+    from xdist.scheduler import LoadFileScheduling  # unknown where xdist is not installed
+
+    class ByFile(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
+        def _split_scope(self, nodeid: str) -> str:
+            folder = next(filter(nodeid.startswith, TOGETHER), None)
+            return folder or nodeid.partition("::")[0]
+
+    return ByFile(config) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give workers the files that take minutes first: the run ends once the last file does."""
     if hasattr(config, "workerinput"):
-        rooms = {f"tests/{name}" for name in SLOW_FIRST}
-        items.sort(key=lambda item: "/".join(item.nodeid.split("/")[:2]) not in rooms)
+        for first in (SLOW_FIRST, TOGETHER):
+            items.sort(key=lambda item: not item.nodeid.startswith(first))
 
 
 def pytest_collection_finish() -> None:
