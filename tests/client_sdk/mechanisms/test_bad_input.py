@@ -186,7 +186,7 @@ def test_a_finite_number_however_odd_gives_a_valid_payload(value: object) -> Non
         assert mechanism.reason(payload) is None
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(st.one_of(st.floats(), st.integers(), st.decimals(), st.fractions(), st.booleans()))
 def test_any_number_is_refused_or_gives_a_valid_payload(value: object) -> None:
     try:

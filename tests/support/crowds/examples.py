@@ -12,10 +12,9 @@ MANY: Final = pytest.param(10_000, marks=pytest.mark.slow)
 
 
 def trying(examples: int) -> settings:
-    """Return settings for so many *examples*, whatever time they take."""
+    """Return settings for so many *examples*."""
     return settings(
         max_examples=examples,
-        deadline=None,
         database=None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
