@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.sites.browsing import Watch, unwatched, watched
-from tests.support.sites.checks import faults_of
+from tests.support.sites.browsing import Watch, faults_of, unwatched, watched
 
 SOUND = """<!doctype html><html lang="en"><title>Sound</title>
 <style>

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import ViewportSize
 
 from tests.browser.conftest import Open
-from tests.support.sites.browsing import NARROW, WIDE
-from tests.support.sites.checks import faults_of
+from tests.support.sites.browsing import NARROW, WIDE, faults_of
 from tests.support.sites.shown_site import DEMO, HOSTILE, ShownSite
 
 OPERATIONS: Final = "/operations"

@@ -7,8 +7,7 @@ from typing import Final
 import pytest
 
 from tests.browser.conftest import Open
-from tests.support.sites.browsing import NARROW
-from tests.support.sites.checks import faults_of
+from tests.support.sites.browsing import NARROW, faults_of
 
 PATH: Final = "/metric/first_page"
 PAPER: Final = "getComputedStyle(document.querySelector('.panel')).backgroundColor"

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, syn
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDE: Final[ViewportSize] = {"width": 1280, "height": 900}  # CSS pixels
 NARROW: Final[ViewportSize] = {"width": 360, "height": 740}
+_CHECKS: Final = Path(__file__).parents[2] / "browser" / "checks.js"
 _PATIENCE: Final = 20_000  # milliseconds for anything to appear
 _INLINE: Final = ("data", "blob", "about")
 # Told to the console, where the watch sees it; Chromium tells most of them there by itself.
@@ -93,3 +95,9 @@ def unwatched(browser: Browser, origin: str, **options: Any) -> Iterator[tuple[P
         yield context.new_page(), watch
     finally:
         context.close()
+
+
+def faults_of(page: Page) -> list[str]:
+    """Return what breaks a rule of WCAG that a program can decide, as "rule: where"."""
+    found: list[str] = page.evaluate(_CHECKS.read_text(encoding="utf-8"))
+    return found
