@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from ..core.dataclass import dataclass, field_names
 from ..core.errors import InvalidParameterError, InvalidTallyError
 from ..core.randomness import Randomness
-from .exact import THRESHOLD_BITS, parse_epsilon
+from .exact import THRESHOLD_BITS, parse_epsilon, require_ratio, spent_by
 
 Value = TypeVar("Value")
 EpsilonLike: TypeAlias = str | int | float | Decimal | Fraction
@@ -144,6 +144,12 @@ class Mechanism(ABC, Generic[Value]):
         object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
         object.__setattr__(self, "domain_size", domain_size)
         object.__setattr__(self, "precision", precision)
+
+    def fix(self, name: str, number: object, *, least: int, most: int) -> None:
+        """Set a parameter, an integer from *least* to *most*.  Raises InvalidParameterError."""
+        if type(number) is not int or not least <= number <= most:
+            raise InvalidParameterError(name, number, f"must be from {least} to {most}")
+        object.__setattr__(self, name, number)
 
     @classmethod
     def fit(cls, epsilon: EpsilonLike, domain_size: int, payload_bits: int) -> Mechanism[Any]:
@@ -306,6 +312,24 @@ class Mechanism(ABC, Generic[Value]):
     def spent_nano(self) -> int:
         """``spent`` in whole nano-nats, rounded up: what the ledger is charged."""
         return -(-self.spent * 10**9 // 1)
+
+
+class RatioMechanism(Mechanism[Value]):
+    """A mechanism that spends the logarithm of its largest likelihood ratio."""
+
+    @property
+    @abstractmethod
+    def likelihood_ratio(self) -> Fraction:
+        """The largest Pr[payload | v] / Pr[payload | w] over all payloads and values: e^spent."""
+
+    def validate(self) -> None:
+        """Refuse a channel that spends more than epsilon."""
+        require_ratio(self.likelihood_ratio, self.epsilon)
+
+    @cached_property
+    def spent(self) -> Fraction:
+        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
+        return spent_by(self.likelihood_ratio, self.epsilon)
 
 
 def width_of(values: int) -> int:

@@ -22,8 +22,17 @@ from typing import ClassVar, Final, NamedTuple
 
 from ..core.errors import InvalidTallyError, InvalidValueError
 from ..core.randomness import Randomness
-from .base import Array, Mechanism, NoiseLaw, Numpy, Reach, Value, column, width_of
-from .exact import spent_by
+from .base import (
+    Array,
+    Mechanism,
+    NoiseLaw,
+    Numpy,
+    RatioMechanism,
+    Reach,
+    Value,
+    column,
+    width_of,
+)
 from .supports import SupportReports
 
 _DECODABLE: Final = 2  # bytes of a payload, all of which are decoded in a tenth of a second
@@ -200,7 +209,7 @@ class SetMechanism(SupportReports[frozenset[int]]):
         return math.sqrt(per_report / n)
 
 
-class DistributionMechanism(CountedReports[Fraction], PositionMechanism):
+class DistributionMechanism(CountedReports[Fraction], PositionMechanism, RatioMechanism[Fraction]):
     """A mechanism over positions, rounded at random to one of ``bins``.
 
     Bin i stands for the position i * top / (bins - 1).  The tally is how often each of ``symbols``
@@ -219,16 +228,6 @@ class DistributionMechanism(CountedReports[Fraction], PositionMechanism):
     @abstractmethod
     def channel_law(self, position: int) -> Sequence[Fraction]:
         """Return the exact probability of every symbol for a value in bin *position*."""
-
-    @property
-    @abstractmethod
-    def likelihood_ratio(self) -> Fraction:
-        """The largest Pr[symbol | i] / Pr[symbol | j] over all symbols and bins: e^spent."""
-
-    @cached_property
-    def spent(self) -> Fraction:
-        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return spent_by(self.likelihood_ratio, self.epsilon)
 
     @abstractmethod
     def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..core.dataclass import dataclass
-from ..core.errors import InvalidParameterError, InvalidTallyError, InvalidValueError
+from ..core.errors import InvalidTallyError, InvalidValueError
 from ..core.randomness import Randomness
-from .base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Mechanism, Numpy, Reach
-from .exact import THRESHOLD_BITS, require_ratio, spent_by
+from .base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Numpy, RatioMechanism, Reach
+from .exact import THRESHOLD_BITS
 from .supports import Channel
 
 Pairs = Mapping[int, Fraction]  # key to position
@@ -43,7 +43,7 @@ class _Moments(NamedTuple):
 
 
 @dataclass(frozen=True, init=False)
-class KeyValueMechanism(Mechanism[Pairs]):
+class KeyValueMechanism(RatioMechanism[Pairs]):
     """A mechanism over mappings of keys 0 … domain_size - 1 to positions in [0, top].
 
     Tally: the reports that support (key, plus), then those that support (key, minus), each of
@@ -69,25 +69,14 @@ class KeyValueMechanism(Mechanism[Pairs]):
         By default there is a slot for every key, so that no mapping counts for less than it holds.
         """
         self.prepare(epsilon, domain_size, precision)
-        slots = domain_size if pad is None else pad
-        if type(slots) is not int or not 1 <= slots <= domain_size:
-            rule = f"must be from 1 to domain_size={domain_size}"
-            raise InvalidParameterError("pad", slots, rule)
-        if type(top) is not int or not 1 <= top < MAX_DOMAIN_SIZE:
-            raise InvalidParameterError("top", top, f"must be from 1 to {MAX_DOMAIN_SIZE - 1}")
-        object.__setattr__(self, "pad", slots)
-        object.__setattr__(self, "top", top)
+        self.fix("pad", domain_size if pad is None else pad, least=1, most=domain_size)
+        self.fix("top", top, least=1, most=MAX_DOMAIN_SIZE - 1)
         self.validate()
 
     @property
     @abstractmethod
     def channel(self) -> KeyChannel:
         """The exact probabilities of support, read by device and collector alike."""
-
-    @property
-    @abstractmethod
-    def likelihood_ratio(self) -> Fraction:
-        """A bound of Pr[payload | v] / Pr[payload | w] over all payloads and mappings: e^spent."""
 
     @property
     @abstractmethod
@@ -103,14 +92,8 @@ class KeyValueMechanism(Mechanism[Pairs]):
         same, opposite, foreign = self.channel
         apart = foreign > 0 and 0 < opposite < same and same + opposite > 2 * foreign
         if not (apart and same + opposite <= 1):
-            rule = f"gives no usable channel for domain_size={self.domain_size}"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
-        require_ratio(self.likelihood_ratio, self.epsilon)
-
-    @cached_property
-    def spent(self) -> Fraction:
-        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return spent_by(self.likelihood_ratio, self.epsilon)
+            raise self.no_channel()
+        super().validate()
 
     def draw_pair(self, value: Pairs, randomness: Randomness) -> tuple[int, bool]:
         """Return a sampled key and whether its sign is plus; keys from domain_size are dummies.

@@ -14,8 +14,7 @@ from typing import ClassVar
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError, InvalidTallyError
-from .base import Array, Debiased, Mechanism, Numpy, Reach, Value
-from .exact import require_ratio, spent_by
+from .base import Array, Debiased, Numpy, RatioMechanism, Reach, Value
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,8 @@ class Channel:
                 raise InvalidParameterError(name, chance, "must be a probability")
 
 
-class SupportReports(Mechanism[Value]):
-    """A mechanism whose reports support items of its domain.  The tally is the sum of supports."""
-
-    pure: ClassVar[bool] = True  # whether ``channel`` alone gives the estimate and its variance
+class ChannelMechanism(RatioMechanism[Value]):
+    """A mechanism of which two chances say how often a report speaks for what is true."""
 
     @property
     @abstractmethod
@@ -43,25 +40,26 @@ class SupportReports(Mechanism[Value]):
         """The exact probabilities of support, read by device and collector alike."""
 
     @property
-    @abstractmethod
-    def likelihood_ratio(self) -> Fraction:
-        """The largest Pr[payload | v] / Pr[payload | w] over all payloads and values: e^spent."""
-
-    @abstractmethod
-    def supports(self, payload: bytes) -> Iterable[int]:
-        """Return the items that a valid payload supports."""
+    def chances(self) -> tuple[float, float]:
+        """p and q of the channel as floats."""
+        return float(self.channel.p), float(self.channel.q)
 
     def validate(self) -> None:
         """Refuse a channel without 0 < q < p < 1, or one that spends more than epsilon."""
         channel = self.channel
         if not 0 < channel.q < channel.p < 1:
             raise self.no_channel()
-        require_ratio(self.likelihood_ratio, self.epsilon)
+        super().validate()
 
-    @cached_property
-    def spent(self) -> Fraction:
-        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return spent_by(self.likelihood_ratio, self.epsilon)
+
+class SupportReports(ChannelMechanism[Value]):
+    """A mechanism whose reports support items of its domain.  The tally is the sum of supports."""
+
+    pure: ClassVar[bool] = True  # whether ``channel`` alone gives the estimate and its variance
+
+    @abstractmethod
+    def supports(self, payload: bytes) -> Iterable[int]:
+        """Return the items that a valid payload supports."""
 
     @property
     def tally_size(self) -> int:
@@ -92,16 +90,11 @@ class SupportReports(Mechanism[Value]):
                 estimate of c, clipped to [0, n], plugged in.
         """
         counts = self.support_counts(self.require_tally(tally, n, np), n, np)
-        p, q = float(self.channel.p), float(self.channel.q)
+        p, q = self.chances
         totals = (counts - n * q) / (p - q)
         holders = np.clip(totals, 0, n)
         variances = (holders * p * (1 - p) + (n - holders) * q * (1 - q)) / (p - q) ** 2
         return Debiased(totals, variances)
-
-    @property
-    def chances(self) -> tuple[float, float]:
-        """p and q of the channel as floats."""
-        return float(self.channel.p), float(self.channel.q)
 
     @cached_property
     def support_reach(self) -> Reach:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from fractions import Fraction
-from functools import cached_property
 from typing import Final, NamedTuple
 
 from ..core.errors import InvalidValueError
-from .base import Array, Mechanism, Numpy
-from .exact import require_ratio, spent_by
-from .supports import Channel
+from .base import Array, Numpy
+from .supports import ChannelMechanism
 
 MAX_LENGTH: Final = 128  # bytes of a string
 END: Final = 257  # the symbol after the last byte of a string
@@ -26,12 +23,13 @@ class Holders(NamedTuple):
     reports: Array
 
 
-class TextMechanism(Mechanism[bytes]):
+class TextMechanism(ChannelMechanism[bytes]):
     """A mechanism over strings of up to domain_size bytes, of which any may occur.
 
     Prefixes of growing ``lengths`` are hashed to ``rows`` rows of ``columns`` cells a level, and a
     report tells of one cell.  Debiased are the devices of each cell; which strings they hold is for
-    the collector to find out.  A string is read as symbols: its bytes plus 1, then END.
+    the collector to find out.  A string is read as symbols: its bytes plus 1, then END.  The
+    ``channel`` is that of a report's cell, and of another of the same row.
     """
 
     step: int  # symbols that each further level reads, at most
@@ -76,31 +74,9 @@ class TextMechanism(Mechanism[bytes]):
     def noise(self) -> float:
         """The variance that a report of another cell adds to a cell."""
 
-    @property
-    @abstractmethod
-    def channel(self) -> Channel:
-        """The exact probabilities that a report supports its cell, and another of the same row."""
-
-    @property
-    @abstractmethod
-    def likelihood_ratio(self) -> Fraction:
-        """The largest Pr[payload | v] / Pr[payload | w] over all payloads and strings: e^spent."""
-
     @abstractmethod
     def agrees(self, payload: bytes, text: bytes) -> bool:
         """Return whether a valid payload supports the cell that *text* has in it."""
-
-    def validate(self) -> None:
-        """Refuse a channel without 0 < q < p < 1, or one that spends more than epsilon."""
-        channel = self.channel
-        if not 0 < channel.q < channel.p < 1:
-            raise self.no_channel()
-        require_ratio(self.likelihood_ratio, self.epsilon)
-
-    @cached_property
-    def spent(self) -> Fraction:
-        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return spent_by(self.likelihood_ratio, self.epsilon)
 
     def require_text(self, value: bytes) -> None:
         """Raise InvalidValueError unless *value* is such a string.  It is never shown."""

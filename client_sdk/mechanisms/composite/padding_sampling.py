@@ -65,14 +65,8 @@ class PaddingSampling(SetMechanism):
         Raises: InvalidParameterError: names the parameter.
         """
         self.prepare(epsilon, domain_size, precision)
-        slots = domain_size if pad is None else pad
-        if type(slots) is not int or not 1 <= slots <= domain_size:
-            raise InvalidParameterError("pad", slots, "must be from 1 to domain_size")
-        object.__setattr__(self, "pad", slots)
-        better = self._better() if unary is None else unary
-        if type(better) is not int or better not in (0, 1):
-            raise InvalidParameterError("unary", better, "must be 0 or 1")
-        object.__setattr__(self, "unary", better)
+        self.fix("pad", domain_size if pad is None else pad, least=1, most=domain_size)
+        self.fix("unary", self._better() if unary is None else unary, least=0, most=1)
         self.validate()
 
     def validate(self) -> None:

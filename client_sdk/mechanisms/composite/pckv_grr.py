@@ -24,18 +24,20 @@ from functools import cached_property
 from typing import Final
 
 from ...core.randomness import Randomness
-from ..base import Array, Numpy, column, width_of
-from ..exact import exp_floor, floor_to_grid
+from ..base import Array, Numpy
+from ..exact import exp_floor, respond, truth_chance
+from ..families import NumberReports
 from ..key_value import KeyChannel, KeyValueMechanism, Pairs
 
 
-class PCKVGRR(KeyValueMechanism):
+class PCKVGRR(NumberReports[Pairs], KeyValueMechanism):
     """PCKV-GRR.  A report is a symbol: keys with plus, then with minus, then dummies."""
 
     name = "pckv_grr"
+    beyond = "symbol_out_of_range"
 
     @property
-    def symbols(self) -> int:
+    def payload_count(self) -> int:
         """How many different payloads there are."""
         return 2 * self.domain_size + self.pad
 
@@ -43,8 +45,9 @@ class PCKVGRR(KeyValueMechanism):
     def channel(self) -> KeyChannel:
         """Truth with P, rounded down to the grid; the rest is shared by the other symbols."""
         odds = self.pad * (exp_floor(self.epsilon) - 1) + 1
-        truth = floor_to_grid(odds / (odds + self.symbols - 1), self.precision)
-        lie = (1 - truth) / (self.symbols - 1)
+        others = self.payload_count - 1
+        truth = truth_chance(odds, others, self.precision)
+        lie = (1 - truth) / others
         return KeyChannel(truth, lie, lie)
 
     @property
@@ -56,27 +59,8 @@ class PCKVGRR(KeyValueMechanism):
         """Return the symbol reported for *value*."""
         key, plus = self.draw_pair(value, randomness)
         symbol = key if plus and key < self.domain_size else self.domain_size + key
-        if not randomness.bernoulli(self.channel.same):
-            other = randomness.uniform(self.symbols - 1)
-            symbol = other + (other >= symbol)  # skips the sampled symbol
-        return symbol.to_bytes(self.payload_size, "big")
-
-    @cached_property
-    def payload_size(self) -> int:
-        """1, 2 or 4 bytes."""
-        return width_of(self.symbols)
-
-    def reason(self, payload: bytes) -> str | None:
-        """Refuse a symbol that no mapping gives."""
-        return None if int.from_bytes(payload, "big") < self.symbols else "symbol_out_of_range"
-
-    def suspects(self, payloads: bytes, np: Numpy) -> Array:
-        """Compare the whole column with the number of symbols."""
-        return column(payloads, self.payload_size, np) >= self.symbols
-
-    def count_reasons(self, invalid: bytes, np: Numpy) -> dict[str, int]:
-        """There is one reason."""
-        return {"symbol_out_of_range": len(invalid) // self.payload_size}
+        report = respond(symbol, self.payload_count, self.channel.same, randomness)
+        return report.to_bytes(self.payload_size, "big")
 
     @property
     def most_supports(self) -> int:
@@ -90,8 +74,7 @@ class PCKVGRR(KeyValueMechanism):
 
     def tally(self, payloads: bytes, np: Numpy) -> Array:
         """Count the symbols of the whole column and leave the dummies out."""
-        symbols = column(payloads, self.payload_size, np)
-        return np.bincount(symbols, minlength=self.symbols)[: self.tally_size]
+        return self.report_counts(payloads, np)[: self.tally_size]
 
 
 MECHANISM: Final = PCKVGRR

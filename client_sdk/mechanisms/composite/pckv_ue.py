@@ -41,8 +41,7 @@ class PCKVUE(KeyValueMechanism):
             rule = f"must be at most {MAX_KEYS}, as a report has two bits a key"
             raise InvalidParameterError("domain_size", self.domain_size, rule)
         if not 0 < self.shown < 1:
-            rule = f"gives no usable channel for domain_size={self.domain_size}"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
+            raise self.no_channel()
         super().validate()
 
     @cached_property

@@ -143,22 +143,17 @@ class PEM(CountedReports[bytes], TextMechanism):
         if domain_size > MAX_LENGTH:
             rule = f"must be at most {MAX_LENGTH}, the bytes of a string"
             raise InvalidParameterError("domain_size", domain_size, rule)
-        self._set("step", step, 1, MAX_STEP)
+        self.fix("step", step, least=1, most=MAX_STEP)
         best = self._best_order(columns) if order is None else order
-        self._set("order", best, 2, ORDERS[-1])
+        self.fix("order", best, least=2, most=ORDERS[-1])
         own = _space(best, LEAST_COLUMNS) if columns is None else columns
-        self._set("columns", own, 2, MAX_COLUMNS)
+        self.fix("columns", own, least=2, most=MAX_COLUMNS)
         least = max(4, -(-CELLS // own)) if rows is None else rows
-        self._set("rows", least, 1, MAX_ROWS)
+        self.fix("rows", least, least=1, most=MAX_ROWS)
         if self.payload_count > MAX_CELLS:
             rule = f"must leave at most {MAX_CELLS} cells in all"
             raise InvalidParameterError("rows", self.rows, rule)
         self.validate()
-
-    def _set(self, name: str, number: int, least: int, most: int) -> None:
-        if type(number) is not int or not least <= number <= most:
-            raise InvalidParameterError(name, number, f"must be from {least} to {most}")
-        object.__setattr__(self, name, number)
 
     def _best_order(self, columns: int | None) -> int:
         """Return the order of the smallest noise among those whose space is small enough."""
@@ -230,7 +225,7 @@ class PEM(CountedReports[bytes], TextMechanism):
         self.require_sum(cells, n)
         groups = cells.reshape(self.levels * self.rows, -1)
         reports = groups.sum(axis=1)
-        p, q = float(self.channel.p), float(self.channel.q)
+        p, q = self.chances
         supported = np.stack(
             [
                 self.oracle.support_counts(group, int(many), np)
@@ -248,7 +243,7 @@ class PEM(CountedReports[bytes], TextMechanism):
         Raises: InvalidTallyError: another length, or cells that do not add up to n.
         """
         holders = self.holders(tally, n, np)
-        p, q = float(self.channel.p), float(self.channel.q)
+        p, q = self.chances
         reports = holders.reports[:, :, None]
         held = np.clip(holders.counts, 0, reports)
         variances = (held * p * (1 - p) + (reports - held) * q * (1 - q)) / (p - q) ** 2
@@ -257,7 +252,7 @@ class PEM(CountedReports[bytes], TextMechanism):
     @cached_property
     def noise(self) -> float:
         """q(1-q)/(p-q)^2: the variance that a report of another cell adds to a cell."""
-        p, q = float(self.channel.p), float(self.channel.q)
+        p, q = self.chances
         return q * (1 - q) / (p - q) ** 2
 
     def predict(self, n: int) -> float:

@@ -53,10 +53,8 @@ class Sketch(FrequencyOracle):
     ) -> None:
         """Hash to *columns* cells, a power of two, in each of *rows* rows."""
         self.prepare(epsilon, domain_size, precision)
-        for name, number, least in (("rows", rows, 1), ("columns", columns, 2)):
-            if type(number) is not int or not least <= number <= MAX_CELLS // 2:
-                raise InvalidParameterError(name, number, f"must be at least {least}")
-            object.__setattr__(self, name, number)
+        self.fix("rows", rows, least=1, most=MAX_CELLS // 2)
+        self.fix("columns", columns, least=2, most=MAX_CELLS // 2)
         if columns & (columns - 1) or rows * columns > MAX_CELLS // 2:
             rule = f"must be a power of two, and at most {MAX_CELLS // 2} with the rows"
             raise InvalidParameterError("columns", columns, rule)

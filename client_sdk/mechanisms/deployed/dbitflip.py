@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
-from ...core.errors import InvalidParameterError, InvalidTallyError
+from ...core.errors import InvalidTallyError
 from ...core.randomness import Randomness
 from ..base import (
     Array,
@@ -68,10 +68,7 @@ class DBitFlip(FrequencyOracle):
         """Draw d = *sampled* items a report; 4, or all of a smaller domain, unless told."""
         self.prepare(epsilon, domain_size, precision)
         count = min(DEFAULT_SAMPLED, domain_size) if sampled is None else sampled
-        most = min(MAX_SAMPLED, domain_size)
-        if type(count) is not int or not 1 <= count <= most:
-            raise InvalidParameterError("sampled", count, f"must be from 1 to {most}")
-        object.__setattr__(self, "sampled", count)
+        self.fix("sampled", count, least=1, most=min(MAX_SAMPLED, domain_size))
         self.validate()
 
     @property
@@ -169,7 +166,7 @@ class DBitFlip(FrequencyOracle):
             raise InvalidTallyError(f"tally: must be the draws and ones of n={n} reports")
         if int(drawn.sum()) != n * self.sampled:
             raise InvalidTallyError(f"tally: draws must add up to {self.sampled} times n={n}")
-        p, q = float(self.channel.p), float(self.channel.q)
+        p, q = self.chances
         spread = self.domain_size / self.sampled
         totals = spread * (ones - q * drawn) / (p - q)
         holders = np.clip(totals, 0, n)

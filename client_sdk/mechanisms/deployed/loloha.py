@@ -28,7 +28,6 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
-from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid, respond, spent_by, truth_chance
@@ -61,11 +60,7 @@ class LOLOHA(TwoRounds, OLH):
         precision: int = THRESHOLD_BITS,
     ) -> None:
         """Take ε∞ = *permanent_percent* hundredths of *epsilon*; the rest as OLH."""
-        percent = permanent_percent
-        if type(percent) is not int or not 100 < percent <= MOST_PERCENT:
-            rule = f"must be from 101 to {MOST_PERCENT}"
-            raise InvalidParameterError("permanent_percent", percent, rule)
-        object.__setattr__(self, "permanent_percent", percent)
+        self.fix("permanent_percent", permanent_percent, least=101, most=MOST_PERCENT)
         super().__init__(epsilon, domain_size, buckets=buckets, prime=prime, precision=precision)
 
     def validate(self) -> None:

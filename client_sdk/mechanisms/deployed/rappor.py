@@ -186,10 +186,7 @@ class RAPPOR(TwoRounds, FrequencyOracle):
         own |= {"permanent_percent": permanent_percent}
         rates = {"f_mille": f_mille, "p_mille": p_mille, "q_mille": q_mille}
         for name, number in (own | rates).items():
-            low, high = LEAST.get(name, 0), MOST.get(name, MILLE - 1)
-            if type(number) is not int or not low <= number <= high:
-                raise InvalidParameterError(name, number, f"must be from {low} to {high}")
-            object.__setattr__(self, name, number)
+            self.fix(name, number, least=LEAST.get(name, 0), most=MOST.get(name, MILLE - 1))
         self.validate()
 
     @property

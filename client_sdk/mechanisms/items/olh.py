@@ -65,8 +65,7 @@ class OLH(NumberReports[int], FrequencyOracle):
         self.prepare(epsilon, domain_size, precision)
         most = min(self.most_buckets, room(domain_size), max(FEW_BUCKETS, domain_size))
         best = best_buckets(self.epsilon, most) if buckets is None else buckets
-        if type(best) is not int or not 2 <= best <= most:
-            raise InvalidParameterError("buckets", best, f"must be from 2 to {most}")
+        self.fix("buckets", best, least=2, most=most)
         field = best_prime(best) if prime is None else prime
         if type(field) is not int or not 2 <= field <= PRIME or not _is_prime(field):
             raise InvalidParameterError("prime", field, f"must be a prime up to {PRIME}")
@@ -75,7 +74,6 @@ class OLH(NumberReports[int], FrequencyOracle):
             raise InvalidParameterError("prime", field, rule)
         if domain_size > field:
             raise InvalidParameterError("domain_size", domain_size, f"must be at most {field}")
-        object.__setattr__(self, "buckets", best)
         object.__setattr__(self, "prime", field)
         self.validate()
 

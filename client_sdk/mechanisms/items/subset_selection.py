@@ -25,7 +25,6 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from ...core.dataclass import dataclass
-from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ..base import Array, EpsilonLike, Numpy, column, counted, width_of
 from ..bits import BitReports
@@ -80,9 +79,7 @@ class SubsetSelection(BitReports):
         """Take ω = *subset_size*, or the one of the smallest error."""
         self.prepare(epsilon, domain_size, precision)
         best = best_size(self.epsilon, domain_size) if subset_size is None else subset_size
-        if type(best) is not int or not 1 <= best < domain_size:
-            raise InvalidParameterError("subset_size", best, "must be from 1 to domain_size - 1")
-        object.__setattr__(self, "subset_size", best)
+        self.fix("subset_size", best, least=1, most=domain_size - 1)
         self.validate()
 
     @classmethod

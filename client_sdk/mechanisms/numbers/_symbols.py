@@ -12,8 +12,7 @@ from typing import Final, TypeVar
 
 from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
-from ..base import Array, Debiased, Numpy, Reach
-from ..exact import require_ratio, spent_by
+from ..base import Array, Debiased, Numpy, RatioMechanism, Reach
 from ..families import CountedReports, MeanMechanism, Scatter, largest_spread, reach_of
 
 Real = TypeVar("Real", Fraction, float)
@@ -66,13 +65,8 @@ def outer_excess(square: Real, steps: int) -> Real:
     return (square * ((1 + inner) * peak - inner) - peak * peak) / 4
 
 
-class SymbolReports(CountedReports[Fraction], MeanMechanism):
+class SymbolReports(CountedReports[Fraction], MeanMechanism, RatioMechanism[Fraction]):
     """A mechanism over symbols, numbered from 0.  The tally counts the reports of each symbol."""
-
-    @property
-    @abstractmethod
-    def likelihood_ratio(self) -> Fraction:
-        """The largest Pr[payload | v] / Pr[payload | w] over all payloads and positions."""
 
     @property
     @abstractmethod
@@ -91,12 +85,7 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism):
         """Refuse a channel that tells nothing of the range, or spends more than epsilon."""
         if not self.likelihood_ratio > 1:
             raise self.no_channel()
-        require_ratio(self.likelihood_ratio, self.epsilon)
-
-    @cached_property
-    def spent(self) -> Fraction:
-        """The logarithm of the likelihood ratio, rounded up; never above epsilon."""
-        return spent_by(self.likelihood_ratio, self.epsilon)
+        super().validate()
 
     def randomize(self, value: Fraction, randomness: Randomness) -> bytes:
         """Return the symbol for *value* as a fixed-width integer."""

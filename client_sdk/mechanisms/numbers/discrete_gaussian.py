@@ -183,22 +183,15 @@ class DiscreteGaussian(SumReports):
         Raises: InvalidParameterError: names the parameter; a *noise* that does not keep to δ too.
         """
         self.prepare(epsilon, domain_size, precision)
-        if type(delta_exponent) is not int or not 1 <= delta_exponent <= MAX_DELTA_EXPONENT:
-            rule = f"must be from 1 to {MAX_DELTA_EXPONENT}"
-            raise InvalidParameterError("delta_exponent", delta_exponent, rule)
-        object.__setattr__(self, "delta_exponent", delta_exponent)
+        self.fix("delta_exponent", delta_exponent, least=1, most=MAX_DELTA_EXPONENT)
         count = best_steps(self.epsilon, self.delta) if steps is None else steps
-        if type(count) is not int or not 1 <= count <= MAX_STEPS:
-            raise InvalidParameterError("steps", steps, f"must be from 1 to {MAX_STEPS}")
-        object.__setattr__(self, "steps", count)
+        self.fix("steps", count, least=1, most=MAX_STEPS)
         least = best_noise(self.epsilon, self.delta, count) if noise is None else noise
-        object.__setattr__(self, "noise", least)
+        self.fix("noise", least, least=1, most=MAX_NOISE)
         self.validate()
 
     def validate(self) -> None:
-        """Refuse noise that does not keep to ``delta``, or is too much to be of use."""
-        if type(self.noise) is not int or not 1 <= self.noise <= MAX_NOISE:
-            raise InvalidParameterError("noise", self.noise, f"must be from 1 to {MAX_NOISE}")
+        """Refuse noise that does not keep to ``delta``."""
         if tail_loss(self.epsilon, self.steps, self.noise) > self.delta:
             rule = f"must be more for epsilon={self.epsilon} and delta=1e-{self.delta_exponent}"
             raise InvalidParameterError("noise", self.noise, rule)

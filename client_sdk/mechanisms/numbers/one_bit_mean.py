@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import Final
 
 from ...core.dataclass import dataclass
-from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS
@@ -53,12 +52,8 @@ class OneBitMean(WindowReports):
         """Take thresholds at *points* places (by default one a grid step), and γ in per mille."""
         self.prepare(epsilon, domain_size, precision)
         places = domain_size - 1 if points is None else points
-        if type(places) is not int or not 1 <= places <= MAX_POINTS:
-            raise InvalidParameterError("points", places, f"must be from 1 to {MAX_POINTS}")
-        if type(flip_per_mille) is not int or not 0 <= 2 * flip_per_mille < MILLE:
-            raise InvalidParameterError("flip_per_mille", flip_per_mille, "must be from 0 to 499")
-        object.__setattr__(self, "points", places)
-        object.__setattr__(self, "flip_per_mille", flip_per_mille)
+        self.fix("points", places, least=1, most=MAX_POINTS)
+        self.fix("flip_per_mille", flip_per_mille, least=0, most=MILLE // 2 - 1)
         self.validate()
 
     @cached_property

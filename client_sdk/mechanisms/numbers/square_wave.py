@@ -22,10 +22,9 @@ from functools import cached_property
 from typing import Final
 
 from ...core.dataclass import dataclass
-from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ..base import Array, Debiased, EpsilonLike, Numpy
-from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid, require_ratio
+from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ..families import DistributionMechanism, Scatter, largest_spread
 
 MAX_BINS: Final = 1024  # input bins; what the source's authors use
@@ -57,22 +56,16 @@ class SquareWave(DistributionMechanism):
         """
         self.prepare(epsilon, domain_size, precision)
         count = min(domain_size, USUAL_BINS) if bins is None else bins
-        most = min(domain_size, MAX_BINS)
-        if type(count) is not int or not 2 <= count <= most:
-            raise InvalidParameterError("bins", count, f"must be an integer from 2 to {most}")
-        object.__setattr__(self, "bins", count)
+        self.fix("bins", count, least=2, most=min(domain_size, MAX_BINS))
         b = best_reach(self.epsilon, self.bins) if reach is None else reach
-        if type(b) is not int or not 0 <= b <= MAX_BINS:
-            raise InvalidParameterError("reach", b, f"must be an integer from 0 to {MAX_BINS}")
-        object.__setattr__(self, "reach", b)
+        self.fix("reach", b, least=0, most=MAX_BINS)
         self.validate()
 
     def validate(self) -> None:
         """Refuse a step that the grid cannot tell from a flat law, or that spends too much."""
         if not 0 < self.far < self.near < 1:
-            rule = f"gives no usable channel for domain_size={self.domain_size}"
-            raise InvalidParameterError("epsilon", self.epsilon, rule)
-        require_ratio(self.likelihood_ratio, self.epsilon)
+            raise self.no_channel()
+        super().validate()
 
     @property
     def window(self) -> int:

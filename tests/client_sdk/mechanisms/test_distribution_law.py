@@ -124,7 +124,7 @@ def test_the_half_width_tends_to_half_the_range_as_epsilon_tends_to_0() -> None:
 
 @pytest.mark.parametrize("bins", [0, 1, 11, True, 2.0, "4"])
 def test_a_number_of_bins_that_the_grid_cannot_give_is_refused(bins: int) -> None:
-    with pytest.raises(InvalidParameterError, match=r"^bins=.*must be an integer from 2 to 10"):
+    with pytest.raises(InvalidParameterError, match=r"^bins=.*must be from 2 to 10"):
         SquareWave("1", 10, bins=bins)
 
 
