@@ -85,21 +85,9 @@ def seal(
     upload_id: bytes, sealed_day: int, segment: Mapping[str, str], columns: Iterable[Column]
 ) -> bytes:
     """Return an upload as JSON: ASCII, compact, the same bytes for the same arguments."""
-    upload = {
-        "v": WIRE_VERSION,
-        "id": base64url(upload_id),
-        "sealed": sealed_day,
-        "segment": dict(sorted(segment.items())),
-        "columns": [
-            {
-                "metric": base64url(column.metric),
-                "epoch": column.epoch,
-                "payloads": base64url(column.payloads),
-            }
-            for column in columns
-        ],
-    }
-    return json.dumps(upload, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+    upload = _upload(upload_id, sealed_day, segment, columns)
+    text = json.dumps(upload, separators=(",", ":"), ensure_ascii=True, default=base64url)
+    return text.encode("ascii")
 
 
 def seal_padded(
@@ -114,17 +102,19 @@ def seal_binary(
     upload_id: bytes, sealed_day: int, segment: Mapping[str, str], columns: Iterable[Column]
 ) -> bytes:
     """Return an upload as MessagePack: for gateways, whose many payloads are a third smaller so."""
-    upload = {
+    return pack(_upload(upload_id, sealed_day, segment, columns))
+
+
+def _upload(
+    upload_id: bytes, sealed_day: int, segment: Mapping[str, str], columns: Iterable[Column]
+) -> dict[str, object]:
+    return {
         "v": WIRE_VERSION,
         "id": upload_id,
         "sealed": sealed_day,
         "segment": dict(sorted(segment.items())),
-        "columns": [
-            {"metric": column.metric, "epoch": column.epoch, "payloads": column.payloads}
-            for column in columns
-        ],
+        "columns": [column._asdict() for column in columns],
     }
-    return pack(upload)
 
 
 Seal: TypeAlias = Callable[[bytes, int, Mapping[str, str], Iterable[Column]], bytes]

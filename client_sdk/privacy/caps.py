@@ -17,6 +17,7 @@ from ..core.limits import (
 
 NANO_DECIMALS: Final = 9  # of epsilon
 PICO_DECIMALS: Final = 12  # of delta
+_EPSILONS: Final = ("report", "metric_week", "week", "lifetime")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -46,10 +47,7 @@ class Caps:
         Raises: InvalidParameterError: not a decimal in quotes, too many decimals, or an epsilon
                 of 0.
         """
-        epsilons = {
-            "report": report, "metric_week": metric_week, "week": week, "lifetime": lifetime,
-        }  # fmt: skip
-        for name, cap in epsilons.items():
+        for name, cap in zip(_EPSILONS, (report, metric_week, week, lifetime), strict=True):
             object.__setattr__(self, name, _whole(f"caps.{name}", cap, NANO_DECIMALS, least=1))
         object.__setattr__(self, "delta", _whole("caps.delta", delta, PICO_DECIMALS, least=0))
 
@@ -63,15 +61,11 @@ class Caps:
 
     def below(self, nano: int) -> str | None:
         """Return the name of the first cap that one report of *nano*-epsilon passes, or None."""
-        names = ("report", "metric_week", "week", "lifetime")
-        return next((name for name in names if getattr(self, name) < nano), None)
+        return next((name for name in _EPSILONS if getattr(self, name) < nano), None)
 
     def decimals(self) -> dict[str, str]:
         """Return the arguments that make these caps."""
-        amounts = {
-            name: _decimal(getattr(self, name), NANO_DECIMALS)
-            for name in ("report", "metric_week", "week", "lifetime")
-        }
+        amounts = {name: _decimal(getattr(self, name), NANO_DECIMALS) for name in _EPSILONS}
         amounts["delta"] = _decimal(self.delta, PICO_DECIMALS)
         return amounts
 

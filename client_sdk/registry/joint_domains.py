@@ -134,6 +134,7 @@ class FunnelDomain(ItemDomain):
     verb = "funnel"
     python_type = "{label} | None"
     told_of = "reached {item}"
+    remark = "The furthest step that was reached; None if none was. "
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
@@ -177,11 +178,6 @@ class FunnelDomain(ItemDomain):
         """Return the steps."""
         return self.steps
 
-    @property
-    def remark(self) -> str:
-        """What the type in Python leaves open."""
-        return "The furthest step that was reached; None if none was. "
-
 
 @dataclass(frozen=True, init=False)
 class RetentionDomain(ItemDomain):
@@ -195,6 +191,7 @@ class RetentionDomain(ItemDomain):
     verb = "retention"
     python_type = "Items[{label}]"
     told_of = "{measure}came back in {item}"
+    remark = "The periods with activity. "
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
@@ -252,11 +249,6 @@ class RetentionDomain(ItemDomain):
     def value_labels(self) -> tuple[str, ...]:
         """Return the periods."""
         return self.periods
-
-    @property
-    def remark(self) -> str:
-        """What the type in Python leaves open."""
-        return "The periods with activity. "
 
 
 def _part(place: str, entry: object, problems: Problems) -> tuple[str, ...]:

@@ -161,14 +161,9 @@ class TwoLayer(Longitudinal):
         self.mechanism.validate()
 
     @cached_property
-    def mixture(self) -> Mixture:
-        """The channel of a single report."""
-        return Mixture(self.oracle, self.epsilon_report)
-
-    @property
-    def mechanism(self) -> FrequencyOracle:
+    def mechanism(self) -> Mixture:
         """The mixture: same payloads and tally, its own channel."""
-        return self.mixture
+        return Mixture(self.oracle, self.epsilon_report)
 
     @property
     def spent_value(self) -> Fraction | None:
@@ -179,7 +174,7 @@ class TwoLayer(Longitudinal):
         """Return the permanent payload or, which looks alike, a fresh one of a chance item."""
         oracle = self.oracle
         oracle.require_item(value)
-        if fresh.bernoulli(self.mixture.kept):
+        if fresh.bernoulli(self.mechanism.kept):
             return oracle.randomize(value, permanent)
         return oracle.randomize(fresh.uniform(oracle.domain_size), fresh)
 

@@ -135,19 +135,17 @@ def candidates(
     domain_size: int,
     payload_bits: int = MAX_AUTO_PAYLOAD,
     fixed: Mapping[str, int] | None = None,
+    automatic: bool = False,
 ) -> list[Candidate]:
-    """Return every fitting mechanism at its best for *payload_bits*, the most accurate first."""
-    return _ranked(fitting_names(items), epsilon, domain_size, payload_bits, fixed or {})
+    """Return every fitting mechanism at its best for *payload_bits*, the most accurate first.
 
-
-def _ranked(
-    fitting: list[str],
-    epsilon: EpsilonLike,
-    domain_size: int,
-    payload_bits: int,
-    fixed: Mapping[str, int],
-) -> list[Candidate]:
-    fitted = [_candidate(name, epsilon, domain_size, payload_bits, fixed) for name in fitting]
+    Args: automatic: only those that ``auto`` may choose.
+    """
+    fitted = [
+        _candidate(name, epsilon, domain_size, payload_bits, fixed or {})
+        for name in fitting_names(items)
+        if load(name).automatic or not automatic
+    ]
     return sorted(fitted, key=lambda candidate: (candidate.error, candidate.costs))
 
 
@@ -179,8 +177,7 @@ def _candidate(
 def _best(
     items: Family, epsilon: EpsilonLike, domain_size: int, fixed: tuple[tuple[str, int], ...]
 ) -> tuple[str, Mechanism[Any]]:
-    automatic = [name for name in fitting_names(items) if load(name).automatic]
-    ranked = _ranked(automatic, epsilon, domain_size, MAX_AUTO_PAYLOAD, dict(fixed))
+    ranked = candidates(items, epsilon, domain_size, fixed=dict(fixed), automatic=True)
     for candidate in contenders(ranked):
         if candidate.mechanism is not None:
             return candidate.name, candidate.mechanism

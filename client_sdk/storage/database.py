@@ -28,6 +28,7 @@ from .schema import (
     GUARDS,
     RESERVE_FILE,
     TABLES,
+    all_or_nothing,
     is_sound,
     property_of,
     require_schema,
@@ -144,8 +145,7 @@ def _use_log(connection: sqlite3.Connection) -> None:
 def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
     """Return whether the ledger cannot be taken at its word, having dropped what must go."""
     identity = identity_of(os.path.join(folder, FILE_NAME))
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with all_or_nothing(connection):
         known = property_of(connection, "identity")
         generation = int(property_of(connection, "generation") or 0)
         latest = read_generation(folder)
@@ -162,11 +162,6 @@ def _doubt(connection: sqlite3.Connection, folder: str) -> bool:
             set_property(connection, "doubt", 1)
         if known != identity:
             set_property(connection, "identity", identity)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
     if doubted:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # it overwrites what was dropped
     return doubted

@@ -13,7 +13,8 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..core.errors import StoreError
@@ -166,6 +167,19 @@ def require_schema(connection: sqlite3.Connection, statements: Sequence[str]) ->
         for statement in statements:
             connection.execute(statement)
     connection.execute("COMMIT")
+
+
+@contextmanager
+def all_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit the block as one transaction, or nothing of it if it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def require_known(connection: sqlite3.Connection) -> None:

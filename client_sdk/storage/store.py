@@ -18,7 +18,7 @@ from ..core.locks import Process, QuietLock, this_process
 from ..core.paths import PathOrStr
 from .database import ReserveFile, may_mean_full, means_damage, open_in_memory, open_on_disk
 from .rollback import write_generation
-from .schema import FILE_NAME, property_of
+from .schema import FILE_NAME, all_or_nothing, property_of
 from .secret import Secret, damaged_files, remove_damaged
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class Store:
                 opened = self._connection()
                 if growing and self._reserve is not None and not self._reserve.restore():
                     raise StoreError(f"{FILE_NAME}: the disk is full")
-                yield from _all_or_nothing(opened.connection)
+                with all_or_nothing(opened.connection):
+                    yield opened.connection
                 self._write_generation(opened)
             # a message may hold a damaged name
             except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -196,14 +197,3 @@ class Store:
             if generation != opened.generation:
                 write_generation(self._folder, generation)
                 opened.generation = generation
-
-
-def _all_or_nothing(connection: sqlite3.Connection) -> Iterator[Transaction]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

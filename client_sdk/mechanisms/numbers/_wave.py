@@ -21,12 +21,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import Final
+from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
-from ..exact import exp_ceil, exp_floor, truth_chance
+from ..base import EpsilonLike
+from ..exact import THRESHOLD_BITS, exp_ceil, exp_floor, truth_chance
 from ._symbols import Moments, SymbolReports, outer_excess
 
 MOST_OUTPUTS: Final = 256  # reports of one byte; more would gain less than 1e-4 of the error
@@ -93,16 +94,38 @@ def window_of(epsilon: Fraction, steps: int, width: int, precision: int) -> Wind
     return Window(steps, width, truth_chance(exp_floor(epsilon) * width, steps, precision))
 
 
-def require_window(steps: object, width: object, least: int, most: int) -> None:
-    """Refuse a window of fewer than *least* steps or more than *most* outputs, or wider than one
-    output for one step.  Raises InvalidParameterError.
-    """
-    if type(steps) is not int or not least <= steps < most:
-        raise InvalidParameterError("steps", steps, f"must be from {least} to {most - 1}")
-    widest = 1 if steps == 1 else most - steps
-    if type(width) is not int or not 1 <= width <= widest:
-        rule = f"must be from 1 to {widest} for steps={steps}"
-        raise InvalidParameterError("width", width, rule)
+@dataclass(frozen=True, init=False)
+class ChosenWindow(SymbolReports):
+    """A mechanism with a window of ``width`` outputs over ``steps`` + 1 positions."""
+
+    least_steps: ClassVar[int]
+    most_outputs: ClassVar[int]
+
+    steps: int
+    width: int
+
+    def __init__(
+        self,
+        epsilon: EpsilonLike,
+        domain_size: int,
+        *,
+        steps: int | None = None,
+        width: int | None = None,
+        precision: int = THRESHOLD_BITS,
+    ) -> None:
+        """Take *steps* and *width* as given, both, or the ones of the smallest worst variance."""
+        self.prepare(epsilon, domain_size, precision)
+        if steps is None and width is None:
+            steps, width = self.best()
+        self.fix("steps", steps, least=self.least_steps, most=self.most_outputs - 1)
+        # one step has one output
+        most = 1 if self.steps == 1 else self.most_outputs - self.steps
+        self.fix("width", width, least=1, most=most)
+        self.validate()
+
+    @abstractmethod
+    def best(self) -> tuple[int, int]:
+        """Return steps and width of the smallest worst variance."""
 
 
 class WindowReports(SymbolReports):

@@ -18,44 +18,26 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
-from ..base import EpsilonLike
-from ..exact import THRESHOLD_BITS, floor_to_grid
-from ._symbols import Moments, SymbolReports
-from ._wave import MOST_OUTPUTS, Window, best_mixed_window, require_window, window_of
+from ..exact import floor_to_grid
+from ._symbols import Moments
+from ._wave import MOST_OUTPUTS, ChosenWindow, Window, best_mixed_window, window_of
 
 COIN_BITS: Final = 64  # of the public coin, which costs no privacy
 BIT: Final = 2  # symbols of Duchi's bit, the last two
 
 
-@dataclass(frozen=True, init=False)
-class Hybrid(SymbolReports):
+class Hybrid(ChosenWindow):
     """A window channel over ``steps`` and ``width``, mixed with one bit; or the bit alone."""
 
     name = "hybrid"
 
-    steps: int
-    width: int
+    least_steps = 1
+    most_outputs = MOST_OUTPUTS - BIT
 
-    def __init__(
-        self,
-        epsilon: EpsilonLike,
-        domain_size: int,
-        *,
-        steps: int | None = None,
-        width: int | None = None,
-        precision: int = THRESHOLD_BITS,
-    ) -> None:
-        """Take *steps* and *width* as given, both, or the ones of the smallest worst variance."""
-        self.prepare(epsilon, domain_size, precision)
-        most = MOST_OUTPUTS - BIT
-        if steps is None and width is None:
-            steps, width = best_mixed_window(self.epsilon, most)
-        require_window(steps, width, 1, most)
-        object.__setattr__(self, "steps", steps)
-        object.__setattr__(self, "width", width)
-        self.validate()
+    def best(self) -> tuple[int, int]:
+        """Return those of the mixture."""
+        return best_mixed_window(self.epsilon, self.most_outputs)
 
     @cached_property
     def window(self) -> Window | None:

@@ -19,47 +19,29 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
-from ..base import EpsilonLike
-from ..exact import THRESHOLD_BITS
 from ._wave import (
     LEAST_STEPS,
     MOST_OUTPUTS,
+    ChosenWindow,
     Window,
     WindowReports,
     best_window,
-    require_window,
     window_of,
 )
 
 
-@dataclass(frozen=True, init=False)
-class Piecewise(WindowReports):
+class Piecewise(ChosenWindow, WindowReports):
     """The window channel over ``steps`` + 1 positions with a window of ``width`` outputs."""
 
     name = "piecewise"
 
-    steps: int
-    width: int
+    least_steps = LEAST_STEPS
+    most_outputs = MOST_OUTPUTS
 
-    def __init__(
-        self,
-        epsilon: EpsilonLike,
-        domain_size: int,
-        *,
-        steps: int | None = None,
-        width: int | None = None,
-        precision: int = THRESHOLD_BITS,
-    ) -> None:
-        """Take *steps* and *width* as given, both, or the ones of the smallest worst variance."""
-        self.prepare(epsilon, domain_size, precision)
-        if steps is None and width is None:
-            steps, width = best_window(self.epsilon, MOST_OUTPUTS)
-        require_window(steps, width, LEAST_STEPS, MOST_OUTPUTS)
-        object.__setattr__(self, "steps", steps)
-        object.__setattr__(self, "width", width)
-        self.validate()
+    def best(self) -> tuple[int, int]:
+        """Return those of the window alone."""
+        return best_window(self.epsilon, MOST_OUTPUTS)
 
     @cached_property
     def window(self) -> Window:

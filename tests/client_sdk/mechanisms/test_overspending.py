@@ -66,7 +66,7 @@ class _PCKVGRR(PCKVGRR):
     @cached_property
     def channel(self) -> KeyChannel:
         truth = super().channel.same + STEP
-        lie = (1 - truth) / (self.symbols - 1)
+        lie = (1 - truth) / (self.payload_count - 1)
         return KeyChannel(truth, lie, lie)
 
 

@@ -94,7 +94,7 @@ def test_one_two_layer_report_is_bounded_by_the_report_epsilon_and_reaches_it(
 def test_the_chance_to_send_the_permanent_payload_is_the_largest_allowed(policy: TwoLayer) -> None:
     left = policy.mechanism.epsilon - policy.spent_report
 
-    assert policy.mixture.kept.denominator <= 1 << 128
+    assert policy.mechanism.kept.denominator <= 1 << 128
     assert 0 <= left < UNSPENT
 
 
