@@ -141,8 +141,6 @@ class KeyValueMechanism(RatioMechanism[Pairs]):
         is top (1 + lean)/2 a holder.  Variances are those of these coins for a fixed population,
         with the holders, clipped to [0, n], plugged in, and of the squares of the leans the least
         that their sum allows (Cauchy-Schwarz): exact for holders of one value, else too much.
-
-        Raises: InvalidTallyError: entries that n reports cannot give.
         """
         moments = self._moments(tally, n, np)
         sums = (moments.holders + moments.lean) * self.top / 2

@@ -60,10 +60,7 @@ class PaddingSampling(SetMechanism):
         unary: int | None = None,
         precision: int = THRESHOLD_BITS,
     ) -> None:
-        """Take ℓ = *pad* slots, by default one an item, and *unary* 0 or 1, by default the better.
-
-        Raises: InvalidParameterError: names the parameter.
-        """
+        """Take ℓ = *pad* slots, or one an item, and *unary* 0 or 1, or the better."""
         self.prepare(epsilon, domain_size, precision)
         self.fix("pad", domain_size if pad is None else pad, least=1, most=domain_size)
         self.fix("unary", self._better() if unary is None else unary, least=0, most=1)

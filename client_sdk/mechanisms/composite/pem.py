@@ -137,7 +137,6 @@ class PEM(CountedReports[bytes], TextMechanism):
 
         By default the *order* of the field is that of the smallest error, and columns are all
         points of its space.
-        Raises: InvalidParameterError: names the parameter.
         """
         self.prepare(epsilon, domain_size, precision)
         if domain_size > MAX_LENGTH:
@@ -217,10 +216,7 @@ class PEM(CountedReports[bytes], TextMechanism):
         return self.oracle.is_orthogonal(point, self.cell_of(level, row, text))
 
     def holders(self, tally: Array, n: int, np: Numpy) -> Holders:
-        """Return how many devices each cell has, of those that reported on its row.
-
-        Raises: InvalidTallyError: another length, or cells that do not add up to n.
-        """
+        """Return how many devices each cell has, of those that reported on its row."""
         cells = self.require_tally(tally, n, np)
         self.require_sum(cells, n)
         groups = cells.reshape(self.levels * self.rows, -1)
@@ -240,7 +236,6 @@ class PEM(CountedReports[bytes], TextMechanism):
         """Return the holders of each cell among the reports on its row, and the variances.
 
         Both have the shape (levels · rows · columns,).
-        Raises: InvalidTallyError: another length, or cells that do not add up to n.
         """
         holders = self.holders(tally, n, np)
         p, q = self.chances

@@ -91,7 +91,6 @@ class SampledItem(CountedReports[frozenset[int]], SetMechanism):
         """Turn noes and yeses into counts: n times the share of yeses about each item, debiased.
 
         Variances take the estimated share, clipped to [0, 1].
-        Raises: InvalidTallyError: the cells do not add up to n.
         """
         cells = self.require_tally(tally, n, np)
         yeses = self.support_counts(cells, n, np)

@@ -156,10 +156,7 @@ class DBitFlip(FrequencyOracle):
         return np.concatenate((counts.sum(axis=1), counts[:, 1]))
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
-        """Turn draws and ones into unbiased counts and their variances (derived above).
-
-        Raises: InvalidTallyError: n reports cannot give it.
-        """
+        """Turn draws and ones into unbiased counts and their variances (derived above)."""
         cells = self.require_tally(tally, n, np)
         drawn, ones = cells[: self.domain_size], cells[self.domain_size :]
         if cells.min() < 0 or drawn.max() > n or (ones > drawn).any():

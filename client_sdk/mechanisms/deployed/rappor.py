@@ -314,7 +314,6 @@ class RAPPOR(TwoRounds, FrequencyOracle):
         choice had been made beforehand; for the others, of the item alone.  An interval from them
         covers the noise of the bits.  It does not cover the choice of items, holders spread
         unevenly over cohorts, or values outside the domain, and counts at 0 are biased upwards.
-        Raises: InvalidTallyError: n reports cannot give it.
         """
         cells = self.require_tally(tally, n, np).reshape(self.cohorts, self.bits + 1)
         reports = cells[:, :1]

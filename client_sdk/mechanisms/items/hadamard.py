@@ -103,10 +103,7 @@ class Hadamard(CountedReports[int], FrequencyOracle):
         return NoiseLaw(draws=Draws(counts, 1 / self.rows))
 
     def support_counts(self, tally: Array, n: int, np: Numpy) -> Array:
-        """Return (n + H·signs) / 2 by a fast Walsh-Hadamard transform.
-
-        Raises: InvalidTallyError: an entry below 0, or not n reports.
-        """
+        """Return (n + H·signs) / 2 by a fast Walsh-Hadamard transform."""
         self.require_sum(tally, n)
         sums = transform((tally[1::2] - tally[::2])[None, :], np)[0]
         return (n + sums[: self.domain_size]) // 2

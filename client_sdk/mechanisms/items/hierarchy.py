@@ -134,10 +134,7 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
         ]
 
     def debias(self, tally: Array, n: int, np: Numpy) -> Debiased:
-        """Return the counts of the least squares, and their variances: the same for all items.
-
-        Raises: InvalidTallyError: the cells do not add up to n.
-        """
+        """Return the counts of the least squares, and their variances: the same for all items."""
         cells = self.require_tally(tally, n, np)
         self.require_sum(cells, n)
         contrasts = [np.zeros(self.fanout**level) for level in range(1, self.levels + 1)]

@@ -185,10 +185,7 @@ class PGR(CountedReports[int], FrequencyOracle):
         return np.array(sums)
 
     def support_counts(self, tally: Array, n: int, np: Numpy) -> Array:
-        """Return the reports orthogonal to each item.
-
-        Raises: InvalidTallyError: an entry below 0, or not n reports.
-        """
+        """Return the reports orthogonal to each item."""
         self.require_sum(tally, n)
         return self._orthogonal_counts(tally, self.dimension, np)[: self.domain_size]
 

@@ -112,10 +112,7 @@ class SumReports(NumberReports[Fraction], MeanMechanism):
         return Debiased(np.array([float(total * self.unit)]), np.array([n * self.worst_variance]))
 
     def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:
-        """Return the sample variance of reports; of positions, what the noise leaves of it.
-
-        Raises: InvalidTallyError: as of ``debias``.
-        """
+        """Return the sample variance of reports; of positions, what the noise leaves of it."""
         total, squares = self._sums_of(tally, n, np)
         reports = float((n * squares - total * total) * self.unit**2 / n**2)
         return Scatter(reports, max(reports - self.noise_variance, 0.0))

@@ -126,8 +126,6 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism, RatioMechanism[Frac
         Reports of one bit have the same square whatever the position, so they say nothing about S:
         then the least possible S is taken.  That is right for devices that all hold the mean, and
         too much for others, by S/n - (mean-1/2)^2 a report: the interval is conservative.
-
-        Raises: InvalidTallyError: the cells do not add up to n.
         """
         total, squares = self._sums_of(tally, n, np)
         constant, square = float(self.moments.constant), float(self.moments.square)
@@ -143,7 +141,6 @@ class SymbolReports(CountedReports[Fraction], MeanMechanism, RatioMechanism[Frac
         """Return the sample variance of reports; of positions, what the squares leave for them.
 
         Reports of one bit have the same square whatever the position: then all that is possible.
-        Raises: InvalidTallyError: the cells do not add up to n.
         """
         total, squares = self._sums_of(tally, n, np)
         mean = total / n

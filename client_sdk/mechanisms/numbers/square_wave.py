@@ -52,7 +52,6 @@ class SquareWave(DistributionMechanism):
         """Round positions to *bins* bins; take b = *reach*, or the integer nearest to the optimum.
 
         Args:   bins: from 2 to domain_size and MAX_BINS.  reach: from 0 to MAX_BINS.
-        Raises: InvalidParameterError: names the parameter.
         """
         self.prepare(epsilon, domain_size, precision)
         count = min(domain_size, USUAL_BINS) if bins is None else bins
@@ -152,10 +151,7 @@ class SquareWave(DistributionMechanism):
         return Debiased(np.array([total * step]), np.array([variance * step**2]))
 
     def scatter(self, tally: Array, n: int, np: Numpy) -> Scatter:
-        """Return the sample variance of unbiased positions; of true ones, what squares tell.
-
-        Raises: InvalidTallyError: the tally cannot have come from *n* > 0 reports.
-        """
+        """Return the sample variance of unbiased positions; of true ones, what squares tell."""
         counts = self.require_counts(tally, n, np) / n
         slope, offset, extra = self._moments
         y = np.arange(self.symbols) - self.reach
