@@ -21,9 +21,12 @@ from .base import EpsilonLike as EpsilonLike
 from .base import Mechanism as Mechanism
 from .base import Reach as Reach
 from .exact import parse_epsilon as parse_epsilon
+from .families import END as END
+from .families import MAX_LENGTH as MAX_LENGTH
 from .families import DistributionMechanism as DistributionMechanism
 from .families import MeanMechanism as MeanMechanism
 from .families import SetMechanism as SetMechanism
+from .families import TextMechanism as TextMechanism
 from .frequency import FrequencyOracle as FrequencyOracle
 from .frequency import ItemMechanism as ItemMechanism
 from .key_value import KeyValueMechanism as KeyValueMechanism
@@ -31,9 +34,6 @@ from .key_value import Pairs as Pairs
 from .mixture import Mixture as Mixture
 from .supports import Channel as Channel
 from .supports import SupportReports as SupportReports
-from .text import END as END
-from .text import MAX_LENGTH as MAX_LENGTH
-from .text import TextMechanism as TextMechanism
 
 
 @cache  # reading folders takes longer than building most mechanisms

@@ -1,4 +1,4 @@
-"""Families of mechanisms: reports of one number, means, sets of items, and distributions.
+"""Families of mechanisms: reports of one number, means, sets of items, distributions, strings.
 
 A report of one number is big-endian, in as few whole bytes as hold the largest.  A mean mechanism
 turns a position on a public grid into an unbiased noisy position.  A set mechanism says which items
@@ -8,6 +8,8 @@ The reports of a distribution mechanism are symbols.  The law of a symbol is kno
 grid position (``channel_law``), and so is the matrix that turns a distribution of positions into
 one of symbols.  Undoing that matrix is the collector's work; here is only what device and collector
 must agree on.
+
+Strings are of an open vocabulary: nobody lists them beforehand.
 """
 
 from __future__ import annotations
@@ -33,8 +35,10 @@ from .base import (
     column,
     width_of,
 )
-from .supports import SupportReports
+from .supports import ChannelMechanism, SupportReports
 
+MAX_LENGTH: Final = 128  # bytes of a string
+END: Final = 257  # the symbol after the last byte of a string
 _DECODABLE: Final = 2  # bytes of a payload, all of which are decoded in a tenth of a second
 
 
@@ -285,6 +289,77 @@ class DistributionMechanism(CountedReports[Fraction], PositionMechanism, RatioMe
         counts = self.require_tally(tally, n, np)
         self.require_sum(counts, n)
         return counts
+
+
+class Holders(NamedTuple):
+    """Unbiased *counts* of holders per cell, shape (levels, rows, columns).
+
+    ``reports`` are those of each level and row, int64, shape (levels, rows).
+    """
+
+    counts: Array
+    reports: Array
+
+
+class TextMechanism(ChannelMechanism[bytes]):
+    """A mechanism over strings of up to domain_size bytes, of which any may occur.
+
+    Prefixes of growing ``lengths`` are hashed to ``rows`` rows of ``columns`` cells a level, and a
+    report tells of one cell.  Debiased are the devices of each cell; which strings they hold is for
+    the collector to find out.  A string is read as symbols: its bytes plus 1, then END.  The
+    ``channel`` is that of a report's cell, and of another of the same row.
+    """
+
+    step: int  # symbols that each further level reads, at most
+    rows: int
+    columns: int
+
+    @property
+    @abstractmethod
+    def lengths(self) -> tuple[int, ...]:
+        """The symbols of a prefix, by level; the last are those of any string."""
+
+    @property
+    def levels(self) -> int:
+        """How many prefix lengths there are: the groups that devices are divided into."""
+        return len(self.lengths)
+
+    def first_level(self, length: int) -> int:
+        """Return the first level that tells of the whole of strings of *length* bytes."""
+        return next(level for level, end in enumerate(self.lengths) if end > length)
+
+    @abstractmethod
+    def holders(self, tally: Array, n: int, np: Numpy) -> Holders:
+        """Return how many devices each cell has, of those that reported on its row.
+
+        Raises: InvalidTallyError: another length, or cells that do not add up to n.
+        """
+
+    @abstractmethod
+    def extended(self, row: int, prefixes: Array, tails: Array, length: int) -> Array:
+        """Return the fingerprints of prefixes with *length* further symbols each.
+
+        Args: prefixes: their fingerprints in *row*, 0 of none.  tails: those of the further symbols
+              alone; of shapes that fit each other.  That of a single symbol is the symbol.
+        """
+
+    @abstractmethod
+    def columns_at(self, level: int, row: int, fingerprints: Array) -> Array:
+        """Return the columns of *fingerprints* in a row of a level, int64, of any shape."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """The variance that a report of another cell adds to a cell."""
+
+    @abstractmethod
+    def agrees(self, payload: bytes, text: bytes) -> bool:
+        """Return whether a valid payload supports the cell that *text* has in it."""
+
+    def require_text(self, value: bytes) -> None:
+        """Raise InvalidValueError unless *value* is such a string.  It is never shown."""
+        if type(value) is not bytes or len(value) > self.domain_size:
+            raise InvalidValueError(self.name, f"must be bytes, at most {self.domain_size}")
 
 
 def largest_spread(mean: float, top: int) -> float:

@@ -37,10 +37,9 @@ from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
 from ..base import Array, Debiased, EpsilonLike, Numpy
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
-from ..families import CountedReports
+from ..families import END, MAX_LENGTH, CountedReports, Holders, TextMechanism
 from ..items.pgr import PGR, dimension, points
 from ..supports import Channel
-from ..text import END, MAX_LENGTH, Holders, TextMechanism
 
 BITS: Final = 31
 PRIME: Final = (1 << BITS) - 1
