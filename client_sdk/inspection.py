@@ -28,7 +28,7 @@ from .privacy.budget import epsilon
 from .privacy.consent import Level, OptOuts, set_user_opt_out
 from .privacy.opt_outs import USER_FILE
 from .privacy.wording import counted, what_was_sent, why_deniable
-from .recording.aggregation import Key
+from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
 from .registry.registry import Registry
 from .storage import outbox, trusted_clock
@@ -220,8 +220,6 @@ def _window_lines(
     tx: Transaction, registry: Registry | None, secret: Secret | None
 ) -> Iterator[str]:
     """Yield each open window; a gateway's only by their number, since nobody is to read them."""
-    from .recording.aggregation import Windows
-
     windows: Windows | None = None
     if registry is not None and secret is not None and secret.exists:
         windows = Windows(registry, secret, system_randomness())

@@ -110,7 +110,7 @@ class ProcessLock:
 
     def __init__(self) -> None:
         """Begin free."""
-        self._locks = {this_process(): threading.Lock()}
+        self._mine = PerProcess(threading.Lock)
 
     def acquire(self, timeout: float) -> bool:
         """Wait up to *timeout* seconds; return whether the lock is now held."""
@@ -125,12 +125,6 @@ class ProcessLock:
 
     def __exit__(self, *exception: object) -> None:
         self.release()
-
-    def _mine(self) -> threading.Lock:
-        process = this_process()
-        lock = self._locks.get(process)
-        # setdefault is atomic: two threads of a new child end up with the same lock
-        return lock or self._locks.setdefault(process, threading.Lock())
 
 
 class QuietLock(ProcessLock):

@@ -9,7 +9,7 @@ from threading import get_ident
 from typing import Final
 
 from ..core.dataclass import dataclass
-from ..core.locks import Process, this_process
+from ..core.locks import PerProcess
 from .recorder import OnReport, Pending, ReportView
 
 MAX_HISTORY: Final = 100  # reports; a page of a privacy screen
@@ -34,7 +34,7 @@ class History:
     def __init__(self, on_report: OnReport | None) -> None:
         """Begin empty; *on_report* is the application's, and has the first word."""
         self._on_report = on_report
-        self._values: dict[Process, deque[ReportedValue]] = {}
+        self._mine = PerProcess(lambda: deque[ReportedValue](maxlen=MAX_HISTORY))
         self._seen: dict[int, list[ReportView]] = {}  # by thread: reports of an open transaction
 
     def observe(self, report: ReportView) -> bool:
@@ -71,9 +71,3 @@ class History:
     def reports(self) -> list[ReportedValue]:
         """Return the reports, oldest first."""
         return list(self._mine())
-
-    def _mine(self) -> deque[ReportedValue]:
-        process = this_process()
-        if process not in self._values:
-            self._values = {process: deque(maxlen=MAX_HISTORY)}
-        return self._values[process]
