@@ -268,7 +268,7 @@ class Busy(MemoryStorage):
 
 @pytest.fixture
 def storage(request: pytest.FixtureRequest) -> MemoryStorage:
-    made: MemoryStorage = request.param()
+    made: MemoryStorage = getattr(request, "param", MemoryStorage)()
     return made
 
 
