@@ -17,8 +17,7 @@ from ..analytics.verb import Slice, VerbQuery
 from ..core.errors import QueryError, StorageUnavailableError
 from ..storage.protocols import TallyStore
 from .plan import Plan, Reading
-from .price import one_question
-from .reading import blaming, marks_of, slices_of, without_pruned
+from .reading import blaming, marks_of, one_question, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
 
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"

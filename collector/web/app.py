@@ -31,7 +31,7 @@ from ..operations.parent_death import end_with_parent
 from ..operations.telemetry.activity import WEB, Activity
 from ..operations.telemetry.snapshot import Sources, take
 from ..query.cache import Cache
-from ..query.price import Gate
+from ..query.reading import Gate
 from ..storage.connect import connect, connect_reader
 from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, RedisCredentials

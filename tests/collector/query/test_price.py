@@ -9,12 +9,12 @@ import pytest
 
 from collector.core.cells import Cell
 from collector.core.errors import BusyError, QueryError
-from collector.query import price
-from collector.query.price import Gate, require_affordable, require_few_indexes
+from collector.query import reading as questions
+from collector.query.reading import Gate, require_affordable, require_few_indexes
 from collector.storage.values import Index
 from tests.support.store.memory_storage import MemoryStorage
 
-LARGE = Index((Cell(bytes(6), 0, ""),), price.LARGE, {})
+LARGE = Index((Cell(bytes(6), 0, ""),), questions.LARGE, {})
 SMALL = Index((Cell(bytes(6), 0, ""),), 1, {})
 
 
@@ -50,12 +50,12 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
         except BusyError as error:
             refused.append(error)
 
-    threads = [threading.Thread(target=ask) for _ in range(price.AT_ONCE + price.QUEUE)]
+    threads = [threading.Thread(target=ask) for _ in range(questions.AT_ONCE + questions.QUEUE)]
     for thread in threads:
         thread.start()
-    for _ in range(price.AT_ONCE):
+    for _ in range(questions.AT_ONCE):
         assert slow.begun.acquire(timeout=30)
-    while gate.waiting < price.QUEUE:
+    while gate.waiting < questions.QUEUE:
         threading.Event().wait(0.01)
     with pytest.raises(BusyError, match="ask again later"):
         list(gate.vectors(LARGE, 1))
@@ -67,7 +67,7 @@ def test_two_large_questions_are_read_at_once_a_few_wait_and_others_are_refused(
         thread.join(30)
 
     assert refused == []
-    assert slow.most == price.AT_ONCE + 1
+    assert slow.most == questions.AT_ONCE + 1
     assert (gate.waiting, slow.reading) == (0, 0)
 
 
@@ -75,8 +75,8 @@ def test_a_large_question_keeps_its_place_until_it_is_answered_and_takes_no_seco
     """Its answer costs more than its reading."""
     gate = Gate(MemoryStorage())
 
-    with price.one_question():
-        for _ in range(price.AT_ONCE + 1):
+    with questions.one_question():
+        for _ in range(questions.AT_ONCE + 1):
             list(gate.vectors(LARGE, 1))
         held = gate.reading
     list(gate.vectors(LARGE, 1))
@@ -87,7 +87,7 @@ def test_a_large_question_keeps_its_place_until_it_is_answered_and_takes_no_seco
 def test_who_stops_reading_gives_the_place_back() -> None:
     gate = Gate(Endless())
 
-    for _ in range(3 * price.AT_ONCE):
+    for _ in range(3 * questions.AT_ONCE):
         reading = gate.vectors(LARGE, 1)
         next(iter(reading))
         reading.close()
@@ -100,12 +100,12 @@ class Endless(MemoryStorage):
 
 
 def test_too_much_for_one_question_is_said_before_it_is_read() -> None:
-    require_affordable(price.MOST_READ, 1, 1)
+    require_affordable(questions.MOST_READ, 1, 1)
     require_few_indexes(8_760, 4)
 
     with pytest.raises(QueryError, match=r"date_range: would read .*; take a shorter window"):
-        require_affordable(price.MOST_READ, 1, 2)
+        require_affordable(questions.MOST_READ, 1, 2)
     with pytest.raises(QueryError, match=r"dimensions: would give .* groups of .* take fewer"):
-        require_affordable(1, price.MOST_HELD, 2)
+        require_affordable(1, questions.MOST_HELD, 2)
     with pytest.raises(QueryError, match="leaves 8760 epochs, must be at most 2343 in this store"):
         require_few_indexes(8_760, 128)
