@@ -209,25 +209,26 @@ def answer_joined(
     alpha: float,
     *,
     measures: tuple[str, str],
-    labels: Callable[[Slice], Sequence[str]],
     ratios: Callable[[Any], Iterable[tuple[Any, Any]]],
 ) -> Findings:
-    """Answer with a share of each of *labels* and, of all but the first, its part of another group.
+    """Answer with a share of each step or period and, of all but the first, its part of a group.
 
     All intervals hold at once; those of parts are Fieller's.
 
     Args: measures: what a share is of, and what a part is of.
-          ratios: returns part and whole for each label but the first, of what ``members_of`` does.
+          ratios: returns part and whole for each but the first, of what ``members_of`` does.
     """
     rows: list[Row] = []
-    level = alpha / max(sum(2 * len(labels(part)) - 1 for part in slices), 1)
-    for part in slices:
-        share_names = [{ITEM: label, MEASURE: measures[0]} for label in labels(part)]
-        part_names = [{ITEM: label, MEASURE: measures[1]} for label in labels(part)[1:]]
+    domains = [_domain_of(part) for part in slices]
+    level = alpha / max(sum(2 * len(_groups_of(domain)) - 1 for domain in domains), 1)
+    for part, domain in zip(slices, domains, strict=True):
+        labels = _groups_of(domain)
+        share_names = [{ITEM: label, MEASURE: measures[0]} for label in labels]
+        part_names = [{ITEM: label, MEASURE: measures[1]} for label in labels[1:]]
         if part.refusal is not None:
             rows += refused_rows(part, [*share_names, *part_names], alpha, simultaneous=True)
             continue
-        counts, members = Shares.of_slice(part), members_of(_domain_of(part))
+        counts, members = Shares.of_slice(part), members_of(domain)
         estimates = counts.groups(members, level)
         rows += rows_of(part, share_names, estimates, alpha, simultaneous=True, note=counts.note)
         for name, (inner, whole) in zip(part_names, ratios(members), strict=True):
@@ -243,6 +244,10 @@ def _domain_of(part: Slice) -> FunnelDomain | RetentionDomain:
     domain = part.metric.domain
     assert isinstance(domain, FunnelDomain | RetentionDomain)  # noqa: S101 - see the verbs' refusals
     return domain
+
+
+def _groups_of(domain: FunnelDomain | RetentionDomain) -> Sequence[str]:
+    return domain.steps if isinstance(domain, FunnelDomain) else domain.periods
 
 
 def _anything() -> Estimate:

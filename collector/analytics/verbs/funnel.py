@@ -24,15 +24,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         slices,
         query.alpha,
         measures=(REACHED, CONVERTED),
-        labels=lambda part: _domain(part).steps,
         ratios=lambda members: zip(members[1:], members[:-1], strict=True),
     )
-
-
-def _domain(part: Slice) -> FunnelDomain:
-    domain = part.metric.domain
-    assert isinstance(domain, FunnelDomain)  # noqa: S101 - see refusal
-    return domain
 
 
 def refusal(metric: Metric) -> str | None:

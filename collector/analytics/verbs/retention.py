@@ -24,15 +24,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         slices,
         query.alpha,
         measures=(ACTIVE, RETAINED),
-        labels=lambda part: _domain(part).periods,
         ratios=lambda members: ((period & members[0], members[0]) for period in members[1:]),
     )
-
-
-def _domain(part: Slice) -> RetentionDomain:
-    domain = part.metric.domain
-    assert isinstance(domain, RetentionDomain)  # noqa: S101 - see refusal
-    return domain
 
 
 def refusal(metric: Metric) -> str | None:
