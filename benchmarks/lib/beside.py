@@ -17,7 +17,7 @@ from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from collector.analytics.postprocess import simplex_l2
-from collector.estimation.estimate import cumulative, histogram
+from collector.estimation.estimate import histogram
 
 EPSILONS: Final = ("0.5", "1", "2", "4")
 BINS: Final = (8, 16, 32, 64)
@@ -77,7 +77,7 @@ def best(epsilon: str, items: int) -> FrequencyOracle:
 
 def distance(found: Any, held: Any) -> float:
     """Return the Wasserstein-1 distance of shares from the truth, in steps of the numbers."""
-    return float(np.abs(cumulative(found) - cumulative(held / held.sum())).sum())
+    return float(np.abs(np.cumsum(found) - np.cumsum(held / held.sum())).sum())
 
 
 def tables() -> dict[str, Any]:

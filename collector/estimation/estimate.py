@@ -256,11 +256,6 @@ def histogram(mechanism: DistributionMechanism, tally: Any, n: int) -> Any:
     return shares
 
 
-def cumulative(shares: Any) -> Any:
-    """Return the part of the population up to and including each bin: shape (…, bins)."""
-    return np.cumsum(shares, axis=-1)
-
-
 def quantile_positions(shares: Any, levels: Sequence[float]) -> Any:
     """Return the grid of bins at which the distribution reaches *levels*, in bins, from 0.
 
@@ -268,7 +263,7 @@ def quantile_positions(shares: Any, levels: Sequence[float]) -> Any:
     """
     bins = shares.shape[-1]
     edges = np.arange(bins + 1) - 0.5
-    rows = np.concatenate([np.zeros((*shares.shape[:-1], 1)), cumulative(shares)], axis=-1)
+    rows = np.concatenate([np.zeros((*shares.shape[:-1], 1)), np.cumsum(shares, axis=-1)], axis=-1)
     positions = [np.interp(levels, row, edges) for row in rows.reshape(-1, bins + 1)]
     return np.clip(positions, 0, bins - 1).reshape(*shares.shape[:-1], len(levels))
 

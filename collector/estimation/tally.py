@@ -160,14 +160,6 @@ def reports_of(vector: bytes) -> int:
     return int.from_bytes(vector[:COUNTER_SIZE], "big", signed=True)
 
 
-def reports_in(vectors: Sequence[bytes]) -> int:
-    """Return the number of reports in stored *vectors* together, soon also for many."""
-    firsts = b"".join([vector[:COUNTER_SIZE] for vector in vectors])
-    if len(firsts) < len(vectors) * COUNTER_SIZE:
-        return sum(map(reports_of, vectors))
-    return sum(np.frombuffer(firsts, dtype=">i8").tolist())
-
-
 def _unpack(vectors: Sequence[bytes], width: int) -> Vector:
     """Return *vectors*, zero-padded, as int64 of shape (len(vectors), width)."""
     packed = b"".join(vectors)

@@ -22,8 +22,6 @@ from collector.estimation.tally import (
     Mechanisms,
     check_column,
     merge,
-    reports_in,
-    reports_of,
     tally_entries,
 )
 from tests.support.enumeration.seeded import SeededRandomness
@@ -129,12 +127,6 @@ def test_merge_does_not_depend_on_order_or_split(
     parts = [pack(*merged(shuffled[:cut])), pack(*merged(shuffled[cut:]))]
 
     assert merged(packed) == merged(shuffled) == merged(parts)
-
-
-@given(st.lists(st.binary(max_size=20) | st.integers(-(2**62), 2**62).map(lambda n: pack(n, 1))))
-def test_the_reports_of_many_vectors_are_those_of_each(packed: list[bytes]) -> None:
-    """Also of vectors that are damaged, which must not end a look at the others."""
-    assert reports_in(packed) == sum(map(reports_of, packed))
 
 
 @given(vectors, vectors)
