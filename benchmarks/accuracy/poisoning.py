@@ -39,8 +39,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.number_domains import NumberDomain
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
-from collector.analytics.poisoning.change import change, epoch_estimates
-from collector.analytics.poisoning.checks import SINGLE
+from collector.analytics.poisoning.checks import SINGLE, change, epoch_estimates
 from collector.analytics.poisoning.influence import mean_reach, moved
 from tests.support.device.registries import CATEGORY, file_with
 

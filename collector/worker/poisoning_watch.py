@@ -14,7 +14,7 @@ from typing import Final
 from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
 from client_sdk.registry.metric import Metric
 
-from ..analytics.poisoning.change import EpochEstimates, epoch_estimates
+from ..analytics.poisoning.checks import EpochEstimates, epoch_estimates
 from ..analytics.poisoning.findings import suspicions_of
 from ..analytics.verb import Slice
 from ..core.errors import CollectorError, StorageFullError, StorageUnavailableError

@@ -33,8 +33,7 @@ import numpy as np
 
 from client_sdk.registry.metric import Metric
 
-from .change import EpochEstimates, change, epoch_estimates, more_reports
-from .checks import SINGLE, Score
+from .checks import SINGLE, EpochEstimates, Score, change, epoch_estimates, more_reports
 
 FALSE_ALARM: Final = 1e-4  # chance for a metric and epoch, all checks together
 CHECKS: Final = len(SINGLE) + 2  # with the two below; the chance is shared equally

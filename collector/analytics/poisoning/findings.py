@@ -22,7 +22,7 @@ from ..answer import QUANTILES
 from ..rows import ITEM, SHARE, TIME, Row
 from ..verb import Slice, repeats_of
 from .anomaly import CHANGE, FALSE_ALARM, REPORTS, Anomaly, anomalies_after
-from .change import EpochEstimates, epoch_estimates
+from .checks import EpochEstimates, epoch_estimates
 from .influence import FAKES, key_mean_reach, mean_reach, moved, quantiles_moved, weight
 
 MEANS: Final = ("mean", "")  # what the mean of numbers is called in answers

@@ -23,8 +23,13 @@ from collector.analytics.poisoning.anomaly import (
     FALSE_ALARM,
     anomalies,
 )
-from collector.analytics.poisoning.change import change, epoch_estimates
-from collector.analytics.poisoning.checks import SINGLE, Score, shortfall_limit
+from collector.analytics.poisoning.checks import (
+    SINGLE,
+    Score,
+    change,
+    epoch_estimates,
+    shortfall_limit,
+)
 from collector.analytics.poisoning.findings import suspicions
 from collector.analytics.rows import TIME
 from collector.analytics.verb import Slice

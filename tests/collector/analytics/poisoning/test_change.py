@@ -14,13 +14,13 @@ import pytest
 from benchmarks.accuracy.poisoning import BEST, _metric, fakes_of
 from client_sdk.registry.metric import Metric
 from collector.analytics.poisoning.anomaly import CHECKS, FALSE_ALARM
-from collector.analytics.poisoning.change import (
+from collector.analytics.poisoning.checks import (
     EpochEstimates,
+    Score,
     change,
     epoch_estimates,
     more_reports,
 )
-from collector.analytics.poisoning.checks import Score
 from collector.estimation.estimate import normal_quantile
 from tests.support.enumeration.seeded import SeededRandomness
 
