@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import re
@@ -57,6 +58,7 @@ def folder(tmp_path: Path) -> Path:
     client.record("formats", TRUTH["formats"])
     client.record("ui.panel.open", TRUTH["ui.panel.open"])
     del client  # without a close, as after a kill: what waits stays
+    gc.collect()  # its connection closes now, not when a test reads the files
     return tmp_path
 
 
