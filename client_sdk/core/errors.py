@@ -12,6 +12,7 @@ HearsayError
 │   └── OptedOutError                     environment, policy or user setting say no
 ├── ExpiredMetricError                    the metric's last day has passed; nothing was recorded
 ├── BudgetExhaustedError                  a charge would pass a cap; nothing was charged
+├── NotInPanelError                       this device does not report of this metric now
 ├── AlreadyReportedError                  this metric has its report for this epoch
 ├── EntropyError (OSError)                the operating system gave no randomness; nothing was drawn
 ├── StoreError (OSError)                  the device database cannot be used
@@ -107,6 +108,10 @@ class ExpiredMetricError(HearsayError):
 
 class BudgetExhaustedError(HearsayError):
     """A charge would pass a cap.  Nothing was charged and nothing was drawn."""
+
+
+class NotInPanelError(HearsayError):
+    """The panel of this device and period leaves the metric out; nothing was charged."""
 
 
 class AlreadyReportedError(HearsayError):

@@ -28,6 +28,7 @@ from .errors import (
     EntropyError,
     ExpiredMetricError,
     InvalidValueError,
+    NotInPanelError,
     OptedOutError,
     StoreError,
     TransportError,
@@ -51,6 +52,7 @@ class Reason(StrEnum):
     INVALID_VALUE = "invalid_value"
     EXPIRED = "expired"
     ALREADY_REPORTED = "already_reported"
+    NOT_IN_PANEL = "not_in_panel"  # this device was drawn to report of other metrics now
     BUDGET = "budget"
     CLOSED = "closed"
     QUEUE_FULL = "queue_full"  # more metrics and epochs wait to be written than memory is kept for
@@ -150,6 +152,7 @@ def reason_of(error: Exception) -> Reason:
         EntropyError: Reason.ENTROPY,
         ExpiredMetricError: Reason.EXPIRED,
         InvalidValueError: Reason.INVALID_VALUE,
+        NotInPanelError: Reason.NOT_IN_PANEL,
         OptedOutError: Reason.OPTED_OUT,
         StoreError: Reason.STORE,
         TransportError: Reason.NETWORK,

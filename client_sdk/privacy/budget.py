@@ -49,10 +49,13 @@ def epochs_in(every: str, dates: int) -> int:
 
 def cost_of(metric: Metric) -> Cost:
     """Return the most that *metric* is charged, before any caps."""
-    day, week, year = (
-        _cost_of_reports(metric, epochs_in(metric.every, dates)) for dates in (1, WEEK, YEAR)
-    )
+    day, week, year = (cost_of_dates(metric, dates) for dates in (1, WEEK, YEAR))
     return Cost(day, week, year, _cost_for_life(metric))
+
+
+def cost_of_dates(metric: Metric, dates: int) -> int:
+    """Return the most nano-epsilon that *metric* is charged for *dates* dates, before any caps."""
+    return _cost_of_reports(metric, epochs_in(metric.every, dates))
 
 
 def costs_together(metrics: Iterable[Metric]) -> Cost:

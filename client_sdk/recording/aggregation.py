@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hmac import compare_digest
 from struct import Struct
@@ -239,11 +239,17 @@ class Windows:
         return ended, taken - len(ended)
 
     def open_scheduled(
-        self, tx: Transaction, devices: Iterable[bytes], now: float, day: int
+        self,
+        tx: Transaction,
+        devices: Iterable[bytes],
+        now: float,
+        day: int,
+        may_report: Callable[[Metric, int, bytes], bool],
     ) -> int:
         """Open a window of the present epoch for each of *devices* and each scheduled metric.
 
         Args: day: the trusted one at Unix time *now*.
+              may_report: whether a metric may report of an epoch and device.
 
         Returns: how many were not open yet.
         """
@@ -256,6 +262,8 @@ class Windows:
         for device in devices:
             for metric in running:
                 key = Key(device, metric.digest, epoch_of(metric.every, now))
+                if not may_report(metric, key.epoch, device):
+                    continue
                 if tx.execute(_FIND, key).fetchone() is None and not _is_charged(tx, key):
                     self._write(masker, key, None, self._days(key, Today(day, day_of(now))))
                     opened += 1

@@ -107,6 +107,7 @@ class Engine:
             history=history,
             own=bounds is DEVICE,
         )
+        self.recorder.require_panel()
         self.uploader = Uploader(
             store=self.store,
             transport=transport,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -18,6 +18,7 @@ from ..core.errors import (
     ConsentError,
     ExpiredMetricError,
     InvalidParameterError,
+    NotInPanelError,
     UnknownMetricError,
 )
 from ..core.randomness import Randomness
@@ -36,10 +37,12 @@ from .inbox import Pending as Pending
 from .inbox import Slot
 
 if TYPE_CHECKING:
+    from ..privacy.panel import Panel
     from ..storage.schema import Transaction
     from .aggregation import Windows
     from .history import History
 
+_REFUSALS: Final = (*(ConsentError, AlreadyReportedError, BudgetExhaustedError, NotInPanelError),)
 CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
 
 
@@ -73,6 +76,19 @@ class Recorder:
     on_report: OnReport | None = None
     history: History | None = None  # of what *on_report* saw
     own: bool = True  # whether it reports of itself, and not only of a gateway's devices
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        """What draws of which metrics this device may report; None: of all."""
+        if self.registry.panel_week is None:
+            return None
+        from ..privacy.panel import panel_within  # few registries have one
+
+        return panel_within(self.registry, self.ledger.caps)
+
+    def require_panel(self) -> None:
+        """Refuse a panel that the caps do not cover.  Raises InvalidParameterError."""
+        _ = self.panel
 
     def slot(self, name: object, now: float) -> Slot:
         """Return where values of the metric called *name* of Unix time *now* go.
@@ -172,7 +188,9 @@ class Recorder:
             ]
             counts += self._report_each(tx, pendings, day, [])
             if whole and self.own:
-                counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(tx, [b""], now, day)
+                counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(
+                    tx, [b""], now, day, partial(self._is_in_panel, tx)
+                )
         if whole:
             self.windows.seen_to(now)
         if closed is not None:
@@ -193,7 +211,8 @@ class Recorder:
             with self.store.transaction(growing=True) as tx:
                 self.consent.require()
                 day = trusted_clock.day(tx, now, self.uptime())
-                opened = self.windows.open_scheduled(tx, devices, now, day)
+                may_report = partial(self._is_in_panel, tx)
+                opened = self.windows.open_scheduled(tx, devices, now, day, may_report)
         return +Counter({Reason.WINDOW_OPENED: opened, Reason.STORE: self.store.take_doubts()})
 
     @contextmanager
@@ -220,7 +239,7 @@ class Recorder:
             try:
                 counts.update(self._report(tx, pending, day))
                 others = Reason.ALREADY_REPORTED
-            except (ConsentError, AlreadyReportedError, BudgetExhaustedError) as refusal:
+            except _REFUSALS as refusal:
                 others = reason_of(refusal)
                 counts[others] += 1
             if others is Reason.ALREADY_REPORTED:
@@ -237,16 +256,28 @@ class Recorder:
         except ConsentError as refusal:
             return Counter({reason_of(refusal): sum(p.count for p in pendings)})
         additions: dict[Key, list[tuple[object, int]]] = {}
+        counts: Counter[Reason] = Counter()
         for pending in pendings:
+            if not self._is_in_panel(tx, pending.metric, pending.epoch, pending.device):
+                counts[Reason.NOT_IN_PANEL] += pending.count
+                continue
             key = Key(pending.device, pending.metric.digest, pending.epoch)
             additions.setdefault(key, []).append((pending.encoded, pending.count))
         today = Today(day, day_of(max(p.now for p in pendings)))
-        return self.windows.add(tx, additions, today)
+        return counts + self.windows.add(tx, additions, today)
+
+    def _is_in_panel(self, tx: Transaction, metric: Metric, epoch: int, device: bytes) -> bool:
+        """Whether a *device* may report of *metric*, by a draw that knows no value."""
+        if self.panel is None:
+            return True
+        return self.panel.includes(metric, epoch, self.store.secret.get(tx), device)
 
     def _report(self, tx: Transaction, pending: Pending, day: int) -> dict[Reason, int]:
         """Charge, perturb and queue on the trusted *day*; return what became of the report."""
         self.consent.require()  # consent is checked again, as a denial erases under this lock
         metric = pending.metric
+        if not self._is_in_panel(tx, metric, pending.epoch, pending.device):
+            raise NotInPanelError(f"{metric.name}: is not in the panel of this device now")
         if metric.policy is None:
             charge = Charge(
                 digest=metric.digest,

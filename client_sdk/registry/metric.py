@@ -53,6 +53,8 @@ class Metric:
     need: Fraction | None = None  # half-width wished of the 95 % interval, in the answers' unit
     shape: str = ANY  # one of SHAPES; it changes answers, and no report
     robust: bool = True  # false: that few fake devices can move answers far is known and accepted
+    weight: int = 1  # of its place in the panel, if the registry has one
+    panel: bool = True  # false: it reports whatever the panel draws
 
     @property
     def epsilon(self) -> Fraction:

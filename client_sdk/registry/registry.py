@@ -5,6 +5,7 @@ Unknown keys are errors, and all problems are reported at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from fractions import Fraction
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 SCHEMA: Final = 1
-_TOP_KEYS: Final = {"schema", "app", "segments", "metrics"}
+_TOP_KEYS: Final = {"schema", "app", "segments", "panel", "metrics"}
+_PANEL_KEYS: Final = {"week"}
+MAX_WEIGHT: Final = 1_000
+_WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # as of caps
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
-    *("aggregate", "otherwise", "need", "robust"),
+    *("aggregate", "otherwise", "need", "robust", "weight", "panel"),
 }
 
 RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
@@ -46,6 +50,7 @@ class Registry:
     app: str
     segments: Mapping[str, tuple[str, ...]]
     metrics: Mapping[str, Metric]
+    panel_week: int | None = None  # nano-epsilon of any seven days; None: there is no panel
 
     @classmethod
     def from_file(cls, path: RegistryFile) -> Registry:
@@ -66,8 +71,8 @@ class Registry:
     @classmethod
     def from_text(cls, text: str) -> Registry:
         """Read a registry from TOML *text*.  Raises RegistryError with all problems."""
-        app, segments, metrics = parse(text)
-        return cls(app, segments, {metric.name: metric for metric in metrics})
+        app, segments, metrics, week = parse(text)
+        return cls(app, segments, {metric.name: metric for metric in metrics}, week)
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics in the order of the file."""
@@ -116,8 +121,8 @@ def known_keys() -> dict[str, set[str]]:
     return {"Keys of the file": _TOP_KEYS, "Keys of a metric": _COMMON_KEYS.union(*of_types)}
 
 
-def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
-    """Return the application, the segment dimensions and the metrics of a registry.
+def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int | None]:
+    """Return the application, the segment dimensions, the metrics and the budget of the panel.
 
     Raises: RegistryError: with every problem found.
             IncompleteInstallationError: there are no mechanisms, whatever the text says.
@@ -130,21 +135,30 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric]]:
         problems.add("schema", f"must be {SCHEMA}")
     app = fields.name("app", table.get("app"), problems)
     segments = _segments(table.get("segments", {}), problems)
+    week = _panel(table, problems)
     entries = table.get("metrics")
     if not isinstance(entries, dict) or not entries:
         problems.add("metrics", "must hold at least one metric")
         entries = {}
-    metrics = [_metric(name, entry, segments, problems) for name, entry in entries.items()]
+    metrics = [
+        _metric(name, entry, segments, problems, in_panel=week is not None)
+        for name, entry in entries.items()
+    ]
     good = [metric for metric in metrics if metric is not None]
     if len({metric.digest for metric in good}) != len(good):
         problems.add("metrics", "two metrics share a digest; rename one")
     if problems.lines:
         raise RegistryError(problems.lines)
-    return app, segments, good
+    return app, segments, good, week
 
 
 def _metric(
-    name: str, entry: object, segments: Mapping[str, tuple[str, ...]], problems: Problems
+    name: str,
+    entry: object,
+    segments: Mapping[str, tuple[str, ...]],
+    problems: Problems,
+    *,
+    in_panel: bool,
 ) -> Metric | None:
     place = f"metrics.{name}"
     before = len(problems.lines)
@@ -182,9 +196,14 @@ def _metric(
     otherwise = _aggregation(place, entry, every, domain, problems)
     need = _need(f"{place}.need", entry, domain, problems)
     shape = _shape(place, entry, domain, problems)
-    robust = entry.get("robust", True)
-    if type(robust) is not bool:
-        problems.add(f"{place}.robust", "must be true or false")
+    robust = _flag(place, entry, "robust", problems)
+    has_seat = _flag(place, entry, "panel", problems)
+    weight = fields.integer(f"{place}.weight", entry.get("weight", 1), 1, problems)
+    if weight > MAX_WEIGHT:
+        problems.add(f"{place}.weight", f"must be at most {MAX_WEIGHT}")
+    if not in_panel:
+        for key in {"weight", "panel"} & entry.keys():
+            problems.add(f"{place}.{key}", "is for registries with a [panel] only")
     if len(problems.lines) > before or domain is None:
         return None
     policy: Longitudinal | None = None
@@ -222,7 +241,33 @@ def _metric(
         need=need,
         shape=shape,
         robust=robust,
+        weight=weight,
+        panel=has_seat,
     )
+
+
+def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:
+    """Return the budget of the panel in nano-epsilon, rounded down; None if there is no panel."""
+    if "panel" not in table:
+        return None
+    entry = table["panel"]
+    if not isinstance(entry, dict):
+        problems.add("panel", 'must be a table such as { week = "8" }')
+        return None
+    fields.refuse_unknown("panel", entry, _PANEL_KEYS, problems)
+    week = entry.get("week")
+    if not isinstance(week, str) or not _WEEK.fullmatch(week):
+        rule = 'must be a positive decimal in quotes, such as "8", at most 999999'
+        problems.add("panel.week", f"{rule}, with at most 9 decimals")
+        return None
+    return int(Fraction(week) * 10**9)
+
+
+def _flag(place: str, entry: Mapping[str, Any], key: str, problems: Problems) -> bool:
+    flag = entry.get(key, True)
+    if type(flag) is not bool:
+        problems.add(f"{place}.{key}", "must be true or false")
+    return flag is not False
 
 
 def _longitudinal(

@@ -1,0 +1,194 @@
+"""The panel: of more metrics than a week's budget pays for, a device draws which ones may report.
+
+The draw looks at no value: it is made from the device's secret and the period, so that all its
+processes agree.  Metric i is in with probability π_i = min(1, c w_i), w_i its weight, in a
+systematic sample: the π_i lie end to end on a line, and a metric is in if its interval holds one of
+the points u, u + 1, u + 2, …, for one u drawn evenly from [0, 1).  Whoever reports is therefore a
+random sample of the devices, and estimates stay what they are.
+
+A panel lasts a week, or four if one of its metrics has epochs of four: each epoch lies in one
+panel.  Metrics that keep what they told (``once``, permanent and two-layer ones) are drawn for
+life, on a line of their own; those with ``panel = false`` always report.
+
+c is as large as the budget of any seven dates allows.  What a line costs is known exactly: as u
+runs, the sample changes only where a point meets an end of an interval.  The dearest seven dates
+lie in one period, or in two: then two samples add up, each over its own dates.
+
+Source: Madow, *On the Theory of Systematic Sampling, II*, Annals of Mathematical Statistics 1949
+(sampling with given π_i); the bound of the cost is derived here.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from ..core.dataclass import dataclass
+from ..core.epoch import DAY, LENGTHS, ONCE, epoch_of, epoch_start
+from ..core.errors import InvalidParameterError
+from ..registry.metric import Metric
+from ..registry.registry import Registry
+from .budget import WEEK, cost_of_dates
+from .caps import Caps
+
+WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points
+_DRAWN: Final = 8  # bytes of the even draw
+_STEP: Final = 1 << 32  # units; a finer one would change no share that anybody could see
+_PURPOSE: Final = b"hearsay panel"
+_LIFE, _MONTH, _WEEK = "life", "28d", "7d"  # how long a panel lasts
+
+
+class Seat(NamedTuple):
+    """Where a metric lies on its line, in units: it is in if a point is in [low, high)."""
+
+    low: int
+    high: int
+    period: str  # "life", "28d" or "7d"
+
+    @property
+    def inclusion(self) -> float:
+        """The probability to be in."""
+        return (self.high - self.low) / WHOLE
+
+    def holds(self, point: int) -> bool:
+        """Whether one of the points *point*, *point* + WHOLE, … lies in the interval."""
+        return -(-(self.low - point) // WHOLE) * WHOLE + point < self.high
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Which metrics a device may report of, by the digest of each that is in a panel."""
+
+    seats: Mapping[bytes, Seat]
+
+    def includes(self, metric: Metric, epoch: int, secret: bytes, device: bytes = b"") -> bool:
+        """Whether *metric* may report of *epoch*.
+
+        Args: secret: of the device, or of its gateway.  device: the gateway's key of it.
+        """
+        seat = self.seats.get(metric.digest)
+        if seat is None:
+            return True
+        number = 0
+        if seat.period != _LIFE:
+            number = epoch_of(seat.period, epoch_start(metric.every, epoch))
+        return seat.holds(point_of(secret, device, seat.period, number))
+
+    def inclusion(self, metric: Metric) -> float:
+        """Return the probability that a device may report of *metric*: 1 outside of the panel."""
+        seat = self.seats.get(metric.digest)
+        return 1.0 if seat is None else seat.inclusion
+
+
+def point_of(secret: bytes, device: bytes, period: str, number: int) -> int:
+    """Return the even draw of a *device* for the *number*-th panel: 0 … WHOLE - 1.
+
+    HMAC-SHA-256 under the device's secret, so that it tells nothing of what else is drawn from it.
+    """
+    message = b"\0".join((_PURPOSE, period.encode(), str(number).encode(), device))
+    return int.from_bytes(hmac.digest(secret, message, "sha256")[:_DRAWN], "big")
+
+
+def panel_within(registry: Registry, caps: Caps) -> Panel | None:
+    """Return the panel of *registry* for an application with *caps*; None: it has none.
+
+    Raises: InvalidParameterError: the panel's budget is above that of the caps, or too small.
+    """
+    if registry.panel_week is None:
+        return None
+    if registry.panel_week > caps.week:
+        rule = f"must be at most caps.week={caps.week}, in nano-epsilon"
+        raise InvalidParameterError("panel.week", registry.panel_week, rule)
+    return panel_of(registry, registry.panel_week)
+
+
+def panel_of(metrics: Iterable[Metric], week: int) -> Panel:
+    """Return the panel of *metrics* within *week* nano-epsilon of any seven dates.
+
+    Raises: InvalidParameterError: not even one metric at a time fits beside those outside.
+    """
+    metrics = list(metrics)
+    outside = [metric for metric in metrics if not metric.panel]
+    fixed = sum(cost_of_dates(metric, WEEK) for metric in outside)
+    lines = _lines([metric for metric in metrics if metric.panel])
+    if fixed > week:
+        rule = f"must be at least the {fixed} of metrics with panel = false, in nano-epsilon"
+        raise InvalidParameterError("panel.week", week, rule)
+    least, most = 0, WHOLE // _STEP
+    while least < most:  # the largest unit at which the dearest seven dates are within the budget
+        middle = (least + most + 1) // 2
+        if fixed + sum(line.at(middle * _STEP).dearest for line in lines) <= week:
+            least = middle
+        else:
+            most = middle - 1
+    if lines and not least:
+        fewest = fixed + sum(line.at(_STEP).dearest for line in lines)
+        rule = f"must be at least {fewest} nano-epsilon, which one metric at a time can cost"
+        raise InvalidParameterError("panel.week", week, rule)
+    return Panel({d: seat for line in lines for d, seat in line.at(least * _STEP).seats.items()})
+
+
+@dataclass(frozen=True)
+class Line:
+    """Metrics of one kind of panel, in the order in which they lie, and the *unit* of weight."""
+
+    metrics: Sequence[Metric]
+    period: str
+    unit: int = 0
+
+    def at(self, unit: int) -> Line:
+        """Return the line with *unit* for each weight of 1."""
+        return Line(self.metrics, self.period, unit)
+
+    @cached_property
+    def seats(self) -> dict[bytes, Seat]:
+        """The interval of each metric, by its digest."""
+        seats, end = {}, 0
+        for metric in self.metrics:
+            start, end = end, end + min(WHOLE, self.unit * metric.weight)
+            seats[metric.digest] = Seat(start, end, self.period)
+        return seats
+
+    @property
+    def dearest(self) -> int:
+        """The most nano-epsilon of any seven dates, whatever is drawn."""
+        samples = list(self._samples())
+        if self.period == _LIFE:
+            return max(_cost(sample, None) for sample in samples)
+        within = WEEK if self.period == _WEEK else None  # dates of a longer period lie anywhere
+        whole = max(_cost(sample, within) for sample in samples)
+        parts = (
+            max(_cost(sample, dates) for sample in samples)
+            + max(_cost(sample, WEEK - dates) for sample in samples)
+            for dates in range(1, WEEK)
+        )
+        return max(whole, *parts)
+
+    def _samples(self) -> Iterator[list[Metric]]:
+        """Yield every sample that can be drawn."""
+        intervals = list(self.seats.values())
+        # between two ends nothing changes, so the points at the ends stand for all
+        for point in {end % WHOLE for seat in intervals for end in (seat.low, seat.high)}:
+            yield [m for m, seat in zip(self.metrics, intervals, strict=True) if seat.holds(point)]
+
+
+def _cost(sample: Iterable[Metric], dates: int | None) -> int:
+    """Return the most that *sample* costs on so many first, or last, *dates* of its period.
+
+    None: on seven dates anywhere in it.
+    """
+    if dates is None:
+        return sum(cost_of_dates(metric, WEEK) for metric in sample)
+    return sum(metric.most_nano * -(-dates * DAY // LENGTHS[metric.every]) for metric in sample)
+
+
+def _lines(metrics: Sequence[Metric]) -> list[Line]:
+    """Return the lines that *metrics* lie on, the dearest first, which wastes least."""
+    ordered = sorted(metrics, key=lambda m: (-cost_of_dates(m, WEEK), m.name))
+    stays = [m for m in ordered if m.every == ONCE or m.policy is not None]
+    moves = [m for m in ordered if not (m.every == ONCE or m.policy is not None)]
+    period = _MONTH if any(metric.every == _MONTH for metric in moves) else _WEEK
+    lines = [Line(stays, _LIFE), Line(moves, period)]
+    return [line for line in lines if line.metrics]

@@ -1,0 +1,286 @@
+"""Panels: which metrics a device may report is drawn, so that no metric starves for its place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from client_sdk.core.epoch import DAY, HOUR, epoch_of
+from client_sdk.core.errors import InvalidParameterError, RegistryError
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.panel import WHOLE, Panel, Seat, panel_of
+from client_sdk.registry import Registry
+from client_sdk.storage.secret import SECRET_FILE
+from tests.support.device.clock import NOON, FakeClock
+from tests.support.device.device import make_client, metric_text
+
+DEVICES: Final = 100_000
+SIGMAS: Final = 6.5  # two-sided false alarms below 1e-10 a share, below 1e-9 for all of a test
+
+
+def registry(*metrics: str, week: str = "8") -> Registry:
+    """Return a registry with a panel of *metrics*."""
+    head = f'schema = 1\napp = "demo"\n[panel]\nweek = "{week}"\n'
+    return Registry.from_text(head + "".join(metrics))
+
+
+def weekly(name: str, extra: str = "", epsilon: str = "1", every: str = "7d") -> str:
+    """Return a yes-or-no metric with *extra* lines."""
+    return metric_text(name, f'type = "boolean"\n{extra}', epsilon=epsilon, every=every)
+
+
+def twelve() -> Registry:
+    """Return twelve weekly metrics, of which a cap of 8 pays for four at once."""
+    return registry(*(weekly(f"metric_{i}") for i in range(12)))
+
+
+def panel(of: Registry) -> Panel:
+    """Return the panel of a registry that has one."""
+    assert of.panel_week is not None
+    return panel_of(of, of.panel_week)
+
+
+def secret_of(device: int) -> bytes:
+    """Return the secret of a simulated device."""
+    return device.to_bytes(32, "big")
+
+
+def members(of: Registry, device: int, epoch: int) -> list[str]:
+    """Return of which metrics of a week a device may report."""
+    drawn = panel(of)
+    return [m.name for m in of if drawn.includes(m, epoch, secret_of(device))]
+
+
+def test_shares_of_devices_are_those_that_were_stated() -> None:
+    """12 metrics of weights 1 to 3, on 100,000 devices."""
+    of = registry(*(weekly(f"metric_{i}", f"weight = {1 + i % 3}") for i in range(12)))
+    drawn = panel(of)
+    counts: Counter[str] = Counter()
+    for device in range(DEVICES):
+        secret = secret_of(device)
+        counts.update(m.name for m in of if drawn.includes(m, 2_900, secret))
+
+    for metric in of:
+        share = drawn.inclusion(metric)
+        error = (share * (1 - share) / DEVICES) ** 0.5
+        assert 0 < share < 1
+        assert abs(counts[metric.name] / DEVICES - share) <= SIGMAS * error
+    assert drawn.inclusion(of.metric("metric_2")) == 3 * drawn.inclusion(of.metric("metric_0"))
+
+
+def test_a_device_draws_anew_each_week_and_alike_in_all_its_processes() -> None:
+    of = twelve()
+
+    assert members(of, 7, 2_900) == members(of, 7, 2_900)
+    assert len({tuple(members(of, 7, epoch)) for epoch in range(2_900, 2_950)}) == 3
+    assert len({tuple(members(of, device, 2_900)) for device in range(50)}) == 3
+
+
+def test_twelve_metrics_under_a_cap_of_eight_have_four_seats_each_week() -> None:
+    of = twelve()
+
+    assert {len(members(of, device, epoch)) for device, epoch in product(range(50), (1, 2))} == {4}
+    assert {panel(of).inclusion(metric) for metric in of} == {pytest.approx(1 / 3, abs=1e-9)}
+
+
+def test_hours_and_days_are_in_the_panel_of_their_week() -> None:
+    names = [f"{every}_{i}" for every in ("1h", "1d", "7d") for i in range(3)]
+    of = registry(*(weekly(f"metric_{n}", epsilon="0.02", every=n[:2]) for n in names), week="2")
+    drawn, now = panel(of), NOON
+    for metric in of:
+        week = epoch_of("7d", now)
+        inside = {
+            drawn.includes(metric, epoch_of(metric.every, now + hours * HOUR), secret_of(3))
+            for hours in range(7 * 24)
+            if epoch_of("7d", now + hours * HOUR) == week
+        }
+        assert len(inside) == 1
+
+
+def test_metrics_that_keep_what_they_told_are_drawn_for_life() -> None:
+    kept = metric_text("kept").replace('longitudinal = "fresh"', 'longitudinal = "permanent"')
+    of = registry(kept, weekly("first", every="once"), weekly("second", every="once"), week="1")
+    drawn = panel(of)
+
+    for device in range(20):
+        secret = secret_of(device)
+        told = {drawn.includes(of.metric("kept"), epoch, secret) for epoch in range(2_000, 2_100)}
+        assert len(told) == 1
+        assert sum(drawn.includes(m, 0, secret) for m in of) == 1
+
+
+def test_what_is_outside_of_the_panel_always_reports_and_is_paid_first() -> None:
+    of = registry(
+        weekly("always", "panel = false", epsilon="2"), *(weekly(f"m_{i}") for i in range(8))
+    )
+    drawn = panel(of)
+
+    assert drawn.inclusion(of.metric("always")) == 1
+    assert {len(members(of, device, 2_900)) for device in range(50)} == {1 + 2}
+
+
+epsilons = st.sampled_from(["0.1", "0.5", "1", "2"])
+kinds = st.tuples(epsilons, st.sampled_from(["1d", "7d", "28d", "once"]), st.integers(1, 4))
+
+
+@given(st.lists(kinds, min_size=1, max_size=7), st.sampled_from(["4", "8", "20"]))
+@settings(max_examples=60, deadline=None)
+def test_no_seven_dates_cost_more_than_the_panel_allows(
+    metrics: list[tuple[str, str, int]], week: str
+) -> None:
+    """By brute force: all pairs of draws at the ends of intervals, all seven dates around them."""
+    of = registry(
+        *(weekly(f"m_{i}", f"weight = {w}", e, every) for i, (e, every, w) in enumerate(metrics)),
+        week=week,
+    )
+    try:
+        drawn = panel(of)
+    except InvalidParameterError:
+        assert dearest_of(of) > Fraction(week) * 10**9  # not even one at a time
+        return
+    assert all(drawn.inclusion(metric) > 0 for metric in of)
+    assert dearest_seven_dates(of, drawn) <= Fraction(week) * 10**9
+
+
+def dearest_of(of: Registry) -> int:
+    """Return the most that one metric of each line can cost at a time, in two neighbouring panels."""
+    kept = [m for m in of if m.every == "once"]
+    moved = [m for m in of if m.every != "once"]
+    once = max((m.most_nano for m in kept), default=0)
+    return once + max((cost_of_dates(m, 7) + n.most_nano * 7 for m in moved for n in moved), default=0)
+
+
+def dearest_seven_dates(of: Registry, drawn: Panel) -> int:
+    """Return the most that is charged for seven dates, counted epoch by epoch."""
+    start = epoch_of("28d", NOON) * 28 + 25  # some day in the middle of a panel of four weeks
+
+    def cost(points: dict[str, list[int]], first: int) -> int:
+        charged = set()
+        for day in range(first, first + 7):
+            for metric in of:
+                seat = drawn.seats[metric.digest]
+                number = 0 if seat.period == "life" else epoch_of(seat.period, day * DAY)
+                point = points[seat.period][number % 2]
+                if seat.holds(point):
+                    charged.add((metric.name, epoch_of(metric.every, day * DAY)))
+        return sum(of.metric(name).most_nano for name, _ in charged)
+
+    ends: dict[str, set[int]] = {"life": {0}, "7d": {0}, "28d": {0}}
+    for seat in drawn.seats.values():
+        ends[seat.period] |= {seat.low % WHOLE, seat.high % WHOLE}
+    period = "28d" if any(seat.period == "28d" for seat in drawn.seats.values()) else "7d"
+    return max(
+        cost({"life": [life, life], period: [even, odd]}, first)
+        for life in ends["life"]
+        for even, odd in product(ends[period], repeat=2)
+        for first in range(start, start + 14)
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "inside"),
+    [(0, 10, {0, 9}), (WHOLE - 5, WHOLE + 5, {0, 4, WHOLE - 5, WHOLE - 1}), (7, 7 + WHOLE, {0, 7})],
+)
+def test_a_seat_holds_the_points_of_its_interval(low: int, high: int, inside: set[int]) -> None:
+    seat = Seat(low, high, "7d")
+    outside = {10, 11, WHOLE - 6} if high - low < WHOLE else set()
+
+    assert all(seat.holds(point) for point in inside)
+    assert not any(seat.holds(point) for point in outside)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[panel]\nweek = 8\n", "panel.week"),
+        ('[panel]\nweek = "0"\n', "panel.week"),
+        ('[panel]\nweek = "8"\nmonth = "8"\n', "panel.month"),
+        ("panel = 3\n", "panel"),
+        ("", "metrics.m.weight"),
+    ],
+)
+def test_a_wrong_panel_is_refused_by_its_place(text: str, problem: str) -> None:
+    extra = "weight = 2" if problem == "metrics.m.weight" else ""
+    with pytest.raises(RegistryError, match=problem):
+        Registry.from_text(f'schema = 1\napp = "demo"\n{text}' + weekly("m", extra))
+
+
+@pytest.mark.parametrize("weight", ["0", "1001", '"2"', "1.5"])
+def test_an_unknown_weight_is_refused(weight: str) -> None:
+    with pytest.raises(RegistryError, match=r"metrics\.m\.weight"):
+        registry(weekly("m", f"weight = {weight}"))
+
+
+def test_a_panel_above_the_caps_or_too_small_is_refused_when_the_client_is_made() -> None:
+    for of, caps in ((twelve(), Caps(week="4")), (registry(weekly("m"), week="0.5"), Caps())):
+        with pytest.raises(InvalidParameterError) as refusal:
+            make_client(registry=of, caps=caps)
+        assert refusal.value.name == "panel.week"
+
+
+def test_a_device_reports_of_its_panel_alone_and_the_cap_is_not_met() -> None:
+    """Twelve weekly metrics on the last day of a week and the first of the next."""
+    for _ in range(5):
+        clock = FakeClock((epoch_of("7d", NOON) + 1) * 7 * DAY - 3 * DAY - HOUR)
+        client = make_client(registry=twelve(), clock=clock, mode="manual")
+        for _ in range(2):
+            for metric in twelve():
+                client.record(metric.name, True)
+            clock.advance(seconds=2 * HOUR)
+        counts = client.stats()
+
+        assert (counts["recorded"], counts["not_in_panel"], counts["budget"]) == (8, 16, 0)
+
+
+def test_silence_is_reported_by_the_metrics_of_the_panel_only() -> None:
+    silent = 'aggregate = "any"\notherwise = false'
+    of = registry(*(weekly(f"metric_{i}", silent) for i in range(12)))
+    clock = FakeClock()
+    client = make_client(registry=of, clock=clock, mode="manual")
+    client.watch()
+    assert client.stats()["window_opened"] == 4
+
+    for metric in of:
+        client.record(metric.name, True)
+    clock.advance(days=7)
+    client.flush()
+
+    counts = client.stats()
+    assert (counts["aggregated"], counts["not_in_panel"]) == (4, 8)
+    assert (counts["window_closed"], counts["recorded"]) == (4, 4)
+
+
+def test_the_draw_knows_no_value(tmp_path: Path) -> None:
+    """Law: a device leaves out the same metrics whatever it records, and in whatever order."""
+    of, panels = twelve(), []
+    secret = secret_of(5)
+    for value, metrics in ((True, list(of)), (False, list(of)[::-1])):
+        folder = tmp_path / str(value)
+        folder.mkdir()
+        (folder / SECRET_FILE).write_bytes(secret)
+        with make_client(folder, registry=of) as client:
+            for metric in metrics:
+                client.record(metric.name, value)
+            panels.append(rows(folder, "SELECT digest FROM charges WHERE digest <> x'' ORDER BY 1"))
+
+    assert panels[0] == panels[1]
+    assert len(panels[0]) == 4
+
+
+def test_devices_of_a_gateway_draw_for_themselves() -> None:
+    of = twelve()
+    drawn = panel(of)
+    secret = secret_of(1)
+    panels = {
+        tuple(m.name for m in of if drawn.includes(m, 2_900, secret, bytes([device]) * 16))
+        for device in range(50)
+    }
+
+    assert len(panels) == 3
