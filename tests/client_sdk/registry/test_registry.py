@@ -86,7 +86,7 @@ def test_an_unknown_metric_is_refused_and_the_known_ones_are_shown() -> None:
         (BOOLEAN, "owner", "7", "metrics.m.owner: must be a non-empty text"),
         (BOOLEAN, "type", '"bool"', "metrics.m.type: must be one of boolean, category"),
         (BOOLEAN, "type", None, "metrics.m.type: must be one of"),
-        (BOOLEAN, "every", '"2d"', "metrics.m.every: must be one of 1h, 1d, 7d, once"),
+        (BOOLEAN, "every", '"2d"', "metrics.m.every: must be one of 1h, 1d, 7d, 28d, once"),
         (BOOLEAN, "longitudinal", '"often"', "metrics.m.longitudinal: must be one of fresh, "),
         (NUMBER, "longitudinal", '"permanent"', "metrics.m.longitudinal: must be fresh for a"),
         (SET, "longitudinal", '"permanent"', "metrics.m.longitudinal: must be fresh for a set"),
