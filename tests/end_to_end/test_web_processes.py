@@ -1,21 +1,25 @@
-"""What `hearsay serve` does for its web processes: their token of a start, and their lives."""
+"""Web and worker processes of an operator: their tokens, their lives and their good order."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.support.crowds.uploads import bearer
+from collector.operations.processes import is_fresh
+from tests.support.crowds.uploads import bearer, registry_text
 from tests.support.sites.attacked_site import attacked_site, today
 from tests.support.sites.hostile_bodies import good
 from tests.support.store.processes import descendants
-from tests.support.store.servers import needs_real
+from tests.support.store.servers import needs_real, real_server
 
 pytestmark = [pytest.mark.real, needs_real]
 
@@ -53,3 +57,62 @@ def test_pages_that_are_open_are_so_by_a_link_of_this_start(tmp_path: Path) -> N
             site.close()
             assert site.ask("GET", "/operations").status == 401
             assert site.ask("GET", "/operations", bearer(token)).status == 200
+
+
+_PATIENCE = 20.0  # seconds for a start
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Settings of a worker on a real, empty store."""
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    with real_server() as store:
+        yield {
+            **{name: value for name, value in os.environ.items() if "HEARSAY" not in name},
+            "HEARSAY_REGISTRY": str(path),
+            "HEARSAY_HEARTBEAT": str(tmp_path / "beat"),
+            "REDIS_URL": store.url,
+        }
+
+
+def hearsay(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "collector", *arguments]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=20, check=False
+    )
+
+
+def test_a_worker_beats_while_it_runs_and_ends_well_when_asked(
+    environment: dict[str, str],
+) -> None:
+    before = hearsay(environment, "worker", "--check").returncode
+    with subprocess.Popen(
+        [sys.executable, "-m", "collector", "worker"], env=environment
+    ) as process:
+        deadline = time.monotonic() + _PATIENCE
+        while not is_fresh(Path(environment["HEARSAY_HEARTBEAT"])):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        during = hearsay(environment, "worker", "--check").returncode
+        process.terminate()
+
+    assert (before, during, process.returncode) == (1, 0, 0)
+
+
+def test_preparing_a_store_twice_is_as_good_as_once(environment: dict[str, str]) -> None:
+    first, second = (hearsay(environment, "init") for _ in range(2))
+
+    assert (first.returncode, first.stdout) == (0, "store ready: 4 shards\n")
+    assert (second.returncode, second.stdout) == (0, "store ready: 4 shards\n")
+
+
+def test_another_number_of_shards_is_refused(environment: dict[str, str]) -> None:
+    hearsay(environment, "init")
+
+    result = hearsay({**environment, "HEARSAY_SHARDS": "5"}, "init")
+
+    assert result.returncode == 1
+    assert "shards" in result.stderr
+    assert "Traceback" not in result.stderr
