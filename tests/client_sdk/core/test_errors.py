@@ -24,7 +24,7 @@ PUBLIC = [
 BUILTIN = (ValueError, KeyError, OSError, ImportError)
 POLICY = {  # what was decided rather than what was wrong: no builtin means that
     *("HearsayError", "BudgetExhaustedError", "AlreadyReportedError"),
-    *("ConsentError", "OptedOutError", "ExpiredMetricError"),
+    *("ConsentError", "OptedOutError", "ExpiredMetricError", "NotInPanelError"),
 }
 
 
