@@ -154,8 +154,7 @@ SOURCE_BANK: Final = (
     ),
     SourceBug(
         "a copied database believed",
-        "tests/client_sdk/storage/test_doubt.py"
-        "::test_a_copy_spends_nothing_for_a_week_and_sends_nothing_twice",
+        "tests/client_sdk/storage/test_doubt.py::test_copies_share_no_report_no_memo_and_no_budget",
         "client_sdk/storage/database.py",
         "moved = known is not None and known != identity",
         "moved = False",
