@@ -27,6 +27,9 @@ _HUGE: Final = 10**8  # odds from here on are told as a power of ten
 _SURE: Final = 100 * NANO  # nano-epsilon; a guess after so much is always right
 
 
+_WEEKS: Final = -(-YEAR // WEEK)  # that hold any year, each within its caps
+
+
 @dataclass(frozen=True)
 class Cost:
     """The most that is charged, in nano-epsilon."""
@@ -35,6 +38,16 @@ class Cost:
     week: int  # any seven dates
     year: int  # any 365 dates
     life: int | None  # None: reports add up for ever
+
+    def within(self, panel_week: int | None) -> Cost:
+        """Return what is left of this cost by the week of a panel, which ledgers enforce.
+
+        A date can cost as much as the week: a secret that is drawn anew draws again.
+        """
+        if panel_week is None:
+            return self
+        week = min(self.week, panel_week)
+        return Cost(min(self.day, week), week, min(self.year, _WEEKS * week), self.life)
 
 
 def epochs_in(every: str, dates: int) -> int:
@@ -58,9 +71,14 @@ def cost_of_dates(metric: Metric, dates: int) -> int:
     return _cost_of_reports(metric, epochs_in(metric.every, dates))
 
 
-def costs_together(metrics: Iterable[Metric]) -> Cost:
-    """Return the most that *metrics* are charged together, before any caps."""
-    costs = [cost_of(metric) for metric in metrics]
+def costs_together(metrics: Iterable[Metric], panel_week: int | None = None) -> Cost:
+    """Return the most that *metrics*, with their panel, are charged, before any caps."""
+    return added(cost_of(metric) for metric in metrics).within(panel_week)
+
+
+def added(parts: Iterable[Cost]) -> Cost:
+    """Return the sum of costs."""
+    costs = list(parts)
     lives = [cost.life for cost in costs if cost.life is not None]
     return Cost(
         sum(cost.day for cost in costs),
@@ -85,13 +103,12 @@ def reports(metric: Metric, caps: Caps) -> bool:
 def most(metrics: Iterable[Metric], caps: Caps) -> Cost:
     """Return what *metrics* together can cost at most within *caps*."""
     costs = [cost_of(metric) for metric in metrics if reports(metric, caps)]
-    weeks = epochs_in("7d", YEAR)  # a year touches so many weeks, each within its caps
-    year = sum(min(cost.year, weeks * caps.metric_week) for cost in costs)
+    year = sum(min(cost.year, _WEEKS * caps.metric_week) for cost in costs)
     week = min(caps.week, caps.lifetime, sum(min(cost.week, caps.metric_week) for cost in costs))
     day = min(week, sum(min(cost.day, caps.metric_week) for cost in costs))
     lives = [caps.lifetime if cost.life is None else cost.life for cost in costs]
     return Cost(
-        day, week, min(year, weeks * caps.week, caps.lifetime), min(caps.lifetime, sum(lives))
+        day, week, min(year, _WEEKS * caps.week, caps.lifetime), min(caps.lifetime, sum(lives))
     )
 
 

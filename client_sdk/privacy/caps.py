@@ -59,6 +59,20 @@ class Caps:
             raise InvalidParameterError("caps", type(caps).__name__, rule)
         return caps
 
+    def within(self, panel_week: int | None) -> Caps:
+        """Return these caps with the week of a panel, in nano-epsilon; None: there is no panel.
+
+        The ledger enforces it as it does a cap: a secret that is drawn anew, a clock that is set
+        and a registry that was updated draw again in one week, and all draws count together.
+        Raises: InvalidParameterError: the panel's week is above that of the caps.
+        """
+        if panel_week is None:
+            return self
+        if panel_week > self.week:
+            rule = f"must be at most caps.week={self.week}, in nano-epsilon"
+            raise InvalidParameterError("panel.week", panel_week, rule)
+        return Caps(**{**self.decimals(), "week": _decimal(panel_week, NANO_DECIMALS)})
+
     def below(self, nano: int) -> str | None:
         """Return the name of the first cap that one report of *nano*-epsilon passes, or None."""
         return next((name for name in _EPSILONS if getattr(self, name) < nano), None)

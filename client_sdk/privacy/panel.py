@@ -12,7 +12,9 @@ life, on a line of their own; those with ``panel = false`` always report.
 
 c is as large as the budget of any seven dates allows.  What a line costs is known exactly: as u
 runs, the sample changes only where a point meets an end of an interval.  The dearest seven dates
-lie in one period, or in two: then two samples add up, each over its own dates.
+lie in one period, or in two: then two samples add up, each over its own dates.  A secret that is
+erased and drawn anew, a clock that is set and an updated registry draw again: so the ledger holds
+the same budget as a cap.
 
 Source: Madow, *On the Theory of Systematic Sampling, II*, Annals of Mathematical Statistics 1949
 (sampling with given π_i); the bound of the cost is derived here.
@@ -29,9 +31,7 @@ from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, ONCE, epoch_of, epoch_start
 from ..core.errors import InvalidParameterError
 from ..registry.metric import Metric
-from ..registry.registry import Registry
 from .budget import WEEK, cost_of_dates
-from .caps import Caps
 
 WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points
 _DRAWN: Final = 8  # bytes of the even draw
@@ -89,19 +89,6 @@ def point_of(secret: bytes, device: bytes, period: str, number: int) -> int:
     """
     message = b"\0".join((_PURPOSE, period.encode(), str(number).encode(), device))
     return int.from_bytes(hmac.digest(secret, message, "sha256")[:_DRAWN], "big")
-
-
-def panel_within(registry: Registry, caps: Caps) -> Panel | None:
-    """Return the panel of *registry* for an application with *caps*; None: it has none.
-
-    Raises: InvalidParameterError: the panel's budget is above that of the caps, or too small.
-    """
-    if registry.panel_week is None:
-        return None
-    if registry.panel_week > caps.week:
-        rule = f"must be at most caps.week={caps.week}, in nano-epsilon"
-        raise InvalidParameterError("panel.week", registry.panel_week, rule)
-    return panel_of(registry, registry.panel_week)
 
 
 def panel_of(metrics: Iterable[Metric], week: int) -> Panel:

@@ -87,8 +87,9 @@ class Engine:
                 strict: ``record`` raises what a developer did wrong, too.
         Raises: InvalidParameterError, RegistryError.
         """
-        self.caps, self._strict = Caps.of(caps), strict
+        caps, self._strict = Caps.of(caps), strict
         self.registry = registry if isinstance(registry, Registry) else Registry.from_file(registry)
+        self.caps = caps.within(self.registry.panel_week)
         segment = {} if segment is None else segment
         self.registry.require_segment(segment)
         randomness = randomness or system_randomness()
@@ -269,9 +270,11 @@ class Engine:
             return
         try:
             reported: list[Pending] = []
-            counts = self.recorder.commit(group, reported)
+            outside: list[Pending] = []
+            counts = self.recorder.commit(group, reported, outside)
             if self._own is not None:
-                self._own().inbox.mark_reported(reported)
+                self._own().inbox.settle(reported, Reason.ALREADY_REPORTED)
+                self._own().inbox.settle(outside, Reason.NOT_IN_PANEL)
             if done is not None:
                 done += reported
             self._count(counts, group)

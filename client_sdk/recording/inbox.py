@@ -51,7 +51,7 @@ class Slot:
         "epoch",
         "key",
         "metric",
-        "reported",
+        "settled",
         "start",
     )
 
@@ -65,7 +65,8 @@ class Slot:
         if metric.every in LENGTHS:
             self.start = epoch_start(metric.every, self.epoch)
             self.end = min(epoch_start(metric.every, self.epoch + 1), expiry)
-        self.reported = False  # whether this process knows that its one report was made
+        # what becomes of any further value, if this process knows: it has its one report, or none
+        self.settled: Reason | None = None
         self._encode = metric.domain.encode
         self._numbers = metric.domain.grid
 
@@ -139,7 +140,7 @@ class Inbox:
         self._values.append((slot, slot.check(value), now))
         if len(self._values) >= FOLDED_AT:
             self.fold(wait=False)
-        return not slot.reported
+        return slot.settled is None
 
     def fold(self, *, wait: bool = True) -> bool:
         """Add up what was put down; return False if another does, or this thread further out."""
@@ -173,15 +174,18 @@ class Inbox:
             self._taken = []
         return [total.slot.pending(total.state, total.now, total.count) for total in taken]
 
-    def mark_reported(self, pendings: list[Pending]) -> None:
-        """Remember that what became of *pendings* becomes of all others of their slots."""
+    def settle(self, pendings: list[Pending], reason: Reason) -> None:
+        """Remember that all others of the slots of *pendings* are refused for *reason*."""
         for pending in pendings:
             slot = self._slots.get(pending.metric.name)
             if slot is not None and slot.key == (pending.metric.digest, pending.epoch):
-                slot.reported = True
+                slot.settled = reason
 
     def clear(self) -> int:
-        """Forget all that waits; return how many values that were."""
+        """Forget all that waits, and what a secret drew; return how many values that were."""
+        for slot in tuple(self._slots.values()):
+            if slot.settled is Reason.NOT_IN_PANEL:
+                slot.settled = None
         if self._holder == get_ident():  # a signal came while this thread was adding up
             self._values.append((None, None, 0.0))
             self._forget = True
@@ -221,8 +225,8 @@ class Inbox:
 
     def _add(self, slot: Slot, values: list[Any], now: float) -> None:
         total = self._sums.get(slot.key)
-        if slot.reported:
-            self._stats.add(Reason.ALREADY_REPORTED, len(values))
+        if slot.settled is not None:
+            self._stats.add(slot.settled, len(values))
         elif total is None and len(self._sums) >= MAX_SLOTS:
             self._stats.add(Reason.QUEUE_FULL, len(values))
         else:

@@ -82,12 +82,12 @@ class Recorder:
         """What draws of which metrics this device may report; None: of all."""
         if self.registry.panel_week is None:
             return None
-        from ..privacy.panel import panel_within  # few registries have one
+        from ..privacy.panel import panel_of  # few registries have one
 
-        return panel_within(self.registry, self.ledger.caps)
+        return panel_of(self.registry, self.registry.panel_week)
 
     def require_panel(self) -> None:
-        """Refuse a panel that the caps do not cover.  Raises InvalidParameterError."""
+        """Refuse a panel that is too small.  Raises InvalidParameterError."""
         _ = self.panel
 
     def slot(self, name: object, now: float) -> Slot:
@@ -113,26 +113,33 @@ class Recorder:
         return slot.pending(slot.fold(None, [slot.check(value)]), now)
 
     def commit(
-        self, pendings: Sequence[Pending], reported: list[Pending] | None = None
+        self,
+        pendings: Sequence[Pending],
+        reported: list[Pending] | None = None,
+        outside: list[Pending] | None = None,
     ) -> Counter[Reason]:
         """Turn *pendings* into reports, in one transaction, and count what became of them.
 
         A refused one does not stop the others.  A ledger found in doubt is counted under STORE.
         Args:   reported: takes those whose metric and epoch have their one report now.
+                outside: takes those that the panel did not draw, nor will in their epoch.
         Raises: StoreError, EntropyError: nothing of the group happened.
         """
         counts: Counter[Reason] = Counter()
         if not pendings:
             return counts
         done: list[Pending] = []
+        undrawn: list[Pending] = []
         with self._transaction(pendings) as tx:
             day = self._begin(tx, max(p.now for p in pendings))
             single = [p for p in pendings if not p.metric.aggregate]
-            counts += self._report_each(tx, single, day, done)
+            counts += self._report_each(tx, single, day, done, undrawn)
             if added := [p for p in pendings if p.metric.aggregate]:
-                counts += self._aggregate(tx, added, day)
+                counts += self._aggregate(tx, added, day, undrawn)
         if reported is not None:
             reported += done
+        if outside is not None:
+            outside += undrawn
         counts[Reason.STORE] += self.store.take_doubts()
         return +counts
 
@@ -186,7 +193,7 @@ class Recorder:
                 )
                 for window in ended
             ]
-            counts += self._report_each(tx, pendings, day, [])
+            counts += self._report_each(tx, pendings, day, [], [])
             if whole and self.own:
                 counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(
                     tx, [b""], now, day, partial(self._is_in_panel, tx)
@@ -231,9 +238,17 @@ class Recorder:
         return day
 
     def _report_each(
-        self, tx: Transaction, pendings: Sequence[Pending], day: int, done: list[Pending]
+        self,
+        tx: Transaction,
+        pendings: Sequence[Pending],
+        day: int,
+        done: list[Pending],
+        undrawn: list[Pending],
     ) -> Counter[Reason]:
-        """Report each of *pendings*; *done* takes those that have their report now."""
+        """Report each of *pendings*.
+
+        *done* takes those that have their report now, and *undrawn* those outside of the panel.
+        """
         counts: Counter[Reason] = Counter()
         for pending in pendings:
             try:
@@ -244,11 +259,15 @@ class Recorder:
                 counts[others] += 1
             if others is Reason.ALREADY_REPORTED:
                 done.append(pending)
+            elif others is Reason.NOT_IN_PANEL:
+                undrawn.append(pending)
             counts[others] += pending.count - 1
         return counts
 
-    def _aggregate(self, tx: Transaction, pendings: Sequence[Pending], day: int) -> Counter[Reason]:
-        """Add values to their windows, those of one window together."""
+    def _aggregate(
+        self, tx: Transaction, pendings: Sequence[Pending], day: int, undrawn: list[Pending]
+    ) -> Counter[Reason]:
+        """Add values to their windows, those of one window together; *undrawn* takes the others."""
         from .aggregation import Key, Today
 
         try:
@@ -260,6 +279,7 @@ class Recorder:
         for pending in pendings:
             if not self._is_in_panel(tx, pending.metric, pending.epoch, pending.device):
                 counts[Reason.NOT_IN_PANEL] += pending.count
+                undrawn.append(pending)
                 continue
             key = Key(pending.device, pending.metric.digest, pending.epoch)
             additions.setdefault(key, []).append((pending.encoded, pending.count))

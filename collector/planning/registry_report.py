@@ -183,7 +183,7 @@ def warnings(registry: Registry, today: date) -> Iterator[str]:
 
 def _above_the_default_caps(registry: Registry) -> Iterator[str]:
     """Yield what a device that reports everything is charged beyond the SDK's own caps."""
-    together, delta = costs_together(registry), delta_of_a_year(registry)
+    together, delta = costs_together(registry, registry.panel_week), delta_of_a_year(registry)
     week, life = (nano_of(Fraction(cap)) for cap in (DEFAULT_CAP_WEEK, DEFAULT_CAP_LIFETIME))
     if together.week > week:
         most, cap = epsilon(together.week), DEFAULT_CAP_WEEK
@@ -251,7 +251,7 @@ def _missing(metric: Metric) -> str:
 
 def budget_lines(registry: Registry) -> Iterator[str]:
     """Yield the costs of *registry* as a table, and how they compare with the default caps."""
-    together = costs_together(registry)
+    together = costs_together(registry, registry.panel_week)
     yield f"{registry.app}: the most that a device is charged, in ε"
     spans = f"any {WEEK} days", f"any {YEAR} days", "for life"
     heads = ("metric", "asked again", "every", "a report", *spans)
@@ -260,6 +260,11 @@ def budget_lines(registry: Registry) -> Iterator[str]:
     for metric in registry:
         if metric.mechanism.delta:
             yield f"  {metric.name} also costs δ {chance(metric.mechanism.delta)} a report"
+    if registry.panel_week is not None:
+        yield (
+            "a panel draws which metrics a device reports; all together stay within its"
+            f" ε {epsilon(registry.panel_week)} in any {WEEK} days"
+        )
     yield (
         f"the SDK's default caps are {DEFAULT_CAP_WEEK} in any seven days and"
         f" {DEFAULT_CAP_LIFETIME} for life, of all metrics together"

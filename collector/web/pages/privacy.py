@@ -15,6 +15,7 @@ from client_sdk.core.limits import DEFAULT_CAP_WEEK
 from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.privacy.budget import (
     YEAR,
+    added,
     chance,
     cost_of,
     costs_together,
@@ -26,6 +27,7 @@ from client_sdk.privacy.budget import (
 from client_sdk.privacy.wording import PERIODS, how_often
 from client_sdk.registry.metric import Metric
 
+from ...core.catalog import Catalog
 from ...core.credentials import OPEN, VIEW
 from ...intake.wire import JSON
 from ...planning.registry_report import plus_minus
@@ -45,7 +47,7 @@ def privacy() -> ResponseReturnValue:
     """Show what each question costs the people who are asked."""
     who = reader()
     is_part = who.app is not None or who.metrics is not None
-    costs = _together(list(visible()))
+    costs = _together(visible())
     return shown("privacy.html", is_part=is_part, cap=DEFAULT_CAP_WEEK, **costs)
 
 
@@ -60,7 +62,7 @@ def people() -> ResponseReturnValue:
     """
     metrics = list(services().catalog)
     least = min((metric.min_reports for metric in metrics), default=0)
-    return shown("people.html", least=least, **_together(metrics))
+    return shown("people.html", least=least, **_together(services().catalog))
 
 
 @blueprint.get("/privacy/record.json")
@@ -74,9 +76,15 @@ def record() -> ResponseReturnValue:
     return response
 
 
-def _together(metrics: list[Metric]) -> dict[str, Any]:
-    """Return what each of *metrics* costs a person, and ε of all, of any week and of any year."""
-    costs = costs_together(metrics)
+def _together(catalog: Catalog) -> dict[str, Any]:
+    """Return what each metric costs a person, and ε of all, of any week and of any year."""
+    metrics = list(catalog)
+    costs = added(  # each registry has a panel of its own
+        costs_together(
+            [m for m in metrics if registry.metrics.get(m.name) is m], registry.panel_week
+        )
+        for registry in catalog.registries
+    )
     return {
         "told": [told_of(metric) for metric in metrics],
         "week": epsilon(costs.week),

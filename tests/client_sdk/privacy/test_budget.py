@@ -135,6 +135,24 @@ def test_what_is_told_is_what_the_dearest_week_and_year_of_a_ledger_cost(
     assert told_by_the_pages(make_app, text) == [charged, charged]
 
 
+def test_commands_and_pages_tell_no_more_of_a_week_than_a_panel_lets_be_charged(
+    make_app: MakeApp, tmp_path: Path
+) -> None:
+    """Law: of eight weekly metrics of ε 1 the panel of ε 4 draws two at a time."""
+    metrics = [metric_text(f"m{i}", every="7d") for i in range(8)]
+    text = HEAD + '[panel]\nweek = "4"\n' + "".join(metrics)
+    path = tmp_path / "asked.toml"
+    path.write_text(text, encoding="utf-8")
+    client = spend_at_every_chance(Registry.from_text(text))
+
+    week, year = told_by_the_notice(client)
+
+    assert week == epsilon(dearest_span(client, 7)) == "4"
+    assert dearest_span(client, 365) <= 53 * 4 * NANO
+    assert told_by_the_command(path) == (week, year) == ("4", "212")
+    assert told_by_the_pages(make_app, text) == [(week, year)] * 2
+
+
 def test_caps_bound_a_year_by_its_weeks() -> None:
     """Law: 53 weeks, each within its cap, hold any year; the ledger spends no more."""
     registry = Registry.from_text(HEAD + FRESH["1d"])

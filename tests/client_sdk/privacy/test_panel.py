@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from client_sdk.client import Client
 from client_sdk.core.epoch import DAY, HOUR, epoch_of
 from client_sdk.core.errors import InvalidParameterError, RegistryError
 from client_sdk.privacy.budget import cost_of_dates
@@ -20,7 +22,7 @@ from client_sdk.privacy.panel import WHOLE, Panel, Seat, panel_of
 from client_sdk.registry import Registry
 from client_sdk.storage.secret import SECRET_FILE
 from tests.support.device.clock import NOON, FakeClock
-from tests.support.device.device import make_client, metric_text, rows
+from tests.support.device.device import dearest_span, make_client, metric_text, rows
 
 DEVICES: Final = 100_000
 SIGMAS: Final = 6.5  # two-sided false alarms below 1e-10 a share, below 1e-9 for all of a test
@@ -273,6 +275,87 @@ def test_the_draw_knows_no_value(tmp_path: Path) -> None:
             assert [digest for digest, of_epoch in charged if of_epoch == epoch] == expected
             assert len(expected) == 4
             clock.advance(days=7)
+
+
+def told_of(client: Client) -> tuple[Fraction, ...]:
+    """Return what the notice says of any day, seven days and year, in nano-epsilon."""
+    text = " ".join(client.notice().split())
+    found = re.search(
+        r"costs at most ε (\S+)\. .*? days it is at most ε (\S+), .*? at most ε (\S+),", text
+    )
+    assert found is not None, text
+    return tuple(Fraction(amount.replace(",", "")) * 10**9 for amount in found.groups())
+
+
+def test_what_is_told_of_a_week_is_what_the_dearest_seven_dates_of_a_panel_cost() -> None:
+    """Law: a ledger reaches the panel's week, below the caps, and never passes what is told."""
+    of = registry(*(weekly(f"metric_{i}") for i in range(12)), week="6")
+    clock = FakeClock((epoch_of("7d", NOON) + 1) * 7 * DAY - 3 * DAY - HOUR)  # a Sunday
+    client = make_client(registry=of, clock=clock, caps=Caps(week="20"))
+    for visit in range(60):
+        for metric in of:
+            client.record(metric.name, True)
+        clock.advance(days=13 if visit % 2 else 1)
+
+    day, week, year = told_of(client)
+    assert dearest_span(client, 7) == week == 6 * 10**9
+    assert dearest_span(client, 1) <= day
+    assert dearest_span(client, 365) <= year == 53 * week
+    assert client.stats()["budget"] == 0
+
+
+def test_a_secret_that_is_drawn_anew_costs_no_more_than_was_told() -> None:
+    """Law: whoever says no and yes in turn draws more often, and the ledger holds the week."""
+    of, clock = twelve(), FakeClock()
+    client = make_client(registry=of, clock=clock, caps=Caps(week="100", metric_week="100"))
+    for _ in range(40):
+        for metric in of:
+            client.record(metric.name, True)
+        client.set_consent("denied")
+        client.set_consent("granted")
+        clock.advance(days=2)
+
+    day, week, _ = told_of(client)
+    assert client.stats()["budget"] > 0  # without the ledger these would be charged, too
+    assert dearest_span(client, 7) == week == 8 * 10**9
+    assert dearest_span(client, 1) <= day
+
+
+def test_a_registry_that_is_updated_costs_no_more_than_was_told(tmp_path: Path) -> None:
+    """Law: another line of seats draws others, in the week of the first."""
+    clock = FakeClock()
+    for version in range(4):
+        of = registry(*(weekly(f"metric_{version}_{i}") for i in range(12)))
+        with make_client(tmp_path, registry=of, clock=clock, caps=Caps(week="100")) as client:
+            for metric in of:
+                client.record(metric.name, True)
+            assert dearest_span(client, 7) <= told_of(client)[1] == 8 * 10**9
+    assert client.stats()["budget"] > 0
+
+
+def test_a_loop_that_records_outside_of_the_panel_queues_nothing() -> None:
+    """Law: after the first refusal of an epoch, values are counted and go no further."""
+    of, clock = twelve(), FakeClock()
+    with make_client(registry=of, clock=clock, mode="background") as client:
+        for _ in range(2):
+            for metric in of:
+                for _ in range(500):
+                    client.record(metric.name, True)
+            client.flush(20)
+        own = client._engine._own
+        assert own is not None
+        waiting = [own().inbox.put(metric.name, True, clock()) for metric in of]
+        counts = client.stats()
+
+        assert waiting == [False] * 12
+        assert (counts["recorded"], counts["not_in_panel"]) == (4, 8 * 1_001)
+        assert counts["already_reported"] == 4 * 1_000
+
+        client.set_consent("denied")  # it erases the secret, and with it what was drawn
+        client.flush(20)
+        client.set_consent("granted")
+        waiting = [own().inbox.put(metric.name, True, clock()) for metric in of]
+        assert sum(waiting) == 8
 
 
 def test_devices_of_a_gateway_draw_for_themselves() -> None:
