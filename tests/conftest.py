@@ -61,7 +61,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> object:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Deal out files, and folders whose files are TOGETHER as one."""
     from xdist.scheduler import LoadFileScheduling  # unknown where xdist is not installed
 
@@ -70,7 +70,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config) -> object:
             folder = next(filter(nodeid.startswith, TOGETHER), None)
             return folder or nodeid.partition("::")[0]
 
-    return ByFile(config) if config.getoption("dist") == "loadfile" else None
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
