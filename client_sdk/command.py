@@ -91,8 +91,8 @@ def configure(
         {
             "endpoint": endpoint,
             "write_key": write_key,
-            "registry": _path(registry),
-            "data_dir": _path(data_dir),
+            "registry": absolute_path(registry),
+            "data_dir": absolute_path(data_dir),
             "consent": str.__str__(consent),
             "segment": None if segment is None else dict(segment),
             "caps": dict(caps or {}),
@@ -168,8 +168,8 @@ def _here(settings: Mapping[str, Any], values: list[HandedValue]) -> None:
     run_within(_PATIENCE, write)
 
 
-def _path(path: PathOrStr) -> str:
-    """Return *path* from the root on.  Raises InvalidParameterError."""
+def absolute_path(path: PathOrStr) -> str:
+    """Return *path* from the root on, as ``core.paths`` does.  Raises InvalidParameterError."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
     if isinstance(text, str) and text and "\0" not in text:
         expanded = os.path.expanduser(text)
@@ -177,4 +177,4 @@ def _path(path: PathOrStr) -> str:
             return os.path.abspath(expanded)
     from .core.paths import absolute as checked  # it says what is wrong
 
-    return str(checked(path))
+    return str(checked(path or ""))

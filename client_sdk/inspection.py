@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from .cli import remembered
 from .core.epoch import ONCE, epoch_label
 from .core.errors import InvalidParameterError
 from .core.limits import MAX_ACKNOWLEDGED
@@ -48,6 +49,13 @@ SAYS_NO: Final = {
     Level.USER: f"your own setting, the file {USER_FILE}",
 }
 
+_ANSWERED: Final = {  # by what the application's terminal was told, if it has asked
+    None: "no opt-out found; your choice in the application applies",
+    "granted": "on, as you agreed to",
+    "denied": "off, as you said no when you were asked",
+    "unknown": "off, as you have not decided",
+}
+
 MAX_SHOWN: Final = 100  # reports that wait; a gateway has a million
 _NOT_KEPT: Final = "    what was true: this device does not know it any more"
 _NOT_STORED: Final = (
@@ -65,11 +73,25 @@ def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
     Args: registry: gives metrics their names; None: they are shown by digest.
     """
     folder = _folder(data_dir)
-    lines = [consent_line(OptOuts(folder))]
+    lines = [_consent_line(folder)]
     if not Store(folder).exists:
         return [*lines, _NOTHING]
     with open_readonly(folder) as (tx, said):
         return [*lines, *said, *ledger_lines(tx, registry, time.time())]
+
+
+def figures(data_dir: PathOrStr, registry: Registry | None = None) -> dict[str, object]:
+    """Return what ``status`` says, for programs: JSON of fixed keys, in nano-epsilon.
+
+    Args: registry: gives metrics their names; None: they are named by digest.
+    """
+    folder = _folder(data_dir)
+    level, answer = OptOuts(folder).said_by(), remembered(folder)
+    consent: dict[str, object] = {"opted_out_by": level, "answer": answer}
+    if not Store(folder).exists:
+        return consent | {"recorded": False}
+    with open_readonly(folder) as (tx, _):
+        return consent | {"recorded": True} | _ledger_figures(tx, registry, time.time())
 
 
 def show(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
@@ -88,14 +110,14 @@ def opt_in(data_dir: PathOrStr) -> list[str]:
     """Take back the user's own no.  Others who say no are still obeyed."""
     folder = _folder(data_dir)
     set_user_opt_out(folder, off=False)
-    return [consent_line(OptOuts(folder))]
+    return [_consent_line(folder)]
 
 
 def opt_out(data_dir: PathOrStr) -> list[str]:
     """Say no from now on, and delete what waits, what was sent and the device's secret."""
     folder = _folder(data_dir)
     set_user_opt_out(folder, off=True)
-    return [consent_line(OptOuts(folder)), *_erase(folder)]
+    return [_consent_line(folder), *_erase(folder)]
 
 
 def purge(data_dir: PathOrStr) -> list[str]:
@@ -126,12 +148,27 @@ def _folder(data_dir: PathOrStr) -> str:
     return str(folder)
 
 
-def consent_line(opt_outs: OptOuts) -> str:
+def _consent_line(folder: str) -> str:
     """Return whether telemetry is off, and who says so."""
-    level = opt_outs.said_by()
+    level = OptOuts(folder).said_by()
     if level is None:
-        return "telemetry: no opt-out found; your choice in the application applies"
+        return f"telemetry: {_ANSWERED[remembered(folder)]}"
     return f"telemetry: off, says {SAYS_NO[level]}"
+
+
+def _ledger_figures(tx: Transaction, registry: Registry | None, now: float) -> dict[str, object]:
+    day = trusted_clock.day(tx, now, trusted_clock.SystemUptime()())
+    caps, totals = published_caps(tx), totals_of(tx, day)
+    return {
+        "week": totals.week,
+        "lifetime": totals.lifetime,
+        "caps": caps,
+        "metrics": {
+            name_of(digest, registry): {"week": week or 0, "lifetime": life, "reports": reports}
+            for digest, week, life, reports in _metric_rows(tx, day)
+        },
+        "waiting": outbox.waiting(tx),
+    }
 
 
 def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iterator[str]:
@@ -153,7 +190,16 @@ def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iter
 def _metric_lines(
     tx: Transaction, registry: Registry | None, cap: int | None, day: int
 ) -> Iterator[str]:
-    rows = tx.execute(
+    for digest, week, lifetime, reports in _metric_rows(tx, day):
+        yield (
+            f"  {name_of(digest, registry)}: {_of(week or 0, cap)} in seven"
+            f" days, ε {epsilon(lifetime)} for life, {counted(reports, 'report')}"
+        )
+
+
+def _metric_rows(tx: Transaction, day: int) -> Iterator[tuple[bytes, int | None, int, int]]:
+    """Yield digest, nano-epsilon of seven days and of life, and reports of each metric."""
+    yield from tx.execute(
         "SELECT digest,"
         " (SELECT sum(nano) FROM costs WHERE costs.device = x'' AND costs.digest = totals.digest"
         " AND last > ?), nano,"
@@ -162,11 +208,6 @@ def _metric_lines(
         " FROM totals WHERE device = x'' ORDER BY digest",
         (day - WEEK,),
     )
-    for digest, week, lifetime, reports in rows:
-        yield (
-            f"  {name_of(digest, registry)}: {_of(week or 0, cap)} in seven"
-            f" days, ε {epsilon(lifetime)} for life, {counted(reports, 'report')}"
-        )
 
 
 def _gateway_lines(tx: Transaction, day: int) -> Iterator[str]:

@@ -40,7 +40,10 @@ DOMAIN_MODULES: Final = (
 )
 
 # A package that may be imported only in these modules, and below them.
-DEVICE_PACKAGES: Final = {"client_sdk", "requests", "urllib3", "pytest", "PyInstaller"}
+DEVICE_PACKAGES: Final = {
+    *("client_sdk", "requests", "urllib3"),
+    *("pytest", "PyInstaller", "click", "typer"),  # of those who use them
+}
 HOMES: Final = {
     "numpy": (
         "collector.analytics",
@@ -50,6 +53,8 @@ HOMES: Final = {
         "collector.query.release.release",
     ),
     "PyInstaller": ("client_sdk.pyinstaller",),
+    "click": ("client_sdk.cli",),
+    "typer": ("client_sdk.cli",),
     "redis": ("collector.storage",),
     "flask": ("collector.web",),
     "werkzeug": ("collector.web",),
@@ -72,7 +77,15 @@ HOMES: Final = {
     "dataclasses": ("collector",),  # the device has its own, which loads less
     "pkgutil": ("collector", "client_sdk.core.paths"),  # it loads inspect
 }
-LAZY: Final = {"requests", "urllib3", "sqlite3", "ssl", "tomllib"}  # on the device: in functions
+LAZY: Final = {
+    "requests",
+    "urllib3",
+    "sqlite3",
+    "ssl",
+    "tomllib",
+    "click",
+    "typer",
+}  # on the device: in functions
 PURE: Final = (
     "client_sdk.mechanisms",
     "client_sdk.privacy.budget",
