@@ -53,7 +53,7 @@ HOMES: Final = {
         "collector.query.release.release",
     ),
     "PyInstaller": ("client_sdk.pyinstaller",),
-    "click": ("client_sdk.cli",),
+    "click": ("client_sdk.cli", "collector.cli"),
     "typer": ("client_sdk.cli",),
     "redis": ("collector.storage",),
     "flask": ("collector.web",),
