@@ -14,7 +14,7 @@ SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
 STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url archive_url prune_url)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-faults lint types bench bench-peers bench-sdks screenshots secrets clean FORCE
+.PHONY: help setup demo test test-slow test-faults dist install-test lint types bench bench-peers bench-sdks screenshots secrets clean FORCE
 
 help:
 	@echo "make setup      install Hearsay and its development tools into .venv"
@@ -22,6 +22,8 @@ help:
 	@echo "make test       lint, type-check and run all tests but the slow ones, on all processors"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill, cut off and corrupt at full scale: half an hour"
+	@echo "make dist       build wheel and sdist of the last commit into dist"
+	@echo "make install-test  install them from an index into empty environments, and run them"
 	@echo "make lint       check style and formatting"
 	@echo "make types      check types"
 	@echo "make bench      list the benchmarks; ARGS=NAME runs one"
@@ -33,7 +35,8 @@ help:
 
 setup: $(STAMP)
 
-# A usable .venv is kept; one whose interpreter is gone or too old is made anew.
+# A usable .venv is kept; one whose interpreter is gone or too old is made anew.  The distribution
+# was called hearsay once: left in an old .venv, it would own the command as well.
 $(STAMP): pyproject.toml
 	@if ! $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 		python=; \
@@ -50,6 +53,7 @@ $(STAMP): pyproject.toml
 		"$$python" -m venv --clear $(VENV) || { \
 			echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
 	fi
+	@$(BIN)/python -m pip uninstall --quiet --yes --disable-pip-version-check hearsay 2>/dev/null || true
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
@@ -69,6 +73,16 @@ test-slow: setup
 # Every fault at its full scale; the small runs of the same are part of make test.
 test-faults: setup
 	$(BIN)/python -m pytest tests/faults -k "not small" $(ARGS)
+
+# Of the last commit, whatever else lies here.  The wheel is built from the sdist; its dates are the commit's.
+dist: setup
+	@rm -rf dist && mkdir -p dist/source && git archive HEAD | tar -x -C dist/source
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(BIN)/python -m build --no-isolation --outdir dist dist/source
+	@rm -rf dist/source
+
+install-test: setup
+	$(BIN)/python -m pytest tests/test_installation.py $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

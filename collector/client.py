@@ -237,5 +237,5 @@ def _imported(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        rule = "is not installed; pip install './hearsay[analysis]', or take records()"
+        rule = "is not installed; pip install 'hearsay-telemetry[analysis]', or take records()"
         raise MissingPackageError(f"{package}: {rule}") from error

@@ -31,10 +31,13 @@ from tests.support.store.servers import (
 )
 
 NO_BROWSER: Final = "no browser: neither Chromium nor Chrome is on PATH"
-# What is skipped without a program: the reason, the loud word, tests of what, Debian's package.
+NO_INDEX: Final = "no index of packages: pip cannot get what Hearsay needs"
+INSTALL: Final = "Debian: apt install {}. On a bare machine .ci/run does."
+# What is skipped without something: the reason, the loud word, tests of what, how to get it.
 LOUD: Final = (
-    (NO_NGINX, "THE PROXY WAS NOT TESTED", "of it", "nginx"),
-    (NO_BROWSER, "THE PAGES WERE NOT TESTED", "of the pages", "chromium"),
+    (NO_NGINX, "THE PROXY WAS NOT TESTED", "of it", INSTALL.format("nginx")),
+    (NO_BROWSER, "THE PAGES WERE NOT TESTED", "of the pages", INSTALL.format("chromium")),
+    (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
 # What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.
 TOGETHER: Final = ("tests/browser/", "tests/client_sdk/mechanisms/")
@@ -106,14 +109,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(f"faults, {SEED}={os.environ[SEED]}")
         for line in lines:
             terminalreporter.write_line(str(line))
-    for reason, word, subject, package in LOUD:
+    for reason, word, subject, remedy in LOUD:
         count = sum(report.skipped and reason in str(report.longrepr) for report in reports)
         if count:
             terminalreporter.write_sep("!", word, red=True, bold=True)
             terminalreporter.write_line(f"{reason}; {count} tests {subject} were skipped.")
-            terminalreporter.write_line(
-                f"Debian: apt install {package}. On a bare machine .ci/run does."
-            )
+            terminalreporter.write_line(remedy)
 
 
 @pytest.fixture(scope="session")

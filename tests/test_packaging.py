@@ -148,7 +148,7 @@ def test_the_image_that_archives_has_all_of_the_other_and_what_an_archive_needs(
     extra = map(Requirement, PROJECT["project"]["optional-dependencies"]["archive"])
 
     assert pins().items() <= more.items()
-    wanted = [one for one in extra if one.name != "hearsay"]
+    wanted = [one for one in extra if one.name != PROJECT["project"]["name"]]
     assert [str(one) for one in wanted if more[one.name] not in one.specifier] == []
 
 
@@ -244,5 +244,5 @@ def test_the_command_without_the_collector_says_what_to_install() -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "hearsay: the collector is not installed: pip install './hearsay[collector]'\n"
+        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'\n"
     )

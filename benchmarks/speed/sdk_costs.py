@@ -60,7 +60,7 @@ class Sdk(NamedTuple):
 SDKS: Final = (
     Sdk(
         OURS,
-        ("hearsay",),
+        ("hearsay-telemetry",),
         "from client_sdk import Caps, Client",
         f"client = Client('{NOWHERE}', 'key', 'FOLDER/metrics.toml', consent='granted',"
         " data_dir='FOLDER/data')",
@@ -276,7 +276,7 @@ def wheel() -> float:
 
     Raises: ModuleNotFoundError: make bench-sdks has not built it.
     """
-    built = sorted((ROOT / ".venv-sdks" / "wheel").glob("hearsay-*.whl"))
+    built = sorted((ROOT / ".venv-sdks" / "wheel").glob("hearsay_telemetry-*.whl"))
     if not built:
         raise ModuleNotFoundError("no wheel", name="the wheel")
     with ZipFile(built[-1]) as archive:

@@ -9,7 +9,9 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 
 if find_spec("click") is None:  # the device part alone was installed, and brings the command, too
-    raise SystemExit("hearsay: the collector is not installed: pip install './hearsay[collector]'")
+    raise SystemExit(
+        "hearsay: the collector is not installed: pip install 'hearsay-telemetry[collector]'"
+    )
 
 from .root import main as main
 

@@ -48,7 +48,9 @@ def _require(*modules: str) -> None:
         try:
             import_module(name)
         except ImportError:
-            raise ConfigError(name, "missing", "needs pip install 'hearsay[archive]'") from None
+            raise ConfigError(
+                name, "missing", "needs pip install 'hearsay-telemetry[archive]'"
+            ) from None
 
 
 @main.group(invoke_without_command=True)

@@ -251,4 +251,6 @@ def _require_pyarrow() -> None:
     try:
         import_module("pyarrow.parquet")
     except ImportError:
-        raise ConfigError("pyarrow", "missing", "needs pip install 'hearsay[archive]'") from None
+        raise ConfigError(
+            "pyarrow", "missing", "needs pip install 'hearsay-telemetry[archive]'"
+        ) from None

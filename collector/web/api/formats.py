@@ -56,7 +56,9 @@ def _arrow(reply: Answer) -> bytes:
     try:
         import pyarrow as pa
     except ImportError:
-        rule = "this collector has no Arrow: install hearsay[archive] there, or take json or csv"
+        rule = (
+            "this collector has no Arrow: install hearsay-telemetry[archive], or take json or csv"
+        )
         raise NotAcceptable(rule) from None
     names = columns(reply.rows)
     records = [flat(row) for row in reply.rows]
