@@ -30,7 +30,9 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 @click.option(
     "--verb", default="estimate", show_default=True, help="What to ask; see docs/ask/query.md."
 )
-@click.option("--range", "words", help="Window in words, such as 28d or 12mo; 30d by default.")
+@click.option(
+    "--range", "words", help="Window in words, such as 28d or 12mo; 30d, or 6mo of a metric of 28d."
+)
 @click.option("--from", "first", help="First day, such as 2026-01-01; needs --to.")
 @click.option("--to", "last", help="Last day; needs --from.")
 @click.option(

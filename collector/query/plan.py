@@ -19,7 +19,16 @@ from ..core.catalog import Catalog
 from ..core.cells import version_of
 from ..core.errors import QueryError
 from .request import Query, convert
-from .window import EPOCH, PERIOD, day_of_text, days_of, epochs_of, labeller, with_previous
+from .window import (
+    EPOCH,
+    PERIOD,
+    day_of_text,
+    days_of,
+    epochs_of,
+    labeller,
+    usual_range,
+    with_previous,
+)
 
 MOST_GROUPS: Final = 50_000  # slices of one question
 MOST_ROWS: Final = 200_000  # of all pages; each takes 500 bytes and 7 µs
@@ -92,7 +101,7 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     if query.postprocess not in verb.postprocess:
         known = ", ".join(verb.postprocess)
         raise QueryError(f"postprocess: verb {query.verb} takes one of {known}")
-    first, last = _days(query, now)
+    first, last = _days(query, metrics, now)
     readings = tuple(
         _reading(catalog, metric, first, last, granularity, query, now) for metric in metrics
     )
@@ -170,10 +179,11 @@ def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str
     return taken
 
 
-def _days(query: Query, now: float) -> tuple[date, date]:
-    if isinstance(query.date_range, str):
-        return days_of(query.date_range, datetime.fromtimestamp(now, UTC).date(), "date_range")
-    first, last = query.date_range
+def _days(query: Query, metrics: Sequence[Metric], now: float) -> tuple[date, date]:
+    words = usual_range(metrics) if query.date_range is None else query.date_range
+    if isinstance(words, str):
+        return days_of(words, datetime.fromtimestamp(now, UTC).date(), "date_range")
+    first, last = words
     return day_of_text(first, "date_range.0"), day_of_text(last, "date_range.1")
 
 

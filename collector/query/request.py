@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -29,7 +29,7 @@ from ..analytics.verb import ESTIMATE
 from ..core.cells import LAST_VERSION
 from ..core.errors import QueryError
 from ..estimation.precision import ALPHA
-from .window import DEFAULT_RANGE, FIRST_DAY, day_of_text, epochs_of
+from .window import day_of_text, days_of, epochs_of, usual_range
 
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level
 MOST_ROWS: Final = 10_000  # of one page
@@ -45,7 +45,6 @@ _STEP: Final = re.compile(r"\[(\d+|\.\.\.)\]|\.([^.\[]+)")
 _ANY: Final = "..."  # a step of msgspec into an object whose names are free
 PARAMETERS: Final = ("from", "to", "alpha", "version")
 SEGMENT: Final = "segment."  # what the name of a dimension follows
-_DAYS: Final = int(DEFAULT_RANGE.removesuffix("d"))  # of a window whose beginning is not given
 _NUMBER: Final = re.compile(r"[0-9]{0,20}(\.[0-9]{1,40})?(?<=[0-9])([eE][+-]?[0-9]{1,3})?")
 
 
@@ -61,7 +60,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
 
     metrics: Annotated[list[_Name], Meta(min_length=1, max_length=8)]
     verb: _Name = ESTIMATE
-    date_range: str | tuple[str, str] = DEFAULT_RANGE
+    date_range: str | tuple[str, str] | None = None  # None: the usual one of the metrics
     dimensions: Annotated[list[_Name], Meta(max_length=4)] = field(default_factory=list)
     filters: Annotated[
         list[
@@ -164,7 +163,7 @@ def question(metric: Metric, parameters: Mapping[str, str], now: float) -> Query
     """
     today = datetime.fromtimestamp(now, UTC).date()
     last = day_of_text(parameters["to"], "to") if "to" in parameters else today
-    first = max(last - timedelta(days=_DAYS - 1), FIRST_DAY)
+    first, _ = days_of(usual_range([metric]), last, "from")
     if "from" in parameters:
         first = day_of_text(parameters["from"], "from")
     epochs_of(metric, first, last, "from")

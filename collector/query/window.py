@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from client_sdk.core.epoch import LENGTHS, ONCE, epoch_label, epoch_start, epochs_between
+from client_sdk.core.epoch import DAY, LENGTHS, ONCE, epoch_label, epoch_start, epochs_between
 from client_sdk.registry.metric import Metric
 
 from ..core.errors import QueryError
 
 DEFAULT_RANGE: Final = "30d"
+LONG_RANGE: Final = "6mo"  # the default of epochs of four weeks: it holds five of them at least
 MAX_EPOCHS: Final = 10_000  # epochs of one window: a year of hours
 FIRST_DAY: Final = date(1970, 1, 1)  # epoch day 0
 LAST_DAY: Final = date(2999, 12, 31)  # far from where dates end, so that sums of them do not fail
@@ -32,6 +33,11 @@ GRANULARITIES: Final[Mapping[str, tuple[str, ...]]] = {
     "month": ("1h", "1d", "7d"),  # a week belongs to the month in which it begins
     PERIOD: tuple(LENGTHS),
 }
+
+
+def usual_range(metrics: Iterable[Metric]) -> str:
+    """Return the range of a question about *metrics* that names none."""
+    return LONG_RANGE if any(metric.every == "28d" for metric in metrics) else DEFAULT_RANGE
 
 
 def days_of(words: str, today: date, field: str) -> tuple[date, date]:
@@ -74,7 +80,9 @@ def epochs_of(metric: Metric, first: date, last: date, field: str) -> range:
         raise QueryError(f"{field}={first}: must leave at most {MAX_EPOCHS} epochs up to {last}")
     epochs = epochs_between(metric.every, first, last)
     if not epochs:
-        raise QueryError(f"{field}={first}: leaves no whole epoch of {metric.every} up to {last}")
+        rule = f"leaves no whole epoch of {metric.every} up to {last}"
+        days = LENGTHS[metric.every] // DAY
+        raise QueryError(f"{field}={first}: {rule}; {days} days always hold the start of one")
     if len(epochs) > MAX_EPOCHS:
         raise QueryError(f"{field}={first}: must leave at most {MAX_EPOCHS} epochs")
     return epochs

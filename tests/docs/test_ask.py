@@ -21,7 +21,7 @@ from collector.analytics.verb import Slice, VerbQuery, load
 from collector.cli.registry import plan_metrics as plan_command
 from collector.core.catalog import Catalog
 from collector.query import plan, read, run
-from tests.docs.pages import ROOT, only, text_of
+from tests.docs.pages import ROOT, blocks, only, text_of
 from tests.support.crowds.uploads import COMMON
 from tests.support.device.every_type import FORMS
 from tests.support.device.registries import BOOLEAN, file_with
@@ -118,6 +118,24 @@ def test_the_registry_of_the_docs_has_no_problem() -> None:
     text = only("docs/ask/registry.md", "toml")
 
     assert [metric.name for metric in Registry.from_text(text)] == ["theme"]
+
+
+def test_the_metrics_of_the_page_on_actives_have_no_problem() -> None:
+    """Its one whole metric, and its two parts with the same keys around them."""
+    page = "docs/ask/actives.md"
+    whole = only(page, "toml")
+    own = {"type", "every", "epsilon"}
+    rest = "\n".join(line for line in whole.splitlines()[1:] if line.split(" ")[0] not in own)
+    parts = [text for _, text in blocks(page, "text")]
+    texts = [f'[metrics.m{i}]\n{text}\nepsilon = "1"\n{rest}\n' for i, text in enumerate(parts)]
+
+    registry = Registry.from_text('schema = 1\napp = "docs"\n' + "\n".join([whole, *texts]))
+
+    assert [(metric.type, metric.every) for metric in registry] == [
+        ("boolean", "28d"),
+        ("retention", "once"),
+        ("funnel", "28d"),
+    ]
 
 
 @pytest.mark.parametrize(("verb", "question"), ASKED, ids=[verb for verb, _ in ASKED])

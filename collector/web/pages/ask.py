@@ -20,11 +20,11 @@ from ...estimation.precision import ALPHA
 from ...query import Query, read
 from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
-from ...query.window import GRANULARITIES
+from ...query.window import GRANULARITIES, usual_range
 from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_query
 from ..auth import scope
-from .choices import DATES, WORDS, choices_of, require_known
+from .choices import DATES, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import CSV, csv_file
 from .panels import Answers, Panel, PanelRequest, dressed
@@ -135,16 +135,18 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
     verb = query.verb if query and query.verb in names() else ESTIMATE
     loaded: Verb = load(verb)
     options = query.options if query else {}
-    dates = query.date_range if query and not isinstance(query.date_range, str) else ("", "")
+    date_range = query.date_range if query else None
+    dates = date_range if isinstance(date_range, tuple) else ("", "")
+    words = date_range if isinstance(date_range, str) else ""
     return {
         "metrics": metrics,
         "picked": [metric.name for metric in picked],
         "verbs": verbs,
         "verb": verb,
         "about": summary(verb),
-        "range": DATES if any(dates) else (query.date_range if query else ""),
+        "range": DATES if any(dates) else words or usual_range(picked),
         "dates": dates,
-        "ranges": WORDS,
+        "ranges": Choices(words).ranges(picked),
         "stretches": [name for name in GRANULARITIES if name != "epoch"],
         "by": query.dimensions if query else [],
         "segments": picked[0].segments if picked else {},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from client_sdk.registry.metric import Metric
 from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
-from ...query.window import DEFAULT_RANGE, RANGES, day_of_text
+from ...query.window import RANGES, day_of_text, usual_range
 from ..api.openapi import Parameter
 
 Filter: TypeAlias = tuple[Literal["is", "is_not"], str, list[str]]
@@ -33,22 +33,26 @@ WORDS: Final[Mapping[str, str]] = {
 }
 DATES: Final = "dates"  # the range of which first and last day are given
 _LONG: Final = frozenset({"6mo", "12mo", "year"})
+_SHORT: Final = frozenset({"7d", "14d", "month", "year"})  # may hold no start of four weeks
 
 
 @dataclass(frozen=True)
 class Choices:
-    """A stretch of time, in words or as two dates; values of segments; an item."""
+    """A stretch of time, in words or as two dates; values of segments; an item.
 
-    range: str = DEFAULT_RANGE
+    ``range`` is "" where none was chosen: each metric is then shown over its usual one.
+    """
+
+    range: str = ""
     first: str = ""
     last: str = ""
     segment: tuple[tuple[str, str], ...] = ()
     item: str = ""
 
     @property
-    def date_range(self) -> str | tuple[str, str]:
+    def date_range(self) -> str | tuple[str, str] | None:
         """The same as a question has it."""
-        return (self.first, self.last) if self.range == DATES else self.range
+        return (self.first, self.last) if self.range == DATES else self.range or None
 
     @property
     def is_long(self) -> bool:
@@ -59,6 +63,16 @@ class Choices:
             return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days > 120
         except ValueError:
             return False
+
+    def shown_for(self, metrics: Iterable[Metric]) -> Choices:
+        """Return these choices with the range that is in force for *metrics*."""
+        return replace(self, range=self.range or usual_range(metrics))
+
+    def ranges(self, metrics: Iterable[Metric]) -> dict[str, str]:
+        """Return the ranges, in words, that hold an epoch of each of *metrics*, and the chosen."""
+        is_monthly = any(metric.every == "28d" for metric in metrics)
+        left_out = _SHORT - {self.range} if is_monthly else frozenset[str]()
+        return {name: words for name, words in WORDS.items() if name not in left_out}
 
     def query(
         self,
@@ -88,7 +102,7 @@ class Choices:
     def _parameters(self) -> Iterator[tuple[str, str]]:
         if self.range == DATES:
             yield from (("from", self.first), ("to", self.last))
-        elif self.range != DEFAULT_RANGE:
+        elif self.range:
             yield "range", self.range
         for name, value in self.segment:
             yield SEGMENT + name, value
@@ -125,14 +139,14 @@ def choices_of(parameters: Mapping[str, str]) -> Choices:
     for name in ("from", "to"):
         if name in values:
             day_of_text(values[name], name)
-    words = values.get("range", DATES if "from" in values or "to" in values else DEFAULT_RANGE)
-    if words not in (*RANGES, DATES):
+    words = values.get("range", DATES if "from" in values or "to" in values else "")
+    if words not in (*RANGES, DATES, ""):
         raise QueryError(f"range: must be one of {', '.join(RANGES)}")
     if words == DATES:
         missing = [name for name in ("from", "to") if name not in values]
         if len(missing) == 1:
             raise QueryError(f"{missing[0]}: must be given, too: a range has two days")
-        words = DEFAULT_RANGE if missing else words
+        words = "" if missing else words
     segment = sorted(
         (name.removeprefix(SEGMENT), value)
         for name, value in values.items()

@@ -23,7 +23,7 @@ from ...query.window import PERIOD
 from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_query
 from ..auth import scope
-from .choices import WORDS, Choices, choices_of, require_known
+from .choices import Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .metric import CSV, csv_file, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest
@@ -60,6 +60,7 @@ def compare() -> ResponseReturnValue:
             _named(answers.panel(wish, url_for("compare.compare_csv") + _address(wish)))
             for wish in _wishes(metric, choices, by, against, item)
         ]
+    shown_of = () if metric is None else (metric,)
     return shown(
         "compare.html",
         metrics=metrics,
@@ -71,8 +72,9 @@ def compare() -> ResponseReturnValue:
         item=item,
         panels=panels,
         is_empty=not _tells(panels),
-        chosen=choices,
-        ranges=WORDS,
+        chosen=choices.shown_for(shown_of),
+        ranges=choices.ranges(shown_of),
+        least="28d" if metric is not None and metric.every == "28d" else "7d",
     )
 
 

@@ -23,7 +23,7 @@ from ...query.request import SEGMENT
 from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope
-from .choices import DATES, WORDS, Choices, choices_of, require_known
+from .choices import DATES, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import Answers, Panel, PanelRequest, greatest, in_columns
 
@@ -199,8 +199,8 @@ def metric_page(name: str) -> ResponseReturnValue:
         columns=in_columns(panels),
         panels=panels,
         basis=first.reply.meta.metrics[0] if first.reply else None,
-        chosen=choices,
-        ranges=WORDS,
+        chosen=choices.shown_for([metric]),
+        ranges=choices.ranges([metric]),
         items=items_of(metric) if has_choice(metric) else (),
         unchosen="last" if is_joined(metric.domain) else "most common",
         odds=odds(metric.most_nano, metric.mechanism.delta),

@@ -25,6 +25,7 @@ from ...core.errors import DamagedTallyError, QueryError, RefusedByStoreError
 from ...estimation.precision import ALPHA
 from ...estimation.significance import holm
 from ...query import Answer, Query
+from ...query.window import DEFAULT_RANGE, usual_range
 from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
@@ -52,6 +53,7 @@ class Tile:
     margin: str = ""
     quality: str = ""
     n: int = 0
+    period: str = ""  # of its reports, if it is not that of the page
     is_open: bool = False
     reason: str = ""  # why there is no number
     others: tuple[tuple[str, str], ...] = ()  # the next items, each with its number
@@ -66,7 +68,7 @@ def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     try:
         reply = answers.reply(_question(metric, choices))
         row = _headline(metric, reply)
-        tile = _with_number(metric, url, row, reply)
+        tile = _with_number(metric, url, row, reply, choices)
         if row is None or not tile.value or metric.every == ONCE:
             return tile
         line, change, p_value = _line(metric, choices, row.item, answers)
@@ -126,8 +128,17 @@ def _headline(metric: Metric, reply: Answer) -> Row | None:
     return greatest(shares) or (rows[0] if rows else None)
 
 
-def _with_number(metric: Metric, url: str, row: Row | None, reply: Answer) -> Tile:
-    tile = Tile(metric, url, n=reply.meta.n, is_open=reply.meta.metrics[0].window_open)
+def _with_number(
+    metric: Metric, url: str, row: Row | None, reply: Answer, choices: Choices
+) -> Tile:
+    usual = usual_range([metric])
+    tile = Tile(
+        metric,
+        url,
+        n=reply.meta.n,
+        period="" if choices.range or usual == DEFAULT_RANGE else WORDS[usual],
+        is_open=reply.meta.metrics[0].window_open,
+    )
     if not _is_listed(metric):
         return replace(tile, reason=_SEARCH)
     if row is None:
@@ -190,8 +201,8 @@ def overview() -> ResponseReturnValue:
     return shown(
         "overview.html",
         tiles=tiles,
-        chosen=choices,
-        ranges=WORDS,
+        chosen=choices.shown_for(()),
+        ranges=choices.ranges(()),
         is_empty=not any(tile.n for tile in tiles),
         first=first,
         origin=auth.origin(),

@@ -46,26 +46,30 @@ __all__ = ["config", "credentials", "make_app", "storage"]  # fixtures of the we
 
 WIDE: Final = Caps(report="999", metric_week="9999", week="99999", lifetime="999999")
 DAYS: Final = 372
-SUNDAY: Final = 20_002 * DAY  # Unix time, midnight: from then on 365 days touch 53 weeks
+# Unix time, midnight, the last day of a week and of four: 365 days touch 53 and 14 of them.
+SUNDAY: Final = 20_016 * DAY
 HEAD: Final = 'schema = 1\napp = "demo"\n'
 CATEGORY: Final = 'type = "category"\nvalues = ["a", "b", "c"]'
 AGGREGATE: Final = 'type = "boolean"\naggregate = "any"\notherwise = false'
 
 FRESH: Final = {
     every: metric_text(f"m{every}", every=every, epsilon="0.5")
-    for every in ("1h", "1d", "7d", "once")
+    for every in ("1h", "1d", "7d", "28d", "once")
 }
 PERMANENT: Final = metric_text("permanent", CATEGORY).replace('"fresh"', '"permanent"')
 TWO_LAYER: Final = metric_text("two_layer", CATEGORY).replace(
     '"fresh"', '"two_layer"\nepsilon_permanent = "3"'
 )
 CASES: Final = {
-    **{every: [FRESH[every]] for every in ("1d", "7d", "once")},  # 1h is slow, and among several
+    **{
+        every: [FRESH[every]] for every in ("1d", "7d", "28d", "once")
+    },  # 1h is slow, and among several
     "several": [*FRESH.values(), metric_text("more", every="7d", epsilon="1.25")],
     "permanent": [PERMANENT],
     "two_layer": [TWO_LAYER],
     "daily aggregate": [metric_text("used", AGGREGATE)],
     "weekly aggregate": [metric_text("used", AGGREGATE, every="7d")],
+    "monthly aggregate": [metric_text("used", AGGREGATE, every="28d")],
 }
 
 
@@ -168,14 +172,19 @@ def test_caps_bound_a_year_by_its_weeks() -> None:
     assert dearest_span(client, 365) <= 53 * NANO
 
 
-@pytest.mark.parametrize("every", ["1h", "1d", "7d"])
+@pytest.mark.parametrize("every", ["1h", "1d", "7d", "28d"])
 def test_an_explanation_names_the_week_and_the_year_of_its_metric(every: str) -> None:
     """Law: the words about one metric are of the same home as those about all."""
     metric = Registry.from_text(HEAD + FRESH[every]).metric(f"m{every}")
 
     said = explain(metric, WIDE)
 
-    week, year = {"1h": ("84", "4,380"), "1d": ("3.5", "182.5"), "7d": ("1", "26.5")}[every]
+    week, year = {
+        "1h": ("84", "4,380"),
+        "1d": ("3.5", "182.5"),
+        "7d": ("1", "26.5"),
+        "28d": ("1", "7"),
+    }[every]
     assert f"ε {week} in any seven days, ε {year} in any 365 days" in said
 
 
@@ -232,7 +241,9 @@ def test_no_way_to_use_an_application_costs_more_than_is_told(seed: int) -> None
     """Law: at chance hours, with hours or weeks between, of metrics of every kind at once."""
     weekly = metric_text("weekly_use", 'type = "boolean"\naggregate = "any"', every="7d")
     scheduled = metric_text("scheduled_use", AGGREGATE, every="7d", epsilon="0.7")
-    texts = [*FRESH.values(), PERMANENT, TWO_LAYER, weekly, scheduled, CASES["daily aggregate"][0]]
+    monthly = metric_text("monthly_use", AGGREGATE, every="28d", epsilon="0.9")
+    texts = [*FRESH.values(), PERMANENT, TWO_LAYER, weekly, scheduled, monthly]
+    texts += CASES["daily aggregate"]
     registry, chance = Registry.from_text(HEAD + "".join(texts)), random.Random(seed)
     client = MemoryClient(registry, caps=WIDE, clock=FrozenClock(SUNDAY + seed * DAY))
 

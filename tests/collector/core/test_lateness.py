@@ -29,13 +29,15 @@ def test_a_class_is_the_days_between_the_end_of_the_epoch_and_the_fold(
     assert [class_of("1d", DAY_0, t)[0] for t in (first, first + DAY - 1)] == [lateness] * 2
 
 
-def test_hours_and_weeks_are_late_by_the_day_on_which_they_end() -> None:
-    """All hours of a day, and the week whose last day it is, share their days."""
+def test_hours_weeks_and_months_are_late_by_the_day_on_which_they_end() -> None:
+    """All hours of a day, and the week or four weeks whose last day it is, share their days."""
     hours = {ends("1h", DAY_0 * 24 + hour) for hour in range(24)}
     sunday = epoch_of("7d", (DAY_0 + 2) * DAY)
+    month = epoch_of("28d", DAY_0 * DAY)
 
     assert hours == {ends("1d", DAY_0)}
     assert ends("7d", sunday) == ends("1d", DAY_0 + 2)
+    assert ends("28d", month) == ends("7d", 4 * month + 3)
 
 
 def test_a_metric_asked_once_is_never_late_and_never_published() -> None:

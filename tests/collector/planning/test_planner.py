@@ -38,9 +38,10 @@ def line_of(metric: Any, asked: PlanRequest, epsilon: Fraction = ONE) -> Line:
     return line
 
 
-def test_the_devices_of_a_plan_give_the_half_width_it_was_asked_for() -> None:
+@pytest.mark.parametrize("days", [7, 28])
+def test_the_devices_of_a_plan_give_the_half_width_it_was_asked_for(days: int) -> None:
     """Law: put in as devices, the answer gives back the wish."""
-    metric = metric_of(CATEGORY)
+    metric = metric_of(CATEGORY, every=f'"{days}d"')
 
     there = line_of(metric, PlanRequest(20_000, 0.01))
     assert there.devices is not None
@@ -48,7 +49,7 @@ def test_the_devices_of_a_plan_give_the_half_width_it_was_asked_for() -> None:
 
     assert back.half_width == pytest.approx(0.01, rel=1e-4)
     assert there.windows == -(-there.devices // 20_000)
-    assert there.days == 7 * there.windows
+    assert there.days == days * there.windows
 
 
 def test_a_segment_needs_as_many_more_devices_as_it_is_smaller() -> None:

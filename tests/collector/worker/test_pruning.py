@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client_sdk.core.epoch import DAY, epoch_label, epoch_of
+from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.cli import main
 from collector.core.cells import Cell
@@ -18,6 +20,7 @@ from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_storage
 from collector.storage.redis import RedisStorage
 from tests.support.crowds.uploads import WRITE_KEY, registry, registry_text
+from tests.support.device.device import metric_text
 from tests.support.store.servers import needs_real, own_keys
 from tests.support.store.stored import DAY as SEALED
 from tests.support.store.stored import NOBODY_LEFT_IT, tallies
@@ -190,3 +193,29 @@ def test_who_goes_on_pruning_must_say_that_it_deletes(run: Run, store: RedisStor
     assert "such as 400d" in bare.output
     assert [one.exit_code for one in (bare, done, both, wrong)] == [2, 1, 1, 2]
     assert len(epochs_of(store, PAGE.digest)) == 3
+
+
+def test_four_weeks_go_when_their_last_day_is_old(
+    run: Run, store: RedisStorage, tmp_path: Path
+) -> None:
+    """Law: an epoch that ended on the day before the limit goes, one that ends on it stays."""
+    path = tmp_path / "monthly.toml"
+    path.write_text(f'schema = 1\napp = "test"\n{metric_text("monthly", every="28d")}')
+    monthly = Registry.from_file(path).metric("monthly")
+    last = epoch(monthly, 200)
+    for number in (last - 1, last):
+        storage_id = number.to_bytes(8, "big") + bytes(8)
+        shard = store.shard_of(storage_id)
+        store.append(storage_id, SEALED, b"entry", 2)
+        [claimed] = store.claim(shard, "any", 1, NOBODY_LEFT_IT)
+        cell = Cell(monthly.digest, number, "")
+        store.fold(shard, [claimed.id], {cell: [(0, 2), (1, 2)]})
+    end = epoch_label("28d", last + 1)
+
+    day_before = date.fromisoformat(end) - timedelta(days=1)
+    early = run("prune", "--before", str(day_before), "--yes", HEARSAY_REGISTRY=str(path))
+    on_time = run("prune", "--before", end, "--yes", HEARSAY_REGISTRY=str(path))
+
+    assert f"{epoch_label('28d', last - 1)}, 2 reports" in early.output
+    assert "deleted: 1 epoch, 2 reports" in early.output
+    assert f"{epoch_label('28d', last)}, 2 reports" in on_time.output

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy.poisoning import BEST, fakes_of
+from client_sdk.core.epoch import epoch_label, epoch_of
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.core.cells import Cell
@@ -41,11 +42,12 @@ def metric_of(every: str = "1d") -> Metric:
 
 
 METRIC: Final = metric_of()
+MONTHLY: Final = metric_of("28d")
 
 
-def fill(storage: Any, share: float, days: int = 8) -> None:
+def fill(storage: Any, share: float, days: int = 8, metric: Metric = METRIC) -> None:
     """Store *days* closed epochs, half of each late; the last has a *share* of fakes."""
-    draw, oracle = np.random.default_rng(20261122), METRIC.mechanism
+    draw, oracle = np.random.default_rng(20261122), metric.mechanism
     channel: Any = oracle
     p, q = float(channel.channel.p), float(channel.channel.q)
     law = 1 / np.arange(1, ITEMS + 1)
@@ -58,7 +60,7 @@ def fill(storage: Any, share: float, days: int = 8) -> None:
             tally = tally + fakes_of(oracle, BEST, (TARGET,), fakes, chance)
         for lateness in (0, 1):
             part = [(int(one) + lateness) // 2 for one in (N, *tally)]
-            cell = Cell(METRIC.digest, TODAY - back, "", lateness)
+            cell = Cell(metric.digest, epoch_of(metric.every, NOON) - back, "", lateness)
             shard, entry = queue_one(storage)
             storage.fold(shard, [entry], {cell: list(enumerate(part))})
 
@@ -81,6 +83,17 @@ def test_fakes_of_a_closed_epoch_are_found_and_kept(
     assert list(watched.sentences) == [LAST]
     assert watched.looked == NEWEST
     assert any(f"changed suddenly: '{TARGET}' changed by" in text for text in texts)
+
+
+def test_epochs_of_four_weeks_are_looked_at_as_days_are() -> None:
+    storage, kept = MemoryStorage(), MemorySuspicions()
+    fill(storage, 0.05, metric=MONTHLY)
+
+    Watch(storage, kept, [MONTHLY], lambda: NOON).look()
+
+    watched, last = kept.found[MONTHLY.digest], epoch_of("28d", NOON) - 1
+    assert list(watched.sentences) == [epoch_label("28d", last)]
+    assert watched.looked == NEWEST
 
 
 def test_clean_epochs_leave_nothing(store: RedisStorage) -> None:

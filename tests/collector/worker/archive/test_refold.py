@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from client_sdk.core.epoch import DAY
+from client_sdk.core.epoch import DAY, day_of, epoch_of, epoch_start
 from collector.cli import main
 from collector.core.cells import BEYOND, Cell, ends
 from collector.core.config import STANDARD, VOLATILE, Config
@@ -142,6 +142,9 @@ def test_a_cell_is_judged_only_if_the_archive_must_hold_all_of_it() -> None:
     assert Scope(first_day, end).holds(late, "1d")
     assert not Scope(first_day + 1, None).holds(late, "1d")
     assert not Scope(None, end - 1).holds(late, "1d")
+    month = epoch_of("28d", TODAY * DAY)  # its folds begin with it, and end two weeks after it
+    assert Scope(day_of(epoch_start("28d", month)) - 1, None).holds(Cell(b"m", month, ""), "28d")
+    assert not Scope(day_of(epoch_start("28d", month)), None).holds(Cell(b"m", month, ""), "28d")
     assert not Scope(None, end + 99).holds(Cell(PAGE.digest, TODAY, "", BEYOND), "1d")
 
 
