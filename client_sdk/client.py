@@ -288,7 +288,6 @@ def _command_engine(
 ) -> Callable[..., Engine]:
     """Return what makes the engine of a program that ends at once."""
     from .recording.command import CommandEngine  # few applications need it
-    from .recording.handover import Handover
 
     if data_dir is None:
         raise InvalidParameterError("data_dir", None, "must be a folder in mode=command")
@@ -304,7 +303,7 @@ def _command_engine(
         "segment": None if segment is None else dict(segment),
         "caps": Caps.of(caps).decimals(),
     }
-    return partial(CommandEngine, handover=Handover(settings))
+    return partial(CommandEngine, handed=settings)
 
 
 def _history(on_report: OnReport | None) -> History:

@@ -21,11 +21,10 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import time
 
 from .privacy.opt_outs import policy_path, who_says_no
-from .recording.handover import IS_CHILD, Handover, plain
+from .recording.handover import Handover, erased_state, values_of
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from .core.paths import PathOrStr
     from .privacy.consent import ConsentLike
-    from .recording.handover import HandedValue
 
 _GRANTED: Final = "granted"
 _ANSWERS: Final = (_GRANTED, "denied", "unknown")
@@ -77,10 +75,6 @@ def configure(
             caps: decimals by the names of ``Caps``; None: its defaults.
     Raises: InvalidParameterError: consent is none of the three, or a path is none.
     """
-    if os.environ.get(IS_CHILD) == "1" and getattr(sys, "frozen", False):
-        from .recording.child import of_bundle
-
-        of_bundle()
     if consent not in _ANSWERS:
         from .privacy.consent import Consent
 
@@ -96,7 +90,8 @@ def configure(
             "consent": str.__str__(consent),
             "segment": None if segment is None else dict(segment),
             "caps": dict(caps or {}),
-        }
+        },
+        _end,
     )
 
 
@@ -107,7 +102,7 @@ def record(name: str, value: object) -> None:
         _program.count("closed")
         return
     try:
-        reason = handover.put(str(name), plain(value), time.time())
+        reason = handover.put(str(name), value, time.time())
     except Exception:  # noqa: BLE001 - an app must not fail because its telemetry does
         reason = "invalid_value"
     if reason is not None:
@@ -125,12 +120,22 @@ def flush() -> Mapping[str, int]:
         return counts()
     from .recording.child import serve
 
-    return serve(handover.take(), sends=True, **handover.settings)
+    return serve(values_of(handover.take()), sends=True, **handover.settings)
 
 
 def counts() -> Mapping[str, int]:
     """Return what became of this process's values before they were handed over, by reason."""
     return dict(_program.counts)
+
+
+def begin_bundle() -> None:
+    """Say, as the first thing that a bundled program does, that it can be the child of itself.
+
+    PyInstaller needs no such call.  Programs of other bundlers that do not make it have no child.
+    """
+    from .recording.detached import begin_bundle
+
+    begin_bundle()
 
 
 def _end() -> None:
@@ -139,31 +144,39 @@ def _end() -> None:
     if handover is None:
         return
     try:
-        values = handover.take()
-        settings = handover.settings
-        consent, folder = settings["consent"], settings["data_dir"]
-        policy = policy_path(os.environ)
-        opted_out = who_says_no(folder, os.environ, policy) is not None
-        if opted_out or consent != _GRANTED:
-            _program.count("opted_out" if opted_out else "consent", len(values))
-            if (opted_out or consent == "denied") and os.path.exists(folder):
-                _here(settings, [])  # erases what waits, once; nothing is left for the next run
-        elif handover.start(values, time.time()):
-            _program.count("handed_over", len(values))
-        else:
-            _program.count("no_child")
-            _here(settings, values)
-    except Exception:  # noqa: BLE001 - as above
+        _hand_over(handover)
+    except BaseException:  # noqa: BLE001 - as above; Ctrl-C cannot end what has ended
         _program.count("internal")
 
 
-def _here(settings: Mapping[str, Any], values: list[HandedValue]) -> None:
+def _hand_over(handover: Handover) -> None:
+    values, now = handover.take(), time.time()
+    settings = handover.settings
+    consent, folder = settings["consent"], settings["data_dir"]
+    opted_out = who_says_no(folder, os.environ, policy_path(os.environ)) is not None
+    if opted_out or consent != _GRANTED:
+        _program.count("opted_out" if opted_out else "consent", len(values))
+        if (opted_out or consent == "denied") and os.path.exists(folder):
+            erased = handover.notes(now).erased
+            if not erased or erased_state(folder) != erased:
+                _here(settings, [])  # it erases what waits
+        return
+    count = handover.start(values, now)
+    if count < 0:
+        _program.count("no_child")
+        _here(settings, values)
+    else:
+        _program.count("handed_over", count)
+        _program.count("queue_full", len(values) - count)
+
+
+def _here(settings: Mapping[str, Any], values: list[bytes]) -> None:
     """Do what a child would, but send nothing, for as long as an end may last."""
     from .recording.background import run_within
     from .recording.child import serve
 
     def write() -> None:
-        serve(values, sends=False, **settings)
+        serve(values_of(values), sends=False, **settings)
 
     run_within(_PATIENCE, write)
 

@@ -7,9 +7,6 @@ and locks.  What differs is that nobody waits for it, so it has a limit of its o
 from __future__ import annotations
 
 import os
-import signal
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -20,33 +17,14 @@ from ..core.errors import HearsayError
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
 from ..privacy.caps import Caps
-from ..privacy.consent import OptOuts
+from ..privacy.consent import Consent, OptOuts
 from ..storage.trusted_clock import Uptimes
 from ..upload.transport import RequestsTransport, Transport
 from .engine import Engine
-from .handover import NOTES, RATIO, Notes
+from .handover import NOTES, RATIO, Notes, erased_state
 from .inbox import Inbox, Pending
 
-LIFE: Final = 30  # seconds; after them the child ends, whatever it waits for
-SENDING: Final = 25.0  # seconds of them for a pass
-
-
-def main(document: Mapping[str, Any]) -> None:
-    """Be the child: do what *document* says, and end within LIFE seconds."""
-    threading.Timer(LIFE, os._exit, (1,)).start()
-    if hasattr(signal, "alarm"):  # a thread ends nothing that holds the interpreter's lock
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(LIFE + 1)
-    with suppress(OSError, AttributeError):  # the session is there already where spawning makes it
-        os.setsid()
-    with suppress(OSError):
-        os.closerange(3, os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 256)
-    with suppress(OSError):
-        os.chdir(os.path.abspath(os.sep))  # no folder of its parent's is held
-    try:
-        serve(document["values"], sends=document["sends"], **document["settings"])
-    finally:
-        os._exit(0)  # the timer is no daemon, and nobody is there to be told
+SENDING: Final = 25.0  # seconds for a pass, of the 30 that the child has
 
 
 def serve(
@@ -66,11 +44,13 @@ def serve(
     uptime: Uptimes | None = None,
     randomness: Randomness | None = None,
     seconds: float = SENDING,
+    recorded: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
     """Charge, perturb and queue *values*, and send one upload if *sends* and one is due.
 
     Args:   values: of (name, value, Unix time) each, as ``handover.plain`` makes them.
-            seconds: for the sending.  The others are those of ``Client``.
+            seconds: for the sending.  recorded: is called when all values are written down.
+            The others are those of ``Client``.
     Returns: the counts by reason.
     Raises: InvalidParameterError, RegistryError: what the application gave is wrong.
     """
@@ -87,13 +67,22 @@ def serve(
         randomness=randomness,
     )
     reported = _record(engine, values)
+    recorded()
     if engine.switch.granted:
         if sends:
             with suppress(HearsayError):  # it is counted by the next child that can
                 engine.uploader.run(seconds, last=True)
-        with suppress(HearsayError, OSError):
-            _note(engine, registry, data_dir, reported)
+        if engine.store.exists:
+            with suppress(HearsayError, OSError):
+                _note(engine, registry, data_dir, reported)
     engine.leave()
+    if (
+        engine.switch.in_force is Consent.DENIED
+        and engine.erasure.done
+        and (state := erased_state(data_dir))
+    ):
+        with suppress(OSError):
+            _write(data_dir, Notes(erased=state).text(registry, clock()))
     return engine.counts()
 
 
@@ -126,22 +115,21 @@ def unpacked(value: object) -> object:
 
 def _note(engine: Engine, registry: str, folder: str, reported: list[Pending]) -> None:
     """Tell later parents what they need not hand over.  Costs no more than a child if it fails."""
-    now = engine.clock()
-    notes = Notes.read(folder, registry)
-    settled = {name: until for name, until in notes.settled.items() if until > now}
-    for pending in reported:
-        settled[pending.metric.name] = engine.recorder.slot(pending.metric.name, pending.now).end
-    text = Notes(engine.uploader.due(), settled).text(registry)
+    now, due = engine.clock(), engine.uploader.due()
+    with engine.store.transaction():  # one child at a time
+        settled = Notes.read(folder, registry, now).settled
+        for pending in reported:
+            slot = engine.recorder.slot(pending.metric.name, pending.now)
+            settled[pending.metric.name] = slot.end
+        kept = {name: until for name, until in settled.items() if until > now}
+        _write(folder, Notes(due, kept).text(registry, now))
+
+
+def _write(folder: str, text: str) -> None:
+    """Replace the notes in *folder*.  Raises OSError."""
     path = os.path.join(folder, NOTES)
     descriptor = create_or_open(f"{path}.new")
     with open(descriptor, "w", encoding="ascii") as file:
         file.truncate()
         file.write(text)
     os.replace(f"{path}.new", path)
-
-
-def of_bundle() -> None:
-    """In a bundled program that was started as the child: be it, and never return."""
-    import marshal
-
-    main(marshal.loads(sys.stdin.buffer.read()))  # noqa: S302 - from our own parent, by a pipe

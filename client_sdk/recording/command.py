@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..core.stats import MISTAKES, Reason, reason_of
 from ..privacy.consent import Level
 from ..upload.uploader import Delivery
 from .background import run_within, seconds_of
 from .engine import Engine
-from .handover import Handover, plain
+from .handover import Handover, values_of
 from .inbox import Pending
-
-if TYPE_CHECKING:
-    from .handover import HandedValue
 
 
 class CommandEngine(Engine):
     """Hands values to a child when the process ends; ``flush`` alone does the work here."""
 
-    def __init__(self, *arguments: Any, handover: Handover, **settings: Any) -> None:
-        """Take what ``Engine`` takes, and where values wait for the child.
+    def __init__(self, *arguments: Any, handed: Mapping[str, Any], **settings: Any) -> None:
+        """Take what ``Engine`` takes, and what the child is to be told.
 
         Raises: InvalidParameterError, RegistryError.
         """
-        self._handover = handover
+        self._handover = Handover(handed, self.exit)
         super().__init__(*arguments, **settings)
 
     def record(self, name: object, value: object) -> None:
@@ -36,7 +33,7 @@ class CommandEngine(Engine):
                 return
             now = self.clock()
             self.recorder.prepare(name, value, now)
-            reason = self._handover.put(str(name), plain(value), now)
+            reason = self._handover.put(str(name), value, now)
             if reason is not None:
                 self.stats.add(Reason(reason))
         except Exception as error:
@@ -61,6 +58,7 @@ class CommandEngine(Engine):
         with self._counting():
             self.patience = self.patience if timeout is None else seconds_of(timeout)
         self.exit()
+        self._handover.reap()
         self.leave()
 
     def exit(self) -> None:
@@ -74,22 +72,27 @@ class CommandEngine(Engine):
             if not self.switch.may_send:
                 opted_out = self.switch.said_by is not Level.APPLICATION
                 self.stats.add(Reason.OPTED_OUT if opted_out else Reason.CONSENT, len(values))
-            elif self._handover.start(values, self.clock()):
-                self.stats.add(Reason.HANDED_OVER, len(values))
-            else:
+                return
+            count = self._handover.start(values, self.clock())
+            if count < 0:
                 self.stats.add(Reason.NO_CHILD)
                 run_within(self.patience, lambda: self._write_here(values))
+                return
+            self.stats.add(Reason.HANDED_OVER, count)
+            self.stats.add(Reason.QUEUE_FULL, len(values) - count)
 
     def _forget(self, reason: Reason) -> None:
         self.stats.add(reason, len(self._handover.take()))
         super()._forget(reason)
 
-    def _write_here(self, values: Sequence[HandedValue]) -> None:
+    def _write_here(self, values: Sequence[bytes]) -> None:
         """Charge, perturb and queue *values* in this process."""
+        from .child import unpacked
+
         group: list[Pending] = []
-        for value in values:
+        for name, value, moment in values_of(values):
             try:
-                group.append(self.recorder.prepare(*value))
+                group.append(self.recorder.prepare(name, unpacked(value), moment))
             except Exception as error:  # noqa: BLE001 - one value must not cost the others
                 self.stats.fail(error)
         if group:

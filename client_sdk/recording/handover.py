@@ -1,8 +1,4 @@
-"""What a program that ends at once hands to a process of its own, so that it waits for nothing.
-
-The child gets its settings and all values through a pipe, and nothing of them by its arguments, its
-environment or a file.  It has a session of its own and neither terminal nor open files of its
-parent, so the parent's caller waits for it no more than the parent does.
+"""What a program that ends at once keeps for its child, and what it need not keep.
 
 Loads nothing but what every interpreter has loaded: a process lives for 0.2 s and pays for it all.
 """
@@ -16,23 +12,18 @@ import sys
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Final, TypeAlias
 
     HandedValue: TypeAlias = tuple[str, object, float]  # name, value of a plain type, Unix time
 
-MOST_VALUES: Final = 10_000  # of one process
-MOST_BYTES: Final = 1 << 20  # of a document; no pipe can be made larger without asking root
+MOST_BYTES: Final = 1 << 20  # of values that are kept; a pipe may have room for fewer
 NOTES: Final = "command-notes"  # what the last child told of reports and times; never of values
 MOST_NOTES: Final = 1 << 16  # bytes that are read of them
+MOST_WAIT: Final = 86_400.0  # seconds; no pass is planned further ahead
 RATIO: Final = b"ratio"  # before two whole numbers; no metric takes bytes, so it is nobody's value
 
-IS_CHILD: Final = "HEARSAY_IS_CHILD"  # tells a bundled program that it was started as the child
-_BEGIN: Final = (
-    "import marshal,sys;d=marshal.loads(sys.stdin.buffer.read());sys.path[:]=d['path'];"
-    "from client_sdk.recording.child import main;main(d)"
-)
-_ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_DATABASE: Final = "hearsay.sqlite3"  # as in storage.schema, which would cost a start
 
 
 def plain(value: object) -> Any:
@@ -58,142 +49,84 @@ def plain(value: object) -> Any:
 
 
 class Notes:
-    """What need not be handed over: metrics that have their report, and passes that are not due."""
+    """What need not be handed over: metrics that have their report, and passes that are not due.
 
-    def __init__(self, due: float = 0.0, settled: Mapping[str, float] | None = None) -> None:
-        """Say when the next pass is due, and up to when each metric has its report (Unix times)."""
-        self.due, self.settled = due, dict(settled or {})
+    The first line holds a sum of the others, so that damage reads as nothing.
+    """
+
+    def __init__(
+        self, due: float | None = None, settled: Mapping[str, float] | None = None, erased: str = ""
+    ) -> None:
+        """Say what is known.
+
+        Args: due: when the next pass is due, in Unix time; None: nobody has noted it.
+              settled: up to when each metric has its report.
+              erased: the state of the database in which a denial left nothing to erase.
+        """
+        self.due, self.settled, self.erased = due, dict(settled or {}), erased
 
     @classmethod
-    def read(cls, folder: str, registry: str) -> Notes:
-        """Return what the last child of this *registry* noted in *folder*; damage reads as none."""
+    def read(cls, folder: str, registry: str, now: float) -> Notes:
+        """Return what was noted in *folder* of this *registry* before Unix time *now*."""
         try:
             with open(os.path.join(folder, NOTES), encoding="ascii") as file:
-                lines = file.read(MOST_NOTES).splitlines()
-            if lines[0] != fingerprint(registry):
+                total, _, text = file.read(MOST_NOTES).partition("\n")
+            lines = text.splitlines()
+            if total != _total(text) or lines[0] != fingerprint(registry):
                 return cls()
-            rows = (line.split(" ") for line in lines[2:])
-            return cls(float(lines[1]), {name: float(until) for name, until in rows})
+            noted, due = map(float, lines[1].split(" "))
+            if not noted <= now or due > now + MOST_WAIT:  # the clock was set back
+                return cls()
+            rows = (line.split(" ") for line in lines[3:])
+            return cls(due, {name: float(until) for name, until in rows}, lines[2])
         except (OSError, ValueError, IndexError):
             return cls()
 
-    def text(self, registry: str) -> str:
-        """Return them as they are written."""
+    def text(self, registry: str, now: float) -> str:
+        """Return them as they are written at Unix time *now*.  Raises OSError."""
         rows = (f"{name} {until}" for name, until in sorted(self.settled.items()))
-        return "\n".join((fingerprint(registry), str(self.due), *rows)) + "\n"
+        head = fingerprint(registry), f"{now} {self.due or 0.0}", self.erased
+        text = "\n".join((*head, *rows)) + "\n"
+        return f"{_total(text)}\n{text}"
 
 
-def fingerprint(registry: str) -> str:
-    """Return what changes when the file of the *registry* does.  Raises OSError."""
-    status = os.stat(registry)
+def _total(text: str) -> str:
+    return str(sum(text.encode("ascii")))
+
+
+def fingerprint(path: str) -> str:
+    """Return what changes when the file at *path* does.  Raises OSError."""
+    status = os.stat(path)
     return f"{status.st_size} {status.st_mtime_ns}"
 
 
-def document(settings: Mapping[str, Any], values: list[HandedValue], *, sends: bool) -> bytes:
-    """Return what the child is given.
-
-    Args: settings: keyword arguments of ``child.serve``, of plain types.
-          values: of (name, value, Unix time) each.
-          sends: whether this process takes the pass, if one is due.
-    """
-    path = [os.path.abspath(entry) for entry in sys.path]
-    whole = {
-        "path": path if _ROOT in path else [*path, _ROOT],
-        "settings": dict(settings),
-        "values": values,
-        "sends": sends,
-    }
-    return marshal.dumps(whole)
-
-
-def start_child(handed: bytes) -> bool:
-    """Start the child and give it *handed*; return whether both were possible.  Never waits."""
-    if not sys.executable or len(handed) > MOST_BYTES:
-        return False
-    environment, command = dict(os.environ), [sys.executable, "-S", "-c", _BEGIN]
-    if getattr(sys, "frozen", False):  # a bundle has no interpreter that runs our line
-        environment[IS_CHILD], command = "1", [sys.executable]
+def erased_state(folder: str) -> str:
+    """Return what changes when anything is written to the database of *folder*."""
+    path = os.path.join(folder, _DATABASE)
+    if os.path.exists(f"{path}-wal") or os.path.exists(f"{path}-journal"):
+        return ""  # it is in use
     try:
-        if hasattr(os, "posix_spawn"):
-            return _spawn(command, environment, handed)
-        return _spawn_on_windows(command, environment, handed)
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def _spawn(command: list[str], environment: Mapping[str, str], handed: bytes) -> bool:
-    reader, writer = os.pipe()  # neither is inherited
-    try:
-        if not _fill(writer, handed):
-            return False
-        streams = [
-            (os.POSIX_SPAWN_DUP2, reader, 0),
-            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-        ]
-        try:
-            os.posix_spawn(command[0], command, environment, file_actions=streams, setsid=True)
-        except NotImplementedError:  # the child makes a session itself
-            os.posix_spawn(command[0], command, environment, file_actions=streams)
-    finally:
-        os.close(reader)
-        os.close(writer)
-    return True
-
-
-def _fill(writer: int, handed: bytes) -> bool:
-    """Write *handed* into the empty pipe; return whether it had room for all."""
-    try:
-        import fcntl
-
-        if len(handed) > fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ):
-            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, len(handed))
-    except (ImportError, AttributeError, OSError):  # only Linux can
-        pass
-    os.set_blocking(writer, False)
-    try:
-        return os.write(writer, handed) == len(handed)
-    except BlockingIOError:
-        return False
-
-
-def _spawn_on_windows(command: list[str], environment: Mapping[str, str], handed: bytes) -> bool:
-    import subprocess
-
-    flags = sum(
-        getattr(subprocess, name, 0)
-        for name in ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP", "CREATE_BREAKAWAY_FROM_JOB")
-    )
-    child = subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        creationflags=flags,
-        close_fds=True,
-    )
-    if child.stdin is None:
-        return False
-    with child.stdin:
-        child.stdin.write(handed)
-    return True
-
-
-def toss() -> bool:
-    """Return heads or tails of a fair coin of the system's."""
-    return bool(os.urandom(1)[0] & 1)
+        return fingerprint(path)
+    except FileNotFoundError:
+        return "none"
 
 
 class Handover:
     """What one process has to hand over.  A child of fork begins with nothing."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        """Begin empty; *settings* are those of ``document``, with a path as ``registry``."""
-        self._settings = dict(settings)
-        self._values: list[HandedValue] = []
+    def __init__(self, settings: Mapping[str, Any], end: Callable[[], None]) -> None:
+        """Begin empty.
+
+        Args: settings: keyword arguments of ``child.serve``, of plain types, with a path as
+              ``registry``.  end: hands over; children of multiprocessing call it at their end.
+        """
+        self._settings, self._end = dict(settings), end
+        self._values: list[bytes] = []  # each as the child reads it
+        self._bytes = 0
         self._notes: Notes | None = None
-        self._pid = os.getpid()
+        self._maker = self._pid = os.getpid()
+        self._begun = False  # whether this process has put anything down
+        self._child = 0
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -202,35 +135,74 @@ class Handover:
 
     def put(self, name: str, value: object, now: float) -> str | None:
         """Keep *value* of Unix time *now*; return the reason if it need not, or cannot, be kept."""
-        if self._pid != os.getpid():
-            self._pid, self._values = os.getpid(), []
-        if now < self.notes.settled.get(name, 0.0):
+        if not self._begun or self._pid != os.getpid():
+            self._begin()
+        if now < self.notes(now).settled.get(name, 0.0):
             return "already_reported"
-        if len(self._values) >= MOST_VALUES:
+        entry = marshal.dumps((name, plain(value), now))
+        if self._bytes + len(entry) > MOST_BYTES:
             return "queue_full"
-        self._values.append((name, value, now))
+        self._values.append(entry)
+        self._bytes += len(entry)
         return None
 
-    @property
-    def notes(self) -> Notes:
-        """What the last child noted, read once."""
+    def _begin(self) -> None:
+        self._pid, self._values, self._bytes, self._begun = os.getpid(), [], 0, True
+        if "multiprocessing" in sys.modules or "billiard" in sys.modules:
+            from .background import at_end_of_child
+
+            at_end_of_child(self._end)
+
+    def notes(self, now: float) -> Notes:
+        """Return what the last child noted, read once."""
         if self._notes is None:
-            folder, registry = self._settings["data_dir"], self._settings["registry"]
-            self._notes = Notes.read(folder, registry)
+            self._notes = Notes.read(self._settings["data_dir"], self._settings["registry"], now)
         return self._notes
 
-    def take(self) -> list[HandedValue]:
-        """Remove and return the values of this process."""
+    def take(self) -> list[bytes]:
+        """Remove and return the values of this process, as ``values_of`` reads them."""
         values = self._values if self._pid == os.getpid() else []
-        self._values = []
+        self._values, self._bytes = [], 0
         return values
 
-    def start(self, values: list[HandedValue], now: float) -> bool:
+    def start(self, values: list[bytes], now: float) -> int:
         """Hand *values* to a child, if there are any or a pass is due at Unix time *now*.
 
-        Returns: False if a child was needed and could not be started.
+        Returns: how many it was handed; -1 if a child was needed and could not be started.
         """
-        sends = now >= self.notes.due and toss()
+        due = self.notes(now).due
+        if not values and (due is None or now < due or os.getpid() != self._maker):
+            return 0
+        sends = (due is None or now >= due) and toss()
         if not values and not sends:
-            return True
-        return start_child(document(self._settings, values, sends=sends))
+            return 0
+        from .detached import start_child
+
+        child, count = start_child({"settings": self._settings, "sends": sends}, values)
+        self._child = max(child, 0)
+        return count if child >= 0 else -1
+
+    def reap(self) -> None:
+        """Let a thread wait for the child, so that a program that goes on keeps no trace of it."""
+        child, self._child = self._child, 0
+        if child:
+            from threading import Thread
+
+            Thread(target=_wait_for, args=(child,), name="hearsay-child", daemon=True).start()
+
+
+def _wait_for(child: int) -> None:
+    from contextlib import suppress
+
+    with suppress(OSError):  # the application may wait for any child
+        os.waitpid(child, 0)
+
+
+def toss() -> bool:
+    """Return heads or tails of a fair coin of the system's."""
+    return bool(os.urandom(1)[0] & 1)
+
+
+def values_of(entries: Iterable[bytes]) -> list[HandedValue]:
+    """Return what ``put`` was given, with values as ``plain`` makes them."""
+    return [marshal.loads(entry) for entry in entries]  # noqa: S302 - this process wrote them
