@@ -6,5 +6,5 @@ import os
 
 
 def hook_dirs() -> list[str]:
-    """Return the folder of the hook that says what is imported by name only."""
+    """Return the folder of the hooks: what is imported by name only, and what runs first."""
     return [os.path.dirname(__file__)]

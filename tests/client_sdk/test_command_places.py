@@ -1,0 +1,415 @@
+"""Programs that end at once, in wrong places: they go on, and nothing is left behind."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from client_sdk.client import Client
+from client_sdk.recording import detached
+from tests.support.device.device import KEY, metric_text, rows
+from tests.support.device.programs import (
+    ROOT,
+    WAIT,
+    children_of,
+    environment,
+    program,
+    run,
+    wait_for_no_children,
+    wait_for_notes,
+    write_registry,
+)
+from tests.support.device.small_disk import fill, remount, small_disk
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
+
+CHARGES: Final = "SELECT count(*) FROM charges WHERE digest <> x''"
+RECORDS: Final = "command.record('plain', True)\n"
+TELLS: Final = "command._end()\nos.write(1, str(dict(command.counts())).encode())\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a registry of two metrics."""
+    write_registry(tmp_path, metric_text("plain"), metric_text("other"))
+    return tmp_path
+
+
+def charges(folder: Path) -> int:
+    """Return how many reports were charged for."""
+    return int(rows(folder / "data", CHARGES)[0][0])
+
+
+@pytest.mark.parametrize(
+    "executable",
+    ["", "/nowhere/python3", "/bin/true", "/usr/sbin/uwsgi"],
+    ids=["unknown", "gone", "another program", "embeds Python"],
+)
+def test_without_an_interpreter_the_process_writes_its_values_itself(
+    folder: Path, executable: str
+) -> None:
+    body = f"sys.executable = {executable!r}\n{RECORDS}{TELLS}"
+
+    assert run(folder, body) == "{'no_child': 1}"
+    assert charges(folder) == 1
+
+
+def test_an_interpreter_that_was_replaced_costs_the_values_only(folder: Path) -> None:
+    (folder / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "python3").chmod(0o755)
+
+    body = f"sys.executable = {str(folder / 'python3')!r}\n{RECORDS}{TELLS}"
+
+    assert run(folder, body) == "{'handed_over': 1}"
+
+
+@pytest.mark.parametrize("closed", [c for c in product((False, True), repeat=3) if any(c)])
+def test_closed_streams_of_the_parent_change_nothing(
+    folder: Path, closed: tuple[bool, ...]
+) -> None:
+    ends = " ".join(e for e, gone in zip(("<&-", ">&-", "2>&-"), closed, strict=True) if gone)
+
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {ends}', "sh", *program(RECORDS)],
+        cwd=folder,
+        env=environment(folder),
+        timeout=WAIT,
+        check=False,
+    )
+
+    assert done.returncode == 0
+    wait_for_notes(folder)
+    assert charges(folder) == 1
+
+
+def test_a_parent_that_may_open_no_more_files_ends_as_it_would(folder: Path) -> None:
+    body = f"""
+import resource
+{RECORDS}
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+{TELLS}
+"""
+    assert "'no_child': 1" in run(folder, body)
+
+
+def test_a_program_without_a_home_hands_over(folder: Path) -> None:
+    homeless = {name: text for name, text in environment(folder).items() if name != "HOME"}
+
+    subprocess.run(program(RECORDS), cwd=folder, env=homeless, timeout=WAIT, check=True)
+
+    wait_for_notes(folder)
+    assert charges(folder) == 1
+
+
+@pytest.mark.parametrize("place", ["a file", "a folder of the system"])
+def test_a_data_folder_that_cannot_be_written_costs_the_values_only(
+    folder: Path, place: str
+) -> None:
+    if place == "a file":
+        (folder / "data").write_text("taken")
+    else:
+        (folder / "data").symlink_to("/proc/sys")
+
+    assert run(folder, RECORDS + TELLS) == "{'handed_over': 1}"
+    wait_for_no_children(folder)
+
+    assert run(folder, f"sys.executable = ''\n{RECORDS}{TELLS}") == "{'no_child': 1}"
+
+
+@pytest.mark.parametrize("wrong", ["full", "read only"])
+def test_on_a_wrong_disk_there_is_no_report_without_its_charge(folder: Path, wrong: str) -> None:
+    with small_disk(folder / "data") as disk:
+        if wrong == "full":
+            filling = fill(disk)
+        else:
+            remount(disk, "ro")
+        assert run(folder, RECORDS + TELLS) == "{'handed_over': 1}"
+        wait_for_no_children(folder)
+
+        if wrong == "full":
+            filling.unlink()
+        else:
+            remount(disk, "rw")
+        run(folder, RECORDS)
+        wait_for_notes(folder)
+        wait_for_no_children(folder)
+        assert charges(folder) == 1
+
+
+def test_an_isolated_parent_has_an_isolated_child(folder: Path) -> None:
+    """What a variable would make of the child's standard library does not reach it."""
+    (folder / "trap" / "encodings").mkdir(parents=True)
+    (folder / "trap" / "encodings" / "__init__.py").write_text("raise SystemExit(1)")
+    interpreter, *rest = program(RECORDS)
+    rest[-1] = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{rest[-1]}"
+
+    subprocess.run(
+        [interpreter, "-I", *rest],
+        cwd=folder,
+        env={**environment(folder), "PYTHONPATH": str(folder / "trap")},
+        timeout=WAIT,
+        check=True,
+    )
+
+    wait_for_notes(folder)
+    assert charges(folder) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_what_ends_a_group_or_a_service_does_not_end_the_child_before_it_has_written(
+    folder: Path, number: int
+) -> None:
+    body = f"""
+spawn = os.posix_spawn
+def ended(*arguments, **options):
+    child = spawn(*arguments, **options)
+    os.kill(child, {int(number)})
+    return child
+os.posix_spawn = ended
+{RECORDS}
+"""
+    run(folder, body)
+    wait_for_no_children(folder)
+
+    assert charges(folder) == 1
+
+
+def test_ctrl_c_at_the_end_is_neither_shown_nor_changes_the_exit(folder: Path) -> None:
+    body = f"""
+def interrupted(*arguments, **options):
+    raise KeyboardInterrupt
+os.posix_spawn = interrupted
+{RECORDS}{TELLS}
+"""
+    assert run(folder, body) == "{'internal': 1}"
+
+
+@pytest.mark.parametrize(
+    ("end", "handed"),
+    [
+        ("import signal; signal.signal(15, lambda *_: sys.exit(3)); os.kill(os.getpid(), 15)", 1),
+        ("sys.exit(3)", 1),
+        ("raise ValueError('wrong')", 1),
+        ("os._exit(3)", 0),
+        ("os.kill(os.getpid(), 15)", 0),
+        ("os.kill(os.getpid(), 9)", 0),
+    ],
+)
+def test_a_program_that_ends_without_a_word_hands_nothing_over(
+    folder: Path, end: str, handed: int
+) -> None:
+    done = subprocess.run(
+        program(f"{RECORDS}{end}"),
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        timeout=WAIT,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    if handed:
+        wait_for_notes(folder)
+        assert charges(folder) == 1
+    else:
+        wait_for_no_children(folder)
+        assert not (folder / "data").exists()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_of_multiprocessing_hand_over_what_they_recorded(
+    folder: Path, method: str
+) -> None:
+    (folder / "tool.py").write_text(
+        f"""
+import multiprocessing
+from client_sdk import command
+command.configure("http://127.0.0.1:9", "{KEY}", "metrics.toml", data_dir="data",
+    consent="granted")
+def work():
+    command.record("other", True)
+if __name__ == "__main__":
+    command.record("plain", True)
+    multiprocessing.set_start_method({method!r})
+    worker = multiprocessing.Process(target=work)
+    worker.start()
+    worker.join()
+"""
+    )
+    subprocess.run(
+        [sys.executable, "tool.py"], cwd=folder, env=environment(folder), timeout=WAIT, check=True
+    )
+    wait_for_notes(folder)
+    wait_for_no_children(folder)
+
+    assert charges(folder) == 2
+
+
+def test_a_fork_that_ends_by_itself_hands_over_its_own_only(folder: Path) -> None:
+    body = f"""
+{RECORDS}
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+{TELLS}
+"""
+    assert run(folder, body) == "{'handed_over': 1}"
+    wait_for_notes(folder)
+    wait_for_no_children(folder)
+
+    assert charges(folder) == 1
+
+
+def _may_unshare() -> bool:
+    """Whether a process here may be the first of a container."""
+    if shutil.which("unshare") is None:
+        return False
+    tried = subprocess.run(["unshare", "-pf", "true"], capture_output=True, check=False)
+    return tried.returncode == 0
+
+
+@pytest.mark.skipif(not _may_unshare(), reason="needs unshare and the right to use it")
+def test_the_first_process_of_a_container_writes_its_values_itself(folder: Path) -> None:
+    """With it everything ends: a child would be killed before it has begun."""
+    done = subprocess.run(
+        ["unshare", "-pf", *program(RECORDS + TELLS)],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+        check=True,
+    )
+
+    assert done.stdout == "{'no_child': 1}"
+    assert charges(folder) == 1
+
+
+WINDOWS: Final = """
+import subprocess
+del os.posix_spawn
+subprocess.DETACHED_PROCESS, subprocess.CREATE_NEW_PROCESS_GROUP = 8, 512
+subprocess.CREATE_BREAKAWAY_FROM_JOB = 1 << 24
+popen, flags = subprocess.Popen, []
+def opened(*arguments, creationflags, **options):
+    flags.append(creationflags)
+    if creationflags >> 24 and {in_a_job}:
+        raise PermissionError(5, "Access is denied")
+    return popen(*arguments, **options)
+subprocess.Popen = opened
+{records}{tells}
+os.write(1, str(flags).encode())
+"""
+
+
+@pytest.mark.parametrize(("in_a_job", "flags"), [(False, 1), (True, 2)])
+def test_on_windows_the_child_is_detached_and_leaves_a_job_if_it_may(
+    folder: Path, in_a_job: bool, flags: int
+) -> None:
+    """The branch is that of Windows, on this system: its flags are taken off before the start."""
+    body = WINDOWS.format(in_a_job=in_a_job, records=RECORDS, tells=TELLS)
+
+    assert run(folder, body, PYTHONWARNINGS="error") == (
+        "{'handed_over': 1}" + str([(1 << 24) + 520, 520][:flags])
+    )
+    wait_for_notes(folder)
+    assert charges(folder) == 1
+
+
+def test_where_spawning_makes_no_session_the_child_does(folder: Path) -> None:
+    body = f"""
+spawn = os.posix_spawn
+def older(*arguments, setsid=False, **options):
+    if setsid:
+        raise NotImplementedError
+    return spawn(*arguments, **options)
+os.posix_spawn = older
+{RECORDS}{TELLS}
+"""
+    assert run(folder, body) == "{'handed_over': 1}"
+    wait_for_notes(folder)
+    assert charges(folder) == 1
+
+
+def test_no_inheritable_file_reaches_the_child(folder: Path) -> None:
+    """Whoever reads a pipe of the parent to its end waits for the parent only."""
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    with subprocess.Popen(
+        program(RECORDS),
+        cwd=folder,
+        env=environment(folder),
+        pass_fds=(writer,),
+    ) as parent:
+        os.close(writer)
+        parent.wait(WAIT)
+        seen = bool(children_of(folder))
+        ended = os.read(reader, 1) == b""  # at once, as no child holds the other end
+        still = bool(children_of(folder))
+    os.close(reader)
+    wait_for_notes(folder)
+
+    assert ended
+    assert (seen, still) != (True, False)
+
+
+def test_a_child_that_hangs_is_ended_by_the_system() -> None:
+    """Its parent died in the middle of writing, or the disk never answers."""
+    begin = detached._BEGIN.replace(
+        "from client_sdk.recording.detached import be_child;be_child(d,f)",
+        "import client_sdk.recording.detached as m;m.LIFE=1;m.be_child(d,f)",
+    )
+    child = subprocess.Popen([sys.executable, "-S", "-c", begin], stdin=subprocess.PIPE)
+    assert child.stdin is not None
+    path = [str(ROOT), *sys.path]
+    child.stdin.write(marshal.dumps({"path": path, "settings": {}, "sends": True}))
+    child.stdin.flush()
+
+    assert child.wait(WAIT) == -signal.SIGALRM
+    child.stdin.close()
+
+
+def test_a_program_that_goes_on_keeps_no_trace_of_its_child(folder: Path) -> None:
+    """Neither a zombie nor a thread."""
+    client = Client(
+        "http://127.0.0.1:9",
+        KEY,
+        folder / "metrics.toml",
+        consent="granted",
+        data_dir=folder / "data",
+        mode="command",
+    )
+    client.record("plain", True)
+    client.close()
+    assert client.stats()["handed_over"] == 1
+
+    wait_for_notes(folder)
+    end = time.monotonic() + WAIT
+    me = str(os.getpid())
+    while _zombies(me) and time.monotonic() < end:
+        time.sleep(0.02)
+
+    assert _zombies(me) == []
+
+
+def _zombies(parent: str) -> list[str]:
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                state, above = (process / "stat").read_text().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if state == "Z" and above == parent:
+                found.append(process.name)
+    return found
