@@ -101,6 +101,7 @@ SHORT: Final = {
     "client_sdk.core.launcher",  # the command begins here
     "client_sdk.handles",  # what generated code imports
     "client_sdk.pyinstaller.hook-client_sdk",  # PyInstaller finds it by its name
+    "client_sdk.pyinstaller.rthooks.pyi_rth_client_sdk",  # the same
     "client_sdk.pytest_fixture",  # pytest finds it by its entry point
     "client_sdk.storage.readonly",  # loaded when somebody looks, not when values are recorded
     "collector.worker.archive.dask",  # needs a package that few install
