@@ -240,9 +240,15 @@ def _unfit(value: object, domain: Domain) -> Iterator[str]:
     except InvalidValueError as error:
         yield f"otherwise: {error.rule}"
         return
+    if domain.other is not None and not _texts(value) <= set(domain.labels):
+        yield "otherwise: must be of the registered values, so that it says what is reported"
     entries = value.values() if isinstance(value, Mapping) else [value]
     if (numbers := domain.numbers) and not all(_within(entry, numbers) for entry in entries):
         yield "otherwise: must be from min to max"
+
+
+def _texts(value: object) -> set[object]:
+    return set(value) if isinstance(value, list) else {value}
 
 
 def _within(number: object, domain: NumberDomain) -> bool:

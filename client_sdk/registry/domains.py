@@ -34,7 +34,6 @@ class ItemDomain(Domain):
 
     labels: tuple[str, ...]
 
-    types: ClassVar[tuple[str, ...]] = ("category",)
     table_keys = frozenset({"values"})
 
     @classmethod
@@ -123,7 +122,75 @@ class BooleanDomain(ItemDomain):
         return ()
 
 
-class SetDomain(ItemDomain):
+@dataclass(frozen=True)
+class CategoryDomain(ItemDomain):
+    """Items by their labels.
+
+    With ``other``, one of them, any other text is a value too, and is that item from the first step
+    on: it is randomized as the item is, so nothing of the text itself is left.
+    """
+
+    other: str | None = None
+
+    types: ClassVar[tuple[str, ...]] = ("category",)
+    table_keys = frozenset({"values", "other"})
+
+    @classmethod
+    def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
+        """Read the labels.  ``other`` is the last one unless it is among them."""
+        values, other = entry.get("values"), entry.get("other")
+        if "other" in entry:
+            if not isinstance(other, str):
+                problems.add(f"{place}.other", "must be a text, the item of all unlisted values")
+                return None
+            if isinstance(values, list) and other not in values:
+                values = [*values, fields.label(f"{place}.other", other, problems)]
+        labels = fields.labels(f"{place}.values", values, problems)
+        return cls(labels, other) if labels else None
+
+    @cached_property
+    def _rest(self) -> int | None:
+        """The item index of texts that are no label; None: there is none."""
+        return None if self.other is None else self._index[self.other]
+
+    def _find(self, label: object) -> int | None:
+        """Return the item index of *label*, or None."""
+        item = super()._find(label)
+        return self._rest if item is None and isinstance(label, str) else item
+
+    def index_of(self, label: object, what: str) -> int:
+        """Return the item index of *label*.  Raises InvalidValueError, which says of *what*."""
+        if self.other is not None and not isinstance(label, str):
+            raise InvalidValueError(what, "takes a text")
+        return super().index_of(label, what)
+
+    @property
+    def form(self) -> str:
+        """What an answer is, in words that follow "The answer is"."""
+        return super().form + self._others
+
+    @property
+    def _others(self) -> str:
+        return "" if self.other is None else f"; anything else counts as {self.other}"
+
+    def canonical(self) -> dict[str, object]:
+        """Return what the items mean, as JSON."""
+        meaning = super().canonical()
+        return meaning if self.other is None else {**meaning, "other": self.other}
+
+    def value_labels(self) -> tuple[str, ...]:
+        """Return the texts that a value is made of in Python; none where any text is a value."""
+        return self.labels if self.other is None else ()
+
+    @property
+    def remark(self) -> str:
+        """What the type in Python leaves open."""
+        if self.other is None:
+            return ""
+        return f"One of {listed(self.labels)}{self._others}. "
+
+
+class SetDomain(CategoryDomain):
     """A value is a set of any number of the items."""
 
     types: ClassVar[tuple[str, ...]] = ("set",)
@@ -149,6 +216,8 @@ class SetDomain(ItemDomain):
 
     def _refusal(self, metric: str) -> InvalidValueError:
         rule = f"takes a list or set of its {self.size} registered values"
+        if self.other is not None:
+            rule = "takes a list or set of texts"
         return InvalidValueError(metric, rule)
 
     def as_given(self, encoded: Encoded) -> list[str]:
@@ -163,7 +232,7 @@ class SetDomain(ItemDomain):
     @property
     def form(self) -> str:
         """What an answer is, in words that follow "The answer is"."""
-        return f"any of: {listed(self.labels)}"
+        return f"any of: {listed(self.labels)}{self._others}"
 
 
 @dataclass(frozen=True)

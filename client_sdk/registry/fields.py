@@ -77,6 +77,14 @@ def labels(place: str, entry: object, problems: Problems) -> tuple[str, ...]:
     return tuple(good)
 
 
+def label(place: str, entry: str, problems: Problems) -> str:
+    """Return a text that can be one of ``labels``."""
+    if not 0 < len(entry) <= MAX_LABEL or not entry.isprintable():
+        problems.add(place, f"must be a printable text of at most {MAX_LABEL} characters")
+        return "other"
+    return entry
+
+
 def refuse_unknown(
     place: str, entry: Mapping[str, Any], allowed: set[str], problems: Problems
 ) -> None:

@@ -62,8 +62,12 @@ class Domain(ABC):
         @property
         def numbers(self) -> NumberDomain | None:
             """The numbers that a value has, alone or by key; None: it has none."""
+
+        @property
+        def other(self) -> str | None:
+            """The item of every text that is none of ``labels``; None: such a text is refused."""
     else:
-        labels, unit, numbers = (), SHARE, None
+        labels, unit, numbers, other = (), SHARE, None, None
 
     def __init_subclass__(cls) -> None:
         """Make the names of the type known.  Raises TypeError: one is that of another type."""

@@ -141,7 +141,8 @@ def alias(metric: Metric) -> str:
 
 def value_type(metric: Metric) -> str:
     """Return the type of a value."""
-    return metric.domain.python_type.format(label=alias(metric))
+    label = alias(metric) if metric.domain.other is None else "str"
+    return metric.domain.python_type.format(label=label)
 
 
 def typing_names(registry: Registry) -> str:

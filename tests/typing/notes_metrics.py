@@ -49,6 +49,8 @@ DIGESTS: Final = {
     "person": "fac9ad915640",
     "export": "5b5f46bb90a0",
     "weeks": "592b1cadf905",
+    "terminal": "fde2f58acf2e",
+    "plugins": "f139d04749b9",
 }
 
 
@@ -198,3 +200,25 @@ class Metrics:
         until 2099-12-31.
         """
         return Handle(self._client, "weeks")
+
+    @property
+    def terminal(self) -> Handle[str]:
+        """Terminal
+
+        Which terminal deserves a fix of its own?
+
+        One of xterm, kitty, other; anything else counts as other. Reported at most
+        once every 7d, at ε 1 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "terminal")
+
+    @property
+    def plugins(self) -> Handle[Items[str]]:
+        """Plugins
+
+        Which plugins must an update not break?
+
+        One of git, spelling, another; anything else counts as another. Reported at
+        most once every 7d, at ε 1 a report, until 2099-12-31.
+        """
+        return Handle(self._client, "plugins")

@@ -7,7 +7,7 @@ from client_sdk import Client
 from .notes_metrics import Metrics, UiThemeValue
 
 
-def right_uses(client: Client, chosen: UiThemeValue) -> None:
+def right_uses(client: Client, chosen: UiThemeValue, typed: str) -> None:
     """Values of every kind, as an application has them."""
     m = Metrics(client)
     m.ui.theme.record("dark")
@@ -23,6 +23,8 @@ def right_uses(client: Client, chosen: UiThemeValue) -> None:
     m.export.record("chosen")
     m.export.record(None)
     m.weeks.record(["week 0", "week 2"])
+    m.terminal.record(typed)
+    m.plugins.record(["git", typed])
 
 
 def wrong_uses(client: Client, typed: str) -> None:
@@ -43,6 +45,8 @@ def wrong_uses(client: Client, typed: str) -> None:
     m.person.record({"sex": "low", "income": "low"})  # type: ignore[typeddict-item]  # no such item
     m.export.record("opend")  # type: ignore[arg-type]  # no such step
     m.weeks.record("week 0")  # type: ignore[arg-type]  # one period for a set
+    m.terminal.record(7)  # type: ignore[arg-type]  # no text
+    m.plugins.record("git")  # type: ignore[arg-type]  # one item for a set
     m.theme.record("dark")  # type: ignore[attr-defined]  # a name without its group
     m.ui.theme = m.ui.panel  # type: ignore[misc,assignment]  # handles are not replaced
     Metrics(None)  # type: ignore[arg-type]  # no client

@@ -93,6 +93,7 @@ class Metric(Struct, forbid_unknown_fields=True):
     expected_devices: int
     expires: str
     values: list[str] | UnsetType = UNSET
+    other: str | UnsetType = UNSET
     min: float | list[float] | UnsetType = UNSET
     max: float | list[float] | UnsetType = UNSET
     step: float | UnsetType = UNSET

@@ -298,8 +298,8 @@ def test_a_domain_is_told_by_the_keys_of_its_registry(kind: str) -> None:
     told = json.loads(json.dumps(metric.domain.as_json()))
 
     assert told == form
-    of_answers = {"shape"}  # which tells nothing of values
-    assert set(told) == kinds()[kind].table_keys - of_answers or kind == "boolean"
+    absent = {"shape", "other"}  # the first tells nothing of values, the second is rare
+    assert set(told) == kinds()[kind].table_keys - absent or kind == "boolean"
 
 
 @pytest.mark.parametrize("kind", FORMS)
@@ -311,6 +311,18 @@ def test_a_metric_of_every_type_is_as_the_document_says(kind: str) -> None:
     told = msgspec.json.decode(body, type=Described)
 
     assert told.type == kind
+
+
+@pytest.mark.parametrize("fields", [CATEGORY, SET])
+def test_the_item_of_unlisted_values_is_told_by_name(fields: dict[str, str]) -> None:
+    """It stands among the values, so answers and pages have a row for it as for any other."""
+    (metric,) = Registry.from_text(file_with({**fields, "other": '"rest"'}))
+
+    told = msgspec.json.decode(json.dumps(describe(metric)).encode(), type=Described)
+
+    assert told.other == "rest"
+    assert isinstance(told.values, list)
+    assert told.values[-1] == metric.domain.answer_items()[-1] == "rest"
 
 
 def test_what_is_assumed_of_numbers_is_told_beside_their_domain() -> None:
