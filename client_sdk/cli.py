@@ -25,7 +25,8 @@ import os
 import sys
 
 from .command import absolute_path
-from .privacy.opt_outs import policy_path, who_says_no
+from .privacy.automation import sign_of_automation
+from .privacy.opt_outs import HEARSAY_TELEMETRY, policy_path, who_says_no
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -348,7 +349,8 @@ def _notice(source: Source, caps: Caps | Mapping[str, str] | None) -> str:
 
 def _is_person() -> bool:
     """Whether somebody sits at a terminal and can be asked: not a script, a job or a service."""
-    if os.environ.get("CI", "").strip().lower() not in ("", "0", "false"):
+    # a written yes lets a build record, and still nobody sits there
+    if sign_of_automation(None, {**os.environ, HEARSAY_TELEMETRY: ""}) is not None:
         return False
     try:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):

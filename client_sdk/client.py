@@ -122,6 +122,7 @@ class Client:
                 same.  It must not record.
                 opt_outs: who may say no above the application; None: the environment, the policy
                 of the machine and the user's setting in *data_dir*.  Only simulations need others.
+                They also know whether a machine runs the application: a dry run records there.
                 clock: Unix time in seconds.  uptime, randomness: the operating system's, unless a
                 test.
         Raises: InvalidParameterError, RegistryError.
@@ -139,7 +140,7 @@ class Client:
             registry,
             self._withheld or transport or RequestsTransport(endpoint, write_key),
             consent=consent,
-            opt_outs=opt_outs or OptOuts(data_dir),
+            opt_outs=opt_outs or OptOuts(data_dir, heeds_automation=not dry_run),
             folder=None if dry_run else data_dir,
             segment=segment,
             caps=caps,

@@ -23,6 +23,7 @@ import atexit
 import os
 import time
 
+from .privacy.automation import may_be_told_apart, sign_of_automation
 from .privacy.opt_outs import policy_path, who_says_no
 from .recording.handover import Handover, erased_state, values_of
 
@@ -160,6 +161,9 @@ def _hand_over(handover: Handover) -> None:
             erased = handover.notes(now).erased
             if not erased or erased_state(folder) != erased:
                 _here(settings, [])  # it erases what waits
+        return
+    if sign_of_automation(folder, os.environ) and not may_be_told_apart(settings["registry"]):
+        _program.count("automated", len(values))
         return
     count = handover.start(values, now)
     if count < 0:

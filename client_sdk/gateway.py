@@ -76,7 +76,8 @@ class Gateway:
                 process.
                 segment: dimension to value, as declared in the registry, the same for all devices.
                 caps: the most epsilon to spend on each device.
-                opt_outs: who may say no above the caller; None: as of ``Client``.
+                opt_outs: who may say no above the caller; None: as of ``Client``, but a gateway
+                runs by itself, and its devices are people.
                 clock: Unix time in seconds.  uptime, randomness: the operating system's, unless a
                 test.
         Raises: InvalidParameterError, RegistryError.
@@ -86,7 +87,7 @@ class Gateway:
             registry,
             transport or RequestsTransport(endpoint, gateway_key, content_type=MESSAGEPACK),
             consent=consent,
-            opt_outs=opt_outs or OptOuts(data_dir),
+            opt_outs=opt_outs or OptOuts(data_dir, heeds_automation=False),
             folder=data_dir,
             segment=segment,
             caps=caps,

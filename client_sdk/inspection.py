@@ -25,13 +25,14 @@ from .core.limits import MAX_ACKNOWLEDGED
 from .core.paths import PathOrStr, absolute
 from .core.randomness import system_randomness
 from .core.wire import Report, from_base64url
+from .privacy.automation import CONTAINER
 from .privacy.budget import epsilon
 from .privacy.consent import Level, OptOuts, set_user_opt_out
-from .privacy.opt_outs import USER_FILE
+from .privacy.opt_outs import HEARSAY_TELEMETRY, USER_FILE
 from .privacy.wording import counted, what_was_sent, why_deniable
 from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
-from .registry.registry import Registry
+from .registry.registry import SEGMENT, Registry
 from .storage import outbox, trusted_clock
 from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
 from .storage.outbox import acknowledged_reports
@@ -73,7 +74,7 @@ def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
     Args: registry: gives metrics their names; None: they are shown by digest.
     """
     folder = _folder(data_dir)
-    lines = [_consent_line(folder)]
+    lines = [_consent_line(folder), *automation_lines(OptOuts(folder), registry)]
     if not Store(folder).exists:
         return [*lines, _NOTHING]
     with open_readonly(folder) as (tx, said):
@@ -86,8 +87,9 @@ def figures(data_dir: PathOrStr, registry: Registry | None = None) -> dict[str, 
     Args: registry: gives metrics their names; None: they are named by digest.
     """
     folder = _folder(data_dir)
-    level, answer = OptOuts(folder).said_by(), remembered(folder)
-    consent: dict[str, object] = {"opted_out_by": level, "answer": answer}
+    opt_outs, answer = OptOuts(folder), remembered(folder)
+    consent: dict[str, object] = {"opted_out_by": opt_outs.said_by(), "answer": answer}
+    consent["automation"] = opt_outs.automation()
     if not Store(folder).exists:
         return consent | {"recorded": False}
     with open_readonly(folder) as (tx, _):
@@ -169,6 +171,21 @@ def _ledger_figures(tx: Transaction, registry: Registry | None, now: float) -> d
         },
         "waiting": outbox.waiting(tx),
     }
+
+
+def automation_lines(opt_outs: OptOuts, registry: Registry | None) -> Iterator[str]:
+    """Yield what shows that a machine runs the application here, and what becomes of that."""
+    sign = opt_outs.automation()
+    if sign is None:
+        return
+    sign = f"this is {sign}" if sign == CONTAINER else f"the environment variable {sign} is set"
+    if registry is not None and registry.automation == SEGMENT:
+        yield f"automation: {sign}, so reports say that no person made them"
+    else:
+        yield (
+            f"automation: {sign}, so nothing is recorded or sent;"
+            f" {HEARSAY_TELEMETRY}=1 says that a person is here"
+        )
 
 
 def ledger_lines(tx: Transaction, registry: Registry | None, now: float) -> Iterator[str]:

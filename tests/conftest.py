@@ -12,6 +12,8 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
+from client_sdk.privacy.automation import VARIABLES
+from client_sdk.privacy.opt_outs import HEARSAY_TELEMETRY
 from collector.demo.embedded import EmbeddedStore
 from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
@@ -50,7 +52,14 @@ GARBAGE: Final = 20_000  # objects before the collector looks; at its 700, a ten
 
 
 def pytest_configure() -> None:
-    """Draw the seed of this run's faults, or keep that of an earlier one."""
+    """Draw the seed of this run's faults, or keep that of an earlier one.
+
+    A machine that builds and tests is silent by itself, but here it stands for people; the programs
+    that tests start inherit that.
+    """
+    for variable in VARIABLES:
+        os.environ.pop(variable, None)
+    os.environ[HEARSAY_TELEMETRY] = "1"  # in a container that keeps nothing, too
     gc.disable()  # nothing is garbage while tests are collected: that takes half as long again
     os.environ[SEED] = os.environ.get(SEED) or str(random.SystemRandom().getrandbits(32))
     settings.register_profile("hearsay", deadline=None)  # no test measures time

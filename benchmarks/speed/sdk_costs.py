@@ -228,7 +228,8 @@ def _run(program: str, compiled: str) -> Cost:
         run = subprocess.run(
             [sys.executable, "-c", program.replace("FOLDER", folder) + _TELL],
             cwd=folder,  # not the checkout: the installed wheel is what counts
-            env={**environment, "PYTHONPYCACHEPREFIX": compiled},
+            # a machine that builds and tests stands for people here
+            env={**environment, "PYTHONPYCACHEPREFIX": compiled, "HEARSAY_TELEMETRY": "1"},
             capture_output=True,
             text=True,
             check=True,

@@ -9,7 +9,8 @@ HearsayError
 ├── UnknownMechanismError (KeyError)      no mechanism of that name
 ├── IncompleteInstallationError (ImportError)  modules of this package are missing
 ├── ConsentError                          the user has not agreed; nothing was recorded
-│   └── OptedOutError                     environment, policy or user setting say no
+│   ├── OptedOutError                     environment, policy or user setting say no
+│   └── AutomatedError                    a machine runs the application; nothing was recorded
 ├── ExpiredMetricError                    the metric's last day has passed; nothing was recorded
 ├── BudgetExhaustedError                  a charge would pass a cap; nothing was charged
 ├── NotInPanelError                       this device does not report of this metric now
@@ -95,6 +96,16 @@ class ConsentError(HearsayError):
 
 class OptedOutError(ConsentError):
     """The environment, a policy of the machine or the user's setting says no to all telemetry."""
+
+
+class AutomatedError(ConsentError):
+    """A machine runs the application by itself, and nobody is there.  Nothing was recorded."""
+
+    def __init__(self, sign: str) -> None:
+        """Name what shows it: a variable, never its value, or what the machine lacks."""
+        self.sign = sign
+        rule = "records nothing, as nobody is there; HEARSAY_TELEMETRY=1 says that somebody is"
+        super().__init__(f"automation={sign}: {rule}")
 
 
 class ExpiredMetricError(HearsayError):

@@ -23,6 +23,7 @@ from typing import Final
 
 from .errors import (
     AlreadyReportedError,
+    AutomatedError,
     BudgetExhaustedError,
     ConsentError,
     EntropyError,
@@ -48,6 +49,7 @@ class Reason(StrEnum):
     AGGREGATED = "aggregated"  # the value was added to those of its epoch: the window reports them
     CONSENT = "consent"
     OPTED_OUT = "opted_out"  # by the environment, a policy of the machine or the user's setting
+    AUTOMATED = "automated"  # a machine runs the application by itself
     UNKNOWN_METRIC = "unknown_metric"
     INVALID_VALUE = "invalid_value"
     EXPIRED = "expired"
@@ -147,6 +149,7 @@ def reason_of(error: Exception) -> Reason:
     """Return the reason under which *error* is counted."""
     reasons: dict[type[Exception], Reason] = {
         AlreadyReportedError: Reason.ALREADY_REPORTED,
+        AutomatedError: Reason.AUTOMATED,
         BudgetExhaustedError: Reason.BUDGET,
         ConsentError: Reason.CONSENT,
         EntropyError: Reason.ENTROPY,

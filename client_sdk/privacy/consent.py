@@ -11,9 +11,10 @@ from enum import StrEnum
 from os import PathLike
 from typing import Literal, TypeAlias
 
-from ..core.errors import ConsentError, InvalidParameterError, OptedOutError
+from ..core.errors import AutomatedError, ConsentError, InvalidParameterError, OptedOutError
 from ..core.paths import create, make_folder
 from . import opt_outs
+from .automation import sign_of_automation
 from .opt_outs import USER_FILE, policy_path, who_says_no
 
 
@@ -57,12 +58,18 @@ class OptOuts:
         folder: str | PathLike[str] | None,
         environment: Mapping[str, str] | None = None,
         policy: str | PathLike[str] | None = None,
+        *,
+        heeds_automation: bool = True,
     ) -> None:
         """Look into *folder*, *environment* and *policy*.
 
         Args: folder: the application's data folder; None: it has none.
-              environment: the process's own if None.  policy: the system's own file if None.
+              environment: the process's own if None, and only then are the machine's files read
+              that tell a container.  policy: the system's own file if None.
+              heeds_automation: whether it matters that a machine may run the application by itself.
         """
+        self._heeds_automation = heeds_automation
+        self._root = "/" if environment is None else None
         self._folder = folder
         self._environment = os.environ if environment is None else environment
         self._policy = policy_path(self._environment) if policy is None else policy
@@ -72,13 +79,19 @@ class OptOuts:
         level = who_says_no(self._folder, self._environment, self._policy)
         return None if level is None else Level(level)
 
+    def automation(self) -> str | None:
+        """Return what shows that no person is here; None if nothing does, or it does not matter."""
+        if not self._heeds_automation:
+            return None
+        return sign_of_automation(self._folder, self._environment, self._root)
+
 
 class NoOptOuts(OptOuts):
     """For simulated people, who have no environment and no settings: nobody says no."""
 
     def __init__(self) -> None:
         """Look nowhere."""
-        super().__init__(None, {})
+        super().__init__(None, {}, heeds_automation=False)
 
     def said_by(self) -> None:
         """Return that nobody says no."""
@@ -88,12 +101,17 @@ class ConsentSwitch:
     """The present consent, shared by those who record, send and erase.
 
     ``consent`` is what the application was told.  Where somebody has opted out above it, that
-    counts as denied.
+    counts as denied.  Where nobody is, it stays as it is, and still nothing is recorded or sent.
     """
 
-    def __init__(self, consent: Consent, opt_outs: OptOuts | None = None) -> None:
-        """Begin with *consent* and the *opt_outs* as they are now; without any, none counts."""
-        self.consent = consent
+    def __init__(
+        self, consent: Consent, opt_outs: OptOuts | None = None, automation: str | None = None
+    ) -> None:
+        """Begin with *consent* and the *opt_outs* as they are now; without any, none counts.
+
+        Args: automation: what shows that a machine runs the application by itself, for good.
+        """
+        self.consent, self._automation = consent, automation
         self.erasures_requested = 0  # denials that found something to erase
         self.erasures_done = 0  # denials that were carried out
         self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
@@ -115,8 +133,9 @@ class ConsentSwitch:
 
     @property
     def granted(self) -> bool:
-        """Whether the user agrees now."""
-        return self.consent is Consent.GRANTED and self._opted_out is None
+        """Whether there is a user, who agrees now."""
+        agreed = self.consent is Consent.GRANTED and self._opted_out is None
+        return agreed and self._automation is None
 
     @property
     def erasure_due(self) -> bool:
@@ -129,11 +148,16 @@ class ConsentSwitch:
         return self.granted and not self.erasure_due
 
     def require(self) -> None:
-        """Raise ConsentError unless the user agrees now; OptedOutError if a level above says no."""
+        """Raise ConsentError unless the user agrees now.
+
+        Raises: OptedOutError: a level above says no.  AutomatedError: nobody is here.
+        """
         if self._opted_out is not None:
             raise OptedOutError(f"consent={Consent.DENIED}: by {self._opted_out}")
         if self.consent is not Consent.GRANTED:
             raise ConsentError(f"consent={self.consent}: must be {Consent.GRANTED}")
+        if self._automation is not None:
+            raise AutomatedError(self._automation)
 
 
 def set_user_opt_out(folder: str | PathLike[str], *, off: bool) -> None:

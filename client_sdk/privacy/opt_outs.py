@@ -33,7 +33,7 @@ POLICY: Final = "policy"
 USER: Final = "user"
 
 _NO_DO_NOT_TRACK: Final = ("", "0", "false")
-_YES: Final = ("", "1", "true", "yes", "on")
+YES: Final = ("", "1", "true", "yes", "on")  # the first is silence
 
 
 def who_says_no(
@@ -48,7 +48,7 @@ def who_says_no(
     """
     if environment.get(DO_NOT_TRACK, "").strip().lower() not in _NO_DO_NOT_TRACK:
         return DO_NOT_TRACK
-    if environment.get(HEARSAY_TELEMETRY, "").strip().lower() not in _YES:
+    if environment.get(HEARSAY_TELEMETRY, "").strip().lower() not in YES:
         return HEARSAY_TELEMETRY
     if forbids(policy):
         return POLICY

@@ -18,7 +18,7 @@ from ..mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
 from ..registry.kinds import Domain
 from ..registry.metric import Metric
 from ..registry.number_domains import NumberDomain
-from ..registry.registry import Registry
+from ..registry.registry import DIMENSION, Registry
 from .budget import (
     YEAR,
     chance,
@@ -52,6 +52,7 @@ PERIODS: Final = {  # by ``every``
 
 _MAX_NAMED: Final = 4  # labels; more would not be read
 
+_OF_AUTOMATION: Final = "whether a machine runs it by itself"
 _EVERY = {
     "1h": "every hour",
     "1d": "every day",
@@ -97,8 +98,8 @@ DO_NOT_TRACK=1 in the environment is always obeyed.
 def _about_segments(registry: Registry) -> str:
     if not registry.segments:
         return "A report has a date, and nothing that names you or this device."
-    named = " and ".join(sorted(registry.segments))
-    return f"A report has a date and your {named}, and nothing that names you or this device."
+    named = ", ".join(_in_words(dimension) for dimension in sorted(registry.segments))
+    return f"A report has a date, {named}, and nothing that names you or this device."
 
 
 def _about_delta(metrics: Sequence[Metric]) -> str:
@@ -162,7 +163,11 @@ def _source(metric: Metric) -> str:
 
 
 def _segments(metric: Metric) -> str:
-    return "".join(f", your {dimension}" for dimension in sorted(metric.segments))
+    return "".join(f", {_in_words(dimension)}" for dimension in sorted(metric.segments))
+
+
+def _in_words(dimension: str) -> str:
+    return _OF_AUTOMATION if dimension == DIMENSION else f"your {dimension}"
 
 
 def what_was_sent(metric: Metric, payload: bytes) -> str:

@@ -20,7 +20,7 @@ from ..core.stats import MISTAKES, Reason, Stats, reason_of
 from ..core.wire import DEVICE, Bounds
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
-from ..registry.registry import Registry, RegistryFile
+from ..registry.registry import SEGMENT, Registry, RegistryFile
 from ..storage.ledger import Ledger
 from ..storage.outbox import Outbox
 from ..storage.store import Store
@@ -90,11 +90,12 @@ class Engine:
         caps, self._strict = Caps.of(caps), strict
         self.registry = registry if isinstance(registry, Registry) else Registry.from_file(registry)
         self.caps = caps.within(self.registry.panel_week)
-        segment = {} if segment is None else segment
-        self.registry.require_segment(segment)
+        automation = opt_outs.automation()
+        segment = self.registry.whole_segment(segment or {}, automated=automation is not None)
         randomness = randomness or system_randomness()
         self.stats, self.clock = Stats(), clock
-        self.switch = ConsentSwitch(Consent.of(consent), opt_outs)
+        ignored = None if self.registry.automation == SEGMENT else automation
+        self.switch = ConsentSwitch(Consent.of(consent), opt_outs, ignored)
         self.store = Store(folder)
         self.recorder = Recorder(
             registry=self.registry,

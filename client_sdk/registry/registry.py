@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 SCHEMA: Final = 1
 _TOP_KEYS: Final = {"schema", "app", "segments", "panel", "metrics"}
 _PANEL_KEYS: Final = {"week"}
+_APP_KEYS: Final = {"name", "automation"}
+IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
+DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
+PEOPLE, AUTOMATED = "people", "automated"  # its values
 MAX_WEIGHT: Final = 1_000
 _WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # as of caps
 _COMMON_KEYS: Final = {
@@ -51,6 +55,7 @@ class Registry:
     segments: Mapping[str, tuple[str, ...]]
     metrics: Mapping[str, Metric]
     panel_week: int | None = None  # nano-epsilon of any seven days; None: there is no panel
+    automation: str = IGNORE  # or SEGMENT
 
     @classmethod
     def from_file(cls, path: RegistryFile) -> Registry:
@@ -71,8 +76,8 @@ class Registry:
     @classmethod
     def from_text(cls, text: str) -> Registry:
         """Read a registry from TOML *text*.  Raises RegistryError with all problems."""
-        app, segments, metrics, week = parse(text)
-        return cls(app, segments, {metric.name: metric for metric in metrics}, week)
+        app, segments, metrics, week, automation = parse(text)
+        return cls(app, segments, {metric.name: metric for metric in metrics}, week, automation)
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics in the order of the file."""
@@ -94,6 +99,16 @@ class Registry:
     def by_digest(self) -> Mapping[bytes, Metric]:
         """The metrics by their name on the wire."""
         return {metric.digest: metric for metric in self}
+
+    def whole_segment(self, segment: Mapping[str, str], *, automated: bool) -> Mapping[str, str]:
+        """Return *segment* with what a device fills in itself: whether it is *automated*.
+
+        Raises: RegistryError: a dimension or value is not declared.
+        """
+        if self.automation == SEGMENT:
+            segment = {DIMENSION: AUTOMATED if automated else PEOPLE, **segment}
+        self.require_segment(segment)
+        return segment
 
     def require_segment(self, segment: Mapping[str, str]) -> None:
         """Raise RegistryError unless every dimension and value of *segment* is declared."""
@@ -121,8 +136,8 @@ def known_keys() -> dict[str, set[str]]:
     return {"Keys of the file": _TOP_KEYS, "Keys of a metric": _COMMON_KEYS.union(*of_types)}
 
 
-def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int | None]:
-    """Return the application, the segment dimensions, the metrics and the budget of the panel.
+def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int | None, str]:
+    """Return the application, its segments, metrics and budget of the panel, and ``automation``.
 
     Raises: RegistryError: with every problem found.
             IncompleteInstallationError: there are no mechanisms, whatever the text says.
@@ -133,15 +148,20 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int
     fields.refuse_unknown("registry", table, _TOP_KEYS, problems)
     if type(table.get("schema")) is not int or table["schema"] != SCHEMA:
         problems.add("schema", f"must be {SCHEMA}")
-    app = fields.name("app", table.get("app"), problems)
+    app, automation = _app(table.get("app"), problems)
     segments = _segments(table.get("segments", {}), problems)
+    own: dict[str, tuple[str, ...]] = {}
+    if automation == SEGMENT:
+        own = {DIMENSION: (PEOPLE, AUTOMATED)}
+        if DIMENSION in segments:
+            problems.add(f"segments.{DIMENSION}", f"is what app.automation={SEGMENT} declares")
     week = _panel(table, problems)
     entries = table.get("metrics")
     if not isinstance(entries, dict) or not entries:
         problems.add("metrics", "must hold at least one metric")
         entries = {}
     metrics = [
-        _metric(name, entry, segments, problems, in_panel=week is not None)
+        _metric(name, entry, segments, problems, in_panel=week is not None, own=own)
         for name, entry in entries.items()
     ]
     good = [metric for metric in metrics if metric is not None]
@@ -149,7 +169,7 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int
         problems.add("metrics", "two metrics share a digest; rename one")
     if problems.lines:
         raise RegistryError(problems.lines)
-    return app, segments, good, week
+    return app, {**segments, **own}, good, week, automation
 
 
 def _metric(
@@ -159,6 +179,7 @@ def _metric(
     problems: Problems,
     *,
     in_panel: bool,
+    own: Mapping[str, tuple[str, ...]],
 ) -> Metric | None:
     place = f"metrics.{name}"
     before = len(problems.lines)
@@ -230,7 +251,7 @@ def _metric(
         mechanism=mechanism,
         every=str(every),
         longitudinal=str(longitudinal),
-        segments=dimensions,
+        segments=dict(sorted({**dimensions, **own}.items())),
         expected_devices=expected,
         min_reports=least,
         owner=owner,
@@ -244,6 +265,17 @@ def _metric(
         weight=weight,
         panel=has_seat,
     )
+
+
+def _app(entry: object, problems: Problems) -> tuple[str, str]:
+    """Return the application's name and what becomes of machines that run it."""
+    if not isinstance(entry, dict):
+        return fields.name("app", entry, problems), IGNORE
+    fields.refuse_unknown("app", entry, _APP_KEYS, problems)
+    automation = entry.get("automation", IGNORE)
+    if automation not in (IGNORE, SEGMENT):
+        problems.add("app.automation", f"must be {IGNORE} or {SEGMENT}")
+    return fields.name("app.name", entry.get("name"), problems), str(automation)
 
 
 def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:

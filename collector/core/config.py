@@ -22,6 +22,8 @@ PROFILES: Final = (STANDARD, STRICT, HA, VOLATILE)
 MIN_SECRET: Final = 16  # characters of a key, which tells applications apart and is no secret
 MIN_TOKEN: Final = 24  # characters of a token: 144 bits by chance; generated ones have 43
 MAX_SHARDS: Final = 1024
+# What client_sdk reads; an operator may have said yes or no to the telemetry of other programs.
+OF_DEVICES: Final = frozenset(("HEARSAY_TELEMETRY", "HEARSAY_IS_CHILD"))
 KNOWN: Final = frozenset(
     f"HEARSAY_{name}"
     for name in (
@@ -143,7 +145,9 @@ def is_loopback(host: str) -> bool:
 def _require_known(env: Mapping[str, str]) -> None:
     """Raise ConfigError for a variable that looks like ours and is not: a typing error."""
     ours = {name for name in env if name.startswith("HEARSAY_")}
-    unknown = sorted(name for name in ours - KNOWN if not name.startswith("HEARSAY_TESTS_"))
+    unknown = sorted(
+        name for name in ours - KNOWN - OF_DEVICES if not name.startswith("HEARSAY_TESTS_")
+    )
     if unknown:
         raise ConfigError(
             unknown[0], HIDDEN, f"is no setting; known are {', '.join(sorted(KNOWN))}"

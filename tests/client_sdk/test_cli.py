@@ -128,7 +128,8 @@ def test_a_program_that_is_killed_at_the_question_does_not_ask_again(
 
 @needs_terminals
 @pytest.mark.parametrize(
-    ("name", "value"), [("CI", "true"), ("DO_NOT_TRACK", "1"), ("HEARSAY_TELEMETRY", "0")]
+    ("name", "value"),
+    [("CI", "true"), ("TF_BUILD", "True"), ("DO_NOT_TRACK", "1"), ("HEARSAY_TELEMETRY", "0")],
 )
 def test_nobody_is_asked_by_a_machine_or_after_a_no(
     name: str, value: str, tmp_path: Path, environment: dict[str, str]
@@ -326,7 +327,12 @@ def test_status_says_what_was_answered_to_programs_too(tmp_path: Path, run: Run)
 
     figures = json.loads(run(tmp_path, "status", "--json"))
 
-    assert empty == {"opted_out_by": None, "answer": "denied", "recorded": False}
+    assert empty == {
+        "opted_out_by": None,
+        "answer": "denied",
+        "automation": None,
+        "recorded": False,
+    }
     assert (figures["answer"], figures["waiting"], figures["week"]) == ("granted", 1, 10**9)
     assert figures["metrics"]["ui.theme"] == {"week": 10**9, "lifetime": 10**9, "reports": 1}
     assert figures["caps"]["week"] == 8 * 10**9

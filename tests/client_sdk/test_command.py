@@ -74,6 +74,7 @@ print(dict(command.counts()))
     light = [
         "command",
         "privacy",
+        "privacy.automation",
         "privacy.opt_outs",
         "recording",
         "recording.detached",

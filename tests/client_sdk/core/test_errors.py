@@ -23,7 +23,7 @@ PUBLIC = [
 ]
 BUILTIN = (ValueError, KeyError, OSError, ImportError)
 POLICY = {  # what was decided rather than what was wrong: no builtin means that
-    *("HearsayError", "BudgetExhaustedError", "AlreadyReportedError"),
+    *("HearsayError", "AutomatedError", "BudgetExhaustedError", "AlreadyReportedError"),
     *("ConsentError", "OptedOutError", "ExpiredMetricError", "NotInPanelError"),
 }
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from client_sdk.privacy.opt_outs import HEARSAY_TELEMETRY
+from client_sdk.recording.detached import IS_CHILD
 from collector.cli import main
-from collector.core.config import Config, is_loopback
+from collector.core.config import OF_DEVICES, Config, is_loopback
 from collector.core.credentials import ADMIN, ANALYST, GATEWAY, READ, WRITE, Credential, digest_of
 from collector.core.errors import ConfigError
 from collector.demo.demo import free_port
@@ -33,6 +35,12 @@ SECRETS = (
 
 def read(**env: str) -> Config:
     return Config.from_env(LEAST | env)
+
+
+def test_an_operator_may_say_no_to_the_telemetry_of_other_programs() -> None:
+    """Law: what devices read is no setting of the collector, and stops it as little."""
+    assert {HEARSAY_TELEMETRY, IS_CHILD} == OF_DEVICES
+    assert read(**dict.fromkeys(OF_DEVICES, "0")) == read()
 
 
 def test_a_registry_is_all_that_must_be_set() -> None:
