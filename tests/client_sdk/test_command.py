@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import marshal
 import sys
-from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
 
 from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError, InvalidValueError
-from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.privacy.opt_outs import USER_FILE
-from client_sdk.recording import child, detached, handover
-from client_sdk.recording.handover import NOTES, Handover, plain
+from client_sdk.recording import child, handover
+from client_sdk.recording.handover import NOTES, plain
 from client_sdk.storage.schema import FILE_NAME
-from tests.support.device.clock import FakeClock
-from tests.support.device.device import CANARY, ENDPOINT, KEY, metric_text, rows
+from tests.support.device.device import CANARY, KEY, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport, reports_in
 from tests.support.device.programs import (
     run,
@@ -29,6 +26,7 @@ from tests.support.device.programs import (
     wait_for_notes,
     write_registry,
 )
+from tests.support.device.short_runs import Week
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks into /proc and forks")
 
@@ -265,52 +263,14 @@ def test_what_no_metric_takes_is_refused_before_the_pipe(value: object) -> None:
         plain(value)
 
 
-class Week:
-    """A program that runs again and again, in simulated time, with children in this process."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.clock, self.transport = FakeClock(), ScriptedTransport()
-        self.settings: dict[str, Any] = {
-            "endpoint": ENDPOINT,
-            "write_key": KEY,
-            "registry": str(folder / "metrics.toml"),
-            "data_dir": str(folder / "data"),
-            "consent": "granted",
-            "segment": None,
-            "caps": {},
-        }
-        self.children = 0
-        monkeypatch.setattr(detached, "start_child", self.serve)
-
-    def run(self, **values: object) -> None:
-        """Record *values* and end; the child does its work before this returns."""
-        here = Handover(self.settings, lambda: None)
-        for name, value in values.items():
-            assert here.put(name, value, self.clock()) in (None, "already_reported")
-        assert here.start(here.take(), self.clock()) >= 0
-
-    def serve(self, document: Mapping[str, Any], values: list[bytes]) -> tuple[int, int]:
-        """Do what a child does, by this clock."""
-        self.children += 1
-        child.serve(
-            handover.values_of(values),
-            sends=document["sends"],
-            transport=self.transport,
-            opt_outs=NoOptOuts(),
-            clock=self.clock,
-            uptime=self.clock.uptime,
-            **document["settings"],
-        )
-        return 0, len(values)
-
-
 def test_a_week_of_short_runs_delivers_what_it_recorded(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred runs a day: a day after a report's first due pass, at least 95 % have arrived."""
     names = [f"metric_{i}" for i in range(4)]
     write_registry(folder, *(metric_text(name, epsilon="0.25") for name in names))
-    week = Week(folder, monkeypatch)
+    transport = ScriptedTransport()
+    week = Week(folder, monkeypatch, transport)
     recorded_before_last_day = 0
     for run_number in range(700):
         if run_number == 560:  # 24 hours, and the longest time to a pass, before the end
@@ -319,7 +279,7 @@ def test_a_week_of_short_runs_delivers_what_it_recorded(
         week.clock.advance(days=0.01)
 
     assert recorded_before_last_day >= 4 * 5
-    assert sum(map(reports_in, week.transport.sent)) >= 0.95 * recorded_before_last_day
+    assert sum(map(reports_in, transport.sent)) >= 0.95 * recorded_before_last_day
     assert rows(folder / "data", CHARGES) == [(4 * 8,)]  # from noon on, so eight days
     assert week.children < 150  # most runs had nothing to hand over
 
