@@ -201,7 +201,7 @@ _KINDS: Final[dict[str, dict[str, Kind]]] = {
         "symbol_out_of_range": _only(lambda m: not m.unary, _number("symbols")),
         "bits_beyond_domain": _only(_unary, _spare(_width)),
     },
-    "pckv_grr": {"symbol_out_of_range": _number("symbols")},
+    "pckv_grr": {"symbol_out_of_range": _number("payload_count")},
     "pckv_ue": {
         "bits_beyond_domain": _spare(lambda m: 2 * int(m.domain_size)),
         "both_signs": (_always, _both_signs),
