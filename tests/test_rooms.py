@@ -29,7 +29,7 @@ client_sdk.storage: core privacy
 client_sdk.upload: core privacy storage
 client_sdk.recording: core registry privacy storage upload
 client_sdk: core registry privacy storage upload recording
-collector.core: core registry
+collector.core: core registry privacy
 collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
 collector.analytics: mechanisms registry | core estimation

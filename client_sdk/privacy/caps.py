@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from ..core.dataclass import dataclass
@@ -17,6 +18,7 @@ from ..core.limits import (
 
 NANO_DECIMALS: Final = 9  # of epsilon
 PICO_DECIMALS: Final = 12  # of delta
+WEEK: Final = 7  # days
 _EPSILONS: Final = ("report", "metric_week", "week", "lifetime")
 
 
@@ -86,6 +88,24 @@ class Caps:
     def __repr__(self) -> str:
         """Return the call that makes these caps, in epsilon."""
         return f"Caps({', '.join(f'{name}={cap!r}' for name, cap in self.decimals().items())})"
+
+
+def dearest_week(
+    costs: Iterable[tuple[bytes, int, int, int]], days: tuple[int, int], today: int
+) -> int:
+    """Return what the dearest seven days cost that hold any of *days*, the first to the last.
+
+    Nothing is charged for a day to come, so of the weeks that hold today, or end later, the one
+    that ends today is the dearest.
+
+    Args: costs: of (digest, first day, last day, nano-epsilon) each.
+    """
+    first_day, last_day = days
+    ends = range(first_day, min(last_day + WEEK - 1, today) + 1)
+    return max(
+        sum(nano for _, first, last, nano in costs if first <= end and last > end - WEEK)
+        for end in ends
+    )
 
 
 def _decimal(units: int, decimals: int) -> str:

@@ -27,10 +27,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from ..core.dataclass import dataclass
+from ..core.dataclass import dataclass, replace
 from ..core.epoch import DAY, LENGTHS, ONCE, epoch_of, epoch_start
 from ..core.errors import InvalidParameterError
-from ..registry.metric import Metric
+from ..registry.metric import Metric, Sample
+from ..registry.registry import Registry
 from .budget import WEEK, cost_of_dates
 
 WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points
@@ -78,8 +79,12 @@ class Panel:
 
     def inclusion(self, metric: Metric) -> float:
         """Return the probability that a device may report of *metric*: 1 outside of the panel."""
+        return self.sample(metric).share
+
+    def sample(self, metric: Metric) -> Sample:
+        """Return which devices may report of *metric*."""
         seat = self.seats.get(metric.digest)
-        return 1.0 if seat is None else seat.inclusion
+        return Sample() if seat is None else Sample(seat.inclusion, seat.period)
 
 
 def point_of(secret: bytes, device: bytes, period: str, number: int) -> int:
@@ -89,6 +94,18 @@ def point_of(secret: bytes, device: bytes, period: str, number: int) -> int:
     """
     message = b"\0".join((_PURPOSE, period.encode(), str(number).encode(), device))
     return int.from_bytes(hmac.digest(secret, message, "sha256")[:_DRAWN], "big")
+
+
+def with_samples(registry: Registry) -> Registry:
+    """Return *registry* with metrics that say which devices report of them.
+
+    Raises: InvalidParameterError: its panel is too small.
+    """
+    if registry.panel_week is None:
+        return registry
+    panel = panel_of(registry, registry.panel_week)
+    metrics = {m.name: replace(m, sample=panel.sample(m)) for m in registry}
+    return replace(registry, metrics=metrics)
 
 
 def panel_of(metrics: Iterable[Metric], week: int) -> Panel:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..core.dataclass import dataclass
+from ..core.epoch import LENGTHS, epoch_of, epoch_start
 from ..core.limits import DIGEST_SIZE
 from ..mechanisms import Mechanism
 from .kinds import Domain, Encoded
@@ -27,6 +28,29 @@ AGGREGATES: Final = {  # what a device can make of the values of an epoch, in wo
 
 ANY, GRID, SMOOTH = "any", "grid", "smooth"
 SHAPES: Final = (ANY, GRID, SMOOTH)  # what may be assumed of how numbers are spread
+
+
+_FINEST: Final = 20  # denominators up to it are told
+
+
+class Sample(NamedTuple):
+    """Which devices report: a *share* of them, drawn anew for each *period*."""
+
+    share: float = 1.0
+    period: str = "life"  # or "7d", "28d"
+
+    @property
+    def in_words(self) -> str | None:
+        """Who answers, such as "1 in 3 devices"; None if all do."""
+        if self.share >= 1:
+            return None
+        part = Fraction(self.share).limit_denominator(_FINEST)
+        if not 0 < part < 1:  # nobody, or everybody, would not be true
+            part = Fraction(1, round(1 / self.share)) if part == 0 else Fraction(99, 100)
+        often = {"7d": "answers each week", "28d": "answers each four weeks"}.get(
+            self.period, "answers, the same ones always"
+        )
+        return f"a sample of the devices ({part.numerator} in {part.denominator:,}) {often}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +79,7 @@ class Metric:
     robust: bool = True  # false: that few fake devices can move answers far is known and accepted
     weight: int = 1  # of its place in the panel, if the registry has one
     panel: bool = True  # false: it reports whatever the panel draws
+    sample: Sample = Sample()  # as the panel of the registry gives it; devices do not read it
 
     @property
     def epsilon(self) -> Fraction:
@@ -77,6 +102,19 @@ class Metric:
         """Delta of one report in whole 1e-12, rounded up: what is charged."""
         delta = self.mechanism.delta
         return -(-delta * 10**12 // 1) if delta else 0  # most have none, and fractions are slow
+
+    @property
+    def expected_reports(self) -> int:
+        """How many of the expected devices report in an epoch: those that the panel draws."""
+        return max(int(self.expected_devices * self.sample.share), 1)
+
+    def drawn_together(self, epochs: Iterable[int]) -> int:
+        """Return the most of *epochs* for which one draw decides that a device reports."""
+        every, period = self.every, self.sample.period
+        if period not in LENGTHS or every not in LENGTHS:
+            return max(len(tuple(epochs)), 1)
+        periods = [epoch_of(period, epoch_start(every, epoch)) for epoch in epochs]
+        return max(map(periods.count, set(periods)), default=1)
 
     @property
     def aggregation(self) -> str | None:

@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ..core.dataclass import as_dict, dataclass
 from ..core.errors import AlreadyReportedError, BudgetExhaustedError
-from ..privacy.caps import Caps
+from ..privacy.caps import WEEK as WEEK
+from ..privacy.caps import Caps, dearest_week
 from .schema import property_of, remove_property, set_property
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ _KEY: Final = "caps"
 
 _Cost: TypeAlias = tuple[bytes, int, int, int]  # digest, first and last day, nano-epsilon
 
-WEEK: Final = 7  # days
 DOUBT: Final = b""  # digest of a charge for what may have been spent elsewhere; of no metric
 
 # What is about a day from :first on.  By way of totals, whose rows are as many as the metrics: so
@@ -123,8 +122,8 @@ class Ledger:
         lifetime, delta = _for_life(tx, charge.device)
         dearest = max(charge.nano, charge.dearest)
         _require_within("report", caps.report, 0, dearest)
-        _require_within("metric_week", caps.metric_week, _dearest_week(own, days, day), dearest)
-        _require_within("week", caps.week, _dearest_week(costs, days, day), dearest)
+        _require_within("metric_week", caps.metric_week, dearest_week(own, days, day), dearest)
+        _require_within("week", caps.week, dearest_week(costs, days, day), dearest)
         _require_within("lifetime", caps.lifetime, lifetime, dearest)
         _require_within("delta", caps.delta, delta, charge.delta)
         _append(tx, charge, days)
@@ -161,19 +160,6 @@ def _for_life(tx: Transaction, device: bytes) -> tuple[int, int]:
         (device,),
     ).fetchone()
     return nano, delta
-
-
-def _dearest_week(costs: Iterable[_Cost], days: Days, today: int) -> int:
-    """Return what the dearest seven days cost that hold any of *days*.
-
-    Nothing is charged for a day to come, so of the weeks that hold today, or end later, the one
-    that ends today is the dearest.
-    """
-    ends = range(days.first, min(days.last + WEEK - 1, today) + 1)
-    return max(
-        sum(nano for _, first, last, nano in costs if first <= end and last > end - WEEK)
-        for end in ends
-    )
 
 
 def _append(tx: Transaction, charge: Charge, days: Days) -> None:

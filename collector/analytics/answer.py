@@ -24,7 +24,6 @@ from client_sdk.registry.number_domains import NumberDomain
 
 from ..estimation.estimate import (
     Estimate,
-    expected_half_width,
     key_means,
     key_shares,
     mean,
@@ -32,6 +31,7 @@ from ..estimation.estimate import (
     quantile_positions,
     shares,
 )
+from ..estimation.precision import drawn, half_width
 from .distribution import AnyShape, assumption
 from .quantiles import quantiles
 from .rows import (
@@ -46,7 +46,7 @@ from .rows import (
     row_of,
     with_item,
 )
-from .verb import Slice, widened
+from .verb import Slice, sampled, widened
 
 QUANTILES: Final = {"p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9}
 MEAN: Final = "mean"
@@ -254,11 +254,14 @@ def _estimates(part: Slice, alpha: float) -> Mapping[str, Estimate | None]:
     domain, mechanism = metric.domain, metric.mechanism
     if domain.grid:
         quantiles = quantile_estimates(metric, tally, n, alpha)
-        return {**quantiles, MEAN: mean(mechanism, domain.grid, tally, n, alpha)}
+        of_reports = mean(mechanism, domain.grid, tally, n, alpha)
+        return {**quantiles, MEAN: sampled(part, [of_reports], alpha)[0]}
     if domain.numbers:
-        return key_estimates(metric, tally, n, alpha)
-    estimates = widened(part, shares(mechanism, part.tally, part.n, alpha))
-    return dict(zip(domain.labels, estimates, strict=True))
+        estimates = key_estimates(metric, tally, n, alpha)
+        held = sampled(part, [e for key in domain.labels if (e := estimates[key])], alpha)
+        return {**estimates, **dict(zip(domain.labels, held, strict=True))}
+    items = widened(part, shares(mechanism, part.tally, part.n, alpha), alpha)
+    return dict(zip(domain.labels, items, strict=True))
 
 
 def shown_items(metric: Metric) -> tuple[str, ...]:
@@ -289,8 +292,8 @@ def label_truth(metric: Metric, values: Mapping[object, int]) -> dict[str, float
 def expectation(metric: Metric, alpha: float) -> tuple[str, float]:
     """Return the unit of the answers, and the half-width to expect with the expected devices."""
     domain = metric.domain
-    width = expected_half_width(metric.mechanism, metric.expected_devices, alpha, domain.extent)
-    return domain.unit, width
+    width = half_width(metric.mechanism, metric.expected_reports, alpha, drawn(metric))
+    return domain.unit, domain.extent * width
 
 
 def _units(metric: Metric) -> dict[str, str]:

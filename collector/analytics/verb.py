@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from math import sqrt
+from math import hypot, sqrt
 from pkgutil import iter_modules
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from msgspec import Struct
 from client_sdk.registry.kinds import Domain
 from client_sdk.registry.metric import Metric
 
-from ..estimation.estimate import Estimate
+from ..estimation.estimate import Estimate, normal_quantile
 from .rows import ITEM, RAW, SHARE, TIME, Findings, Row, empty_row, row_of
 
 _VERBS: Final = f"{__package__}.verbs"  # the folder: it stands above, so nothing here imports it
@@ -157,10 +157,10 @@ def repeats_of(part: Slice) -> int:
     return 1 if part.metric.policy is None else max(len(part.epochs), 1)
 
 
-def widened(part: Slice, estimates: Sequence[Estimate]) -> list[Estimate]:
+def widened(part: Slice, estimates: Sequence[Estimate], alpha: float) -> list[Estimate]:
     """Return *estimates* of a slice, which took its reports for independent, with their errors."""
     factor = sqrt(repeats_of(part))
-    return [
+    wider = [
         Estimate(
             estimate.value,
             factor * estimate.std_error,
@@ -168,6 +168,39 @@ def widened(part: Slice, estimates: Sequence[Estimate]) -> list[Estimate]:
             estimate.value + factor * (estimate.ci_high - estimate.value),
         )
         for estimate in estimates
+    ]
+    return sampled(part, wider, alpha)
+
+
+def sampled(part: Slice, estimates: Sequence[Estimate], alpha: float) -> list[Estimate]:
+    """Return *estimates* of shares or means of those who reported as such of all devices.
+
+    Where a panel draws a part π of the devices, the share f of the n that it drew has the variance
+    (1 - π) f (1 - f) / n around that of all, at most m times as much if one draw decides over m
+    epochs; a mean has no more than the share of its place in the range.  As in a score interval,
+    each limit takes it at the limit.
+
+    Source: Cochran, Sampling Techniques, 3rd edition, 1977, eq. 2.13; Wilson, JASA 1927.
+    """
+    metric = part.metric
+    if metric.sample.share >= 1:
+        return list(estimates)
+    law = (1 - metric.sample.share) * metric.drawn_together(part.epochs) / part.n
+    z, grid = normal_quantile(alpha), metric.domain.grid
+    least, extent = (float(grid.minimum), metric.domain.extent) if grid else (0.0, 1.0)
+
+    def error(number: float) -> float:
+        share = min(max((number - least) / extent, 0.0), 1.0)
+        return extent * sqrt(law * share * (1 - share))
+
+    return [
+        Estimate(
+            e.value,
+            hypot(e.std_error, error(e.value)),
+            e.value - hypot(e.value - e.ci_low, z * error(e.ci_low)),
+            e.value + hypot(e.ci_high - e.value, z * error(e.ci_high)),
+        )
+        for e in estimates
     ]
 
 

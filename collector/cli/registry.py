@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from client_sdk.core.errors import HearsayError
+from client_sdk.core.errors import HearsayError, InvalidParameterError
 from client_sdk.mechanisms import MAX_REPORTS
+from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.panel import with_samples
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
 
@@ -36,10 +38,13 @@ def registry() -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
 def check(path: str) -> None:
     """Check a registry file and say what each metric will cost and tell."""
+    from ..planning.panels import starvation_lines
     from ..planning.registry_report import describe_metrics, problems, warnings
 
     loaded = _load(path)
     for line in (*describe_metrics(loaded), *warnings(loaded, datetime.now(UTC).date())):
+        click.echo(line)
+    for line in starvation_lines(loaded):
         click.echo(line)
     wrong = list(problems(loaded))
     for line in wrong:
@@ -57,10 +62,29 @@ def check(path: str) -> None:
     show_default=True,
     help="Longest payload of a report, in bytes.",
 )
-def plan(path: str, max_payload: int) -> None:
-    """Compare the mechanisms that could serve each metric, the most accurate first."""
+@click.option("--cap", help="Fit all metrics by a panel of this ε in any seven days.")
+@click.option(
+    "--devices", type=click.IntRange(1, MAX_REPORTS), help="With --cap: how many there are."
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, writable=True),
+    help="With --cap: write the registry with its panel and weights.",
+)  # fmt: skip
+@explained
+def plan(
+    path: str, max_payload: int, cap: str | None, devices: int | None, output: str | None
+) -> None:
+    """Compare the mechanisms that could serve each metric, the most accurate first.
+
+    With --cap, choose the weights of a panel that fits all metrics instead.
+    """
     from ..planning.registry_report import compare_mechanisms
 
+    if cap is not None:
+        _fit(path, Caps(week=cap).week, devices, output)
+        return
+    if devices is not None or output is not None:
+        raise click.UsageError("--devices and --output go with --cap")
     for metric in _load(path):
         for line in compare_mechanisms(metric, max_payload):
             click.echo(line)
@@ -95,10 +119,28 @@ def codegen(path: str, output: str | None) -> None:
         Path(output).write_text(text, encoding="utf-8")
 
 
+def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
+    """Show, and write, the panel that fits the registry at *path* into *week* nano-epsilon."""
+    from ..planning.panels import fit_lines, fitted, remedies, rewritten
+
+    unfitted = Registry.from_file(path)
+    try:
+        panel = fitted(unfitted, week, devices)
+    except InvalidParameterError:
+        click.echo("not even a panel helps: with one metric at a time", err=True)
+        for line in remedies(unfitted, week):
+            click.echo(f"  {line}", err=True)
+        raise SystemExit(1) from None
+    for line in fit_lines(panel):
+        click.echo(line)
+    if output is not None:
+        Path(output).write_text(rewritten(Path(path).read_text("utf-8"), panel), encoding="utf-8")
+
+
 def _load(path: str) -> Registry:
     """Return the registry, or list its problems on standard error and exit with status 1."""
     try:
-        return Registry.from_file(path)
+        return with_samples(Registry.from_file(path))
     except HearsayError as error:
         for problem in getattr(error, "problems", (str(error),)):
             click.echo(problem, err=True)
@@ -216,7 +258,7 @@ def _epsilon(text: str) -> Fraction:
 
 
 def _metric(path: str, name: str) -> Metric:
-    registry = Registry.from_file(path)
+    registry = with_samples(Registry.from_file(path))
     if name not in registry.metrics:
         names = ", ".join(sorted(registry.metrics))
         raise click.BadParameter(f"must be one of {names}", param_hint="METRIC")

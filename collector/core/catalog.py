@@ -7,6 +7,7 @@ from functools import cached_property
 
 from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import UnknownMetricError
+from client_sdk.privacy.panel import with_samples
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
 
@@ -31,8 +32,9 @@ class Catalog:
         """Return the catalog of the registry files at *paths*, the current one first.
 
         Raises: ConfigError, RegistryError: a file is wrong, or they do not go together.
+                InvalidParameterError: a panel is too small.
         """
-        return cls([Registry.from_file(path) for path in paths])
+        return cls([with_samples(Registry.from_file(path)) for path in paths])
 
     @cached_property
     def by_digest(self) -> Mapping[bytes, Metric]:

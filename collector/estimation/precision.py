@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import hypot, sqrt
 from typing import Any, Final, NamedTuple
 
 from client_sdk.mechanisms import MAX_REPORTS, Mechanism
@@ -44,15 +45,33 @@ def wished(metric: Metric) -> float:
     return float(metric.need) / scale_of(metric).whole
 
 
-def half_width(mechanism: Mechanism[Any], reports: int, alpha: float = ALPHA) -> float:
-    """Return the half-width to expect from *reports* > 0 reports, as a part."""
-    return expected_half_width(mechanism, reports, alpha, 1.0)
+def drawn(metric: Metric) -> float:
+    """Return the variance that a panel's draw adds to an answer, times the reports, as a part.
+
+    It is the most that it can be: of a number, or of the root mean square over all items.
+    """
+    items = max(len(metric.domain.labels), 2)
+    spread = SAMPLING if metric.domain.several or metric.domain.grid else (items - 1) / items**2
+    return (1 - metric.sample.share) * spread
+
+
+def half_width(
+    mechanism: Mechanism[Any], reports: int, alpha: float = ALPHA, drawn: float = 0.0
+) -> float:
+    """Return the half-width to expect from *reports* > 0 reports, as a part.
+
+    Args: drawn: the variance of the draw of a panel, as ``drawn`` returns it.
+    """
+    noise = expected_half_width(mechanism, reports, alpha, 1.0)
+    return hypot(noise, normal_quantile(alpha) * sqrt(drawn / reports))
 
 
 @lru_cache(maxsize=256)
-def reports_for(mechanism: Mechanism[Any], wish: float, alpha: float = ALPHA) -> int | None:
+def reports_for(
+    mechanism: Mechanism[Any], wish: float, alpha: float = ALPHA, drawn: float = 0.0
+) -> int | None:
     """Return the fewest reports that give a half-width of *wish*; None: no number does."""
-    return fewest(lambda reports: half_width(mechanism, reports, alpha) <= wish)
+    return fewest(lambda reports: half_width(mechanism, reports, alpha, drawn) <= wish)
 
 
 def detectable(
@@ -104,7 +123,7 @@ def still_needed(metric: Metric, n: int) -> int | None:
 
     That is ``min_reports`` at least.  The same number is in the lint, the plan and the answers.
     """
-    needed = reports_for(metric.mechanism, wished(metric))
+    needed = reports_for(metric.mechanism, wished(metric), drawn=drawn(metric))
     return None if needed is None else max(needed - n, metric.min_reports - n, 0)
 
 

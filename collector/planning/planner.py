@@ -23,6 +23,7 @@ from ..estimation.precision import (
     ALPHA,
     detectable,
     devices_to_detect,
+    drawn,
     fewest,
     half_width,
     in_words,
@@ -98,9 +99,9 @@ def curves(
         except HearsayError:
             continue
         points = tuple(
-            (n, whole * half_width(mechanism, reports, alpha))
+            (n, whole * half_width(mechanism, reports, alpha, drawn(metric)))
             for n in devices
-            if (reports := int(share * n)) > 0
+            if (reports := int(share * metric.sample.share * n)) > 0
         )
         planned.append(Curve(epsilon, points))
     return planned
@@ -108,14 +109,15 @@ def curves(
 
 def least_epsilon(metric: Metric, request: PlanRequest) -> Fraction | None:
     """Return the least ε, in hundredths, that gives the wished half-width; None: none does."""
-    reports = int(request.share * request.devices)
+    reports = int(request.share * metric.sample.share * request.devices)
 
     def enough(hundredths: int) -> bool:
         try:
             mechanism = mechanism_at(metric, Fraction(hundredths, 100))
         except HearsayError:
             return False
-        return half_width(mechanism, reports, request.alpha) <= request.half_width
+        reach = half_width(mechanism, reports, request.alpha, drawn(metric))
+        return reach <= request.half_width
 
     least = fewest(enough, HUNDREDTHS) if reports else None
     return None if least is None else Fraction(least, 100)
@@ -140,9 +142,11 @@ def mechanism_at(metric: Metric, epsilon: Fraction) -> Mechanism[Any]:
 def _line(
     metric: Metric, mechanism: Mechanism[Any], epsilon: Fraction, request: PlanRequest
 ) -> Line:
-    reports = int(request.share * request.devices)
-    needed = reports_for(mechanism, request.half_width, request.alpha)
-    devices = None if needed is None else ceil(max(needed, metric.min_reports) / request.share)
+    part = request.share * metric.sample.share
+    reports = int(part * request.devices)
+    more = drawn(metric)
+    needed = reports_for(mechanism, request.half_width, request.alpha, more)
+    devices = None if needed is None else ceil(max(needed, metric.min_reports) / part)
     windows, days = windows_of(metric, devices, request.devices)
     sizes = int(request.arms[0] * reports), int(request.arms[1] * reports)
     to_detect = None
@@ -150,12 +154,12 @@ def _line(
         in_arms = devices_to_detect(
             mechanism, request.effect, request.arms, request.alpha, request.power
         )
-        to_detect = None if in_arms is None else ceil(in_arms / request.share)
+        to_detect = None if in_arms is None else ceil(in_arms / part)
     return Line(
         epsilon=epsilon,
         mechanism=metric.mechanism_name,
         refusal=None,
-        half_width=half_width(mechanism, reports, request.alpha) if reports else None,
+        half_width=half_width(mechanism, reports, request.alpha, more) if reports else None,
         devices=devices,
         windows=windows,
         days=days,
@@ -254,6 +258,8 @@ def bucket_lines(metric: Metric, devices: int, choices: Sequence[Buckets]) -> It
 
 def _head(metric: Metric, request: PlanRequest) -> str:
     of = "" if request.share == 1 else f"; a segment of {100 * request.share:g} % of them"
+    if sample := metric.sample.in_words:
+        of += f"; {sample}"
     named = f"{metric.name}: {metric.domain.size_in_words()}, {metric.mechanism_name}"
     return f"{named}; {request.devices:,} devices {a_period(metric.every)}{of}"
 

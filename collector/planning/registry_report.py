@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
-from math import tanh
+from math import ceil, tanh
 from typing import Final
 
 from client_sdk.core.limits import (
@@ -43,8 +43,8 @@ from client_sdk.registry.selection import (
 
 from ..analytics.poisoning.influence import FAKES, mean_reach
 from ..core.text_tables import table_lines
-from ..estimation.estimate import expected_half_width, normal_quantile
-from ..estimation.precision import ALPHA, half_width, in_words, still_needed, wished
+from ..estimation.estimate import normal_quantile
+from ..estimation.precision import ALPHA, drawn, half_width, in_words, still_needed, wished
 
 _HELD = 0.1  # share of the devices that hold a key, for the error of the mean of its numbers
 _FRAGILE: Final = 5  # times the least reach of a report; those of bounded noise have below 4
@@ -60,8 +60,16 @@ def describe_metrics(registry: Registry) -> Iterator[str]:
             f"{privacy(metric)} a report{_bounds(metric)}, "
             f"one {a_period(metric.every)}{_source(metric)}, "
             f"{counted(metric.mechanism.payload_size, 'byte')}, digest {metric.digest.hex()}; "
-            f"{metric.expected_devices:,} devices give {plus_minus(metric)}"
+            f"{metric.expected_devices:,} devices give {plus_minus(metric)}{_of_sample(metric)}"
         )
+
+
+def _of_sample(metric: Metric) -> str:
+    """Return which part of the devices the panel draws, and how many reports that is."""
+    if metric.sample.share >= 1:
+        return ""
+    share = f"{100 * metric.sample.share:.3g} %"
+    return f" from {counted(metric.expected_reports, 'report')}, as the panel draws {share}"
 
 
 def privacy(metric: Metric) -> str:
@@ -86,11 +94,11 @@ def _bounds(metric: Metric) -> str:
 
 def plus_minus(metric: Metric) -> str:
     """Return the half-width of a 95 % interval with the expected devices, in words."""
-    domain, mechanism, devices = metric.domain, metric.mechanism, metric.expected_devices
+    domain, mechanism, devices = metric.domain, metric.mechanism, metric.expected_reports
     if domain.grid:
-        reach = expected_half_width(mechanism, devices, ALPHA, domain.extent)
+        reach = domain.extent * half_width(mechanism, devices, ALPHA, drawn(metric))
         return f"±{reach:.2g} {domain.unit}"
-    points = expected_half_width(mechanism, devices, ALPHA, unit=100)
+    points = 100 * half_width(mechanism, devices, ALPHA, drawn(metric))
     shares = f"±{points:.2g} {domain.error_unit}"
     if not domain.numbers or not isinstance(mechanism, KeyValueMechanism):
         return shares
@@ -147,7 +155,7 @@ def _cost(candidate: Candidate, metric: Metric, payload_bytes: int) -> str:
 def _error(candidate: Candidate, metric: Metric) -> float:
     """Return the standard error to expect from the expected devices; infinite for a refusal."""
     mechanism = candidate.mechanism
-    return mechanism.predict(metric.expected_devices) if mechanism else float("inf")
+    return mechanism.predict(metric.expected_reports) if mechanism else float("inf")
 
 
 def _reason(near: list[Candidate]) -> str:
@@ -216,7 +224,7 @@ def _of_metric(metric: Metric, today: date) -> Iterator[str]:
             f'{metric.mechanism_name} does not tell; mechanism = "square_wave" does'
         )
     yield from _of_need(metric)
-    reach = half_width(metric.mechanism, metric.expected_devices)
+    reach = half_width(metric.mechanism, metric.expected_reports, ALPHA, drawn(metric))
     if reach > _USELESS:
         what = f"±{100 * reach:.0f} {metric.domain.error_unit}"
         yield f"{metric.expected_devices:,} devices give only {what}; {_missing(metric)}"
@@ -237,7 +245,7 @@ def _least(metric: Metric) -> float:
 def _of_need(metric: Metric) -> Iterator[str]:
     """Warn if the expected devices cannot give the half-width that is declared as needed."""
     devices = metric.expected_devices
-    reach = half_width(metric.mechanism, devices)
+    reach = half_width(metric.mechanism, metric.expected_reports, ALPHA, drawn(metric))
     if metric.need is None or reach <= wished(metric):
         return
     yield f"{devices:,} devices give {in_words(metric, reach)}, above its need; {_missing(metric)}"
@@ -245,8 +253,10 @@ def _of_need(metric: Metric) -> Iterator[str]:
 
 def _missing(metric: Metric) -> str:
     """Return how many more devices the need takes, or the usual precision where none is."""
-    more, wish = still_needed(metric, metric.expected_devices), in_words(metric, wished(metric))
-    return f"no number gives {wish}" if more is None else f"{wish} takes {more:,} more"
+    more, wish = still_needed(metric, metric.expected_reports), in_words(metric, wished(metric))
+    if more is None:
+        return f"no number gives {wish}"
+    return f"{wish} takes {ceil(more / metric.sample.share):,} more"
 
 
 def budget_lines(registry: Registry) -> Iterator[str]:

@@ -49,7 +49,13 @@ def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
 def _published(metric: Metric) -> tuple[Any, ...]:
     """Return what an answer depends on beside the store; the digest stands for most of it."""
     words = metric.name, metric.title, metric.question, metric.segments
-    limits = metric.min_reports, metric.expected_devices, str(metric.need), metric.shape
+    limits = (
+        metric.min_reports,
+        metric.expected_devices,
+        str(metric.need),
+        metric.shape,
+        metric.sample,
+    )
     return metric.digest.hex(), *words, *limits
 
 

@@ -21,6 +21,9 @@ from .reading import blaming, marks_of, one_question, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
 
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
+OF_SAMPLE: Final = (
+    "intervals of shares and means allow for who was drawn, all others are of those who answered"
+)
 Intervals: TypeAlias = Literal["pointwise", "simultaneous", "mixed"]
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
 
@@ -345,6 +348,8 @@ def _warnings(
         name = reading.metric.name
         if reading.is_open and TIME not in plan.dimensions:
             yield f"{name}: the window is still running; its last epoch is counted so far"
+        if sample := reading.metric.sample.in_words:
+            yield f"{name}: {sample}; {OF_SAMPLE}"
         if _is_of_furthest(plan, reading):
             yield f"{name}: {FURTHEST}"
         if others := sum(part.n for definition in slices[1:] for part in definition):

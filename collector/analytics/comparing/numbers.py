@@ -115,7 +115,7 @@ def estimates_of(part: Slice, alpha: float) -> Mapping[str, Estimate]:
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
     estimates = independent(part, alpha)
-    return dict(zip(estimates, widened(part, list(estimates.values())), strict=True))
+    return dict(zip(estimates, widened(part, list(estimates.values()), alpha), strict=True))
 
 
 def independent(part: Slice, alpha: float) -> Mapping[str, Estimate]:
@@ -174,7 +174,7 @@ def variance_if(part: Slice, scatter: Scatter, population: Population, *, in_tim
     """
     repeats = 1 if in_time else max(len(part.epochs), 1)
     of_noise = repeats if part.metric.policy else 1
-    if population != DRAWN:
+    if population != DRAWN and part.metric.sample.share >= 1:  # a panel draws its devices
         return of_noise * scatter.noise / part.n
     again = (of_noise - 1) * scatter.noise + (repeats - 1) * scatter.values
     return (scatter.reports + again) / part.n

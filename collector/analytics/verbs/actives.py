@@ -82,8 +82,13 @@ def _row(
 
 
 def refusal(metric: Metric) -> str | None:
-    """Answer every metric."""
-    return None
+    """Answer every metric of which all devices report."""
+    if (sample := metric.sample.in_words) is None:
+        return None
+    return (
+        f"is in the panel: {sample}, so its reports do not count devices; declare panel = false, "
+        "or count by a metric of its own that has it"
+    )
 
 
 VERB = Verb(answer, refusal, needs_time=True, estimates=False, counts=lambda _: True)

@@ -152,7 +152,7 @@ def _between(a: Estimate, b: Estimate) -> tuple[float, float]:
 
 
 def _shares(part: Slice, alpha: float) -> list[Estimate]:
-    return widened(part, shares(part.metric.mechanism, part.tally, part.n, alpha))
+    return widened(part, shares(part.metric.mechanism, part.tally, part.n, alpha), alpha)
 
 
 def _labels(part: Slice) -> tuple[str, ...]:
@@ -207,7 +207,7 @@ def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> l
         return refused_rows(part, names, query.alpha, simultaneous=at_once)
     slice_shares = Shares.of_slice(part)
     sums = slice_shares.groups(np.vstack(margins(domain.first.size, domain.second.size)), level)
-    cells = widened(part, shares(part.metric.mechanism, part.tally, part.n, level))
+    cells = widened(part, shares(part.metric.mechanism, part.tally, part.n, level), level)
     inside, beside = names[: domain.size], names[domain.size :]
     return [
         *rows_of(part, inside, cells, query.alpha, simultaneous=at_once),

@@ -15,7 +15,7 @@ from ...estimation.estimate import Estimate, key_shares, shares
 from ..postprocess import OF_PARTS, OF_SEVERAL, processed
 from ..rows import Findings
 from ..sums import Shares
-from ..verb import Slice, Verb, VerbQuery, always, named, refused_rows, rows_of, widened
+from ..verb import Slice, Verb, VerbQuery, always, named, refused_rows, rows_of, sampled, widened
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -64,8 +64,8 @@ def shares_of(part: Slice, alpha: float) -> list[Estimate]:
     """Return the share of each item of a slice with n > 0.  Raises InvalidTallyError."""
     mechanism = part.metric.mechanism
     if isinstance(mechanism, KeyValueMechanism):
-        return key_shares(mechanism, part.tally, part.n, alpha)
-    return widened(part, shares(mechanism, part.tally, part.n, alpha))
+        return sampled(part, key_shares(mechanism, part.tally, part.n, alpha), alpha)
+    return widened(part, shares(mechanism, part.tally, part.n, alpha), alpha)
 
 
 def refusal(metric: Metric) -> str | None:

@@ -10,7 +10,7 @@ from client_sdk.registry.metric import Metric
 from ...estimation import estimate
 from ...estimation.estimate import Estimate
 from ..rows import Findings, Row
-from ..verb import Slice, Verb, VerbQuery, always, refused_rows, rows_of
+from ..verb import Slice, Verb, VerbQuery, always, refused_rows, rows_of, sampled
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -27,7 +27,8 @@ def _rows(part: Slice, alpha: float) -> list[Row]:
 def mean_of(part: Slice, alpha: float) -> Estimate:
     """Return the mean of a slice with n > 0.  Raises InvalidTallyError."""
     domain: Any = part.metric.domain
-    return estimate.mean(part.metric.mechanism, domain, part.tally, part.n, alpha)
+    of_reports = estimate.mean(part.metric.mechanism, domain, part.tally, part.n, alpha)
+    return sampled(part, [of_reports], alpha)[0]
 
 
 def refusal(metric: Metric) -> str | None:

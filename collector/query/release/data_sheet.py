@@ -87,6 +87,7 @@ def facts_of(
         "every": metric.every,
         "longitudinal": metric.longitudinal,
         "min_reports": metric.min_reports,
+        "sample": metric.sample.in_words,
         "alpha": alpha,
         "parts": [_accuracy(part, alpha) for part in parts],
         "method": _method(parts, bool(drawn)),
@@ -188,6 +189,8 @@ def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     parameters = ", ".join(f"{name} = {value}" for name, value in facts["parameters"].items())
     yield "mechanism", facts["mechanism"] + (f" ({parameters})" if parameters else "")
     yield "repeated reports", facts["longitudinal"]
+    if facts["sample"]:
+        yield "who reports", facts["sample"]
     yield "fewest reports of a number", f"{facts['min_reports']:,}"
     if few := facts["left_out_reports"]:
         percent = 100 * few / (few + facts["reports"])

@@ -217,7 +217,7 @@ def _part(slice_: Slice, alpha: float) -> Part:
     domain, mechanism, n = slice_.metric.domain, slice_.metric.mechanism, slice_.n
     if isinstance(mechanism, DistributionMechanism):
         return Part(slice_, simplex_l1(histogram(mechanism, slice_.tally, n) * n, n), ())
-    estimates = tuple(widened(slice_, shares(mechanism, slice_.tally, n, alpha)))
+    estimates = tuple(widened(slice_, shares(mechanism, slice_.tally, n, alpha), alpha))
     counts = np.array([estimate.value for estimate in estimates]) * n
     if domain.several:
         return Part(slice_, np.rint(counts.clip(0, n)).astype(np.int64), estimates)

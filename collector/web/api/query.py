@@ -175,5 +175,6 @@ def describe(metric: Metric) -> dict[str, object]:
         "segments": metric.segments,
         "min_reports": metric.min_reports,
         "expected_devices": metric.expected_devices,
+        "inclusion": metric.sample.share,
         "expires": metric.expires.isoformat(),
     }

@@ -73,6 +73,7 @@ class Part(Struct, forbid_unknown_fields=True):
 class Metric(Struct, forbid_unknown_fields=True):
     """A metric, with its domain by the keys of a registry.
 
+    A panel lets each device report with the chance ``inclusion``; it is 1 without one.
     ``values`` are the items, the keys, or the steps of a funnel.  ``min`` and ``max`` are the ends
     of a number, or [longitude, latitude] of a map with ``cells`` [columns, rows].
     """
@@ -91,6 +92,7 @@ class Metric(Struct, forbid_unknown_fields=True):
     segments: dict[str, list[str]]
     min_reports: int
     expected_devices: int
+    inclusion: float
     expires: str
     values: list[str] | UnsetType = UNSET
     other: str | UnsetType = UNSET

@@ -120,7 +120,7 @@ def _planned(metric: Metric, sliders: Sliders) -> dict[str, Any]:
     lines = list(plan(metric, target, epsilons))
     own = next(line for line in lines if line.epsilon == sliders.epsilon)
     least = least_epsilon(metric, target)
-    segment = ceil(sliders.devices * sliders.share / 100)
+    segment = ceil(sliders.devices * sliders.share / 100 * metric.sample.share)
     return {
         "asked": sliders,
         "unit": "points" if unit == SHARE else unit,
@@ -163,7 +163,8 @@ def _points_shown(metric: Metric, points: Points, sliders: Sliders) -> Iterator[
     """Yield the points of a curve where answers have numbers, of a share those that tell any."""
     unit = scale_of(metric).unit
     for devices, half_width in points.points:
-        enough = int(devices * sliders.share / 100) >= metric.min_reports
+        reports = int(devices * sliders.share / 100 * metric.sample.share)
+        enough = reports >= metric.min_reports
         if enough and (unit != SHARE or half_width <= 1):
             yield devices, half_width
 

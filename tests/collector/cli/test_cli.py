@@ -62,6 +62,9 @@ def test_a_good_registry_is_described(tmp_path: Path) -> None:
         *registry().metrics,
         "warning",
         "warning",
+        "warning",
+        "not even a panel of ε 8 helps",
+        "crashed costs ε 168 in any seven days",
     ]  # an hourly metric costs much
 
 
