@@ -12,7 +12,7 @@ import pytest
 from client_sdk.client import Client
 from client_sdk.core.errors import TransportError
 from client_sdk.core.randomness import ByteRandomness
-from client_sdk.storage.schema import FILE_NAME
+from client_sdk.storage.schema import FILE_NAME, SCHEMA_VERSION
 from client_sdk.upload.transport import Answer, Transport
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import alter, changed, make_client, many_metrics, rows
@@ -73,6 +73,32 @@ def test_with_a_damaged_database_nothing_is_recorded_or_sent_for_a_week(tmp_path
 
     assert transport.sent == []
     assert changed(client) == {"store": 1, "budget": 1}
+
+
+def test_an_older_sdk_leaves_a_newer_database_alone_and_a_newer_sdk_sends_what_waited(
+    tmp_path: Path,
+) -> None:
+    """Law: an application that is put back an SDK loses no report and charges nothing."""
+    clock = FakeClock()
+    lost = ScriptedTransport([TransportError("lost")])
+    first = make_client(tmp_path, transport=lost, clock=clock)
+    first.record("dark_mode", True)
+    first.close()
+    clock.advance(days=1)
+    alter(tmp_path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = (tmp_path / FILE_NAME).read_bytes()
+    transport = ScriptedTransport()
+    older = make_client(tmp_path, transport=transport, clock=clock)
+
+    older.record("dark_mode", True)
+    older.flush()
+    older.close()
+
+    assert (set(changed(older)), transport.sent) == ({"store"}, [])
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+    alter(tmp_path, f"PRAGMA user_version = {SCHEMA_VERSION}")
+    make_client(tmp_path, transport=transport, clock=clock).flush()
+    assert len(transport.sent) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_counted(tmp_path: Path) -> None:
