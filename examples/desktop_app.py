@@ -67,7 +67,7 @@ def main() -> None:
         m.theme.record(options.theme)
         m.uses_plugins.record(options.plugins > 0)
         for _ in range(options.saves):
-            m.saves.record(1)  # added up on this device: one report a day, whatever their number
+            m.saves.add()  # added up on this device: one report a day, whatever their number
         if options.send_now:
             client.flush()
         print({reason: count for reason, count in client.stats().items() if count})

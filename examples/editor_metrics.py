@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from client_sdk import Client
-from client_sdk.handles import Handle, require_definitions
+from client_sdk.handles import ClientLike, Counter, Handle, Timer, require_definitions
 
 ThemeValue: TypeAlias = Literal[
     "light",
@@ -27,12 +26,12 @@ DIGESTS: Final = {
 class Metrics:
     """The metrics of editor."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientLike) -> None:
         """Record with *client*.
 
         Raises: RegistryError: its registry gives a metric another meaning.
         """
-        require_definitions(client.registry, DIGESTS)
+        require_definitions(client, DIGESTS)
         self._client = client
 
     @property
@@ -56,7 +55,7 @@ class Metrics:
         return Handle(self._client, "uses_plugins")
 
     @property
-    def startup_ms(self) -> Handle[float]:
+    def startup_ms(self) -> Timer:
         """Start-up time
 
         Did the last release make starting slower?
@@ -64,10 +63,10 @@ class Metrics:
         From 0 to 5000 ms; what lies beyond counts as the end. Reported at most once
         every 7d, at ε 1 a report, until 2027-12-31.
         """
-        return Handle(self._client, "startup_ms")
+        return Timer(self._client, "startup_ms", 1_000_000)
 
     @property
-    def saves(self) -> Handle[float]:
+    def saves(self) -> Counter:
         """Saves a day
 
         Is saving by itself worth building?
@@ -76,4 +75,4 @@ class Metrics:
         period make one report: the sum, or else 0 saves. Reported at most once every
         1d, at ε 1/4 a report, until 2027-12-31.
         """
-        return Handle(self._client, "saves")
+        return Counter(self._client, "saves")

@@ -99,7 +99,6 @@ KINDS: Final = (
 # Short files with one user that are files of their own for a reason.
 SHORT: Final = {
     "client_sdk.core.launcher",  # the command begins here
-    "client_sdk.handles",  # what generated code imports
     "client_sdk.pyinstaller.hook-client_sdk",  # PyInstaller finds it by its name
     "client_sdk.pyinstaller.rthooks.pyi_rth_client_sdk",  # the same
     "client_sdk.pytest_fixture",  # pytest finds it by its entry point

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
@@ -18,6 +18,19 @@ from .kinds import Domain, Encoded
 
 if TYPE_CHECKING:
     from typing import Self
+
+NANOSECONDS: Final = {  # of units of time, as people write them
+    unit: nanoseconds
+    for names, nanoseconds in (
+        ("ns nanosecond nanoseconds", 1),
+        ("us µs μs microsecond microseconds", 1_000),
+        ("ms millisecond milliseconds", 1_000_000),
+        ("s sec second seconds", 1_000_000_000),
+        ("min minute minutes", 60_000_000_000),
+        ("h hour hours", 3_600_000_000_000),
+    )
+    for unit in names.split()
+}
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,11 @@ class NumberDomain(Domain):
     def numbers(self) -> NumberDomain:
         """Itself."""
         return self
+
+    @property
+    def nanoseconds(self) -> int | None:
+        """How many nanoseconds the unit has; None: it is none of time."""
+        return NANOSECONDS.get(self.unit)
 
     @property
     def extent(self) -> float:

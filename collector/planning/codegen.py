@@ -33,8 +33,7 @@ from __future__ import annotations
 
 {mapping}from typing import {typing}
 
-from client_sdk import Client
-from client_sdk.handles import Handle, {items}require_definitions
+from client_sdk.handles import {handles}
 
 '''
 _ROOT: Final = '''
@@ -42,12 +41,12 @@ _ROOT: Final = '''
 class Metrics:
     """The metrics of {app}."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientLike) -> None:
         """Record with *client*.
 
         Raises: RegistryError: its registry gives a metric another meaning.
         """
-        require_definitions(client.registry, DIGESTS)
+        require_definitions(client, DIGESTS)
         self._client = client
 '''
 _BRANCH: Final = '''
@@ -55,7 +54,7 @@ _BRANCH: Final = '''
 class {name}:
     """The metrics whose names begin with ``{path}.``."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientLike) -> None:
         """Record with *client*."""
         self._client = client
 '''
@@ -145,6 +144,23 @@ def value_type(metric: Metric) -> str:
     return metric.domain.python_type.format(label=label)
 
 
+def kind_of(metric: Metric) -> tuple[str, tuple[str, ...]]:
+    """Return the class of the handle of *metric*, and what it takes beside client and name."""
+    grid = metric.domain.grid
+    unit = None if grid is None or metric.type == "count" else grid.nanoseconds
+    if unit is not None:
+        return "TimeCounter" if metric.aggregate == "sum" else "Timer", (f"{unit:_}",)
+    if metric.aggregate == "sum":
+        return "Counter", ()
+    return "Flag" if metric.aggregate == "any" else "Handle", ()
+
+
+def handle_type(metric: Metric) -> str:
+    """Return the type of the handle of *metric*."""
+    kind, _ = kind_of(metric)
+    return f"{kind}[{value_type(metric)}]" if kind == "Handle" else kind
+
+
 def typing_names(registry: Registry) -> str:
     """Return what the definitions of *registry* need of ``typing``."""
     labelled = any(metric.domain.value_labels() for metric in registry)
@@ -194,11 +210,13 @@ def module_of(registry: Registry) -> str:
 def _definitions(registry: Registry) -> Iterator[str]:
     """Yield what stands before the classes: imports, types of items, digests."""
     types = " ".join(map(value_type, registry))
+    handles = {"ClientLike", "require_definitions", *(kind_of(metric)[0] for metric in registry)}
+    handles |= {"Items"} if any("Items[" in handle_type(metric) for metric in registry) else set()
     yield _HEAD.format(
         app=registry.app,
         mapping="from collections.abc import Mapping\n" if "Mapping[" in types else "",
         typing=typing_names(registry),
-        items="Items, " if "Items[" in types else "",
+        handles=_listed(sorted(handles), _WIDTH - len("from client_sdk.handles import ")),
     )
     for metric in registry:
         yield from label_type(metric)
@@ -226,12 +244,13 @@ def _group(name: str, below: Group) -> Iterator[str]:
 
 
 def _handle(name: str, metric: Metric) -> Iterator[str]:
-    yield from _property(name, f"Handle[{value_type(metric)}]")
+    yield from _property(name, handle_type(metric))
     yield f'        """{_indented(metric.title)}\n\n'
     yield f"        {_indented(metric.question)}\n\n"
     yield f"        {_indented(_facts(metric))}\n"
     yield '        """\n'
-    yield from _call("        return Handle", ("self._client", f'"{metric.name}"'), "")
+    kind, further = kind_of(metric)
+    yield from _call(f"        return {kind}", ("self._client", f'"{metric.name}"', *further), "")
 
 
 def _property(name: str, kind: str) -> Iterator[str]:
@@ -249,6 +268,12 @@ def _call(start: str, arguments: tuple[str, ...], end: str) -> Iterator[str]:
     yield f"{start}(\n"
     yield from (f"{margin}    {argument},\n" for argument in arguments)
     yield f"{margin}){end}\n"
+
+
+def _listed(names: list[str], width: int) -> str:
+    """Return *names* to import, in parentheses if they are longer than *width*."""
+    line = ", ".join(names)
+    return line if len(line) <= width else "(\n" + "".join(f"    {n},\n" for n in names) + ")"
 
 
 def _class(below: Group) -> str:

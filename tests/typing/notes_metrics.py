@@ -8,8 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, TypedDict
 
-from client_sdk import Client
-from client_sdk.handles import Handle, Items, require_definitions
+from client_sdk.handles import (
+    ClientLike,
+    Counter,
+    Flag,
+    Handle,
+    Items,
+    TimeCounter,
+    Timer,
+    require_definitions,
+)
 
 UiThemeValue: TypeAlias = Literal[
     "light",
@@ -51,6 +59,10 @@ DIGESTS: Final = {
     "weeks": "592b1cadf905",
     "terminal": "fde2f58acf2e",
     "plugins": "f139d04749b9",
+    "saves": "0d89fdaf9cff",
+    "exported": "5c13f1daadd7",
+    "startup": "c4c346af4d9e",
+    "indexing": "23d8c108ab4b",
 }
 
 
@@ -71,7 +83,7 @@ class PersonValue(TypedDict):
 class UiPanelMetrics:
     """The metrics whose names begin with ``ui.panel.``."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientLike) -> None:
         """Record with *client*."""
         self._client = client
 
@@ -89,7 +101,7 @@ class UiPanelMetrics:
 class UiMetrics:
     """The metrics whose names begin with ``ui.``."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientLike) -> None:
         """Record with *client*."""
         self._client = client
 
@@ -112,12 +124,12 @@ class UiMetrics:
 class Metrics:
     """The metrics of notes."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientLike) -> None:
         """Record with *client*.
 
         Raises: RegistryError: its registry gives a metric another meaning.
         """
-        require_definitions(client.registry, DIGESTS)
+        require_definitions(client, DIGESTS)
         self._client = client
 
     @property
@@ -222,3 +234,49 @@ class Metrics:
         most once every 7d, at ε 1 a report, until 2099-12-31.
         """
         return Handle(self._client, "plugins")
+
+    @property
+    def saves(self) -> Counter:
+        """Saves a day
+
+        Is saving by itself worth building?
+
+        From 0 to 200 saves; what lies beyond counts as the end. The values of a
+        period make one report: the sum, or else 0 saves. Reported at most once every
+        1d, at ε 1/2 a report, until 2099-12-31.
+        """
+        return Counter(self._client, "saves")
+
+    @property
+    def exported(self) -> Flag:
+        """Exported
+
+        Is export worth its place in the menu?
+
+        The values of a period make one report: whether any was true, or else false.
+        Reported at most once every 7d, at ε 1/2 a report, until 2099-12-31.
+        """
+        return Flag(self._client, "exported")
+
+    @property
+    def startup(self) -> Timer:
+        """Start-up time
+
+        Is starting fast enough?
+
+        From 0 to 5000 ms; what lies beyond counts as the end. Reported at most once
+        every 7d, at ε 1 a report, until 2099-12-31.
+        """
+        return Timer(self._client, "startup", 1_000_000)
+
+    @property
+    def indexing(self) -> TimeCounter:
+        """Indexing
+
+        Is indexing worth a process of its own?
+
+        From 0 to 600 s; what lies beyond counts as the end. The values of a period
+        make one report: the sum. Reported at most once every 1d, at ε 1/2 a report,
+        until 2099-12-31.
+        """
+        return TimeCounter(self._client, "indexing", 1_000_000_000)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from client_sdk import Client
+import client_sdk
+from client_sdk import Client, command
 
 from .notes_metrics import Metrics, UiThemeValue
 
@@ -25,6 +26,31 @@ def right_uses(client: Client, chosen: UiThemeValue, typed: str) -> None:
     m.weeks.record(["week 0", "week 2"])
     m.terminal.record(typed)
     m.plugins.record(["git", typed])
+    m.saves.add()
+    m.saves.add(2)
+    m.saves.record(2)
+    m.exported.seen()
+    with m.startup.time():
+        m.indexing.add(0.5)
+
+
+def right_timers(client: Client) -> None:
+    """What is timed keeps its signature."""
+    m = Metrics(client)
+
+    @m.startup.time(failures=False)
+    def start(path: str) -> int:
+        return len(path)
+
+    @m.indexing.time()
+    async def index(path: str) -> int:
+        return len(path)
+
+    start("notes") + 1
+    start(7)  # type: ignore[arg-type]  # not of the signature
+    index("notes") + 1  # type: ignore[operator]  # a coroutine
+    Metrics(command).saves.add()
+    Metrics(client_sdk)  # type: ignore[arg-type]  # a module that records nothing
 
 
 def wrong_uses(client: Client, typed: str) -> None:
@@ -45,6 +71,15 @@ def wrong_uses(client: Client, typed: str) -> None:
     m.person.record({"sex": "low", "income": "low"})  # type: ignore[typeddict-item]  # no such item
     m.export.record("opend")  # type: ignore[arg-type]  # no such step
     m.weeks.record("week 0")  # type: ignore[arg-type]  # one period for a set
+    m.saves.add("2")  # type: ignore[arg-type]  # a text
+    m.saves.seen()  # type: ignore[attr-defined]  # a sum
+    m.saves.time()  # type: ignore[attr-defined]  # no time
+    m.note_count.add()  # type: ignore[attr-defined]  # each epoch has one value
+    m.exported.add()  # type: ignore[attr-defined]  # no number
+    m.exported.seen(False)  # type: ignore[call-arg]  # what was not seen is said by silence
+    m.ui.panel.open.seen()  # type: ignore[attr-defined]  # each epoch has one value
+    m.ui.theme.time()  # type: ignore[attr-defined]  # no number
+    m.startup.add(3)  # type: ignore[attr-defined]  # times that are not summed
     m.terminal.record(7)  # type: ignore[arg-type]  # no text
     m.plugins.record("git")  # type: ignore[arg-type]  # one item for a set
     m.theme.record("dark")  # type: ignore[attr-defined]  # a name without its group
