@@ -44,5 +44,7 @@ DEFAULT_CAP_WEEK: Final = "8"  # epsilon of seven days, over all metrics
 DEFAULT_CAP_LIFETIME: Final = "1000"  # epsilon for life, over all metrics
 DEFAULT_CAP_DELTA: Final = "0.00001"  # delta for life, over all metrics; ten reports of 1e-6
 
+EXPIRES_SOON: Final = 30  # days before a metric's last one in which developers are told
+
 MIN_REPORTS_FLOOR: Final = 100  # reports; no estimate is ever shown for fewer
 DEFAULT_MIN_REPORTS: Final = 1_000  # reports; below it few metrics can say anything

@@ -130,6 +130,15 @@ class Stats:
             self._logged.add(("warning", about))
             warn(message)
 
+    def advise(self, about: str, message: str) -> None:
+        """Tell *message* as ``warn`` does, but only if somebody listens.
+
+        It is of what will matter one day, and not for the terminals of people.
+        """
+        logging = sys.modules.get("logging")
+        if logging is not None and logging.getLogger(LOGGER).hasHandlers():
+            self.warn(about, message)
+
     def counts(self) -> dict[str, int]:
         """Return the count of every reason, zeros included."""
         mine = self._mine()

@@ -15,6 +15,7 @@ from typing import Final
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, ONCE
 from ..registry.metric import Metric
+from ..registry.registry import Registry
 from .caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 
 NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon
@@ -98,6 +99,23 @@ def reports(metric: Metric, caps: Caps) -> bool:
     """Whether *metric* ever reports within *caps*."""
     least = min(caps.report, caps.metric_week, caps.week, caps.lifetime)
     return metric.most_nano <= least and metric.whole_delta <= caps.delta
+
+
+def why_refused(metric: Metric, registry: Registry, caps: Caps) -> tuple[str, str] | None:
+    """Return what keeps *metric* of *registry* from ever being reported, and that in words.
+
+    None: nothing does; its budget is spent for now, as it may be.
+    """
+    if (name := caps.below(metric.most_nano)) is not None:
+        rule = f"costs more than caps.{name} allows, so that it is never reported"
+        return f"{metric.name}, caps", f"metrics.{metric.name}: {rule}"
+    others = [other for other in registry if other.digest != metric.digest]
+    week = sum(min(cost_of(other).week, caps.metric_week) for other in others)
+    if registry.panel_week is not None or week + metric.most_nano <= caps.week:
+        return None
+    rule = f"the others can cost ε {epsilon(week)} in any seven days, and caps.week"
+    order = f"is ε {epsilon(caps.week)}: who comes last is never reported; a [panel] draws instead"
+    return f"{metric.name}, caps", f"metrics.{metric.name}: {rule} {order}"
 
 
 def most(metrics: Iterable[Metric], caps: Caps) -> Cost:

@@ -107,6 +107,7 @@ class Engine:
             uptime=uptime or SystemUptime(),
             on_report=on_report if history is None else history.observe,
             history=history,
+            advise=self.stats.advise,
             own=bounds is DEVICE,
         )
         self.recorder.require_panel()
@@ -295,12 +296,12 @@ class Engine:
             self._warn_of_never(pendings)
 
     def _warn_of_never(self, refused: list[Pending]) -> None:
-        """Tell a developer of metrics whose report costs more than a cap allows at any time."""
+        """Tell a developer of metrics that are never reported, or only if others are not."""
+        from ..privacy.budget import why_refused  # most registries fit
+
         for metric in {pending.metric.digest: pending.metric for pending in refused}.values():
-            name = self.caps.below(metric.most_nano)
-            if name is not None:
-                rule = f"costs more than caps.{name} allows, so that it is never reported"
-                self.stats.warn(f"{metric.name}, caps", f"metrics.{metric.name}: {rule}")
+            if (why := why_refused(metric, self.registry, self.caps)) is not None:
+                self.stats.warn(*why)
 
     def _idle(self) -> float:
         """See to what is due; return the seconds until something is."""

@@ -21,6 +21,7 @@ from ..core.errors import (
     NotInPanelError,
     UnknownMetricError,
 )
+from ..core.limits import EXPIRES_SOON
 from ..core.randomness import Randomness
 from ..core.stats import Reason, reason_of
 from ..core.wire import Report
@@ -75,6 +76,7 @@ class Recorder:
     uptime: Uptimes = field(default_factory=SystemUptime)
     on_report: OnReport | None = None
     history: History | None = None  # of what *on_report* saw
+    advise: Callable[[str, str], None] | None = None  # tells a developer, once about each thing
     own: bool = True  # whether it reports of itself, and not only of a gateway's devices
 
     @cached_property
@@ -100,8 +102,13 @@ class Recorder:
         metric = self._metric(name)
         if not abs(now) < MAX_WALL:  # nan would stop all that wait beside it
             raise InvalidParameterError("clock", now, f"must be below {MAX_WALL} seconds")
-        if day_of(now) > day_of_date(metric.expires):
+        days = day_of_date(metric.expires) - day_of(now)
+        if days < 0:
             raise ExpiredMetricError(metric.name, metric.expires)
+        if days <= EXPIRES_SOON and self.advise is not None:
+            rule = "is near, and nothing is recorded after it: renew or remove it"
+            place = f"metrics.{metric.name}.expires"
+            self.advise(place, f"{place}={metric.expires}: {rule}")
         return Slot(metric, now, self.windows.aggregate(metric) if metric.aggregate else None)
 
     def prepare(self, name: object, value: object, now: float) -> Pending:

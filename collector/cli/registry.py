@@ -36,20 +36,25 @@ def registry() -> None:
 
 @registry.command()
 @click.argument("path", type=click.Path(exists=True, dir_okay=False))
-def check(path: str) -> None:
+@click.option(
+    "--expires-within", type=click.IntRange(0, 36_500), metavar="DAYS",
+    help="Fail if a metric has expired, or will within so many days.",
+)  # fmt: skip
+@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+def check(path: str, expires_within: int | None, strict: bool) -> None:
     """Check a registry file and say what each metric will cost and tell."""
     from ..planning.panels import starvation_lines
-    from ..planning.registry_report import describe_metrics, problems, warnings
+    from ..planning.registry_report import describe_metrics, expiring, problems, warnings
 
-    loaded = _load(path)
-    for line in (*describe_metrics(loaded), *warnings(loaded, datetime.now(UTC).date())):
+    loaded, today = _load(path), datetime.now(UTC).date()
+    doubts, wrong = list(warnings(loaded, today)), list(problems(loaded))
+    if expires_within is not None:
+        wrong += expiring(loaded, today, expires_within)
+    for line in (*describe_metrics(loaded), *doubts, *starvation_lines(loaded)):
         click.echo(line)
-    for line in starvation_lines(loaded):
-        click.echo(line)
-    wrong = list(problems(loaded))
     for line in wrong:
         click.echo(line, err=True)
-    if wrong:
+    if wrong or (strict and doubts):
         raise SystemExit(1)
 
 

@@ -17,6 +17,7 @@ from client_sdk.core.limits import (
     DEFAULT_CAP_LIFETIME,
     DEFAULT_CAP_REPORT,
     DEFAULT_CAP_WEEK,
+    EXPIRES_SOON,
 )
 from client_sdk.mechanisms import DistributionMechanism, KeyValueMechanism
 from client_sdk.privacy.budget import (
@@ -181,10 +182,24 @@ def problems(registry: Registry) -> Iterator[str]:
             )
 
 
-def warnings(registry: Registry, today: date) -> Iterator[str]:
-    """Yield one line for each thing that is legal and unlikely to be meant."""
+def expiring(registry: Registry, today: date, days: int) -> Iterator[str]:
+    """Yield one line for each metric that has expired, or will within *days* of *today*."""
     for metric in registry:
-        yield from (f"  warning: {metric.name}: {text}" for text in _of_metric(metric, today))
+        left = (metric.expires - today).days
+        if left < 0:
+            yield f"{metric.name}: expired on {metric.expires}: devices record nothing"
+        elif left <= days:
+            yield f"{metric.name}: expires in {counted(left, 'day')}, on {metric.expires}"
+
+
+def warnings(registry: Registry, today: date, soon: int = EXPIRES_SOON) -> Iterator[str]:
+    """Yield one line for each thing that is legal and unlikely to be meant.
+
+    Args: soon: days within which an expiry is told.
+    """
+    yield from (f"  warning: {line}" for line in expiring(registry, today, soon))
+    for metric in registry:
+        yield from (f"  warning: {metric.name}: {text}" for text in _of_metric(metric))
     for cost in _above_the_default_caps(registry):
         yield f"  warning: all metrics together can cost {cost}: devices refuse the rest"
 
@@ -204,9 +219,7 @@ def _above_the_default_caps(registry: Registry) -> Iterator[str]:
         yield f"δ {chance(delta)} in any {YEAR} days, above the default cap of {cap}"
 
 
-def _of_metric(metric: Metric, today: date) -> Iterator[str]:
-    if metric.expires < today:
-        yield f"expired on {metric.expires}: devices record nothing"
+def _of_metric(metric: Metric) -> Iterator[str]:
     if metric.mechanism.spent > Fraction(DEFAULT_CAP_REPORT):
         yield (
             f"ε {metric.epsilon} is above the default cap of {DEFAULT_CAP_REPORT} a report: "

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from client_sdk.core.epoch import DAY
 from client_sdk.core.errors import (
     ExpiredMetricError,
     InvalidValueError,
@@ -15,9 +19,10 @@ from client_sdk.core.errors import (
 )
 from client_sdk.core.stats import LOGGER, Reason, Stats, log_failure
 from client_sdk.privacy.caps import Caps
+from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from tests.support.device.clock import FakeClock
-from tests.support.device.device import CANARY, changed, make_client
+from tests.support.device.device import CANARY, changed, make_client, metric_text, registry_of
 from tests.support.device.device_transport import ScriptedTransport
 
 
@@ -148,14 +153,77 @@ def test_a_metric_that_no_cap_ever_allows_is_a_warning_once(
 
 
 def test_a_budget_that_is_used_up_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """Another week it is reported again."""
-    client = make_client(caps=Caps(week="1"))
+    """Another week it is reported again, since others leave it enough."""
+    two = registry_of(metric_text("often"), metric_text("weekly", every="7d"))
+    clock = FakeClock()
+    client = make_client(registry=two, clock=clock, caps=Caps(week="3"))
 
-    client.record("dark_mode", True)
-    client.record("theme", CANARY)
+    for _ in range(5):
+        client.record("often", True)
+        clock.advance(days=1)
 
-    assert client.stats()["budget"] == 1
+    assert client.stats()["budget"] == 2
     assert caplog.messages == []
+
+
+def test_a_metric_for_which_others_leave_nothing_is_a_warning_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The order of a program decides that it is never reported; a panel is named, and ends it."""
+    texts = [metric_text(name, every="7d") for name in ("first", "second", "third")]
+    crowded = registry_of(*texts)
+    head = 'schema = 1\napp = "demo"\npanel = { week = "2" }\n'
+    shared = Registry.from_text(head + "".join(texts))
+    for registry in (crowded, shared):
+        client = make_client(registry=registry, caps=Caps(week="2"))
+        for name in ("first", "second", "third", "third"):
+            client.record(name, True)
+
+    rule = "the others can cost ε 4 in any seven days, and caps.week is ε 2"
+    order = "who comes last is never reported; a [panel] draws instead"
+    assert caplog.messages == [f"metrics.third: {rule}: {order}"]
+
+
+@pytest.mark.parametrize(("days", "warnings"), [(31, 0), (30, 1), (0, 1)])
+def test_a_metric_that_expires_soon_is_a_warning_once_for_those_who_listen(
+    caplog: pytest.LogCaptureFixture, days: int, warnings: int
+) -> None:
+    """Law: within 30 days, and never on the terminal of people, where no handler is."""
+    clock = FakeClock()
+    last = date(1970, 1, 1) + timedelta(days=int(clock() // DAY) + days)
+    soon = registry_of(metric_text("soon", expires=str(last)), metric_text("later"))
+    client = make_client(registry=soon, clock=clock)
+
+    for name in ("soon", "later", "soon"):
+        client.record(name, True)
+
+    rule = "is near, and nothing is recorded after it: renew or remove it"
+    assert caplog.messages == [f"metrics.soon.expires={last}: {rule}"] * warnings
+
+
+def test_nothing_is_said_of_an_expiry_where_nobody_listens(tmp_path: Path) -> None:
+    """Law: a tool prints nothing on the terminal of people, with logging loaded or not."""
+    last = datetime.now(UTC).date() + timedelta(days=9)
+    metrics = tmp_path / "metrics.toml"
+    metrics.write_text('schema = 1\napp = "demo"\n' + metric_text("soon", expires=str(last)))
+    program = """
+import sys
+sys.argv[2:] and __import__("logging")
+import client_sdk
+client = client_sdk.Client("https://collector.example", "unused-key-of-a-test", sys.argv[1],
+    consent="granted", data_dir=None, mode="manual", dry_run=True)
+client.record("soon", True)
+print(client.stats()["recorded"])
+"""
+    for extra in ([], ["logging"]):
+        run = subprocess.run(
+            [sys.executable, "-c", program, str(metrics), *extra],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert (run.stdout, run.stderr) == ("1\n", "")
 
 
 def test_an_expired_metric_is_a_warning_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from client_sdk import __version__
 from collector.cli import main
 from collector.operations.processes import STALE_AFTER
 from tests.support.crowds.uploads import registry, registry_text
+from tests.support.device.registries import CATEGORY, file_with
 
 ENVIRONMENT = {
     name: None for name in os.environ if name.startswith("HEARSAY_") or name == "REDIS_URL"
@@ -66,6 +68,21 @@ def test_a_good_registry_is_described(tmp_path: Path) -> None:
         "not even a panel of ε 8 helps",
         "crashed costs ε 168 in any seven days",
     ]  # an hourly metric costs much
+
+
+def test_a_check_fails_on_warnings_and_on_expiry_only_if_it_is_asked_to(tmp_path: Path) -> None:
+    """Law: for continuous integration; the exit status of a plain check is of problems alone."""
+    path = tmp_path / "metrics.toml"
+    last = datetime.now(UTC).date() + timedelta(days=20)
+    path.write_text(file_with({**CATEGORY, "expires": str(last)}), encoding="utf-8")
+    within = "--expires-within"
+    options: tuple[list[str], ...] = ([], [within, "10"], [within, "25"], ["--strict"])
+
+    results = [hearsay("registry", "check", str(path), *option) for option in options]
+
+    assert [result.exit_code for result in results] == [0, 0, 1, 1]
+    assert all(" days, on " in result.stdout for result in results)
+    assert [bool(result.stderr) for result in results] == [False, False, True, False]
 
 
 def test_every_problem_of_a_bad_registry_is_listed_on_standard_error(tmp_path: Path) -> None:

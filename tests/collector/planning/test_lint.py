@@ -9,7 +9,7 @@ import pytest
 from client_sdk import mechanisms
 from client_sdk.core.errors import RegistryError
 from client_sdk.registry import Registry
-from collector.planning.registry_report import problems, warnings
+from collector.planning.registry_report import expiring, problems, warnings
 from tests.support.crowds.uploads import registry
 from tests.support.device.registries import CATEGORY, HEAD, NUMBER, file_with, table
 
@@ -55,9 +55,30 @@ def test_only_unbounded_noise_must_be_declared(mechanism: str, epsilon: str) -> 
 
 @pytest.mark.parametrize(("expires", "named"), [("2026-03-03", True), ("2026-03-04", False)])
 def test_an_expired_metric_is_named(expires: str, *, named: bool) -> None:
-    found = lines(registry(expires=expires), "page")
+    found = lines(registry(expires=expires), "expired")
 
-    assert any(f"expired on {expires}" in line for line in found) == named
+    assert any(f"page: expired on {expires}" in line for line in found) == named
+
+
+@pytest.mark.parametrize(
+    ("expires", "days", "left"),
+    [
+        ("2026-04-03", 30, "30 days"),
+        ("2026-04-04", 30, None),
+        ("2026-03-05", 30, "1 day"),
+        ("2026-03-04", 0, "0 days"),
+        ("2026-03-05", 0, None),
+    ],
+)
+def test_a_metric_that_expires_soon_is_named(expires: str, days: int, left: str | None) -> None:
+    """Law: within so many days of today, and by default within 30."""
+    loaded = registry(expires=expires)
+    found = [line for line in expiring(loaded, TODAY, days) if line.startswith("page:")]
+
+    assert found == [] if left is None else [f"page: expires in {left}, on {expires}"]
+    assert [line for line in warnings(loaded, TODAY, days) if "page: expires" in line] == [
+        f"  warning: {line}" for line in found
+    ]
 
 
 def test_metrics_that_together_spend_more_than_a_week_allows_are_named() -> None:
