@@ -15,18 +15,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..core.dataclass import dataclass, field_names
 from ..core.errors import InvalidParameterError, InvalidTallyError
 from ..core.randomness import Randomness
 from .exact import THRESHOLD_BITS, parse_epsilon, require_ratio, spent_by
 
+if TYPE_CHECKING:
+    from typing import Self
+
 Value = TypeVar("Value")
 EpsilonLike: TypeAlias = str | int | float | Decimal | Fraction
+Constant: TypeAlias = Fraction | tuple[Fraction, ...]  # an exact number that chance is drawn by
 Numpy: TypeAlias = Any  # the numpy module, handed in by the collector
 Array: TypeAlias = Any  # a numpy array
 
@@ -114,6 +119,9 @@ class Mechanism(ABC, Generic[Value]):
     name: ClassVar[str]
     automatic: ClassVar[bool] = True  # whether ``auto`` may choose it
     unbiased: ClassVar[bool] = True  # whether debiased totals are unbiased; a regression's are not
+    # the properties whose exact numbers ``randomize`` draws by; all others follow from these and
+    # from the parameters by integers and fractions
+    constants: ClassVar[tuple[str, ...]] = ()
 
     epsilon: Fraction
     domain_size: int
@@ -150,6 +158,27 @@ class Mechanism(ABC, Generic[Value]):
         if type(number) is not int or not least <= number <= most:
             raise InvalidParameterError(name, number, f"must be from {least} to {most}")
         object.__setattr__(self, name, number)
+
+    @classmethod
+    def with_constants(
+        cls, constants: Mapping[str, Constant], epsilon: EpsilonLike, domain_size: int, **own: int
+    ) -> Self:
+        """Return the mechanism of these parameters with *constants* that were worked out before.
+
+        It is as checked as any other: constants that spend more than epsilon are refused.
+        Raises: InvalidParameterError: names the parameter, or a constant that it has not.
+        """
+        for name in constants:
+            if name not in cls.constants:
+                raise InvalidParameterError(name, "...", f"is no constant of {cls.name}")
+        mechanism = cls.__new__(cls)
+        mechanism.__dict__.update(constants)
+        cls.__init__(mechanism, epsilon, domain_size, **own)
+        return mechanism
+
+    def constant_values(self) -> dict[str, Constant]:
+        """Return the numbers of ``constants`` by name, those that these parameters need."""
+        return {name: getattr(self, name) for name in self.constants}
 
     @classmethod
     def fit(cls, epsilon: EpsilonLike, domain_size: int, payload_bits: int) -> Mechanism[Any]:

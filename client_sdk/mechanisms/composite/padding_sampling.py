@@ -34,7 +34,7 @@ from typing import Final
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
-from ..base import Array, EpsilonLike, NoiseLaw, Numpy, column, width_of
+from ..base import Array, Constant, EpsilonLike, NoiseLaw, Numpy, column, width_of
 from ..bits import MAX_ITEMS
 from ..exact import THRESHOLD_BITS, exp_floor, respond, truth_chance
 from ..families import SetMechanism
@@ -47,6 +47,7 @@ class PaddingSampling(SetMechanism):
     """Padding and sampling with ``pad`` slots.  A report is a symbol, or one bit a symbol."""
 
     name = "padding_sampling"
+    constants = ("flip", "truth")
 
     pad: int
     unary: int
@@ -89,6 +90,17 @@ class PaddingSampling(SetMechanism):
         """The unary encoding of the items and of one dummy, the last symbol."""
         return OUE(self.epsilon, self.domain_size + 1, precision=self.precision)
 
+    @property
+    def flip(self) -> Fraction:
+        """That of the unary encoding."""
+        return self.encoder.flip
+
+    @cached_property
+    def truth(self) -> Fraction:
+        """The chance that randomized response tells the drawn symbol."""
+        odds = 1 + self.pad * (exp_floor(self.epsilon) - 1)
+        return truth_chance(odds, self.symbols - 1, self.precision)
+
     @cached_property
     def symbols(self) -> int:
         """Items and dummies."""
@@ -99,10 +111,12 @@ class PaddingSampling(SetMechanism):
         """The chances that a report supports the drawn symbol, and another one."""
         if self.unary:
             return self.encoder.channel
-        others = self.symbols - 1
-        odds = 1 + self.pad * (exp_floor(self.epsilon) - 1)
-        p = truth_chance(odds, others, self.precision)
-        return Channel(p, (1 - p) / others)
+        return Channel(self.truth, (1 - self.truth) / (self.symbols - 1))
+
+    def constant_values(self) -> dict[str, Constant]:
+        """Unary encoding flips bits, randomized response tells a symbol truly."""
+        name = "flip" if self.unary else "truth"
+        return {name: getattr(self, name)}
 
     @cached_property
     def channel(self) -> Channel:

@@ -35,6 +35,7 @@ class PCKVGRR(NumberReports[Pairs], KeyValueMechanism):
 
     name = "pckv_grr"
     beyond = "symbol_out_of_range"
+    constants = ("truth",)
 
     @property
     def payload_count(self) -> int:
@@ -42,13 +43,16 @@ class PCKVGRR(NumberReports[Pairs], KeyValueMechanism):
         return 2 * self.domain_size + self.pad
 
     @cached_property
-    def channel(self) -> KeyChannel:
-        """Truth with P, rounded down to the grid; the rest is shared by the other symbols."""
+    def truth(self) -> Fraction:
+        """P, rounded down to the grid."""
         odds = self.pad * (exp_floor(self.epsilon) - 1) + 1
-        others = self.payload_count - 1
-        truth = truth_chance(odds, others, self.precision)
-        lie = (1 - truth) / others
-        return KeyChannel(truth, lie, lie)
+        return truth_chance(odds, self.payload_count - 1, self.precision)
+
+    @cached_property
+    def channel(self) -> KeyChannel:
+        """Truth with P; the rest is shared by the other symbols."""
+        lie = (1 - self.truth) / (self.payload_count - 1)
+        return KeyChannel(self.truth, lie, lie)
 
     @property
     def likelihood_ratio(self) -> Fraction:

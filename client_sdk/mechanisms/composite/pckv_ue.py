@@ -34,6 +34,7 @@ class PCKVUE(KeyValueMechanism):
     """PCKV-UE.  A report is a bit a key for plus, then a bit a key for minus; highest bit first."""
 
     name = "pckv_ue"
+    constants = ("kept", "shown")
 
     def validate(self) -> None:
         """Refuse reports too long to send."""

@@ -115,6 +115,7 @@ class PEM(CountedReports[bytes], TextMechanism):
 
     name = "pem"
     beyond = "group_out_of_range"
+    constants = ("truth",)
 
     step: int
     rows: int
@@ -164,6 +165,11 @@ class PEM(CountedReports[bytes], TextMechanism):
     def oracle(self) -> PGR:
         """The response over the cells of a row."""
         return PGR(self.epsilon, self.columns, order=self.order, precision=self.precision)
+
+    @property
+    def truth(self) -> Fraction:
+        """That of the response."""
+        return self.oracle.truth
 
     @property
     def channel(self) -> Channel:

@@ -44,6 +44,7 @@ class SampledItem(CountedReports[frozenset[int]], SetMechanism):
     name = "sampled_item"
     beyond = "symbol_out_of_range"
     pure: ClassVar[bool] = False
+    constants = ("flip",)
 
     @cached_property
     def flip(self) -> Fraction:

@@ -30,12 +30,17 @@ class CMS(Sketch):
     """Count mean sketch.  A tally is, row by row, the reports and the ones of each column."""
 
     name: ClassVar[str] = "cms"
+    constants: ClassVar[tuple[str, ...]] = ("flip",)
+
+    @cached_property
+    def flip(self) -> Fraction:
+        """q, rounded up to the grid."""
+        return flip_chance(self.epsilon / 2, self.precision)
 
     @cached_property
     def channel(self) -> Channel:
         """The chances that the bit of a cell is 1: of the item's, and of another."""
-        flip = flip_chance(self.epsilon / 2, self.precision)
-        return Channel(1 - flip, flip)
+        return Channel(1 - self.flip, self.flip)
 
     @property
     def likelihood_ratio(self) -> Fraction:

@@ -54,6 +54,7 @@ class DBitFlip(FrequencyOracle):
     name: ClassVar[str] = "dbitflip"
     automatic: ClassVar[bool] = False  # for comparison and migration
     pure: ClassVar[bool] = False
+    constants: ClassVar[tuple[str, ...]] = ("flip",)
 
     sampled: int
 
@@ -77,10 +78,14 @@ class DBitFlip(FrequencyOracle):
         return min(self.sampled, 2)
 
     @cached_property
+    def flip(self) -> Fraction:
+        """q, rounded up to the grid."""
+        return flip_chance(self.epsilon / self._differing, self.precision)
+
+    @cached_property
     def channel(self) -> Channel:
         """The chances that the bit of a drawn item is 1: of the true one, and of another."""
-        flip = flip_chance(self.epsilon / self._differing, self.precision)
-        return Channel(1 - flip, flip)
+        return Channel(1 - self.flip, self.flip)
 
     @property
     def likelihood_ratio(self) -> Fraction:

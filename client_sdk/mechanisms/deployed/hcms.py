@@ -31,12 +31,17 @@ class HCMS(NumberReports[int], Sketch):
 
     name: ClassVar[str] = "hcms"
     beyond: ClassVar[str] = "row_out_of_range"
+    constants: ClassVar[tuple[str, ...]] = ("truth",)
+
+    @cached_property
+    def truth(self) -> Fraction:
+        """p, rounded down to the grid."""
+        return truth_chance(exp_floor(self.epsilon), 1, self.precision)
 
     @cached_property
     def channel(self) -> Channel:
         """The chances that a sign is kept, and flipped."""
-        p = truth_chance(exp_floor(self.epsilon), 1, self.precision)
-        return Channel(p, 1 - p)
+        return Channel(self.truth, 1 - self.truth)
 
     @property
     def likelihood_ratio(self) -> Fraction:

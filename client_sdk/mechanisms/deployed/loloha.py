@@ -46,6 +46,7 @@ class LOLOHA(TwoRounds, OLH):
     name: ClassVar[str] = "loloha"
     automatic: ClassVar[bool] = False  # for comparison: a single report is OLH's
     most_buckets: ClassVar[int] = MAX_BUCKETS
+    constants: ClassVar[tuple[str, ...]] = ("first_truth", "second_truth")
 
     permanent_percent: int
 

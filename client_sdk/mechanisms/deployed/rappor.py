@@ -154,6 +154,7 @@ class RAPPOR(TwoRounds, FrequencyOracle):
     automatic: ClassVar[bool] = False  # for comparison and migration
     pure: ClassVar[bool] = False
     unbiased: ClassVar[bool] = False  # counts are not negative
+    constants: ClassVar[tuple[str, ...]] = ("flip", "rates")
 
     bits: int
     hashes: int

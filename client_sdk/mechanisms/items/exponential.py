@@ -40,6 +40,7 @@ class Exponential(CountedReports[int], ItemMechanism):
     name = "exponential"
     beyond = "item_out_of_range"
     automatic = False  # for ordered items only, which a registry does not say
+    constants = ("decay",)
 
     def validate(self) -> None:
         """Refuse more items than a device should hold a table of, and a grid without a step."""

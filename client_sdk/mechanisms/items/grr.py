@@ -29,13 +29,17 @@ class GRR(CountedReports[int], FrequencyOracle):
 
     name = "grr"
     beyond = "item_out_of_range"
+    constants = ("truth",)
+
+    @cached_property
+    def truth(self) -> Fraction:
+        """p, rounded down to the grid."""
+        return truth_chance(exp_floor(self.epsilon), self.domain_size - 1, self.precision)
 
     @cached_property
     def channel(self) -> Channel:
-        """Truth with p, rounded down to the grid; the rest is shared by the other items."""
-        others = self.domain_size - 1
-        p = truth_chance(exp_floor(self.epsilon), others, self.precision)
-        return Channel(p, (1 - p) / others)
+        """Truth with p; the rest is shared by the other items."""
+        return Channel(self.truth, (1 - self.truth) / (self.domain_size - 1))
 
     @property
     def likelihood_ratio(self) -> Fraction:

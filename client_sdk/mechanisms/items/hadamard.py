@@ -58,6 +58,7 @@ class Hadamard(CountedReports[int], FrequencyOracle):
 
     name = "hadamard"
     beyond = "row_out_of_range"
+    constants = ("truth",)
 
     @cached_property
     def rows(self) -> int:
@@ -65,9 +66,14 @@ class Hadamard(CountedReports[int], FrequencyOracle):
         return 1 << (self.domain_size - 1).bit_length()
 
     @cached_property
+    def truth(self) -> Fraction:
+        """The chance that the sign is kept, rounded down to the grid."""
+        return truth_chance(exp_floor(self.epsilon), 1, self.precision)
+
+    @cached_property
     def channel(self) -> Channel:
-        """Return p rounded down to the grid, and q = 1/2."""
-        return Channel(truth_chance(exp_floor(self.epsilon), 1, self.precision), _HALF)
+        """Return p, and q = 1/2."""
+        return Channel(self.truth, _HALF)
 
     @property
     def likelihood_ratio(self) -> Fraction:

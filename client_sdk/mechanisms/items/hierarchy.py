@@ -60,6 +60,7 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
     beyond = "row_out_of_range"
     automatic: ClassVar[bool] = False  # for ordered items only, which a registry does not say
     pure: ClassVar[bool] = False
+    constants = ("truth",)
 
     fanout: int
 
@@ -88,9 +89,14 @@ class Hierarchy(CountedReports[int], FrequencyOracle):
         return depth(self.domain_size, self.fanout)
 
     @cached_property
+    def truth(self) -> Fraction:
+        """The chance that the sign is kept, rounded down to the grid."""
+        return truth_chance(exp_floor(self.epsilon), 1, self.precision)
+
+    @cached_property
     def channel(self) -> Channel:
         """The chance that a report has the sign of the item's node; any other sign is a coin."""
-        return Channel(truth_chance(exp_floor(self.epsilon), 1, self.precision), _HALF)
+        return Channel(self.truth, _HALF)
 
     @property
     def likelihood_ratio(self) -> Fraction:

@@ -47,6 +47,7 @@ class OLH(NumberReports[int], FrequencyOracle):
 
     name = "olh"
     beyond = "seed_out_of_range"
+    constants: ClassVar[tuple[str, ...]] = ("truth",)
     most_buckets: ClassVar[int] = MAX_BUCKETS
 
     buckets: int

@@ -24,11 +24,17 @@ class OUE(BitReports):
     """Optimized unary encoding.  A report is one noisy bit an item."""
 
     name = "oue"
+    constants = ("flip",)
+
+    @cached_property
+    def flip(self) -> Fraction:
+        """q, rounded up to the grid."""
+        return flip_chance(self.epsilon, self.precision)
 
     @cached_property
     def channel(self) -> Channel:
-        """Return p = 1/2, and q rounded up to the grid."""
-        return Channel(_FAIR, flip_chance(self.epsilon, self.precision))
+        """Return p = 1/2, and q."""
+        return Channel(_FAIR, self.flip)
 
     @property
     def likelihood_ratio(self) -> Fraction:

@@ -40,6 +40,7 @@ class PGR(CountedReports[int], FrequencyOracle):
 
     name = "pgr"
     beyond = "point_out_of_range"
+    constants = ("truth",)
 
     order: int
 
@@ -74,10 +75,15 @@ class PGR(CountedReports[int], FrequencyOracle):
         return points(self.order, self.dimension)
 
     @cached_property
+    def truth(self) -> Fraction:
+        """p, the chance of a report that is orthogonal to its item, rounded down to the grid."""
+        p = _orthogonal(self.order, self.dimension, exp_floor(self.epsilon))
+        return floor_to_grid(p, self.precision)
+
+    @cached_property
     def channel(self) -> Channel:
         """Return the chances that a report is orthogonal to its own item and to another."""
-        r, t = self.order, self.dimension
-        p = floor_to_grid(_orthogonal(r, t, exp_floor(self.epsilon)), self.precision)
+        r, t, p = self.order, self.dimension, self.truth
         c, c2 = points(r, t - 1), points(r, t - 2)
         return Channel(p, p * c2 / c + (1 - p) * (c - c2) / (self.points - c))
 

@@ -65,6 +65,7 @@ class SubsetSelection(BitReports):
     """Subset selection.  A report is a set of ``subset_size`` items."""
 
     name = "subset_selection"
+    constants = ("truth",)
 
     subset_size: int
 

@@ -24,12 +24,17 @@ class SUE(BitReports):
     """Symmetric unary encoding.  A report is one noisy bit an item."""
 
     name = "sue"
+    constants = ("flip",)
+
+    @cached_property
+    def flip(self) -> Fraction:
+        """q, the probability of a flip, rounded up to the grid."""
+        return flip_chance(self.epsilon / 2, self.precision)
 
     @cached_property
     def channel(self) -> Channel:
-        """q is the probability of a flip, rounded up to the grid."""
-        flip = flip_chance(self.epsilon / 2, self.precision)
-        return Channel(1 - flip, flip)
+        """Every bit is kept with p = 1 - q."""
+        return Channel(1 - self.flip, self.flip)
 
     @property
     def likelihood_ratio(self) -> Fraction:

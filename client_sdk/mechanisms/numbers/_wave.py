@@ -89,9 +89,9 @@ class Window:
         return Moments(constant, 1 / slope, self.steps)
 
 
-def window_of(epsilon: Fraction, steps: int, width: int, precision: int) -> Window:
-    """Return the window channel of *epsilon*: inside is E w/(E w + m), rounded down to the grid."""
-    return Window(steps, width, truth_chance(exp_floor(epsilon) * width, steps, precision))
+def inside_of(epsilon: Fraction, steps: int, width: int, precision: int) -> Fraction:
+    """Return the chance within the window of *epsilon*: E w/(E w + m), rounded down to the grid."""
+    return truth_chance(exp_floor(epsilon) * width, steps, precision)
 
 
 @dataclass(frozen=True, init=False)
@@ -130,6 +130,13 @@ class ChosenWindow(SymbolReports):
 
 class WindowReports(SymbolReports):
     """A mechanism that rounds a position to a step and sends it through ``window``."""
+
+    constants = ("inside",)
+
+    @property
+    @abstractmethod
+    def inside(self) -> Fraction:
+        """The chance of an output within the window, on the grid or a fraction of the grid."""
 
     @property
     @abstractmethod

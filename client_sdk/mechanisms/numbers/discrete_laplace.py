@@ -29,6 +29,7 @@ class DiscreteLaplace(SumReports):
     """Position plus discrete Laplace noise of scale M/ε.  A report is a clamped integer."""
 
     name = "discrete_laplace"
+    constants = ("scale",)
 
     def validate(self) -> None:
         """Refuse a range whose noise would not fit a tally."""
@@ -48,8 +49,8 @@ class DiscreteLaplace(SumReports):
 
     @property
     def spent(self) -> Fraction:
-        """Exactly the epsilon asked for."""
-        return self.epsilon
+        """M over the scale of the noise: exactly the epsilon asked for."""
+        return self.top / self.scale
 
     @cached_property
     def noise_variance(self) -> float:

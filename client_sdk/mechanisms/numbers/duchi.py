@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Final
 
 from ...core.randomness import Randomness
-from ._wave import Window, WindowReports, window_of
+from ._wave import Window, WindowReports, inside_of
 
 
 class Duchi(WindowReports):
@@ -26,9 +26,14 @@ class Duchi(WindowReports):
     name = "duchi"
 
     @cached_property
+    def inside(self) -> Fraction:
+        """The chance that an end is told as it is."""
+        return inside_of(self.epsilon, 1, 1, self.precision)
+
+    @cached_property
     def window(self) -> Window:
         """Binary randomized response on the two ends."""
-        return window_of(self.epsilon, 1, 1, self.precision)
+        return Window(1, 1, self.inside)
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Round *value* to an end, then keep or swap it."""

@@ -19,9 +19,10 @@ from functools import cached_property
 from typing import Final
 
 from ...core.randomness import Randomness
+from ..base import Constant
 from ..exact import floor_to_grid
 from ._symbols import Moments
-from ._wave import MOST_OUTPUTS, ChosenWindow, Window, best_mixed_window, window_of
+from ._wave import MOST_OUTPUTS, ChosenWindow, Window, best_mixed_window, inside_of
 
 COIN_BITS: Final = 64  # of the public coin, which costs no privacy
 BIT: Final = 2  # symbols of Duchi's bit, the last two
@@ -34,22 +35,31 @@ class Hybrid(ChosenWindow):
 
     least_steps = 1
     most_outputs = MOST_OUTPUTS - BIT
+    constants = ("truth", "inside", "coin")
 
     def best(self) -> tuple[int, int]:
         """Return those of the mixture."""
         return best_mixed_window(self.epsilon, self.most_outputs)
 
     @cached_property
+    def inside(self) -> Fraction:
+        """The chance of an output within the window of the piecewise part."""
+        return inside_of(self.epsilon, self.steps, self.width, self.precision)
+
+    @cached_property
     def window(self) -> Window | None:
         """The piecewise part, or None if there is only Duchi's bit."""
-        if self.steps == 1:
-            return None
-        return window_of(self.epsilon, self.steps, self.width, self.precision)
+        return None if self.steps == 1 else Window(self.steps, self.width, self.inside)
+
+    @cached_property
+    def truth(self) -> Fraction:
+        """The chance that Duchi's part tells an end as it is."""
+        return inside_of(self.epsilon, 1, 1, self.precision)
 
     @cached_property
     def bit(self) -> Window:
         """Duchi's part: binary randomized response on the two ends."""
-        return window_of(self.epsilon, 1, 1, self.precision)
+        return Window(1, 1, self.truth)
 
     @cached_property
     def coin(self) -> Fraction:
@@ -57,6 +67,10 @@ class Hybrid(ChosenWindow):
         if not self.window:
             return Fraction(0)
         return floor_to_grid(self.window.slope, min(COIN_BITS, self.precision))
+
+    def constant_values(self) -> dict[str, Constant]:
+        """Duchi's bit alone has neither a window nor a coin."""
+        return super().constant_values() if self.window else {"truth": self.truth}
 
     @cached_property
     def outputs(self) -> int:

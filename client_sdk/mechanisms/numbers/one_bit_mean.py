@@ -25,7 +25,7 @@ from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS
-from ._wave import Window, WindowReports, window_of
+from ._wave import Window, WindowReports, inside_of
 
 MILLE: Final = 1000
 MAX_POINTS: Final = 1 << 24  # thresholds; as many as a domain has grid points
@@ -57,11 +57,16 @@ class OneBitMean(WindowReports):
         self.validate()
 
     @cached_property
+    def inside(self) -> Fraction:
+        """s, the chance that the outcome is told as it is."""
+        p = inside_of(self.epsilon, 1, 1, self.precision)
+        flip = Fraction(self.flip_per_mille, MILLE)
+        return (1 - flip) * p + flip * (1 - p)
+
+    @cached_property
     def window(self) -> Window:
         """Binary randomized response whose truth probability is s."""
-        p = window_of(self.epsilon, 1, 1, self.precision).inside
-        flip = Fraction(self.flip_per_mille, MILLE)
-        return Window(1, 1, (1 - flip) * p + flip * (1 - p))
+        return Window(1, 1, self.inside)
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Compare *value* with a threshold, then tell the truth with probability s."""

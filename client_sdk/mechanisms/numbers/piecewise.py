@@ -27,7 +27,7 @@ from ._wave import (
     Window,
     WindowReports,
     best_window,
-    window_of,
+    inside_of,
 )
 
 
@@ -44,9 +44,14 @@ class Piecewise(ChosenWindow, WindowReports):
         return best_window(self.epsilon, MOST_OUTPUTS)
 
     @cached_property
+    def inside(self) -> Fraction:
+        """The chance of an output within the window."""
+        return inside_of(self.epsilon, self.steps, self.width, self.precision)
+
+    @cached_property
     def window(self) -> Window:
         """The channel from steps to outputs."""
-        return window_of(self.epsilon, self.steps, self.width, self.precision)
+        return Window(self.steps, self.width, self.inside)
 
     def draw(self, value: Fraction, randomness: Randomness) -> int:
         """Round *value* to an inner step and send it through the channel."""

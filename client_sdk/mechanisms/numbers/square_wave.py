@@ -36,6 +36,7 @@ class SquareWave(DistributionMechanism):
     """Square wave of half-width ``reach`` bins.  A report is a bin, or one beyond the ends."""
 
     name = "square_wave"
+    constants = ("inside",)
 
     bins: int
     reach: int

@@ -17,7 +17,7 @@ from client_sdk.mechanisms.exact import exp_ceil
 from client_sdk.mechanisms.items.exponential import Exponential
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.key_value import KeyChannel
-from client_sdk.mechanisms.numbers._wave import Window, window_of
+from client_sdk.mechanisms.numbers._wave import Window, inside_of
 from client_sdk.mechanisms.numbers.duchi import Duchi
 from client_sdk.mechanisms.numbers.square_wave import SquareWave
 from tests.support.loops import in_turn
@@ -49,7 +49,7 @@ class _Duchi(Duchi):
 
     @cached_property
     def window(self) -> Window:
-        return Window(1, 1, window_of(self.epsilon, 1, 1, self.precision).inside + STEP)
+        return Window(1, 1, inside_of(self.epsilon, 1, 1, self.precision) + STEP)
 
 
 class _SquareWave(SquareWave):

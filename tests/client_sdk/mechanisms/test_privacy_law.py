@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from functools import cached_property
 from itertools import permutations
 
 import pytest
@@ -15,7 +14,7 @@ from client_sdk.mechanisms import FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
-from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace
+from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace, discrete_laplace
 from tests.support.enumeration.enumeration import Law, exp_below
 from tests.support.enumeration.vectors import Small, every_small, grid, label, laws, smalls
 from tests.support.loops import per_mechanism
@@ -160,9 +159,8 @@ class _AsIfOneFewer(GRR):
 class _HalfNoise(DiscreteLaplace):
     """Planted fault: the scale that two epsilons would buy."""
 
-    @cached_property
-    def scale(self) -> Fraction:
-        return Fraction(self.top) / (2 * self.epsilon)
+    def draw_noise(self, randomness: Randomness) -> int:
+        return discrete_laplace(self.scale.numerator, 2 * self.scale.denominator, randomness)
 
 
 class _LittleNoise(DiscreteGaussian):
