@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .core.errors import HearsayError as HearsayError
     from .privacy.caps import Caps as Caps
     from .privacy.consent import Consent as Consent
-    from .registry.registry import Registry as Registry
+    from .registry.contract import Registry as Registry
     from .upload.uploader import Delivery as Delivery
 
 __version__ = "0.1.0"
@@ -24,7 +24,7 @@ _HOMES = {
     "Consent": "privacy.consent",
     "Delivery": "upload.uploader",
     "HearsayError": "core.errors",
-    "Registry": "registry.registry",
+    "Registry": "registry.contract",
 }
 __all__ = ["Caps", "Client", "Consent", "Delivery", "HearsayError", "Registry"]
 

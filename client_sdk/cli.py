@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from .core.paths import PathOrStr
     from .privacy.caps import Caps
-    from .registry.registry import Registry, RegistryFile
+    from .registry.contract import Registry, RegistryFile
 
     Answer: TypeAlias = Literal["granted", "denied", "unknown"]
     Source: TypeAlias = Registry | RegistryFile
@@ -335,7 +335,7 @@ def _agreed(folder: str) -> bool:
 
 
 def _registry(source: Source) -> Registry:
-    from .registry.registry import Registry
+    from .registry.contract import Registry
 
     return source if isinstance(source, Registry) else Registry.from_file(source)
 

@@ -23,7 +23,7 @@ from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike
 from .recording.engine import Engine
 from .recording.recorder import OnReport
-from .registry.registry import Registry, RegistryFile
+from .registry.contract import Registry, RegistryFile
 from .storage.trusted_clock import Uptimes
 from .upload.transport import ACCEPTED, Answer, RequestsTransport, Transport
 

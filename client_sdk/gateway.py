@@ -24,7 +24,7 @@ from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, OptOuts
 from .recording.engine import Engine
 from .recording.recorder import Pending
-from .registry.registry import Registry, RegistryFile
+from .registry.contract import Registry, RegistryFile
 from .storage.schema import set_property
 from .storage.secret import NAMES_FILE, Secret, device_key
 from .storage.trusted_clock import Uptimes

@@ -32,7 +32,7 @@ from .privacy.opt_outs import HEARSAY_TELEMETRY, USER_FILE
 from .privacy.wording import counted, what_was_sent, why_deniable
 from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
-from .registry.registry import SEGMENT, Registry
+from .registry.contract import SEGMENT, Registry
 from .storage import outbox, trusted_clock
 from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
 from .storage.outbox import acknowledged_reports

@@ -19,7 +19,7 @@ from .core.wire import Report, from_base64url
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, NoOptOuts
 from .recording.background import Mode
-from .registry.registry import Registry, RegistryFile
+from .registry.contract import Registry, RegistryFile
 from .storage.trusted_clock import Uptime
 from .upload.transport import ACCEPTED, PROBLEM, PROBLEM_TYPE, Answer, Transport
 

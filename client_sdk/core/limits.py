@@ -25,6 +25,8 @@ MAX_ANSWER: Final = 64 * 1024  # bytes; a rejection for each of 256 columns is a
 
 MAX_COLUMNS: Final = 256  # columns an upload; one a metric and epoch
 MAX_NAME: Final = 64  # characters of a metric, dimension or application name
+MAX_REGISTRY: Final = 1 << 20  # characters of a registry file; some 50,000 labels
+MAX_COMPILED: Final = 4 * MAX_REGISTRY  # characters of a compiled one, which has texts of ours too
 MAX_LABEL: Final = 100  # characters of an item or segment label; what a chart can show
 MAX_EPSILON_DIGITS: Final = 9  # decimals of a registry's epsilon: whole nano-nats
 

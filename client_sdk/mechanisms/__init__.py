@@ -16,6 +16,7 @@ from . import composite, deployed, items, numbers
 from .base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
 from .base import MAX_REPORTS as MAX_REPORTS
 from .base import Checked as Checked
+from .base import Constant as Constant
 from .base import Debiased as Debiased
 from .base import EpsilonLike as EpsilonLike
 from .base import Mechanism as Mechanism

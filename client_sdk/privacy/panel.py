@@ -30,8 +30,8 @@ from typing import Final, NamedTuple
 from ..core.dataclass import dataclass, replace
 from ..core.epoch import DAY, LENGTHS, ONCE, epoch_of, epoch_start
 from ..core.errors import InvalidParameterError
+from ..registry.contract import Registry
 from ..registry.metric import Metric, Sample
-from ..registry.registry import Registry
 from .budget import WEEK, cost_of_dates
 
 WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points

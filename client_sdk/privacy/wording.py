@@ -15,10 +15,10 @@ from fractions import Fraction
 from typing import Final
 
 from ..mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
+from ..registry.contract import DIMENSION, Registry
 from ..registry.kinds import Domain
 from ..registry.metric import Metric
 from ..registry.number_domains import NumberDomain
-from ..registry.registry import DIMENSION, Registry
 from .budget import (
     YEAR,
     chance,

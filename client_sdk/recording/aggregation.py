@@ -24,9 +24,9 @@ from ..core.limits import MAX_REPORT_AGE
 from ..core.randomness import Randomness
 from ..core.stats import Reason
 from ..registry.aggregates import Last, aggregate_of
+from ..registry.contract import Registry
 from ..registry.kinds import Encoded
 from ..registry.metric import Metric
-from ..registry.registry import Registry
 from ..storage.ledger import Days
 from ..storage.secret import Secret
 

@@ -20,7 +20,7 @@ from ..core.stats import MISTAKES, Reason, Stats, reason_of
 from ..core.wire import DEVICE, Bounds
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts
-from ..registry.registry import SEGMENT, Registry, RegistryFile
+from ..registry.contract import SEGMENT, Registry, RegistryFile
 from ..storage.ledger import Ledger
 from ..storage.outbox import Outbox
 from ..storage.store import Store

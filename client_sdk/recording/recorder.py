@@ -26,9 +26,9 @@ from ..core.randomness import Randomness
 from ..core.stats import Reason, reason_of
 from ..core.wire import Report
 from ..privacy.consent import ConsentSwitch
+from ..registry.contract import Registry
 from ..registry.longitudinal import Longitudinal, encode_item, permanent_randomness
 from ..registry.metric import Metric
-from ..registry.registry import Registry
 from ..storage import trusted_clock
 from ..storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
 from ..storage.outbox import Outbox

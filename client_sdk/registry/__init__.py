@@ -8,7 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
 if TYPE_CHECKING:
-    from .registry import Registry as Registry
+    from .contract import Registry as Registry
 
 __all__ = ["Registry"]
 
@@ -17,6 +17,6 @@ def __getattr__(name: str) -> object:
     """Load the public name from its module (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .registry import Registry
+    from .contract import Registry
 
     return Registry

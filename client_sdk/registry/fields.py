@@ -13,12 +13,13 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..core.errors import RegistryError
-from ..core.limits import MAX_EPSILON_DIGITS, MAX_EXPONENT, MAX_LABEL, MAX_NAME
+from ..core.limits import MAX_EPSILON_DIGITS, MAX_EXPONENT, MAX_LABEL, MAX_NAME, MAX_REGISTRY
 
 _NAME: Final = re.compile(rf"[a-z0-9_.]{{1,{MAX_NAME}}}", re.ASCII)
 _EPSILON: Final = re.compile(rf"[0-9]{{1,3}}(\.[0-9]{{1,{MAX_EPSILON_DIGITS}}})?", re.ASCII)
 
-MAX_TEXT: Final = 1 << 20  # characters; some 50,000 labels
+_FRACTION: Final = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,400})?", re.ASCII)
+
 MAX_PARTS: Final = 32  # of a dotted key, where a registry has four; time grows as their square
 
 # Each kind begins where none of its like goes on, and gives nothing back: the search is linear.
@@ -33,8 +34,8 @@ def load(text: str) -> dict[str, Any]:
     """
     import tomllib  # 3 ms that an import of the SDK must not pay
 
-    if len(text) > MAX_TEXT:
-        raise RegistryError([f"registry: must have at most {MAX_TEXT} characters"])
+    if len(text) > MAX_REGISTRY:
+        raise RegistryError([f"registry: must have at most {MAX_REGISTRY} characters"])
     if _LONG_KEY.search(text):
         raise RegistryError([f"registry: must have no key of more than {MAX_PARTS} parts"])
     try:
@@ -136,12 +137,19 @@ def epsilon(place: str, entry: object, problems: Problems) -> str:
     return entry
 
 
+def fraction_of(text: object) -> object:
+    """Return *text*, such as "-1/3", as a Fraction; anything else as it is."""
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        return text
+    return Fraction(text)
+
+
 def decimal(place: str, entry: object, problems: Problems) -> Fraction | None:
     """Return a finite number, exactly; None if it is none."""
     # TOML knows nan and inf, and 1e999999999, which as a fraction would fill the memory
     if isinstance(entry, Decimal) and entry.is_finite() and abs(entry.adjusted()) <= MAX_EXPONENT:
         return Fraction(entry)
-    if isinstance(entry, int) and not isinstance(entry, bool):
+    if isinstance(entry, int | Fraction) and not isinstance(entry, bool):
         return Fraction(entry)
     problems.add(place, "must be a finite number")
     return None

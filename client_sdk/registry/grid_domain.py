@@ -126,6 +126,18 @@ class GridDomain(ItemDomain):
         west, south, east, north = map(str, self.box)
         return {"min": [west, south], "max": [east, north], "cells": [*reversed(self.shape)]}
 
+    @classmethod
+    def declared(
+        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        """Return the corners with fractions for texts."""
+        corners = {
+            key: [fields.fraction_of(end) for end in canonical[key]]
+            for key in ("min", "max")
+            if isinstance(canonical.get(key), list)
+        }
+        return {**canonical, **corners}
+
     def as_json(self) -> dict[str, object]:
         """Return the corners as floats."""
         west, south, east, north = map(float, self.box)

@@ -106,6 +106,16 @@ class PairDomain(ItemDomain):
         """Return what the items mean, as JSON, in which a list keeps its order."""
         return {"parts": [[name, list(labels)] for name, labels in self.parts.items()]}
 
+    @classmethod
+    def declared(
+        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        """Return the parts as a table."""
+        parts = canonical.get("parts")
+        return {
+            "parts": dict(parts) if isinstance(parts, list) and all(map(_is_pair, parts)) else None
+        }
+
     def as_json(self) -> dict[str, object]:
         """Return the parts as objects in a list."""
         return {"parts": [{"name": name, "values": self.parts[name]} for name in self.parts]}
@@ -113,6 +123,10 @@ class PairDomain(ItemDomain):
     def value_labels(self) -> tuple[str, ...]:
         """Return nothing: the labels are of two kinds."""
         return ()
+
+
+def _is_pair(part: object) -> bool:
+    return isinstance(part, list) and len(part) == 2 and isinstance(part[0], str)
 
 
 def _holds(value: Mapping[object, object], names: Sequence[str]) -> bool:

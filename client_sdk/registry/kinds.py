@@ -100,6 +100,16 @@ class Domain(ABC):
     def canonical(self) -> dict[str, object]:
         """Return what values mean, exactly, as JSON: a part of the metric's digest."""
 
+    @classmethod
+    def declared(
+        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        """Return the table that ``read`` makes the domain of *canonical* from.
+
+        Args: parameters: of the mechanism, which can follow from the domain.
+        """
+        return canonical
+
     @property
     @abstractmethod
     def form(self) -> str:

@@ -136,24 +136,39 @@ class Metric:
     @cached_property
     def meaning(self) -> str:
         """All that changes the meaning of a report, in canonical form: sorted, compact JSON."""
-        form: dict[str, object] = {
-            "name": self.name,
-            "type": self.type,
-            "domain": self.domain.canonical(),
-            "epsilon": str(self.epsilon),
-            "every": self.every,
-            "longitudinal": self.longitudinal,
-            "mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},
-        }
-        if isinstance(self.policy, TwoLayer):
-            form["epsilon_permanent"] = str(self.policy.oracle.epsilon)
-        if self.aggregate is not None:
-            form["aggregate"] = self.aggregate
-        if self.otherwise is not None:
-            form["otherwise"] = self.domain.as_given(self.otherwise)
-        return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        otherwise = self.otherwise
+        return meaning_of(
+            {
+                "name": self.name,
+                "type": self.type,
+                "domain": self.domain.canonical(),
+                "epsilon": str(self.epsilon),
+                "every": self.every,
+                "longitudinal": self.longitudinal,
+            },
+            mechanism={"name": self.mechanism_name, **self.mechanism.parameters},
+            epsilon_permanent=self.epsilon_permanent,
+            aggregate=self.aggregate,
+            otherwise=None if otherwise is None else self.domain.as_given(otherwise),
+        )
+
+    @property
+    def epsilon_permanent(self) -> str | None:
+        """Nats of all reports of one value, of a metric of two layers."""
+        return str(self.policy.oracle.epsilon) if isinstance(self.policy, TwoLayer) else None
 
     @cached_property
     def digest(self) -> bytes:
         """First 6 bytes of SHA-256 over ``meaning``: the metric's name on the wire and in Redis."""
-        return hashlib.sha256(self.meaning.encode("ascii")).digest()[:DIGEST_SIZE]
+        return digest_of(self.meaning)
+
+
+def meaning_of(common: Mapping[str, object], **rest: object) -> str:
+    """Return the meaning of a metric; of the *rest*, what is None is left out."""
+    form = {**common, **{key: part for key, part in rest.items() if part is not None}}
+    return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def digest_of(meaning: str) -> bytes:
+    """Return the first 6 bytes of SHA-256 over *meaning*."""
+    return hashlib.sha256(meaning.encode("ascii")).digest()[:DIGEST_SIZE]

@@ -139,6 +139,13 @@ class NumberDomain(Domain):
         ends = {"min": str(self.minimum), "max": str(self.maximum)}
         return {**ends, "step": str(self.step), "unit": self.unit}
 
+    @classmethod
+    def declared(
+        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        """Return the range with fractions for texts."""
+        return {**canonical, **_range_of(canonical)}
+
     def as_json(self) -> dict[str, object]:
         """Return the numbers as floats."""
         low, high, step = map(float, (self.minimum, self.maximum, self.step))
@@ -170,6 +177,12 @@ def _range(
         fields.decimal(f"{place}.{key}", entry.get(key), problems) for key in ("min", "max")
     )
     return low, high, fields.text(f"{place}.unit", entry.get("unit"), problems)
+
+
+def _range_of(canonical: Mapping[str, Any]) -> dict[str, object]:
+    """Return the ends and the step of *canonical* as fractions."""
+    keys = canonical.keys() & {"min", "max", "step"}
+    return {key: fields.fraction_of(canonical[key]) for key in keys}
 
 
 def _is_moderate(value: Decimal) -> bool:
@@ -266,6 +279,13 @@ class KeyValueDomain(Domain):
         numbers = self.numbers.canonical()
         del numbers["step"]  # the whole range, which nobody chose
         return {**self.keys.canonical(), **numbers}
+
+    @classmethod
+    def declared(
+        cls, canonical: Mapping[str, Any], parameters: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        """Return the keys, the range, and how many pairs count: the slots of the mechanism."""
+        return {**canonical, **_range_of(canonical), "most": parameters.get("pad")}
 
     def as_json(self) -> dict[str, object]:
         """Return the keys, and the numbers as floats."""

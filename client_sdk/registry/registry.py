@@ -1,4 +1,4 @@
-"""The registry: ``metrics.toml``, the contract that device, collector and docs all read.
+"""``metrics.toml``: its keys, and what becomes of them.
 
 Unknown keys are errors, and all problems are reported at once.
 """
@@ -6,36 +6,29 @@ Unknown keys are errors, and all problems are reported at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
-from functools import cached_property
-from os import PathLike
-from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
-from ..core.dataclass import dataclass
 from ..core.epoch import EVERY
-from ..core.errors import HearsayError, RegistryError, UnknownMetricError
+from ..core.errors import HearsayError, RegistryError
 from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
-from ..core.paths import PathOrStr
 from ..mechanisms import names
 from . import fields
-from .fields import MAX_TEXT, Problems, load
+from .contract import AUTOMATED, DIMENSION, IGNORE, PEOPLE, SEGMENT
+from .contract import Registry as Registry
+from .contract import RegistryFile as RegistryFile
+from .fields import Problems, load
 from .kinds import Domain, Encoded, kind_of, kinds
 from .longitudinal import Longitudinal, TwoLayer
 from .metric import ANY, GRID, SHAPES, Metric
 from .selection import FAMILIES, LONGITUDINAL, choose, choose_policy
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
 SCHEMA: Final = 1
 _TOP_KEYS: Final = {"schema", "app", "segments", "panel", "metrics"}
 _PANEL_KEYS: Final = {"week"}
 _APP_KEYS: Final = {"name", "automation"}
-IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
-DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
-PEOPLE, AUTOMATED = "people", "automated"  # its values
 MAX_WEIGHT: Final = 1_000
 _WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # as of caps
 _COMMON_KEYS: Final = {
@@ -43,91 +36,6 @@ _COMMON_KEYS: Final = {
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
     *("aggregate", "otherwise", "need", "robust", "weight", "panel"),
 }
-
-RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
-
-
-@dataclass(frozen=True)
-class Registry:
-    """The metrics of an application and its segment dimensions, as a checked, immutable value."""
-
-    app: str
-    segments: Mapping[str, tuple[str, ...]]
-    metrics: Mapping[str, Metric]
-    panel_week: int | None = None  # nano-epsilon of any seven days; None: there is no panel
-    automation: str = IGNORE  # or SEGMENT
-
-    @classmethod
-    def from_file(cls, path: RegistryFile) -> Registry:
-        """Read a registry file, or a resource of a package, which may lie in a zip.
-
-        Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
-        """
-        # a text is not shown, as it may be long
-        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):
-            raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
-        try:
-            with _opened(path) as file:
-                text = file.read(MAX_TEXT + 1)  # one character more than is taken
-        except (OSError, UnicodeDecodeError) as error:
-            raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
-        return cls.from_text(text)
-
-    @classmethod
-    def from_text(cls, text: str) -> Registry:
-        """Read a registry from TOML *text*.  Raises RegistryError with all problems."""
-        app, segments, metrics, week, automation = parse(text)
-        return cls(app, segments, {metric.name: metric for metric in metrics}, week, automation)
-
-    def __iter__(self) -> Iterator[Metric]:
-        """Iterate over the metrics in the order of the file."""
-        return iter(self.metrics.values())
-
-    def metric(self, name: str) -> Metric:
-        """Return the metric called *name*.  Raises UnknownMetricError."""
-        try:
-            return self.metrics[name]
-        except KeyError:
-            raise UnknownMetricError(name, tuple(self.metrics)) from None
-
-    @cached_property
-    def aggregated(self) -> tuple[Metric, ...]:
-        """The metrics whose values add up on the device until their epoch is over."""
-        return tuple(metric for metric in self if metric.aggregate is not None)
-
-    @cached_property
-    def by_digest(self) -> Mapping[bytes, Metric]:
-        """The metrics by their name on the wire."""
-        return {metric.digest: metric for metric in self}
-
-    def whole_segment(self, segment: Mapping[str, str], *, automated: bool) -> Mapping[str, str]:
-        """Return *segment* with what a device fills in itself: whether it is *automated*.
-
-        Raises: RegistryError: a dimension or value is not declared.
-        """
-        if self.automation == SEGMENT:
-            segment = {DIMENSION: AUTOMATED if automated else PEOPLE, **segment}
-        self.require_segment(segment)
-        return segment
-
-    def require_segment(self, segment: Mapping[str, str]) -> None:
-        """Raise RegistryError unless every dimension and value of *segment* is declared."""
-        problems = [
-            f"segment.{dimension}: must be a declared dimension with one of its values"
-            for dimension, value in segment.items()
-            if value not in self.segments.get(dimension, ())
-        ]
-        if problems:
-            raise RegistryError(problems)
-
-
-def _opened(path: RegistryFile) -> IO[str]:
-    if isinstance(path, (str, PathLike)):
-        return open(path, encoding="utf-8")
-    if callable(getattr(path, "joinpath", None)):  # a resource need not be a file
-        return path.open(encoding="utf-8")
-    rule = "must be a Registry, the path of its file, or a resource; from_text takes the text"
-    raise RegistryError([f"registry={type(path).__name__}: {rule}"])
 
 
 def known_keys() -> dict[str, set[str]]:

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError, UnknownMechanismError
 from ..mechanisms import (
+    Constant,
     DistributionMechanism,
     EpsilonLike,
     FrequencyOracle,
@@ -90,11 +91,13 @@ def choose(
     domain_size: int,
     parameters: Mapping[str, int] | None = None,
     fixed: Mapping[str, int] | None = None,
+    constants: Mapping[str, Constant] | None = None,
 ) -> tuple[str, Mechanism[Any]]:
     """Return the name and the mechanism for a domain of items, grid points or another family.
 
     Args:   parameters: the mechanism's own, which need it to be *requested* by name.
             fixed: those that follow from the metric's domain, and that nobody else may set.
+            constants: numbers of the mechanism that were worked out before.
     Raises: UnknownMechanismError, InvalidParameterError: *requested* cannot serve these parameters.
     """
     own, derived = dict(parameters or {}), dict(fixed or {})
@@ -115,7 +118,10 @@ def choose(
     for name in sorted(set(own) - set(known)):
         rule = f"is not a parameter of {requested}; known: {', '.join(known) or 'none'}"
         raise InvalidParameterError(name, own[name], rule)
-    return requested, mechanism(epsilon, domain_size, **own, **derived)
+    known_numbers = constants or {}
+    return requested, mechanism.with_constants(
+        known_numbers, epsilon, domain_size, **own, **derived
+    )
 
 
 def fitting_names(items: Family) -> list[str]:
@@ -193,11 +199,12 @@ def choose_policy(
     epsilon: EpsilonLike,
     epsilon_permanent: EpsilonLike | None,
     parameters: Mapping[str, int],
+    constants: Mapping[str, Constant] | None = None,
 ) -> tuple[str, Longitudinal]:
     """Return the name of the oracle and the policy around it.
 
     Args:   epsilon: of a report.  epsilon_permanent: of a value, for two layers; None: permanent.
-            parameters: the oracle's own, which need it to be *requested* by name.
+            parameters, constants: the oracle's, which need it to be *requested* by name.
     Raises: UnknownMechanismError, InvalidParameterError: *requested* cannot serve these parameters.
     """
     of_value = epsilon if epsilon_permanent is None else epsilon_permanent
@@ -209,7 +216,9 @@ def choose_policy(
         name, mechanism = near[0].name, near[0].mechanism
         oracle = mechanism.base if isinstance(mechanism, Mixture) else mechanism
     else:
-        name, oracle = choose(requested, True, of_value, domain_size, parameters)
+        name, oracle = choose(
+            requested, True, of_value, domain_size, parameters, constants=constants
+        )
     return name, _around(name, oracle, epsilon, epsilon_permanent)
 
 

@@ -142,6 +142,32 @@ def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
         Path(output).write_text(rewritten(Path(path).read_text("utf-8"), panel), encoding="utf-8")
 
 
+@registry.command("compile")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True),
+    help="File to write; standard output by default.",
+)
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if it would change.")
+@explained
+def compile_registry(path: str, output: str | None, only_check: bool) -> None:
+    """Write the registry as devices read it soonest: one JSON with all numbers worked out."""
+    from ..planning.compilation import compiled
+
+    text = compiled(_load(path))
+    if output is None:
+        if only_check:
+            raise click.BadParameter("needs the file to compare with", param_hint="--output")
+        click.echo(text, nl=False)
+    elif not only_check:
+        Path(output).write_text(text, encoding="ascii")
+    elif not Path(output).exists() or Path(output).read_text(encoding="utf-8") != text:
+        click.echo(f"{output}: is not what {path} compiles to: compile it again", err=True)
+        raise SystemExit(1)
+
+
 def _load(path: str) -> Registry:
     """Return the registry, or list its problems on standard error and exit with status 1."""
     try:

@@ -29,6 +29,7 @@ from collector.core.cells import Cell, segment_text
 from collector.core.config import Config
 from collector.core.credentials import OPERATOR, READ, Credential
 from collector.estimation.tally import fault_of, vector_of
+from collector.planning.compilation import compiled
 from collector.planning.planner import PlanRequest, plan
 from collector.query.release.publish import ReleaseRequest, release
 from collector.web import create_app
@@ -108,6 +109,13 @@ def text(added: None) -> str:
 @pytest.fixture(scope="module")
 def registry(text: str) -> Registry:
     return Registry.from_text(text)
+
+
+def test_its_metrics_compile(registry: Registry) -> None:
+    again = Registry.from_text(compiled(registry))
+
+    assert [m.mechanism for m in again] == [m.mechanism for m in registry]
+    assert [m.digest for m in again] == [m.digest for m in registry]
 
 
 @pytest.fixture(scope="module")

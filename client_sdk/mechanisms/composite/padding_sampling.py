@@ -22,6 +22,10 @@ sets of at most ℓ items.  A larger set is cut to ℓ items drawn at random, wh
 drawing one of its s items: they count ℓ/s each, too little.  All items (ℓ = d) are the default,
 so that nothing is cut.  The variance of a small share is (ℓe^ε + d - 1)/(e^ε - 1)^2 of randomized
 response and 4ℓ^2 e^ε/(e^ε - 1)^2 of unary encoding; the default is the smaller.
+
+Draws: uniform(max(ℓ, s)) of a set of s: the item of that rank, or a dummy.  With ``unary`` as in
+    ``oue`` over d + 1 symbols by ``flip``, else true(truth), and of a lie uniform(d + ℓ - 1), from
+    the symbol on one higher.
 """
 
 from __future__ import annotations

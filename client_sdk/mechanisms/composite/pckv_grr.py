@@ -15,6 +15,10 @@ Sampling thus pays for itself: the odds O are ℓ times those of plain randomize
 For one pair they are the composition ε = max{ε2, ε1 + ln(2/(1+e^-ε2))} at its optimum, ε2 = ε and
 e^ε1 = (e^ε+1)/2: the key is told with (e^ε+1)Q, e^ε1 times the 2Q of another key, and then the
 sign with e^ε/(e^ε+1).
+
+Draws: uniform(max(ℓ, s)) of s pairs: the key of that rank, or a dummy; of a key uniform(den) < num
+    of its position num/den, for plus.  Then true(truth), and of a lie uniform(2d + ℓ - 1), from the
+    symbol on one higher.
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ Proof: let the sampled key show its sign with ap, the other with a(1-p), nothing
     p = e^ε/(e^ε+1), rounded down, and b = 2/(e^ε+3), rounded up, make both e^ε but for rounding.
 
 A dummy leaves all keys unsampled, so dummies need no bits: what they would show is never sent.
+
+Draws: the pair as in ``pckv_grr``; bits(shown, d); bits(1/2, d), set for plus; uniform(2) < 1 shows
+    the sampled key; true(kept) keeps its sign.  All are drawn for a dummy too.
 """
 
 from __future__ import annotations

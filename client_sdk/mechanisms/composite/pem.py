@@ -21,6 +21,8 @@ big-endian, of SHA-256("hearsay prefix" ‖ r as 4 bytes), modulo P; b and c are
 Two different sequences of at most s symbols have the same fingerprint for at most s of the P values
 of a.  If they have not, their columns are independent over the choice of b and c, and uniform but
 for a part m/P, as P is no multiple of m.
+
+Draws: uniform(levels · rows), the group; then a point as in ``pgr`` over the columns, by ``truth``.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ holds, or everybody.  The chance that m = 0 is (1 - 1/d)^n, below 1e-17 from n =
 share is said to be 1/2 with an error that leaves nothing out.  No set is cut, however large.
 Supports alone, C of n with chances p/d and q/d, would have the larger variance of padding and
 sampling with a slot an item, (d e^ε + d - 1)/(e^ε - 1)^2.
+
+Draws: uniform(d); true(flip) flips the answer.
 """
 
 from __future__ import annotations

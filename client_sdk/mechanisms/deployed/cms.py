@@ -6,6 +6,8 @@ Proof: the row is drawn without looking at the item; given it, the bits of two i
     any report is at most (p/q)^2.  q is 1/(√e^ε+1) rounded up to the grid.
 
 Hash functions, estimate and variance: ``_sketch.py``.  A report is the row, in 4 bytes, and m bits.
+
+Draws: uniform(rows); bits(flip, m), which flip the one-hot bits.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ Derived: with s reports that drew item v, of which c say yes, the estimate (k/d)
 unbiased.  For an item that nobody holds, a report gives it 0 unless it drew the item, hence a
 variance of (d/k)(k/d)^2 q(1-q)/(p-q)^2 = (k/d)·√e^ε/(√e^ε-1)^2 a report.  For a holder it is
 (k/d)·q(1-q)/(p-q)^2 + k/d - 1: whether it was drawn adds to the noise.
+
+Draws: uniform(j + 1) for j = k - d … k - 1, by Floyd's algorithm; bits(flip, d), of which the
+    lowest is of the lowest item.
 """
 
 from __future__ import annotations

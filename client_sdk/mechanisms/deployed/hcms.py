@@ -7,6 +7,8 @@ Proof: the row and the coefficient are drawn without looking at the item; given 
 
 Hash functions, estimate and variance: ``_sketch.py``.  A report is the number
 2·(row·m + coefficient) + (1 if the sign is +1).
+
+Draws: uniform(rows · m); true(truth) keeps the sign.
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ permanent answer.
 ``epsilon`` is that of one report; ε∞ is ``permanent_percent`` hundredths of it.  With p₂ solved for
 g buckets, and not for two, one report has exactly the channel of OLH.  So the best
 g for one report is OLH's, and a smaller one trades accuracy for a cheaper life.
+
+Draws: uniform(P^2), the seed; true(first_truth) and true(second_truth) on the bucket, each followed
+    by uniform(g - 1) of a lie, from the bucket on one higher.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ hundredths of it: p* = 1/(e^(ε/2h)+1), f/2 = 1/(e^(ε∞/2h)+1).  A classical d
 
 Bit i < h of an item in a cohort is number i of SHA-256("hearsay rappor" ‖ cohort ‖ item) modulo m;
 cohort, item and the numbers are 4 bytes, big-endian.  A report is the cohort, one byte, and m bits.
+
+Draws: uniform(cohorts); bits(flip, m) flip the filter; bits(p, m) are what zeros send; what ones
+    send is its complement if p + q = 1, else bits(q, m).  ``rates`` are p and q.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ Proof: the weights are integers with w_0 >= w_1 >= … and w_(k+1) >= a w_k, so 
     counts the change of T a second time, would allow only half that λ.
 
 Debiasing inverts the channel in closed form: the matrix of a^|i-j| has a tridiagonal inverse.
+
+Draws: halving [0, d) at (low + high) // 2: uniform(weight of both halves) below that of the lower
+    one takes it, until one item is left.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ Proof: an item is reported with probability p by its holders and q = (1-p)/(k-1)
 
 With two items this is Warner's coin: p = e^ε/(e^ε+1), and debiasing a share f_obs is
 (f_obs - q)/(p - q) = 1/2 + (f_obs - 1/2)(e^ε+1)/(e^ε-1).
+
+Draws: true(truth); of a lie uniform(d - 1), from the item on one higher.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ Item x is column x of the Sylvester matrix of order K, the least power of two th
 The Sylvester matrix, a Hadamard matrix of order 2^t: its signs, and products with it.
 
 H[i, j] is -1 where i AND j has an odd number of ones, else +1.
+
+Draws: uniform(K); true(truth) keeps the sign.  K is the least power of two from d on.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ variance of the sum over l of
 
 w's contrasts being the means of w below each node, less that below its parent.  It is a bound: the
 squares of the true shares, which lower it, are left out.
+
+Draws: uniform(levels), less one than the level l; uniform(B^l); true(truth) keeps the sign.
 """
 
 from __future__ import annotations

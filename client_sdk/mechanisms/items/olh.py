@@ -10,6 +10,9 @@ The hash is ((a·x + b) mod P) mod g with seed a, b uniform below the prime P.  
 (``collision``) and no bias is left.  The report is ((a·P + b)·g + bucket), at most 64 bits.  P is
 2^28 - 57 for up to 256 buckets and the largest prime that leaves room for more; P must be at
 least the number of items, so many items bound g from above.
+
+Draws: uniform(P^2), the seed a·P + b; true(truth); of a lie uniform(g - 1), from the bucket on one
+    higher.
 """
 
 from __future__ import annotations

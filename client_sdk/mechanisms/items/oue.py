@@ -4,6 +4,8 @@ Source: Wang, Blocki, Li, Jha, USENIX Security 2017 (optimized unary encoding, i
 Proof: the bits of two values differ in two places, and bits are independent, so the likelihood
     ratio of any report is at most p(1-q) / (q(1-p)), which is (1-q)/q for p = 1/2.  q is 1/(e^ε+1)
     rounded up to the grid, hence (1-q)/q <= e^ε.
+
+Draws: bits(flip, d) for the others; uniform(2) < 1 raises the item's own.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ Points are vectors over GF(r), r prime, whose first non-zero digit is 1; item x 
 in the order below.  A point is reported by its number: with its leading 1 at digit j (the last
 digit is 0), (r^j - 1)/(r - 1) plus the integer that the j digits after it spell in base r.
 The tally counts reports by number: a fold costs one addition a report, a decode one transform.
+
+Draws: true(truth).  If so the free digits are 1 + uniform(r^(t-1) - 1), else uniform(r^(t-1)) and
+    then the product 1 + uniform(r - 1).  t is the fewest digits with a point for every item.
 """
 
 from __future__ import annotations

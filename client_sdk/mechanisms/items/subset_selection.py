@@ -14,6 +14,10 @@ Derived: places are first raised by coins of one chance that leaves a few missin
 time; where too many are raised, places are lowered one at a time.  Each step treats all places
 alike and looks at nothing but how many are raised, so all subsets with the same number of places
 are equally likely after it, also at the end, when that number is the one asked for.
+
+Draws: true(truth) holds the item.  Of m = ω or ω - 1 others, among k - 1 without it: one
+    uniform((k-1)!/(k-1-m)!), whose remainders by k-m, k-m+1, …, k-1 are places of Floyd's
+    algorithm.  Reports as bits with ω above 32 are drawn by ``draw_subset`` instead.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ Proof: the bits of two values differ in two places.  A bit is sent as it is with
     flipped with q = 1 - p, so the likelihood ratio of any report is at most (p/q)^2, reached where
     both places differ.  q is 1/(√e^ε + 1) rounded up to the grid, hence p/q <= √e^ε and
     (p/q)^2 <= e^ε.
+
+Draws: bits(flip, d), which flip the one-hot bits.
 """
 
 from __future__ import annotations

@@ -15,6 +15,10 @@ The exact δ at a given ε is bounded by sums of e^(-x^2/2σ^2), taken term by t
 DIGITS digits: a term comes from the one before by two products, so its relative error after x terms
 is below x^2 10^(1-DIGITS).  With at most 60,000 terms that is below 1e-38, and SLACK covers it many
 times over.
+
+Draws: round(x, steps), then until a number stands: y as in ``discrete_laplace`` with t = 1 +
+    isqrt(n // 1024), n = ``noise``, and s = 1; with off = |y| 1024 t - n, exp(off^2, 2 n 1024 t^2)
+    takes it.  Of an exponent above 1 its whole part is so many exp(1, 1), all of which must hold.
 """
 
 from __future__ import annotations

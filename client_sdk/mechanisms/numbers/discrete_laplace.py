@@ -9,6 +9,10 @@ Proof: the noise X has Pr[X = x] proportional to a^|x| with a = e^(-ε/M).  Two 
 
 Reports are clamped to TAIL scales beyond the range, which keeps them in a fixed width and bounds
 what a forged report can do; an honest one is clamped with probability below e^-TAIL.
+
+Draws: round(x, top), then with ``scale`` = t/s until a number stands: uniform(t) = u; exp(u, t),
+    else anew; v, how often exp(1, 1) holds before it fails; uniform(2) = 1 is negative; the
+    magnitude is (u + t v) // s, and minus zero begins anew.
 """
 
 from __future__ import annotations

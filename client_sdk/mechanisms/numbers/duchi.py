@@ -8,6 +8,8 @@ Proof: rounding draws from the value alone; what it yields is one of two ends, r
 
 Variance (derived): with the range as [-1, 1] a report is ±C, C = 1/(2p-1) = (e^ε+1)/(e^ε-1), and
 its mean is the position x, so Var = C^2 - x^2.
+
+Draws: round(x, 1); true(inside) keeps the end, and else uniform(1), which reads nothing, swaps it.
 """
 
 from __future__ import annotations

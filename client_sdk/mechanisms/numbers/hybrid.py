@@ -10,6 +10,10 @@ Proof: the coin does not depend on the value and the symbol shows how it fell, s
 Coin (derived): piecewise has the variance A + (1/κ - 1) u^2 at distance u from the middle, Duchi's
 bit C^2/4 - u^2.  Mixed with probability κ they give κ A + (1-κ) C^2/4: the same for every value.
 For the window of the source κ is 1 - 1/a.  Duchi's bit alone, ``steps`` = 1, where that is better.
+
+Draws: true(coin), unless steps = 1: the window by round(x, steps) and ``inside`` as in
+    ``piecewise``.  Else the bit by round(x, 1) and ``truth`` as in ``duchi``, after all symbols of
+    the window.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ of ``points`` steps passes k of the thresholds).  Drawn anew for every report, t
 have the law of ``duchi``; they matter where a device keeps its threshold and its two answers.
 
 Variance (derived): with the range as [-1, 1], 1/(2s-1)^2 - x^2; the worst is (C/(1-2γ))^2.
+
+Draws: round(x, points); uniform(points) below it is the outcome; true(inside) keeps it, else
+    uniform(1), which reads nothing.
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ Variance (derived in ``_window``): with m large and w = m/a it is that of the so
 x^2/(a-1) + (a+3)/(3(a-1)^2) with the range as [-1, 1].  m and w are chosen for the smallest worst
 case among reports of one byte.  That is below the source (by 3 % at ε = 1, 23 % at ε = 4), because
 a window of few outputs need not be blurred by more.
+
+Draws: round(x, steps), the step i; true(inside), then i + uniform(width); else uniform(steps), from
+    i on ``width`` higher.
 """
 
 from __future__ import annotations

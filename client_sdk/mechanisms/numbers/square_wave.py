@@ -11,6 +11,9 @@ Proof: bin i of ``bins`` reports one of bins + 2b symbols.  The 2b+1 symbols i â
 The symbol o stands for the bin o - b, which may lie up to b beyond either end.  E[report | i] is
 linear in i, and E[report^2 | i] in i^2, so sums of positions and of squares are unbiased in closed
 form; the distribution needs an iterative decoder, which is the collector's.
+
+Draws: round(x, bins - 1) with the rest in lowest terms, the bin i; true(inside), then i +
+    uniform(2b + 1); else uniform(bins - 1), from i on 2b + 1 higher.
 """
 
 from __future__ import annotations

@@ -34,8 +34,10 @@ def test_the_file_name_is_the_wire_name(name: str) -> None:
 
 
 @every_name
-@pytest.mark.parametrize("heading", ["Source: ", "Proof: "])
-def test_the_module_cites_its_source_and_proves_its_claim(name: str, heading: str) -> None:
+@pytest.mark.parametrize("heading", ["Source: ", "Proof: ", "Draws: "])
+def test_the_module_cites_its_source_proves_its_claim_and_tells_its_draws(
+    name: str, heading: str
+) -> None:
     docstring = inspect.getdoc(import_module(load(name).__module__))
 
     assert docstring is not None

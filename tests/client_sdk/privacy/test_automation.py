@@ -21,7 +21,7 @@ from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, Level, OptOuts
 from client_sdk.privacy.wording import explain, notice
 from client_sdk.registry import Registry
-from client_sdk.registry.registry import DIMENSION
+from client_sdk.registry.contract import DIMENSION
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryClient
 from tests.support.device.clock import FakeClock

@@ -5,6 +5,9 @@ Source: Warner, JASA 1965 (the coin); Kairouz, Bonawitz, Ramage, ICML 2016 (k it
 Proof: a report is erased without looking at the item.  An item is told with 3/4 t by its holders
     and 3/4 (1-t)/(k-1) by others, so the ratio of any report is at most t (k-1)/(1-t).  t is
     e^ε/(e^ε+k-1) rounded down to the grid, hence the ratio is at most e^ε.
+
+Draws: uniform(4) < 3 tells; then true(truth), and of a lie uniform(k - 1), from the item on one
+    higher.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ class ErasureResponse(FrequencyOracle):
     """It overrides nothing that a family answers.  A report is an item, or domain_size: none."""
 
     name = "erasure_response"
+    constants = ("truth",)
 
     @cached_property
     def truth(self) -> Fraction:

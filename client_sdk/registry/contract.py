@@ -1,0 +1,122 @@
+"""The registry: the contract that device, collector and docs all read, as a checked value.
+
+It is written as ``metrics.toml``, and devices may read it compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from os import PathLike
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
+
+from ..core.dataclass import dataclass
+from ..core.errors import RegistryError, UnknownMetricError
+from ..core.limits import MAX_COMPILED
+from ..core.paths import PathOrStr
+from .metric import Metric
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+RegistryFile: TypeAlias = "PathOrStr | Traversable"  # a file, or a resource of a package
+
+IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the application
+DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
+PEOPLE, AUTOMATED = "people", "automated"  # its values
+
+_BEGIN: Final = 1 << 10  # letters within which a compiled registry begins
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The metrics of an application and its segment dimensions, as a checked, immutable value."""
+
+    app: str
+    segments: Mapping[str, tuple[str, ...]]
+    metrics: Mapping[str, Metric]
+    panel_week: int | None = None  # nano-epsilon of any seven days; None: there is no panel
+    automation: str = IGNORE  # or SEGMENT
+    # of the panel, by digest: low and high end and period; None: not worked out
+    seats: Mapping[bytes, tuple[int, int, str]] | None = None
+
+    @classmethod
+    def from_file(cls, path: RegistryFile) -> Registry:
+        """Read a registry file, or a resource of a package, which may lie in a zip.
+
+        Raises: RegistryError: it cannot be read, or breaks a rule; all problems are listed.
+        """
+        # a text is not shown, as it may be long
+        if isinstance(path, str) and not {"\n", "\0"}.isdisjoint(path):
+            raise RegistryError(["registry: must be a path; Registry.from_text takes the text"])
+        try:
+            with _opened(path) as file:
+                text = file.read(MAX_COMPILED + 1)  # one character more than is taken
+        except (OSError, UnicodeDecodeError) as error:
+            raise RegistryError([f"registry={path}: cannot be read: {error}"]) from error
+        return cls.from_text(text)
+
+    @classmethod
+    def from_text(cls, text: str) -> Registry:
+        """Read a registry from TOML *text*, or from a compiled one, which begins with a brace.
+
+        Raises: RegistryError: with all problems.
+        """
+        if text[:_BEGIN].lstrip()[:1] == "{":
+            from .compiled import load
+
+            return load(text, cls)
+        from .registry import parse  # a device with a compiled registry has no use for it
+
+        app, segments, metrics, week, automation = parse(text)
+        return cls(app, segments, {metric.name: metric for metric in metrics}, week, automation)
+
+    def __iter__(self) -> Iterator[Metric]:
+        """Iterate over the metrics in the order of the file."""
+        return iter(self.metrics.values())
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric called *name*.  Raises UnknownMetricError."""
+        try:
+            return self.metrics[name]
+        except KeyError:
+            raise UnknownMetricError(name, tuple(self.metrics)) from None
+
+    @cached_property
+    def aggregated(self) -> tuple[Metric, ...]:
+        """The metrics whose values add up on the device until their epoch is over."""
+        return tuple(metric for metric in self if metric.aggregate is not None)
+
+    @cached_property
+    def by_digest(self) -> Mapping[bytes, Metric]:
+        """The metrics by their name on the wire."""
+        return {metric.digest: metric for metric in self}
+
+    def whole_segment(self, segment: Mapping[str, str], *, automated: bool) -> Mapping[str, str]:
+        """Return *segment* with what a device fills in itself: whether it is *automated*.
+
+        Raises: RegistryError: a dimension or value is not declared.
+        """
+        if self.automation == SEGMENT:
+            segment = {DIMENSION: AUTOMATED if automated else PEOPLE, **segment}
+        self.require_segment(segment)
+        return segment
+
+    def require_segment(self, segment: Mapping[str, str]) -> None:
+        """Raise RegistryError unless every dimension and value of *segment* is declared."""
+        problems = [
+            f"segment.{dimension}: must be a declared dimension with one of its values"
+            for dimension, value in segment.items()
+            if value not in self.segments.get(dimension, ())
+        ]
+        if problems:
+            raise RegistryError(problems)
+
+
+def _opened(path: RegistryFile) -> IO[str]:
+    if isinstance(path, (str, PathLike)):
+        return open(path, encoding="utf-8")
+    if callable(getattr(path, "joinpath", None)):  # a resource need not be a file
+        return path.open(encoding="utf-8")
+    rule = "must be a Registry, the path of its file, or a resource; from_text takes the text"
+    raise RegistryError([f"registry={type(path).__name__}: {rule}"])

@@ -1,0 +1,46 @@
+"""The page for devices in any language says of each mechanism what its file says."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from importlib import import_module
+from typing import Final
+
+import pytest
+
+from client_sdk.mechanisms import load, names
+from tests.docs.pages import ROOT, flowing, text_of
+
+PAGE: Final = "docs/design/compiled-registry.md"
+
+
+def draws_of(name: str) -> str:
+    """Return the line of the page about mechanism *name*, from its module's docstring."""
+    mechanism = load(name)
+    told = (inspect.getdoc(import_module(mechanism.__module__)) or "").partition("\nDraws: ")[2]
+    paragraph = " ".join(told.partition("\n\n")[0].split()).replace("``", "`")
+    constants = ", ".join(f"`{constant}`" for constant in mechanism.constants)
+    return f"- **{name}**{f' ({constants})' if constants else ''}: {paragraph}"
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_page_tells_the_draws_of_a_mechanism_as_its_file_does(name: str) -> None:
+    assert draws_of(name) in text_of(PAGE).splitlines()
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_mechanism_tells_how_it_draws_by_each_of_its_constants(name: str) -> None:
+    line = draws_of(name).partition(": ")[2]
+    written_otherwise = {"exponential": "weight", "rappor": "rates", "padding_sampling": "flip"}
+
+    told = [constant for constant in load(name).constants if constant in line]
+
+    assert told == list(load(name).constants) or written_otherwise[name] in line
+
+
+def test_the_page_and_the_schema_know_the_same_version() -> None:
+    schema = ROOT / "client_sdk" / "registry" / "compiled.schema.json"
+    version = json.loads(schema.read_text("utf-8"))["properties"]["hearsay_registry"]["const"]
+
+    assert f"`hearsay_registry` other than {version}" in flowing(PAGE)
