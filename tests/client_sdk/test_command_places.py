@@ -64,6 +64,12 @@ def test_without_an_interpreter_the_process_writes_its_values_itself(
     assert charges(folder) == 1
 
 
+def test_a_bundle_that_cannot_be_its_own_child_has_none(folder: Path) -> None:
+    """Else it would run the application once more."""
+    assert run(folder, f"sys.frozen = True\n{RECORDS}{TELLS}") == "{'no_child': 1}"
+    assert charges(folder) == 1
+
+
 def test_an_interpreter_that_was_replaced_costs_the_values_only(folder: Path) -> None:
     (folder / "python3").write_text("#!/bin/sh\nexit 1\n")
     (folder / "python3").chmod(0o755)

@@ -15,8 +15,9 @@ import pytest
 from client_sdk import mechanisms
 from client_sdk.core.errors import IncompleteInstallationError
 from client_sdk.pyinstaller import hook_dirs
+from tests.support.device.programs import wait_for_notes
 
-from .hosted import BIN, ROOT, application, reports, run, runs
+from .hosted import BIN, REGISTRY, ROOT, application, reports, run, runs
 
 RECORDS: Final = """
 client.record("m0", True)
@@ -24,6 +25,13 @@ for _ in range(100):
     client.record("runs", 1)
 client.close()
 print({reason: count for reason, count in client.stats().items() if count})
+"""
+COMMAND: Final = """
+from client_sdk import command
+command.configure(
+    "https://127.0.0.1:9", "key", {registry!r}, consent="granted", data_dir={data!r}
+)
+command.record("m0", True)
 """
 HELD: Final = "{'recorded': 1, 'aggregated': 100, 'window_opened': 1}"
 
@@ -43,6 +51,52 @@ def test_pyinstaller_is_told_of_every_mechanism() -> None:
 
     wanted = {mechanisms.load(name).__module__ for name in mechanisms.names()}
     assert wanted <= set(hook["hiddenimports"])
+
+
+def command_program(folder: Path) -> str:
+    """Write what a program that ends at once needs into *folder*; return its lines."""
+    (folder / "metrics.toml").write_text(REGISTRY)
+    return COMMAND.format(registry=str(folder / "metrics.toml"), data=str(folder / "data"))
+
+
+def packed(folder: Path) -> Path:
+    """Return the sources of the SDK as an archive may hold them."""
+    source = folder / "source"
+    shutil.copytree(
+        ROOT / "client_sdk", source / "client_sdk", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return source
+
+
+def test_a_zip_that_ends_at_once_has_a_child(tmp_path: Path) -> None:
+    """Law: the child finds the SDK where its parent found it."""
+    source = packed(tmp_path)
+    (source / "__main__.py").write_text(command_program(tmp_path))
+    zipapp.create_archive(source, tmp_path / "program.pyz", compressed=True)
+
+    run(tmp_path, sys.executable, "program.pyz")
+
+    wait_for_notes(tmp_path)
+    assert reports(tmp_path) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="PyInstaller needs binutils")
+def test_a_bundle_that_ends_at_once_is_its_own_child(tmp_path: Path) -> None:
+    """Law: in the child nothing of the application runs."""
+    (tmp_path / "program.py").write_text(
+        f"open({str(tmp_path / 'starts')!r}, 'a').write('x')\n"
+        + command_program(tmp_path)
+        + "command._end()\nprint(dict(command.counts()))\n"
+    )
+    program = pyinstaller(tmp_path, *(f"--additional-hooks-dir={path}" for path in hook_dirs()))
+
+    printed = run(tmp_path, str(program)).strip()
+
+    wait_for_notes(tmp_path)
+    assert printed == "{'handed_over': 1}"
+    assert (tmp_path / "starts").read_text() == "x"
+    assert reports(tmp_path) == 1
 
 
 @pytest.mark.slow
@@ -77,10 +131,7 @@ def test_a_bundle_without_mechanisms_says_so(tmp_path: Path) -> None:
 
 def test_a_zip_that_python_runs_records(tmp_path: Path) -> None:
     """Law: the SDK runs from inside an archive."""
-    source = tmp_path / "source"
-    shutil.copytree(
-        ROOT / "client_sdk", source / "client_sdk", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    source = packed(tmp_path)
     application(tmp_path, RECORDS)
     (tmp_path / "program.py").rename(source / "__main__.py")
     zipapp.create_archive(source, tmp_path / "program.pyz", compressed=True)
@@ -96,7 +147,9 @@ def test_shiv_packs_a_program_that_records(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
     shutil.copytree(ROOT / "client_sdk", site / "client_sdk")
-    application(tmp_path, "def main():\n" + RECORDS.replace("\n", "\n    ").rstrip() + "\n")
+    # and then it ends at once: its child finds what was unpacked
+    ends = RECORDS + command_program(tmp_path).replace("m0", "m1").replace("/data", "/own/data")
+    application(tmp_path, "def main():\n" + ends.replace("\n", "\n    ").rstrip() + "\n")
     shutil.move(tmp_path / "program.py", site / "program.py")
     run(
         tmp_path,
@@ -108,3 +161,5 @@ def test_shiv_packs_a_program_that_records(tmp_path: Path) -> None:
 
     assert printed.strip() == HELD
     assert (reports(tmp_path), runs(tmp_path)) == (1, "100 runs")
+    wait_for_notes(tmp_path / "own")
+    assert reports(tmp_path / "own") == 1
