@@ -64,6 +64,8 @@ _EVERY = {
 
 def notice(registry: Registry, caps: Caps) -> str:
     """Return the notice for all metrics of *registry* under the application's *caps*."""
+    if registry.panel_week is not None:  # the ledger enforces it as a cap
+        caps = caps.within(min(registry.panel_week, caps.week))
     metrics = [metric for metric in registry if reports(metric, caps)]
     if not metrics:
         return f"{registry.app} asks nothing: no report is within its own privacy caps.\n"

@@ -35,7 +35,7 @@ from ..estimation.estimate import (
     score_limits,
 )
 from .rows import ITEM, MEASURE, Findings, Row
-from .verb import Slice, refused_rows, repeats_of, rows_of
+from .verb import Slice, draw_law, refused_rows, repeats_of, rows_of
 
 BOUND_NOTE: Final = "the interval is a bound: it is at least as wide as its level asks for"
 UNSURE: Final = "not enough reports: whether any device is in the group before is not sure"
@@ -54,6 +54,7 @@ class Shares:
     n: int
     values: Any
     repeats: int = 1
+    drawn: float = 0.0  # variance of a share f of those whom a panel drew, over f (1 - f)
 
     @classmethod
     def of(cls, mechanism: Mechanism[Any], tally: Any, n: int) -> Shares:
@@ -68,7 +69,7 @@ class Shares:
     def of_slice(cls, part: Slice) -> Shares:
         """Debias the tally of a slice that may have numbers.  Raises InvalidTallyError."""
         shares = cls.of(part.metric.mechanism, part.tally, part.n)
-        return replace(shares, repeats=repeats_of(part))
+        return replace(shares, repeats=repeats_of(part), drawn=draw_law(part))
 
     @property
     def note(self) -> str | None:
@@ -97,8 +98,18 @@ class Shares:
             for side, end in zip((low, high), ends, strict=True):
                 apart = end / self.n - values[alone]
                 side[alone] = values[alone] + sqrt(self.repeats) * apart
+        if self.drawn:
+            z = normal_quantile(alpha)
+            low = values - np.hypot(values - low, z * self._draw(low))
+            high = values + np.hypot(high - values, z * self._draw(high))
+            errors = np.hypot(errors, self._draw(values))
         columns = (column.tolist() for column in (values, errors, low, high))
         return [Estimate(*row) for row in zip(*columns, strict=True)]
+
+    def _draw(self, shares: Any) -> Any:
+        """Return the standard error that the draw of a panel gives to *shares*."""
+        inside = np.clip(shares, 0, 1)
+        return np.sqrt(self.drawn * inside * (1 - inside))
 
     def ratio(self, part: Any, whole: Any, alpha: float) -> Estimate | None:
         """Return the share of the members of group *whole* that are in *part*, which it holds.
@@ -124,7 +135,12 @@ class Shares:
         value = min(max(over / under, 0.0), 1.0)
         error = np.sqrt(law[0] + law[1] * (value - turn) ** 2) / under
         low, high = (min(max(float(limit + turn), 0.0), 1.0) for limit in limits)
-        return Estimate(float(value), float(error), low, high)
+        if self.drawn:  # as many fewer devices as are in the whole
+            z, fewer = normal_quantile(alpha), sqrt(min(under, 1.0))
+            low = max(value - np.hypot(value - low, z * self._draw(low) / fewer), 0.0)
+            high = min(value + np.hypot(high - value, z * self._draw(high) / fewer), 1.0)
+            error = np.hypot(error, self._draw(value) / fewer)
+        return Estimate(float(value), float(error), float(low), float(high))
 
     def variances(self, weights: Any) -> Any:
         """Return the variance of each weighted sum of shares, shape (sums,).

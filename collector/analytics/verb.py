@@ -157,8 +157,13 @@ def repeats_of(part: Slice) -> int:
     return 1 if part.metric.policy is None else max(len(part.epochs), 1)
 
 
-def widened(part: Slice, estimates: Sequence[Estimate], alpha: float) -> list[Estimate]:
-    """Return *estimates* of a slice, which took its reports for independent, with their errors."""
+def widened(
+    part: Slice, estimates: Sequence[Estimate], alpha: float, fraction: float = 1.0
+) -> list[Estimate]:
+    """Return *estimates* of a slice, which took its reports for independent, with their errors.
+
+    Args: fraction: of the devices, those that the shares are of.
+    """
     factor = sqrt(repeats_of(part))
     wider = [
         Estimate(
@@ -169,10 +174,18 @@ def widened(part: Slice, estimates: Sequence[Estimate], alpha: float) -> list[Es
         )
         for estimate in estimates
     ]
-    return sampled(part, wider, alpha)
+    return sampled(part, wider, alpha, fraction)
 
 
-def sampled(part: Slice, estimates: Sequence[Estimate], alpha: float) -> list[Estimate]:
+def draw_law(part: Slice) -> float:
+    """Return the variance of a share f of devices that a panel drew, divided by f (1 - f)."""
+    metric = part.metric
+    return (1 - metric.sample.share) * metric.drawn_together(part.epochs) / max(part.n, 1)
+
+
+def sampled(
+    part: Slice, estimates: Sequence[Estimate], alpha: float, fraction: float = 1.0
+) -> list[Estimate]:
     """Return *estimates* of shares or means of those who reported as such of all devices.
 
     Where a panel draws a part π of the devices, the share f of the n that it drew has the variance
@@ -180,12 +193,13 @@ def sampled(part: Slice, estimates: Sequence[Estimate], alpha: float) -> list[Es
     epochs; a mean has no more than the share of its place in the range.  As in a score interval,
     each limit takes it at the limit.
 
+    Args:   fraction: of the devices, those that the shares are of.
     Source: Cochran, Sampling Techniques, 3rd edition, 1977, eq. 2.13; Wilson, JASA 1927.
     """
     metric = part.metric
     if metric.sample.share >= 1:
         return list(estimates)
-    law = (1 - metric.sample.share) * metric.drawn_together(part.epochs) / part.n
+    law = draw_law(part) / max(fraction, 1 / part.n)
     z, grid = normal_quantile(alpha), metric.domain.grid
     least, extent = (float(grid.minimum), metric.domain.extent) if grid else (0.0, 1.0)
 

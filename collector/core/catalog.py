@@ -8,7 +8,7 @@ from functools import cached_property
 from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.privacy.panel import with_samples
-from client_sdk.registry.metric import Metric
+from client_sdk.registry.metric import Metric, Sample
 from client_sdk.registry.registry import Registry
 
 from .errors import ConfigError
@@ -34,7 +34,7 @@ class Catalog:
         Raises: ConfigError, RegistryError: a file is wrong, or they do not go together.
                 InvalidParameterError: a panel is too small.
         """
-        return cls([with_samples(Registry.from_file(path)) for path in paths])
+        return cls(_sampled([with_samples(Registry.from_file(path)) for path in paths]))
 
     @cached_property
     def by_digest(self) -> Mapping[bytes, Metric]:
@@ -106,6 +106,20 @@ class Catalog:
                         " serve each app by a collector with a HEARSAY_PREFIX of its own"
                     )
                     raise ConfigError("metric", metric.name, rule)
+
+
+def _sampled(registries: Sequence[Registry]) -> list[Registry]:
+    """Return *registries* whose metrics have the least share of devices that any of them draws.
+
+    Devices of either version report under the same digest, so no more than that is known.
+    """
+    samples: dict[bytes, Sample] = {}
+    for metric in (metric for registry in registries for metric in registry):
+        samples[metric.digest] = min(metric.sample, samples.get(metric.digest, metric.sample))
+    return [
+        replace(r, metrics={m.name: replace(m, sample=samples[m.digest]) for m in r})
+        for r in registries
+    ]
 
 
 def _union(current: Metric, older: Metric) -> Mapping[str, tuple[str, ...]]:

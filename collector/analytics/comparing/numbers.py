@@ -114,6 +114,12 @@ def estimates_of(part: Slice, alpha: float) -> Mapping[str, Estimate]:
 
     Raises: InvalidTallyError: the tally cannot have come from n reports.
     """
+    if is_joined(part.metric.domain):
+        groups = joined(part, alpha)
+        return {
+            label: widened(part, [group.estimate], alpha, group.part)[0]
+            for label, group in groups.items()
+        }
     estimates = independent(part, alpha)
     return dict(zip(estimates, widened(part, list(estimates.values()), alpha), strict=True))
 

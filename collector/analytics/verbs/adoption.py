@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
@@ -11,9 +12,10 @@ from ...core.errors import QueryError
 from ...estimation.estimate import Estimate
 from ..comparing.numbers import askable, estimates_of, items_of, others, refusal
 from ..rows import SHARE, TIME, Findings, Row, empty_row, row_of, with_item
-from ..verb import Slice, Verb, VerbQuery
+from ..verb import Slice, Verb, VerbQuery, sampled
 
 EXACT: Final = "exact: counted in the clear; of devices, if each reports as often"
+DRAWN: Final = "counted in the clear among the devices drawn; the interval is of all"
 _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
@@ -45,7 +47,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     totals = _totals(slices, name)
     return Findings(
         tuple(_counted(parts, totals, name, query.alpha) for parts in alike(slices)),
-        facts={"exact": True},
+        facts={"exact": all(part.metric.sample.share >= 1 for part in slices)},
     )
 
 
@@ -85,9 +87,14 @@ def _counted(
     """Return the share of reports of slices of the same dimensions."""
     first, n = parts[0], sum(part.n for part in parts)
     is_open = any(part.is_open for part in parts)
-    share = n / totals[tuple(others(first, name).values())]
+    total = totals[tuple(others(first, name).values())]
+    share = n / total
     point = Estimate(share, 0.0, share, share)
-    more = {"simultaneous": True, "is_open": is_open, "note": EXACT}
+    if first.metric.sample.share < 1:
+        (point,) = sampled(replace(first, n=total), [point], alpha)
+        more = {"is_open": is_open, "note": DRAWN}
+    else:
+        more = {"simultaneous": True, "is_open": is_open, "note": EXACT}
     return row_of(first.dimensions, point, n, alpha, SHARE, **more)
 
 

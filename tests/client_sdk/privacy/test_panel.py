@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -20,9 +20,10 @@ from client_sdk.privacy.budget import cost_of_dates
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.panel import WHOLE, Panel, Seat, panel_of
 from client_sdk.registry import Registry
+from client_sdk.registry.metric import Metric
 from client_sdk.storage.secret import SECRET_FILE
 from tests.support.device.clock import NOON, FakeClock
-from tests.support.device.device import dearest_span, make_client, metric_text, rows
+from tests.support.device.device import alter, dearest_span, make_client, metric_text, rows
 
 DEVICES: Final = 100_000
 SIGMAS: Final = 6.5  # two-sided false alarms below 1e-10 a share, below 1e-9 for all of a test
@@ -368,3 +369,102 @@ def test_devices_of_a_gateway_draw_for_themselves() -> None:
     }
 
     assert len(panels) == 3
+
+
+def every_kind() -> Registry:
+    """Return metrics of every kind that draws differently, of weights 1 to 3, and one outside."""
+    pair = 'type = "pair"\nparts = { first = ["a", "b"], second = ["c", "d"] }'
+    kinds = (
+        weekly("plain", "weight = 2"),
+        weekly("used", 'aggregate = "any"\nweight = 3'),
+        weekly("silent", 'aggregate = "any"\notherwise = false'),
+        metric_text("both", f"{pair}\nweight = 2", every="7d"),
+        metric_text("theme", 'type = "category"\nvalues = ["a", "b", "c"]', every="7d"),
+        weekly("once", every="once"),
+        metric_text("kept", every="7d").replace('"fresh"', '"permanent"'),
+        metric_text("two", every="7d").replace('"fresh"', '"two_layer"\nepsilon_permanent = "2"'),
+        weekly("outside", "panel = false", epsilon="0.5"),
+    )
+    return registry(*kinds, week="11")
+
+
+VALUES: Final[tuple[dict[str, object], ...]] = tuple(
+    {
+        **dict.fromkeys(("plain", "used", "silent", "once", "kept", "two", "outside"), truth),
+        "both": {"first": first, "second": "cd"[truth]},
+        "theme": theme,
+    }
+    for truth, first, theme in ((True, "a", "a"), (False, "b", "b"), (True, "b", "c"))
+)
+
+
+def secrets_of_every_sample(of: Registry, epoch: int) -> dict[frozenset[str], bytes]:
+    """Return a secret for each sample that a panel draws, by the metrics that are in it.
+
+    Left out are samples between ends that only rounding keeps apart.
+    """
+    drawn = panel(of)
+    lines: defaultdict[str, set[int]] = defaultdict(set)
+    for seat in drawn.seats.values():
+        lines[seat.period] |= {seat.low % WHOLE, seat.high % WHOLE}
+    samples = {
+        frozenset(m.name for m in of if _holds(drawn, m, dict(zip(lines, points, strict=True))))
+        for points in product(*map(_wide, lines.values()))  # between two ends nothing changes
+    }
+    found: dict[frozenset[str], bytes] = {}
+    for device in range(1, 100_000):
+        secret = secret_of(device)
+        sample = frozenset(m.name for m in of if drawn.includes(m, _epoch(m, epoch), secret))
+        found.setdefault(sample, secret)
+        if len(found) == len(samples):
+            break
+    assert found.keys() == samples
+    return found
+
+
+def _wide(ends: set[int]) -> list[int]:
+    """Return those ends that are far before the next one, on a circle."""
+    order = sorted(ends)
+    after = [*order[1:], order[0] + WHOLE]
+    return [end for end, next_end in zip(order, after, strict=True) if next_end - end > WHOLE >> 6]
+
+
+def _holds(drawn: Panel, metric: Metric, points: dict[str, int]) -> bool:
+    seat = drawn.seats.get(metric.digest)
+    return seat is None or seat.holds(points[seat.period])
+
+
+def _epoch(metric: Metric, week: int) -> int:
+    return 0 if metric.every == "once" else week
+
+
+def test_every_sample_is_drawn_alike_whatever_the_values_and_their_order(tmp_path: Path) -> None:
+    """Law: all samples that there are × values × orders; what is refused leaves no trace.
+
+    So neither a value nor who came first decides, and silence is no exception.
+    """
+    of, clock = every_kind(), FakeClock(NOON - 2 * DAY)
+    week = epoch_of("7d", clock())
+    samples = secrets_of_every_sample(of, week)
+    assert len(samples) == 9
+    cases = product(samples.items(), enumerate(VALUES), (1, -1))
+    for (sample, secret), (place, values), order in cases:
+        folder = tmp_path / f"{secret.hex()}{place}{order}"
+        with make_client(folder, registry=of, clock=clock, caps=Caps(week="11")) as client:
+            client.record("outside", values["outside"])  # the database is there now
+            (folder / SECRET_FILE).write_bytes(secret)
+            alter(folder, "DELETE FROM windows")  # those that the secret before had opened
+            for name in list(of.metrics)[::order]:
+                client.record(name, values[name])
+            held = {
+                of.by_digest[digest].name
+                for table in ("charges", "windows")
+                for (digest,) in rows(folder, f"SELECT digest FROM {table}")  # noqa: S608
+            }
+            traces = {d for (d,) in rows(folder, "SELECT digest FROM memo")}
+            counts = client.stats()
+        assert held == sample
+        assert {of.by_digest[digest].name for digest in traces} == sample & {"kept", "two"}
+        assert counts["not_in_panel"] == len(of.metrics) - len(sample)
+        assert counts["already_reported"] == 1  # the metric outside
+        assert counts["budget"] == 0
