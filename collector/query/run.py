@@ -22,7 +22,8 @@ from .request import TOGETHER, WITHHOLD, Query
 
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
 OF_SAMPLE: Final = (
-    "intervals of shares and means allow for who was drawn, all others are of those who answered"
+    "intervals of shares and means are of all devices; those of distributions, strings, variances"
+    " and the means of keys are of the devices that answered"
 )
 Intervals: TypeAlias = Literal["pointwise", "simultaneous", "mixed"]
 _NUMBERS = ("value", "ci_low", "ci_high", "std_error", "n", "p_value")
