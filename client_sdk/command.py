@@ -69,7 +69,7 @@ def configure(
     """Say where values go; they are handed over when this process ends.
 
     Args:   endpoint, write_key: the collector.
-            registry: the path of the registry's file; compiled, the child needs half the time.
+            registry: the path of the registry's file; compiled, it is read sooner.
             data_dir: a folder of this application and user.
             consent: what the user has said; denied erases what an earlier run left.
             segment: dimension to value, as declared in the registry.
@@ -111,9 +111,9 @@ def record(name: str, value: object) -> None:
 
 
 def flush() -> Mapping[str, int]:
-    """Do here what the child would do, for development and tests; return its counts by reason.
+    """Do here and now what the child would do, and send all that waits; return counts by reason.
 
-    Sends one upload if it is due.
+    For development and tests, since its moment shows when the program was used.
     Raises: InvalidParameterError, RegistryError: what ``configure`` was given is wrong.
     """
     handover = _program.handover
@@ -121,7 +121,7 @@ def flush() -> Mapping[str, int]:
         return counts()
     from .recording.child import serve
 
-    return serve(values_of(handover.take()), sends=True, **handover.settings)
+    return serve(values_of(handover.take()), sends=True, at_once=True, **handover.settings)
 
 
 def counts() -> Mapping[str, int]:

@@ -44,13 +44,14 @@ def serve(
     uptime: Uptimes | None = None,
     randomness: Randomness | None = None,
     seconds: float = SENDING,
+    at_once: bool = False,
     recorded: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
     """Charge, perturb and queue *values*, and send one upload if *sends* and one is due.
 
     Args:   values: of (name, value, Unix time) each, as ``handover.plain`` makes them.
-            seconds: for the sending.  recorded: is called when all values are written down.
-            The others are those of ``Client``.
+            seconds: for the sending.  at_once: send all that waits, due or not.
+            recorded: is called when all is written down.  The others are those of ``Client``.
     Returns: the counts by reason.
     Raises: InvalidParameterError, RegistryError: what the application gave is wrong.
     """
@@ -69,7 +70,9 @@ def serve(
     reported = _record(engine, values)
     recorded()
     if engine.switch.granted:
-        if sends:
+        if at_once:
+            engine.flush(seconds)
+        elif sends:
             with suppress(HearsayError):  # it is counted by the next child that can
                 engine.uploader.run(seconds, last=True)
         if engine.store.exists:

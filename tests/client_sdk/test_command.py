@@ -21,6 +21,7 @@ from client_sdk.storage.schema import FILE_NAME
 from tests.support.device.device import CANARY, KEY, metric_text, rows
 from tests.support.device.device_transport import ScriptedTransport, reports_in
 from tests.support.device.programs import (
+    noting_collector,
     run,
     wait_for_no_children,
     wait_for_notes,
@@ -357,3 +358,16 @@ def test_wrong_settings_are_refused_at_once(folder: Path) -> None:
         settings = {"data_dir": folder, "consent": "granted", "registry": "r", **wrong}
         with pytest.raises(InvalidParameterError):
             command.configure("http://127.0.0.1:9", KEY, **settings)  # type: ignore[arg-type]
+
+
+def test_a_flush_of_the_light_path_sends_at_once(folder: Path) -> None:
+    """For whoever develops: the schedule alone would send hours later."""
+    with noting_collector() as (url, arrivals):
+        body = f"""
+command.configure("{url}", "key", "metrics.toml", data_dir="data", consent="granted")
+command.record('plain', True)
+print({{reason: count for reason, count in command.flush().items() if count}})
+"""
+        assert run(folder, body) == "{'recorded': 1, 'uploaded': 1}\n"
+
+    assert list(arrivals.reports().values()) == [1]

@@ -15,7 +15,9 @@ from click.testing import CliRunner
 
 from benchmarks.tables.epsilon_table import table
 from collector.cli import main
-from tests.docs.pages import PAGES, ROOT, commands, only, text_of
+from tests.docs.pages import PAGES, ROOT, blocks, commands, text_of
+from tests.support.device.device import rows
+from tests.support.device.programs import wait_for_notes
 from tests.support.sites.site import Site, running_site
 
 KEY, TOKEN = "a-write-key-of-your-own", "a-read-token-of-your-own"
@@ -36,15 +38,30 @@ def run(command: str, site: Site) -> str:
     return done.stdout.strip()
 
 
-def test_the_python_snippet_of_the_readme_reports_to_a_collector(
+def snippet(number: int, site: Site) -> str:
+    """Return a Python block of the README, for this *site*."""
+    _, text = blocks("README.md", "python")[number]
+    here = text.replace("http://127.0.0.1:8000", site.url)
+    return here.replace("examples/metrics.toml", str(ROOT / "examples" / "metrics.toml"))
+
+
+def test_the_first_snippet_of_the_readme_is_a_program_of_five_lines(
     site: Site, tmp_path: Path
 ) -> None:
-    snippet = only("README.md", "python")
-    here = (
-        snippet.replace("http://127.0.0.1:8000", site.url)
-        .replace("examples/metrics.toml", str(ROOT / "examples" / "metrics.toml"))
-        .replace("my-app-data", str(tmp_path / "data"))
-    )
+    """It ends at once, and its child keeps the report for a pass some hours later."""
+    program = snippet(0, site)
+
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, timeout=60)
+
+    assert sum(bool(line) for line in program.splitlines()) == 5
+    wait_for_notes(tmp_path, data="my-cli-data")
+    assert rows(tmp_path / "my-cli-data", "SELECT count(*) FROM reports") == [(1,)]
+
+
+def test_the_second_snippet_of_the_readme_reports_to_a_collector(
+    site: Site, tmp_path: Path
+) -> None:
+    here = snippet(1, site).replace("my-app-data", str(tmp_path / "data"))
     before = site.reports("theme")
 
     subprocess.run([sys.executable, "-c", here], check=True, cwd=tmp_path, timeout=60)

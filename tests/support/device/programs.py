@@ -89,9 +89,9 @@ def children_of(folder: Path) -> list[int]:
     return found
 
 
-def wait_for_notes(folder: Path, *, after: int = 0) -> int:
+def wait_for_notes(folder: Path, *, after: int = 0, data: str = DATA) -> int:
     """Wait until a child has ended its work; return when it did, in nanoseconds of the file."""
-    path = folder / DATA / NOTES
+    path = folder / data / NOTES
     end = time.monotonic() + WAIT
     while time.monotonic() < end:
         if path.exists() and path.stat().st_mtime_ns > after:
