@@ -29,6 +29,7 @@ client_sdk.storage: core privacy
 client_sdk.upload: core privacy storage
 client_sdk.recording: core registry privacy storage upload
 client_sdk: core registry privacy storage upload recording
+client_sdk.integrations: core registry recording root
 collector.core: core registry privacy
 collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
@@ -88,6 +89,7 @@ MOST_LINES: Final = 400  # of a file
 FEWEST_LINES: Final = 80  # of a file that one other imports
 # Folders in which each file is one of a kind, however many there are and however short.
 KINDS: Final = (
+    "client_sdk/integrations",
     "client_sdk/mechanisms/composite",
     "client_sdk/mechanisms/deployed",
     "client_sdk/mechanisms/items",
@@ -99,8 +101,6 @@ KINDS: Final = (
 # Short files with one user that are files of their own for a reason.
 SHORT: Final = {
     "client_sdk.core.launcher",  # the command begins here
-    "client_sdk.pyinstaller.hook-client_sdk",  # PyInstaller finds it by its name
-    "client_sdk.pyinstaller.rthooks.pyi_rth_client_sdk",  # the same
     "client_sdk.pytest_fixture",  # pytest finds it by its entry point
     "client_sdk.storage.readonly",  # loaded when somebody looks, not when values are recorded
     "collector.worker.archive.dask",  # needs a package that few install
@@ -167,7 +167,7 @@ def test_every_folder_with_modules_lies_in_a_room_of_the_table() -> None:
 
     assert set(ROOMS) <= folders | {"collector.client"}
     outer = {folder for folder in folders if folder.count(".") == 1}
-    assert outer - set(ROOMS) == {"client_sdk.pyinstaller"}  # a hook for those who bundle
+    assert outer <= set(ROOMS)
 
 
 def test_no_room_knows_one_that_the_table_does_not_allow_it() -> None:

@@ -73,7 +73,7 @@ def test_every_path_that_a_contributor_is_told_exists_and_no_room_is_left_out() 
 
     assert len(paths) > 40
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
-    assert sorted(rooms - paths) == ["client_sdk/pyinstaller"]  # PyInstaller's own
+    assert sorted(rooms - paths) == []
 
 
 def test_a_planted_link_to_a_missing_file_or_heading_is_found() -> None:

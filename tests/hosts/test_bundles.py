@@ -14,7 +14,7 @@ import pytest
 
 from client_sdk import mechanisms
 from client_sdk.core.errors import IncompleteInstallationError
-from client_sdk.pyinstaller import hook_dirs
+from client_sdk.integrations.pyinstaller import hook_dirs
 from tests.support.device.programs import wait_for_notes
 
 from .hosted import BIN, REGISTRY, ROOT, application, reports, run, runs

@@ -62,6 +62,32 @@ def test_workers_of_celery_lose_nothing(tmp_path: Path, replaced: tuple[str, ...
     assert runs(tmp_path) == f"{2 * TASKS} runs"
 
 
+_AT_WORK: Final = """
+from client_sdk.integrations.celery import install
+install(client)
+import threading
+@app.task
+def work(i):
+    return [thread.name for thread in threading.enumerate()]
+"""
+_ASK: Final = _SEND.replace(
+    "print(len({result.get(timeout=60) for result in results}))",
+    """
+print(all("hearsay" in result.get(timeout=60) for result in results))
+""",
+)
+
+
+def test_workers_of_celery_are_at_work_before_they_record(tmp_path: Path) -> None:
+    """Law: install starts the thread of each child; without it the first value does."""
+    application(tmp_path, _CELERY.partition("@app.task")[0] + _AT_WORK)
+    for folder in ("queue", "results", "control"):
+        (tmp_path / folder).mkdir()
+
+    assert run(tmp_path, sys.executable, "-c", _ASK, "3").split() == ["True", "0"]
+    assert runs(tmp_path) == "0 runs"
+
+
 _POOL: Final = """
 import multiprocessing, sys
 def work(i):

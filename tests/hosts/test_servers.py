@@ -12,9 +12,13 @@ from typing import Final
 
 import pytest
 
+from client_sdk.integrations.uwsgi import after_fork
+from client_sdk.integrations.web import METRICS
+from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
+from client_sdk.testing import MemoryClient
 
-from .hosted import BIN, PATIENCE, WSGI, application, get, reports, runs, serving
+from .hosted import BIN, PATIENCE, WSGI, application, get, reports, run, runs, serving
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -134,3 +138,76 @@ def written(folder: Path) -> bool:
                 return True
         time.sleep(0.05)
     return False
+
+
+_ASGI: Final = """
+from client_sdk.integrations.asgi import RequestMiddleware
+async def answer(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"well"})
+application = RequestMiddleware(answer, client)
+"""
+
+
+def test_requests_below_a_server_of_asgi_add_up_over_its_workers(tmp_path: Path) -> None:
+    """Law: two processes of one installation count every request once, together."""
+    application(tmp_path, _ASGI)
+    (tmp_path / "metrics.toml").write_text(f'schema = 1\napp = "demo"\n{METRICS}')
+    granian = (str(BIN / "granian"), "--interface", "asginl", "--host", "127.0.0.1")
+
+    with serving(
+        tmp_path, *granian, "--port", "PORT", "--workers", "2", "program:application"
+    ) as p:
+        for _ in range(COUNTED):
+            assert get(p, "/items/user-4711") == "well"
+
+    shown = run(
+        tmp_path,
+        *(sys.executable, "-m", "client_sdk", "show", "--data-dir", "data"),
+        *("--registry", "metrics.toml"),
+    )
+    assert f"true so far: {COUNTED} requests" in shown
+    assert "4711" not in shown
+
+
+_SILENT: Final = """
+import threading
+import uwsgi
+{before}
+from client_sdk.integrations.uwsgi import after_fork
+assert after_fork(client)
+def application(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [str([thread.name for thread in threading.enumerate()]).encode()]
+"""
+_EARLIER: Final = """
+def earlier():
+    open("earlier", "w").close()
+{place}
+"""
+
+
+@needs_uwsgi
+@pytest.mark.parametrize(
+    "place",
+    ["uwsgi.post_fork_hook = earlier", "import uwsgidecorators; uwsgidecorators.postfork(earlier)"],
+    ids=["hook", "decorators"],
+)
+@pytest.mark.parametrize("load", [(), ("--lazy-apps",)], ids=["forked", "lazy"])
+def test_a_worker_of_uwsgi_is_at_work_before_it_records(
+    tmp_path: Path, place: str, load: tuple[str, ...]
+) -> None:
+    """Law: after_fork starts the thread of each worker, and keeps the hooks of others."""
+    application(tmp_path, _SILENT.format(before=_EARLIER.format(place=place)))
+
+    with serving(tmp_path, *UWSGI, "--processes=1", "--enable-threads", *load) as port:
+        threads = get(port, "/")
+        wait_until_written(tmp_path, 0, 0)  # a worker that is stopped while it writes may hang
+
+    assert "hearsay" in threads
+    assert runs(tmp_path) == "0 runs"
+    assert load or (tmp_path / "earlier").exists()
+
+
+def test_outside_of_uwsgi_there_is_nothing_to_hook() -> None:
+    assert not after_fork(MemoryClient(Registry.from_text(f'schema = 1\napp = "demo"\n{METRICS}')))

@@ -43,6 +43,7 @@ DOMAIN_MODULES: Final = (
 DEVICE_PACKAGES: Final = {
     *("client_sdk", "requests", "urllib3"),
     *("pytest", "PyInstaller", "click", "typer"),  # of those who use them
+    *("flask", "django", "asgiref", "celery"),  # the same
 }
 HOMES: Final = {
     "numpy": (
@@ -52,11 +53,14 @@ HOMES: Final = {
         "collector.planning.buckets",
         "collector.query.release.release",
     ),
-    "PyInstaller": ("client_sdk.pyinstaller",),
+    "PyInstaller": ("client_sdk.integrations.pyinstaller",),
     "click": ("client_sdk.cli", "collector.cli"),
     "typer": ("client_sdk.cli",),
     "redis": ("collector.storage",),
-    "flask": ("collector.web",),
+    "flask": ("collector.web", "client_sdk.integrations.flask"),
+    "django": ("client_sdk.integrations.django",),
+    "asgiref": ("client_sdk.integrations.django",),  # a part of Django
+    "celery": ("client_sdk.integrations.celery",),
     "werkzeug": ("collector.web",),
     "prometheus_client": ("collector.operations.telemetry",),
     "pyarrow": (
@@ -83,8 +87,7 @@ LAZY: Final = {
     "sqlite3",
     "ssl",
     "tomllib",
-    "click",
-    "typer",
+    *("click", "typer", "flask", "django", "asgiref", "celery"),
 }  # on the device: in functions
 PURE: Final = (
     "client_sdk.mechanisms",
