@@ -319,6 +319,7 @@ def _command_engine(
 ) -> Callable[..., Engine]:
     """Return what makes the engine of a program that ends at once."""
     from .recording.command import CommandEngine  # few applications need it
+    from .recording.handover import plain
 
     if data_dir is None:
         raise InvalidParameterError("data_dir", None, "must be a folder in mode=command")
@@ -331,7 +332,7 @@ def _command_engine(
         "registry": absolute(registry),
         "data_dir": data_dir,
         "consent": str(Consent.of(consent)),
-        "segment": None if segment is None else dict(segment),
+        "segment": plain(segment),
         "caps": Caps.of(caps).decimals(),
     }
     return partial(CommandEngine, handed=settings)

@@ -25,7 +25,7 @@ import time
 
 from .privacy.automation import may_be_told_apart, sign_of_automation
 from .privacy.opt_outs import policy_path, who_says_no
-from .recording.handover import Handover, erased_state, values_of
+from .recording.handover import Handover, erased_state, plain, values_of
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -89,8 +89,8 @@ def configure(
             "registry": absolute_path(registry),
             "data_dir": absolute_path(data_dir),
             "consent": str.__str__(consent),
-            "segment": None if segment is None else dict(segment),
-            "caps": dict(caps or {}),
+            "segment": plain(segment),
+            "caps": plain(caps or {}),
         },
         _end,
     )

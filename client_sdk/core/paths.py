@@ -20,7 +20,8 @@ from .errors import InvalidParameterError
 
 PathOrStr: TypeAlias = str | PathLike[str]
 
-_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+# no link is followed, and no pipe waited for; Windows has neither
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _SUFFIX = ".py"
 

@@ -132,7 +132,7 @@ def _write(folder: str, text: str) -> None:
     """Replace the notes in *folder*.  Raises OSError."""
     path = os.path.join(folder, NOTES)
     descriptor = create_or_open(f"{path}.new")
-    with open(descriptor, "w", encoding="ascii") as file:
+    with open(descriptor, "w", encoding="ascii", newline="\n") as file:
         file.truncate()
         file.write(text)
     os.replace(f"{path}.new", path)

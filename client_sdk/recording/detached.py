@@ -47,7 +47,8 @@ def start_child(document: Mapping[str, Any], values: list[bytes]) -> tuple[int, 
     command = _command()
     if command is None or os.getpid() == 1:  # a container ends with its first process
         return -1, 0
-    path = [os.path.abspath(entry) for entry in sys.path]
+    # the working folder is another one by now, perhaps somebody else's
+    path = [os.fspath(entry) for entry in sys.path if os.path.isabs(entry)]
     head = marshal.dumps({"path": path if _ROOT in path else [*path, _ROOT], **document})
     environment = dict(os.environ)
     if getattr(sys, "frozen", False):

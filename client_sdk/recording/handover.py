@@ -21,29 +21,35 @@ MOST_BYTES: Final = 1 << 20  # of values that are kept; a pipe may have room for
 NOTES: Final = "command-notes"  # what the last child told of reports and times; never of values
 MOST_NOTES: Final = 1 << 16  # bytes that are read of them
 MOST_WAIT: Final = 86_400.0  # seconds; no pass is planned further ahead
+MOST_TEXT: Final = 129  # characters; no metric looks at more
+MOST_EXPONENT: Final = 400  # of a decimal, as in core.limits; beyond, it would fill the memory
 RATIO: Final = b"ratio"  # before two whole numbers; no metric takes bytes, so it is nobody's value
 
 _DATABASE: Final = "hearsay.sqlite3"  # as in storage.schema, which would cost a start
 
 
-def plain(value: object) -> Any:
+def plain(value: Any) -> Any:
     """Return *value* as one of Python's own types, which alone pass through the pipe.
 
+    Whatever a metric takes is taken here, else silence would tell something of the value; and a
+    text is cut to what can count of it.
     Raises: TypeError: it is none of those that a metric can take.
     """
-    if type(value) in (bool, int, float, str):
+    if value is None or type(value) in (bool, int, float):
         return value
     if isinstance(value, str):
-        return str.__str__(value)
+        return str.__str__(value)[:MOST_TEXT]
     if isinstance(value, (list, tuple)):
         return tuple(map(plain, value))
     if isinstance(value, (set, frozenset)):
         return frozenset(map(plain, value))
-    if isinstance(value, dict):
-        return {plain(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, dict) or hasattr(value, "keys"):  # any mapping
+        return {plain(key): plain(entry) for key, entry in dict(value).items()}
     if callable(item := getattr(value, "item", None)):  # numpy's numbers
-        return plain(item())
-    if (exact := getattr(value, "as_integer_ratio", None)) is not None:  # decimals and fractions
+        own = item()
+        return float(own) if type(own) is type(value) else plain(own)  # a long double is its own
+    exact = getattr(value, "as_integer_ratio", None)  # decimals and fractions
+    if exact is not None and abs(getattr(value, "adjusted", int)()) <= MOST_EXPONENT:
         return (RATIO, *exact())
     raise TypeError(type(value).__name__)
 
@@ -69,8 +75,12 @@ class Notes:
     def read(cls, folder: str, registry: str, now: float) -> Notes:
         """Return what was noted in *folder* of this *registry* before Unix time *now*."""
         try:
-            with open(os.path.join(folder, NOTES), encoding="ascii") as file:
-                total, _, text = file.read(MOST_NOTES).partition("\n")
+            # a pipe of that name is not waited for
+            file = os.open(os.path.join(folder, NOTES), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            try:
+                total, _, text = os.read(file, MOST_NOTES).decode("ascii").partition("\n")
+            finally:
+                os.close(file)
             lines = text.splitlines()
             if total != _total(text) or lines[0] != fingerprint(registry):
                 return cls()

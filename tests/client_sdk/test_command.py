@@ -236,6 +236,7 @@ def test_the_child_leaves_no_process_and_holds_no_stream_of_its_parent(folder: P
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
+        (None, None),
         (True, True),
         (3, 3),
         (0.5, 0.5),
@@ -258,7 +259,7 @@ def test_values_pass_through_the_pipe_as_they_are(value: object, expected: objec
     assert type(passed) is type(expected)
 
 
-@pytest.mark.parametrize("value", [None, b"bytes", 1j, object(), {"a": [None]}])
+@pytest.mark.parametrize("value", [b"bytes", 1j, object(), {"a": [b"bytes"]}])
 def test_what_no_metric_takes_is_refused_before_the_pipe(value: object) -> None:
     with pytest.raises(TypeError):
         plain(value)
