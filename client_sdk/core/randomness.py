@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .errors import EntropyError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 class Randomness(Protocol):

@@ -8,38 +8,84 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.errors import IncompleteInstallationError, UnknownMechanismError
 from ..core.paths import module_names
-from . import composite, deployed, items, numbers
-from .base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
-from .base import MAX_REPORTS as MAX_REPORTS
-from .base import Checked as Checked
-from .base import Constant as Constant
-from .base import Debiased as Debiased
-from .base import EpsilonLike as EpsilonLike
-from .base import Mechanism as Mechanism
-from .base import Reach as Reach
-from .exact import parse_epsilon as parse_epsilon
-from .families import END as END
-from .families import MAX_LENGTH as MAX_LENGTH
-from .families import DistributionMechanism as DistributionMechanism
-from .families import MeanMechanism as MeanMechanism
-from .families import SetMechanism as SetMechanism
-from .families import TextMechanism as TextMechanism
-from .frequency import FrequencyOracle as FrequencyOracle
-from .frequency import ItemMechanism as ItemMechanism
-from .key_value import KeyValueMechanism as KeyValueMechanism
-from .key_value import Pairs as Pairs
-from .mixture import Mixture as Mixture
-from .supports import Channel as Channel
-from .supports import SupportReports as SupportReports
+
+if TYPE_CHECKING:
+    from .base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
+    from .base import MAX_REPORTS as MAX_REPORTS
+    from .base import Checked as Checked
+    from .base import Constant as Constant
+    from .base import Debiased as Debiased
+    from .base import EpsilonLike as EpsilonLike
+    from .base import Mechanism as Mechanism
+    from .base import Reach as Reach
+    from .exact import parse_epsilon as parse_epsilon
+    from .families import END as END
+    from .families import MAX_LENGTH as MAX_LENGTH
+    from .families import DistributionMechanism as DistributionMechanism
+    from .families import MeanMechanism as MeanMechanism
+    from .families import SetMechanism as SetMechanism
+    from .families import TextMechanism as TextMechanism
+    from .frequency import FrequencyOracle as FrequencyOracle
+    from .frequency import ItemMechanism as ItemMechanism
+    from .key_value import KeyValueMechanism as KeyValueMechanism
+    from .key_value import Pairs as Pairs
+    from .mixture import Mixture as Mixture
+    from .supports import Channel as Channel
+    from .supports import SupportReports as SupportReports
+
+_HOMES: Final = {  # the public names, loaded when first used: most need a few of them
+    "base": (
+        "MAX_DOMAIN_SIZE",
+        "MAX_REPORTS",
+        "Checked",
+        "Constant",
+        "Debiased",
+        "EpsilonLike",
+        "Mechanism",
+        "Reach",
+    ),
+    "exact": ("parse_epsilon",),
+    "families": (
+        "END",
+        "MAX_LENGTH",
+        "DistributionMechanism",
+        "MeanMechanism",
+        "SetMechanism",
+        "TextMechanism",
+    ),
+    "frequency": (
+        "FrequencyOracle",
+        "ItemMechanism",
+    ),
+    "key_value": (
+        "KeyValueMechanism",
+        "Pairs",
+    ),
+    "mixture": ("Mixture",),
+    "supports": (
+        "Channel",
+        "SupportReports",
+    ),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module (PEP 562)."""
+    for module, public in _HOMES.items():
+        if name in public:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @cache  # reading folders takes longer than building most mechanisms
 def _modules() -> dict[str, str]:
     """Return the module of each mechanism by wire name: the files of the folders of kinds."""
+    from . import composite, deployed, items, numbers
+
     return {
         name: f"{folder.__name__}.{name}"
         for folder in (composite, deployed, items, numbers)

@@ -14,8 +14,8 @@ from typing import Final
 
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, ONCE
+from ..registry.contract import Registry
 from ..registry.metric import Metric
-from ..registry.registry import Registry
 from .caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 
 NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
 from ..core.stats import Reason, Stats
-from ..registry.kinds import Encoded
 from ..registry.metric import Metric
 
 if TYPE_CHECKING:
     from ..privacy.consent import ConsentSwitch
     from ..registry.aggregates import Last
+    from ..registry.kinds import Encoded
     from ..storage.ledger import Days
 
 MAX_SLOTS: Final = 1_000  # metrics and epochs that wait; only a clock that jumps makes as many

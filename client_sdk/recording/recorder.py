@@ -27,7 +27,6 @@ from ..core.stats import Reason, reason_of
 from ..core.wire import Report
 from ..privacy.consent import ConsentSwitch
 from ..registry.contract import Registry
-from ..registry.longitudinal import Longitudinal, encode_item, permanent_randomness
 from ..registry.metric import Metric
 from ..storage import trusted_clock
 from ..storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
@@ -39,6 +38,7 @@ from .inbox import Slot
 
 if TYPE_CHECKING:
     from ..privacy.panel import Panel
+    from ..registry.longitudinal import Longitudinal
     from ..storage.schema import Transaction
     from .aggregation import Windows
     from .history import History
@@ -326,6 +326,8 @@ class Recorder:
 
     def _repeat(self, tx: Transaction, pending: Pending, policy: Longitudinal, day: int) -> bytes:
         """Return the payload of a value that may have been reported before, charged as such."""
+        from ..registry.longitudinal import encode_item, permanent_randomness  # few need it
+
         digest, device = pending.metric.digest, pending.device
         item = cast("int", pending.encoded)  # the registry lets only items have a policy
         encoded = encode_item(item)

@@ -12,7 +12,6 @@ not spend exactly what the file says reports nothing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
@@ -23,7 +22,7 @@ from ..core.epoch import EVERY
 from ..core.errors import RegistryError
 from ..core.limits import MAX_COMPILED, MIN_REPORTS_FLOOR
 from ..mechanisms import names
-from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of
+from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of, sha256
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -51,7 +50,7 @@ def canonical(document: Mapping[str, Any]) -> str:
 def checksum_of(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of *document* without its checksum, in hexadecimal."""
     rest = {key: value for key, value in document.items() if key != "checksum"}
-    return hashlib.sha256(canonical(rest).encode("ascii")).hexdigest()
+    return sha256(canonical(rest).encode("ascii")).hex()
 
 
 def dump_parameters(parameters: Mapping[str, int]) -> dict[str, int | str]:

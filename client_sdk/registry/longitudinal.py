@@ -58,6 +58,7 @@ class Longitudinal(ABC):
 
     name: ClassVar[str]
     leak: ClassVar[str]  # what repeated reports reveal, one sentence for the docs
+    hides_changes: ClassVar[bool] = False  # whether epsilon of a value is not that of a report
 
     oracle: FrequencyOracle
 
@@ -141,6 +142,7 @@ class TwoLayer(Longitudinal):
     """
 
     name: ClassVar[str] = "two_layer"
+    hides_changes: ClassVar[bool] = True
     leak: ClassVar[str] = (
         "Noise hides a single change, but over many reports the collector sees which payload "
         "recurs, hence that the value changed, and can link the reports of a device; a new answer "

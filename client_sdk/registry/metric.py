@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date
-from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..core.dataclass import dataclass
 from ..core.epoch import LENGTHS, epoch_of, epoch_start
 from ..core.limits import DIGEST_SIZE
-from ..mechanisms import Mechanism
-from .kinds import Domain, Encoded
-from .longitudinal import Longitudinal, TwoLayer
-from .selection import FAMILIES, Family
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from ..mechanisms import Mechanism
+    from .kinds import Domain, Encoded
+    from .longitudinal import Longitudinal
+    from .selection import Family
 
 AGGREGATES: Final = {  # what a device can make of the values of an epoch, in words
     "sum": "the sum",
@@ -44,6 +46,8 @@ class Sample(NamedTuple):
         """Who answers, such as "1 in 3 devices"; None if all do."""
         if self.share >= 1:
             return None
+        from fractions import Fraction  # not for devices, which tell no shares
+
         part = Fraction(self.share).limit_denominator(_FINEST)
         if not 0 < part < 1:  # nobody, or everybody, would not be true
             part = Fraction(1, round(1 / self.share)) if part == 0 else Fraction(99, 100)
@@ -131,6 +135,8 @@ class Metric:
     @property
     def family(self) -> Family:
         """Which mechanisms can serve it."""
+        from .selection import FAMILIES
+
         return FAMILIES[self.domain.encodes]
 
     @cached_property
@@ -155,7 +161,9 @@ class Metric:
     @property
     def epsilon_permanent(self) -> str | None:
         """Nats of all reports of one value, of a metric of two layers."""
-        return str(self.policy.oracle.epsilon) if isinstance(self.policy, TwoLayer) else None
+        if self.policy is None or not self.policy.hides_changes:
+            return None
+        return str(self.policy.oracle.epsilon)
 
     @cached_property
     def digest(self) -> bytes:
@@ -171,4 +179,16 @@ def meaning_of(common: Mapping[str, object], **rest: object) -> str:
 
 def digest_of(meaning: str) -> bytes:
     """Return the first 6 bytes of SHA-256 over *meaning*."""
-    return hashlib.sha256(meaning.encode("ascii")).digest()[:DIGEST_SIZE]
+    return sha256(meaning.encode("ascii"))[:DIGEST_SIZE]
+
+
+def sha256(data: bytes) -> bytes:
+    """Return the SHA-256 of *data*, by the interpreter's own: hashlib loads OpenSSL, of 4 MB."""
+    try:
+        from _sha2 import sha256 as digest  # type: ignore[import-not-found]  # from 3.12 on
+    except ImportError:
+        try:
+            from _sha256 import sha256 as digest  # type: ignore[import-not-found]  # before
+        except ImportError:
+            from hashlib import sha256 as digest  # builders may leave both out
+    return bytes(digest(data).digest())

@@ -24,7 +24,6 @@ its latest report.  There it counts no less, and longer towards the week.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -204,6 +203,8 @@ def published_caps(tx: Transaction) -> dict[str, int]:
 
 def tag_of(secret: bytes, device: bytes, digest: bytes, encoded: bytes) -> bytes:
     """Return the tag under which a value is remembered."""
+    import hashlib  # it loads OpenSSL: 4 MB that a start need not pay for
+
     absorbed = secret + device + digest + _PURPOSE + encoded
     return hashlib.shake_256(absorbed).digest(TAG_SIZE)
 

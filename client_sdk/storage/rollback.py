@@ -10,7 +10,6 @@ durable, and losing it loses only this one sign.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from contextlib import suppress
@@ -34,6 +33,8 @@ def identity_of(path: str) -> bytes:
 
     Raises: OSError: there is no such file.
     """
+    import hashlib  # it loads OpenSSL: 4 MB that a start need not pay for
+
     inode = f"{os.stat(path).st_ino}:{_inode_version(path)}"
     parts = (b"hearsay identity", machine_id(), inode.encode("ascii"))
     return hashlib.shake_256(b"\0".join(parts)).digest(IDENTITY_SIZE)

@@ -6,7 +6,6 @@ value.  A file is removed so that little of it is left, as are damaged files tha
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -102,6 +101,8 @@ def _draw() -> bytes:
 
 def device_key(secret: bytes, name: str) -> bytes:
     """Return under what a gateway keeps the ledger of the device that it calls *name*."""
+    import hashlib  # it loads OpenSSL: 4 MB that a start need not pay for
+
     return hashlib.shake_256(secret + b"hearsay device\0" + name.encode()).digest(DEVICE_SIZE)
 
 
