@@ -31,6 +31,7 @@ from .errors import (
     InvalidValueError,
     NotInPanelError,
     OptedOutError,
+    RegistryError,
     StoreError,
     TransportError,
     UnknownMetricError,
@@ -116,6 +117,8 @@ class Stats:
         reason = reason_of(error) if reason is None else reason
         self.add(reason, count)
         about = getattr(error, "what", "")
+        if isinstance(error, RegistryError):
+            self.warn("registry", f"{error}; it is reported by nobody: compile the registry again")
         if reason is Reason.EXPIRED:
             self.warn(about, f"{error}; it is recorded no more: renew or remove it")
         if (reason, about) not in self._logged:

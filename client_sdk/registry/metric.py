@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import date
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..core.dataclass import dataclass
@@ -184,11 +186,9 @@ def digest_of(meaning: str) -> bytes:
 
 def sha256(data: bytes) -> bytes:
     """Return the SHA-256 of *data*, by the interpreter's own: hashlib loads OpenSSL, of 4 MB."""
-    try:
-        from _sha2 import sha256 as digest  # type: ignore[import-not-found]  # from 3.12 on
-    except ImportError:
-        try:
-            from _sha256 import sha256 as digest  # type: ignore[import-not-found]  # before
-        except ImportError:
-            from hashlib import sha256 as digest  # builders may leave both out
-    return bytes(digest(data).digest())
+    for name in ("_sha2", "_sha256"):  # of 3.12 on, and before; a builder may leave them out
+        with suppress(ImportError):
+            return bytes(import_module(name).sha256(data).digest())
+    from hashlib import sha256 as usual
+
+    return usual(data).digest()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from client_sdk.registry import Registry
+from collector.planning.compilation import compiled
 from tests.support.device.device import ENDPOINT, KEY, metric_text
 from tests.support.device.registries import CATEGORY, KEY_VALUE, PAIR, file_with
 
@@ -23,6 +26,7 @@ TOO_DEAR = {
 }  # of the standard library
 
 _SHOW = "\nimport sys; print(*sys.modules)"
+_LEAVE = "; sys.stdout.flush(); import os; os._exit(0)"  # before the end of the client
 _CLIENT = (
     "import client_sdk\n"
     "client = client_sdk.Client({endpoint!r}, {key!r}, {registry!r},"
@@ -30,9 +34,9 @@ _CLIENT = (
 )
 
 
-def modules_after(snippet: str) -> set[str]:
+def modules_after(snippet: str, *, leave: bool = False) -> set[str]:
     """Return the modules that a new interpreter has loaded after *snippet*."""
-    command = [sys.executable, "-c", snippet + _SHOW]
+    command = [sys.executable, "-c", snippet + _SHOW + _LEAVE * leave]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return set(run.stdout.split())
 
@@ -68,6 +72,49 @@ def test_joint_values_are_paid_for_by_registries_that_have_them(
     modules = modules_after(f"import client_sdk; client_sdk.Registry.from_text({text!r})")
 
     assert {module for module in modules if "joint" in module and "sdk" in module} == loaded
+
+
+FIRST_REPORT: Final = {  # what makes a mechanism, and what a compiled registry needs no more
+    *(
+        "client_sdk.mechanisms.base",
+        "client_sdk.mechanisms.items.grr",
+        "client_sdk.registry.domains",
+    ),
+    *(
+        "client_sdk.registry.assembly",
+        "client_sdk.registry.registry",
+        "client_sdk.registry.selection",
+    ),
+    *("decimal", "fractions", "hashlib", "tomllib"),
+}
+
+
+@pytest.mark.parametrize(
+    ("action", "loaded"),
+    [
+        ("", set()),
+        (
+            "client.record('dark_mode', True)",
+            FIRST_REPORT - {"client_sdk.registry.registry", "tomllib"},
+        ),
+    ],
+)
+def test_a_compiled_registry_is_ready_without_what_makes_reports(
+    tmp_path: Path, action: str, loaded: set[str]
+) -> None:
+    registry = tmp_path / "metrics.json"
+    text = 'schema = 1\napp = "demo"\n' + metric_text("dark_mode")
+    registry.write_text(compiled(Registry.from_text(text)))
+    snippet = _CLIENT.format(
+        endpoint="https://collector.example",
+        key=KEY,
+        registry=str(registry),
+        consent="granted",
+        mode="manual",
+        data_dir=str(tmp_path / "data"),
+    )
+
+    assert modules_after(snippet + action, leave=True) & FIRST_REPORT == loaded
 
 
 @pytest.mark.parametrize(
