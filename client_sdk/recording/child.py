@@ -67,7 +67,7 @@ def serve(
         uptime=uptime,
         randomness=randomness,
     )
-    reported = _record(engine, values)
+    reported, undrawn = _record(engine, values)
     recorded()
     if engine.switch.granted:
         if at_once:
@@ -77,7 +77,7 @@ def serve(
                 engine.uploader.run(seconds, last=True)
         if engine.store.exists:
             with suppress(HearsayError, OSError):
-                _note(engine, registry, data_dir, reported)
+                _note(engine, registry, data_dir, reported, undrawn)
     engine.leave()
     if (
         engine.switch.in_force is Consent.DENIED
@@ -89,8 +89,10 @@ def serve(
     return engine.counts()
 
 
-def _record(engine: Engine, values: Iterable[tuple[str, object, float]]) -> list[Pending]:
-    """Write down *values*; return those whose metric and epoch have their report."""
+def _record(
+    engine: Engine, values: Iterable[tuple[str, object, float]]
+) -> tuple[list[Pending], list[Pending]]:
+    """Write down *values*; return those that have their report, and those that were not drawn."""
     inbox = Inbox(engine.recorder.slot, engine.switch, engine.stats)
     for name, value, moment in values:
         try:
@@ -98,9 +100,10 @@ def _record(engine: Engine, values: Iterable[tuple[str, object, float]]) -> list
         except Exception as error:  # noqa: BLE001 - one value must not cost the others
             engine.stats.fail(error)
     reported: list[Pending] = []
+    undrawn: list[Pending] = []
     while group := inbox.take(100):
-        engine.commit(group, reported)
-    return reported
+        engine.commit(group, reported, undrawn)
+    return reported, undrawn
 
 
 def unpacked(value: object) -> object:
@@ -116,15 +119,22 @@ def unpacked(value: object) -> object:
     return value
 
 
-def _note(engine: Engine, registry: str, folder: str, reported: list[Pending]) -> None:
+def _note(
+    engine: Engine,
+    registry: str,
+    folder: str,
+    reported: list[Pending],
+    undrawn: list[Pending],
+) -> None:
     """Tell later parents what they need not hand over.  Costs no more than a child if it fails."""
     now, due = engine.clock(), engine.uploader.due()
     with engine.store.transaction():  # one child at a time
         settled = Notes.read(folder, registry, now).settled
-        for pending in reported:
-            slot = engine.recorder.slot(pending.metric.name, pending.now)
-            settled[pending.metric.name] = slot.end
-        kept = {name: until for name, until in settled.items() if until > now}
+        for sign, pendings in ((1, reported), (-1, undrawn)):
+            for pending in pendings:
+                slot = engine.recorder.slot(pending.metric.name, pending.now)
+                settled[pending.metric.name] = sign * slot.end
+        kept = {name: until for name, until in settled.items() if abs(until) > now}
         _write(folder, Notes(due, kept).text(registry, now))
 
 

@@ -261,10 +261,16 @@ class Engine:
             self._own().inbox.fold()
         return self.stats.counts()
 
-    def commit(self, group: list[Pending], done: list[Pending] | None = None) -> None:
+    def commit(
+        self,
+        group: list[Pending],
+        done: list[Pending] | None = None,
+        undrawn: list[Pending] | None = None,
+    ) -> None:
         """Turn *group* into reports, or count why not.
 
         Args: done: takes those whose metric and epoch have their one report now.
+              undrawn: takes those that the panel did not draw for their epoch.
         """
         self.erasure.refresh()
         if not self.erasure.run():
@@ -279,6 +285,8 @@ class Engine:
                 self._own().inbox.settle(outside, Reason.NOT_IN_PANEL)
             if done is not None:
                 done += reported
+            if undrawn is not None:
+                undrawn += outside
             self._count(counts, group)
         except (StoreError, EntropyError) as error:
             self.stats.fail(error, sum(pending.count for pending in group))
@@ -287,7 +295,7 @@ class Engine:
                 self.stats.fail(error, group[0].count)
             else:
                 for pending in group:
-                    self.commit([pending], done)
+                    self.commit([pending], done, undrawn)
 
     def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
         for reason, count in counts.items():

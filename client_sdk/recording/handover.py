@@ -66,7 +66,7 @@ class Notes:
         """Say what is known.
 
         Args: due: when the next pass is due, in Unix time; None: nobody has noted it.
-              settled: up to when each metric has its report.
+              settled: up to when each metric has its report; negative where the panel gives none.
               erased: the state of the database in which a denial left nothing to erase.
         """
         self.due, self.settled, self.erased = due, dict(settled or {}), erased
@@ -147,8 +147,9 @@ class Handover:
         """Keep *value* of Unix time *now*; return the reason if it need not, or cannot, be kept."""
         if not self._begun or self._pid != os.getpid():
             self._begin()
-        if now < self.notes(now).settled.get(name, 0.0):
-            return "already_reported"
+        until = self.notes(now).settled.get(name, 0.0)
+        if now < abs(until):
+            return "already_reported" if until > 0 else "not_in_panel"
         entry = marshal.dumps((name, plain(value), now))
         if self._bytes + len(entry) > MOST_BYTES:
             return "queue_full"

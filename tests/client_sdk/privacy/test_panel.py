@@ -18,7 +18,10 @@ from client_sdk.core.epoch import DAY, HOUR, epoch_of
 from client_sdk.core.errors import InvalidParameterError, RegistryError
 from client_sdk.privacy.budget import cost_of_dates
 from client_sdk.privacy.caps import Caps
+from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.privacy.panel import WHOLE, Panel, Seat, panel_of
+from client_sdk.recording.child import serve
+from client_sdk.recording.handover import Handover
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from client_sdk.storage.secret import SECRET_FILE
@@ -357,6 +360,29 @@ def test_a_loop_that_records_outside_of_the_panel_queues_nothing() -> None:
         client.set_consent("granted")
         waiting = [own().inbox.put(metric.name, True, clock()) for metric in of]
         assert sum(waiting) == 8
+
+
+def test_a_program_that_ends_at_once_hands_over_nothing_that_was_not_drawn(tmp_path: Path) -> None:
+    """Law: its child notes what the panel leaves out, up to the end of the week and no further."""
+    path, folder = tmp_path / "metrics.toml", tmp_path / "data"
+    head = 'schema = 1\napp = "demo"\n[panel]\nweek = "8"\n'
+    names = [f"metric_{i}" for i in range(12)]
+    path.write_text(head + "".join(map(weekly, names)), encoding="utf-8")
+    clock = FakeClock()
+    settings = {"data_dir": str(folder), "registry": str(path)}
+    counts = serve(
+        [(name, True, clock()) for name in names], sends=False, endpoint="https://x.example",
+        write_key="key", consent="granted", segment=None, caps={}, clock=clock,
+        uptime=clock.uptime, opt_outs=NoOptOuts(), data_dir=str(folder), registry=str(path),
+    )  # fmt: skip
+    later = Handover(settings, lambda: None)
+
+    assert (counts["recorded"], counts["not_in_panel"]) == (4, 8)
+    assert Counter(later.put(name, True, clock()) for name in names) == {
+        "already_reported": 4,
+        "not_in_panel": 8,
+    }
+    assert {later.put(name, True, clock() + 7 * DAY) for name in names} == {None}
 
 
 def test_devices_of_a_gateway_draw_for_themselves() -> None:
