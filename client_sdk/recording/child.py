@@ -16,13 +16,14 @@ from typing import Any, Final
 from ..core.errors import HearsayError
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
+from ..core.stats import Reason
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, OptOuts
 from ..storage.trusted_clock import Uptimes
 from ..upload.transport import RequestsTransport, Transport
 from .engine import Engine
 from .handover import NOTES, RATIO, Notes, erased_state
-from .inbox import Inbox, Pending
+from .inbox import Inbox, Settled
 
 SENDING: Final = 25.0  # seconds for a pass, of the 30 that the child has
 
@@ -67,7 +68,7 @@ def serve(
         uptime=uptime,
         randomness=randomness,
     )
-    reported, undrawn = _record(engine, values)
+    settled = _record(engine, values)
     recorded()
     if engine.switch.granted:
         if at_once:
@@ -77,7 +78,7 @@ def serve(
                 engine.uploader.run(seconds, last=True)
         if engine.store.exists:
             with suppress(HearsayError, OSError):
-                _note(engine, registry, data_dir, reported, undrawn)
+                _note(engine, registry, data_dir, settled)
     engine.leave()
     if (
         engine.switch.in_force is Consent.DENIED
@@ -89,21 +90,18 @@ def serve(
     return engine.counts()
 
 
-def _record(
-    engine: Engine, values: Iterable[tuple[str, object, float]]
-) -> tuple[list[Pending], list[Pending]]:
-    """Write down *values*; return those that have their report, and those that were not drawn."""
+def _record(engine: Engine, values: Iterable[tuple[str, object, float]]) -> list[Settled]:
+    """Write down *values*; return those whose metric and epoch have their report, or get none."""
     inbox = Inbox(engine.recorder.slot, engine.switch, engine.stats)
     for name, value, moment in values:
         try:
             inbox.put(name, unpacked(value), moment)
         except Exception as error:  # noqa: BLE001 - one value must not cost the others
             engine.stats.fail(error)
-    reported: list[Pending] = []
-    undrawn: list[Pending] = []
+    settled: list[Settled] = []
     while group := inbox.take(100):
-        engine.commit(group, reported, undrawn)
-    return reported, undrawn
+        engine.commit(group, settled)
+    return settled
 
 
 def unpacked(value: object) -> object:
@@ -119,21 +117,15 @@ def unpacked(value: object) -> object:
     return value
 
 
-def _note(
-    engine: Engine,
-    registry: str,
-    folder: str,
-    reported: list[Pending],
-    undrawn: list[Pending],
-) -> None:
+def _note(engine: Engine, registry: str, folder: str, pendings: list[Settled]) -> None:
     """Tell later parents what they need not hand over.  Costs no more than a child if it fails."""
     now, due = engine.clock(), engine.uploader.due()
     with engine.store.transaction():  # one child at a time
         settled = Notes.read(folder, registry, now).settled
-        for sign, pendings in ((1, reported), (-1, undrawn)):
-            for pending in pendings:
-                slot = engine.recorder.slot(pending.metric.name, pending.now)
-                settled[pending.metric.name] = sign * slot.end
+        for pending, reason in pendings:
+            slot = engine.recorder.slot(pending.metric.name, pending.now)
+            sign = -1 if reason is Reason.NOT_IN_PANEL else 1
+            settled[pending.metric.name] = sign * slot.end
         kept = {name: until for name, until in settled.items() if abs(until) > now}
         _write(folder, Notes(due, kept).text(registry, now))
 

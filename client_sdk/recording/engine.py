@@ -39,7 +39,7 @@ from .background import (
     why_no_thread,
 )
 from .erasure import Erasure
-from .inbox import Inbox
+from .inbox import Inbox, Settled
 from .recorder import OnReport, Pending, Recorder
 
 if TYPE_CHECKING:
@@ -261,32 +261,22 @@ class Engine:
             self._own().inbox.fold()
         return self.stats.counts()
 
-    def commit(
-        self,
-        group: list[Pending],
-        done: list[Pending] | None = None,
-        undrawn: list[Pending] | None = None,
-    ) -> None:
+    def commit(self, group: list[Pending], done: list[Settled] | None = None) -> None:
         """Turn *group* into reports, or count why not.
 
-        Args: done: takes those whose metric and epoch have their one report now.
-              undrawn: takes those that the panel did not draw for their epoch.
+        Args: done: takes those whose metric and epoch have their one report now, or get none.
         """
         self.erasure.refresh()
         if not self.erasure.run():
             self.stats.add(Reason.STORE, sum(pending.count for pending in group))
             return
         try:
-            reported: list[Pending] = []
-            outside: list[Pending] = []
-            counts = self.recorder.commit(group, reported, outside)
+            settled: list[Settled] = []
+            counts = self.recorder.commit(group, settled)
             if self._own is not None:
-                self._own().inbox.settle(reported, Reason.ALREADY_REPORTED)
-                self._own().inbox.settle(outside, Reason.NOT_IN_PANEL)
+                self._own().inbox.settle(settled)
             if done is not None:
-                done += reported
-            if undrawn is not None:
-                undrawn += outside
+                done += settled
             self._count(counts, group)
         except (StoreError, EntropyError) as error:
             self.stats.fail(error, sum(pending.count for pending in group))
@@ -295,7 +285,7 @@ class Engine:
                 self.stats.fail(error, group[0].count)
             else:
                 for pending in group:
-                    self.commit([pending], done, undrawn)
+                    self.commit([pending], done)
 
     def _count(self, counts: Counter[Reason], pendings: list[Pending]) -> None:
         for reason, count in counts.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import RLock, get_ident
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
@@ -38,6 +38,9 @@ class Pending:
     device: bytes = b""  # a gateway's key of one of its devices
     days: Days | None = None  # that an aggregated value is about, by the trusted clock
     count: int = 1  # calls of record
+
+
+Settled: TypeAlias = tuple[Pending, Reason]  # and why there is no other of its slot
 
 
 class Slot:
@@ -174,9 +177,9 @@ class Inbox:
             self._taken = []
         return [total.slot.pending(total.state, total.now, total.count) for total in taken]
 
-    def settle(self, pendings: list[Pending], reason: Reason) -> None:
-        """Remember that all others of the slots of *pendings* are refused for *reason*."""
-        for pending in pendings:
+    def settle(self, pendings: list[Settled]) -> None:
+        """Remember why all others of the slots of *pendings* are refused."""
+        for pending, reason in pendings:
             slot = self._slots.get(pending.metric.name)
             if slot is not None and slot.key == (pending.metric.digest, pending.epoch):
                 slot.settled = reason

@@ -34,7 +34,7 @@ from ..storage.outbox import Outbox
 from ..storage.store import Store
 from ..storage.trusted_clock import MAX_WALL, SystemUptime, Uptimes
 from .inbox import Pending as Pending
-from .inbox import Slot
+from .inbox import Settled, Slot
 
 if TYPE_CHECKING:
     from ..privacy.panel import Panel
@@ -122,31 +122,26 @@ class Recorder:
     def commit(
         self,
         pendings: Sequence[Pending],
-        reported: list[Pending] | None = None,
-        outside: list[Pending] | None = None,
+        settled: list[Settled] | None = None,
     ) -> Counter[Reason]:
         """Turn *pendings* into reports, in one transaction, and count what became of them.
 
         A refused one does not stop the others.  A ledger found in doubt is counted under STORE.
-        Args:   reported: takes those whose metric and epoch have their one report now.
-                outside: takes those that the panel did not draw, nor will in their epoch.
+        Args:   settled: takes those whose metric and epoch have their one report, or get none.
         Raises: StoreError, EntropyError: nothing of the group happened.
         """
         counts: Counter[Reason] = Counter()
         if not pendings:
             return counts
-        done: list[Pending] = []
-        undrawn: list[Pending] = []
+        done: list[Settled] = []
         with self._transaction(pendings) as tx:
             day = self._begin(tx, max(p.now for p in pendings))
             single = [p for p in pendings if not p.metric.aggregate]
-            counts += self._report_each(tx, single, day, done, undrawn)
+            counts += self._report_each(tx, single, day, done)
             if added := [p for p in pendings if p.metric.aggregate]:
-                counts += self._aggregate(tx, added, day, undrawn)
-        if reported is not None:
-            reported += done
-        if outside is not None:
-            outside += undrawn
+                counts += self._aggregate(tx, added, day, done)
+        if settled is not None:
+            settled += done
         counts[Reason.STORE] += self.store.take_doubts()
         return +counts
 
@@ -200,7 +195,7 @@ class Recorder:
                 )
                 for window in ended
             ]
-            counts += self._report_each(tx, pendings, day, [], [])
+            counts += self._report_each(tx, pendings, day, [])
             if whole and self.own:
                 counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(
                     tx, [b""], now, day, partial(self._is_in_panel, tx)
@@ -249,13 +244,9 @@ class Recorder:
         tx: Transaction,
         pendings: Sequence[Pending],
         day: int,
-        done: list[Pending],
-        undrawn: list[Pending],
+        done: list[Settled],
     ) -> Counter[Reason]:
-        """Report each of *pendings*.
-
-        *done* takes those that have their report now, and *undrawn* those outside of the panel.
-        """
+        """Report each of *pendings*; *done* takes those of which there will be no other."""
         counts: Counter[Reason] = Counter()
         for pending in pendings:
             try:
@@ -264,17 +255,15 @@ class Recorder:
             except _REFUSALS as refusal:
                 others = reason_of(refusal)
                 counts[others] += 1
-            if others is Reason.ALREADY_REPORTED:
-                done.append(pending)
-            elif others is Reason.NOT_IN_PANEL:
-                undrawn.append(pending)
+            if others in (Reason.ALREADY_REPORTED, Reason.NOT_IN_PANEL):
+                done.append((pending, others))
             counts[others] += pending.count - 1
         return counts
 
     def _aggregate(
-        self, tx: Transaction, pendings: Sequence[Pending], day: int, undrawn: list[Pending]
+        self, tx: Transaction, pendings: Sequence[Pending], day: int, done: list[Settled]
     ) -> Counter[Reason]:
-        """Add values to their windows, those of one window together; *undrawn* takes the others."""
+        """Add values to their windows, those of one window together; *done* as above."""
         from .aggregation import Key, Today
 
         try:
@@ -286,7 +275,7 @@ class Recorder:
         for pending in pendings:
             if not self._is_in_panel(tx, pending.metric, pending.epoch, pending.device):
                 counts[Reason.NOT_IN_PANEL] += pending.count
-                undrawn.append(pending)
+                done.append((pending, Reason.NOT_IN_PANEL))
                 continue
             key = Key(pending.device, pending.metric.digest, pending.epoch)
             additions.setdefault(key, []).append((pending.encoded, pending.count))
