@@ -90,7 +90,7 @@ would be right at most {guesses_in_words(cost.day)} times in 100, and 50 times w
 report.
 In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at most
 ε {epsilon(cost.year)}, and for as long as you use {registry.app} at most
-ε {epsilon(cost.life)}; then it stops by itself.{_about_delta(metrics)}
+ε {epsilon(cost.life)}; then it stops by itself.{_exceptions(metrics, caps)}
 
 You can say no, and change your mind at any time. A no deletes what waits to be sent.
 DO_NOT_TRACK=1 in the environment is always obeyed.
@@ -102,6 +102,19 @@ def _about_segments(registry: Registry) -> str:
         return "A report has a date, and nothing that names you or this device."
     named = ", ".join(_in_words(dimension) for dimension in sorted(registry.segments))
     return f"A report has a date, {named}, and nothing that names you or this device."
+
+
+def _exceptions(metrics: Sequence[Metric], caps: Caps) -> str:
+    """Return when more than the numbers above is given away."""
+    return _about_a_new_yes(metrics, caps) + _about_delta(metrics)
+
+
+def _about_a_new_yes(metrics: Sequence[Metric], caps: Caps) -> str:
+    if all(metric.policy is None for metric in metrics):
+        return ""
+    return f"""
+A no also makes this device forget the answers that it repeats, and a new yes begins anew:
+up to ε {epsilon(caps.week)} in any seven days and ε {epsilon(caps.lifetime)} for life."""
 
 
 def _about_delta(metrics: Sequence[Metric]) -> str:
@@ -155,7 +168,7 @@ def _repeats(metric: Metric) -> list[str]:
     price = ""
     if bound is not None:
         price = f" All reports of one answer cost at most ε {epsilon(nano_of(bound))} together."
-    return [f"What repeats: {policy.leak}{price}"]
+    return [f"What repeats: {policy.leak}{price} After a no it is forgotten, and begins anew."]
 
 
 def _source(metric: Metric) -> str:

@@ -16,7 +16,13 @@ from client_sdk.privacy.wording import explain, notice, what_was_sent, why_denia
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from tests.support.device.clock import FakeClock
-from tests.support.device.device import changed, make_client, metric_text, registry_of
+from tests.support.device.device import (
+    changed,
+    dearest_span,
+    make_client,
+    metric_text,
+    registry_of,
+)
 from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
@@ -153,6 +159,26 @@ def test_a_notice_says_what_pure_privacy_leaves_out() -> None:
     assert metric.mechanism.delta > Fraction(0)
     assert "With a chance of at most" in notice(registry, Caps(delta="0.01"))
     assert "With a chance" not in notice(registry_every("1d"), Caps())
+
+
+def test_what_a_no_and_a_new_yes_can_cost_is_told() -> None:
+    """Law: what was answered before is forgotten, so a new answer is charged, within the caps."""
+    text = metric_text("m", 'type = "boolean"', epsilon="0.5").replace('"fresh"', '"permanent"')
+    registry, clock = registry_of(text), FakeClock()
+    caps = Caps(week="2", lifetime="3")
+    client = make_client(registry=registry, clock=clock, caps=caps)
+    for _ in range(20):
+        client.record("m", True)
+        client.set_consent("denied")
+        client.set_consent("granted")
+        clock.advance(days=1)
+
+    life = dearest_span(client, 365)
+    told = " ".join(client.notice().split())
+    assert life == 3 * NANO > most(registry, caps).year
+    assert "a new yes begins anew: up to ε 2 in any seven days and ε 3 for life" in told
+    assert "begins anew" in explain(registry.metric("m"), caps)
+    assert "begins anew" not in notice(registry_every("1d"), caps)
 
 
 def test_a_client_explains_its_own_metrics() -> None:
