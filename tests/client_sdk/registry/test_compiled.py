@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -25,8 +26,9 @@ from collector.planning.compilation import compiled
 from tests.support.device.device import metric_text
 from tests.support.device.every_type import VALUES, registry_text
 from tests.support.device.registries import HEAD, KEY_VALUE, NUMBER, SET, STRING, TWO_LAYER, table
-from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.seeded import SeededRandomness, ShakeStream
 from tests.support.enumeration.vectors import build, every_case, values_of
+from tests.support.references.compiled_device import MECHANISMS, Draws, Entry
 
 SCHEMA: Final = Path(client_sdk.__file__).parent / "registry" / "compiled.schema.json"
 PAIRS: Final = "{ video = 2.5, chess = -10 }"
@@ -85,6 +87,39 @@ def test_a_mechanism_of_written_constants_gives_the_payloads_of_its_vectors(
 
     assert again == made
     assert [payload.hex() for payload in payloads] == case["expected"]["payloads"]
+
+
+def plain(value: Any) -> Any:
+    """Return *value* as a device of its own takes it: fractions as pairs of integers."""
+    if isinstance(value, Mapping):
+        return {key: plain(position) for key, position in value.items()}
+    if isinstance(value, Fraction):
+        return value.numerator, value.denominator
+    return value
+
+
+@every_case()
+def test_a_device_that_knows_only_the_page_gives_the_payloads_of_the_vectors(
+    name: str, case: dict[str, Any]
+) -> None:
+    """Subsets of many items are drawn by an algorithm that is in its mechanism's file alone."""
+    if name not in MECHANISMS:  # it was added later, and needs no second writing
+        return
+    made = build(name, case)
+    written = {key: dump_constant(number) for key, number in made.constant_values().items()}
+    entry = Entry(made.parameters, written, made.domain_size, made.payload_size)
+    draws = Draws(ShakeStream(bytes.fromhex(case["seed"])).read)
+    if getattr(made, "is_long", False):
+        return
+
+    payloads = [MECHANISMS[name](entry, draws, plain(v)) for v in values_of(made, case)]
+
+    assert [payload.hex() for payload in payloads] == case["expected"]["payloads"]
+
+
+def test_the_device_of_its_own_writes_every_mechanism_of_the_page() -> None:
+    assert set(names()) & MECHANISMS.keys() == MECHANISMS.keys()
+    assert len(MECHANISMS) == 26
 
 
 @pytest.mark.parametrize("name", names())

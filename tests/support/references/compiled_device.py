@@ -1,0 +1,401 @@
+"""A device of its own: it reads entries of a compiled registry, and nothing of this project.
+
+Integers only, written from docs/design/compiled-registry.md, as a device in another language would
+be.  Of the mechanisms' files it needs how a report is numbered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from math import gcd, isqrt, perm
+from typing import Any, NamedTuple
+
+Ratio = tuple[int, int]  # numerator and denominator, in lowest terms
+
+
+class Entry(NamedTuple):
+    """What of an entry the draws need."""
+
+    own: Mapping[str, int]  # parameters
+    constants: Mapping[str, Any]
+    d: int
+    size: int  # bytes of a payload
+
+    def ratio(self, name: str) -> Ratio:
+        """Return a constant."""
+        return ratio_of(self.constants[name])
+
+    def number(self, report: int) -> bytes:
+        """Return a payload that is a number."""
+        return report.to_bytes(self.size, "big")
+
+    def row(self, bits: int, count: int, before: bytes = b"") -> bytes:
+        """Return a payload of *count* bits, filled up with zeros."""
+        return before + (bits << -count % 8).to_bytes(self.size - len(before), "big")
+
+
+def ratio_of(text: str) -> Ratio:
+    """Return a number of a compiled registry."""
+    top, slash, bottom = text.partition("/")
+    num, den = int(top, 16), int(bottom, 16) if slash else 1 << 128
+    return num // gcd(num, den), den // gcd(num, den)
+
+
+class Draws:
+    """The draws of the page over a source of bytes."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self.read = read
+
+    def word(self, bits: int) -> int:
+        size = -(-bits // 8)
+        return int.from_bytes(self.read(size), "big") >> 8 * size - bits
+
+    def uniform(self, n: int) -> int:
+        while (number := self.word((n - 1).bit_length())) >= n:
+            pass
+        return number
+
+    def true(self, p: Ratio) -> bool:
+        return self.uniform(p[1]) < p[0]
+
+    def bits(self, p: Ratio, n: int) -> int:
+        rest, opened, raised = p[0], (1 << n) - 1, 0
+        while opened and rest:
+            word, rest = self.word(n), 2 * rest
+            if rest >= p[1]:
+                rest -= p[1]
+                raised, opened = raised | opened & ~word, opened & word
+            else:
+                opened &= ~word
+        return raised
+
+    def exp(self, n: int, d: int) -> bool:
+        k = 1
+        while self.uniform(d * k) < n:
+            k += 1
+        return k % 2 == 1
+
+    def round(self, x: Ratio, m: int, top: int) -> int:
+        shared = gcd(m, top)
+        w = x[1] * (top // shared)
+        below, rest = divmod(x[0] * (m // shared), w)
+        return below + (1 if rest and self.uniform(w) < rest else 0)
+
+    def lie(self, item: int, others: int) -> int:
+        other = self.uniform(others)
+        return other + (other >= item)
+
+    def respond(self, item: int, symbols: int, truth: Ratio) -> int:
+        return item if self.true(truth) else self.lie(item, symbols - 1)
+
+    def window(self, step: int, steps: int, width: int, inside: Ratio) -> int:
+        if self.true(inside):
+            return step + self.uniform(width)
+        other = self.uniform(steps)
+        return other + (width if other >= step else 0)
+
+
+def grr(e: Entry, r: Draws, x: Any) -> bytes:
+    return e.number(r.respond(x, e.d, e.ratio("truth")))
+
+
+def _sign(i: int, j: int) -> bool:
+    return (i & j).bit_count() % 2 == 0
+
+
+def hadamard(e: Entry, r: Draws, x: Any) -> bytes:
+    row = r.uniform(1 << (e.d - 1).bit_length())
+    return e.number(2 * row + (_sign(row, x) == r.true(e.ratio("truth"))))
+
+
+def hierarchy(e: Entry, r: Draws, x: Any) -> bytes:
+    b, levels = e.own["fanout"], 1
+    while b**levels < e.d:
+        levels += 1
+    level = 1 + r.uniform(levels)
+    row = r.uniform(b**level)
+    sign = _sign(row, x // b ** (levels - level)) == r.true(e.ratio("truth"))
+    return e.number(sum(2 * b**above for above in range(1, level)) + 2 * row + sign)
+
+
+def oue(e: Entry, r: Draws, x: Any) -> bytes:
+    own = 1 << e.d - 1 - x
+    others = r.bits(e.ratio("flip"), e.d) & ~own
+    return e.row(others | own if r.uniform(2) < 1 else others, e.d)
+
+
+def sue(e: Entry, r: Draws, x: Any) -> bytes:
+    return e.row(r.bits(e.ratio("flip"), e.d) ^ 1 << e.d - 1 - x, e.d)
+
+
+def _bucket(e: Entry, r: Draws, x: int, *truths: str) -> bytes:
+    prime, g = e.own["prime"], e.own["buckets"]
+    seed = r.uniform(prime**2)
+    told = (seed // prime * x + seed % prime) % prime % g
+    for name in truths:
+        told = r.respond(told, g, e.ratio(name))
+    return e.number(seed * g + told)
+
+
+def olh(e: Entry, r: Draws, x: Any) -> bytes:
+    return _bucket(e, r, x, "truth")
+
+
+def loloha(e: Entry, r: Draws, x: Any) -> bytes:
+    return _bucket(e, r, x, "first_truth", "second_truth")
+
+
+def _points(order: int, t: int) -> int:
+    return int((order**t - 1) // (order - 1))
+
+
+def _point(r: Draws, order: int, d: int, item: int, truth: Ratio) -> int:
+    """Return a point by projective geometry response."""
+    t = 2
+    while _points(order, t) < d:
+        t += 1
+    leading = 0
+    while item >= order**leading:
+        item -= order**leading
+        leading += 1
+    if r.true(truth):
+        free, product = 1 + r.uniform(order ** (t - 1) - 1), 0
+    else:
+        free, product = r.uniform(order ** (t - 1)), 0
+        product = 1 + r.uniform(order - 1)
+    high, low = divmod(free, order**leading)
+    inner = sum(low // order**i * (item // order**i % order) for i in range(leading))
+    vector = (high * order + (product - inner) % order) * order**leading + low
+    digits = []
+    while vector:
+        vector, digit = divmod(vector, order)
+        digits.append(digit)
+    scale = pow(digits.pop(), -1, order)
+    tail = sum(digit * scale % order * order**i for i, digit in enumerate(digits))
+    return int(_points(order, len(digits)) + tail)
+
+
+def pgr(e: Entry, r: Draws, x: Any) -> bytes:
+    return e.number(_point(r, e.own["order"], e.d, x, e.ratio("truth")))
+
+
+def exponential(e: Entry, r: Draws, x: Any) -> bytes:
+    num, den = e.ratio("decay")
+    weights = [1 << 128]
+    for _ in range(e.d - 1):
+        weights.append(-(-weights[-1] * num // den))
+    seen = [0, *accumulate(weights[abs(item - x)] for item in range(e.d))]
+    low, high = 0, e.d
+    while high - low > 1:
+        middle = (low + high) // 2
+        lower = r.uniform(seen[high] - seen[low]) < seen[middle] - seen[low]
+        low, high = (low, middle) if lower else (middle, high)
+    return e.number(low)
+
+
+def duchi(e: Entry, r: Draws, x: Any) -> bytes:
+    return e.number(r.window(r.round(x, 1, e.d - 1), 1, 1, e.ratio("inside")))
+
+
+def one_bit_mean(e: Entry, r: Draws, x: Any) -> bytes:
+    points = e.own["points"]
+    step = r.round(x, points, e.d - 1)
+    return e.number(r.window(int(r.uniform(points) < step), 1, 1, e.ratio("inside")))
+
+
+def piecewise(e: Entry, r: Draws, x: Any) -> bytes:
+    steps = e.own["steps"]
+    step = r.round(x, steps, e.d - 1)
+    return e.number(r.window(step, steps, e.own["width"], e.ratio("inside")))
+
+
+def hybrid(e: Entry, r: Draws, x: Any) -> bytes:
+    steps, width = e.own["steps"], e.own["width"]
+    if steps > 1 and r.true(e.ratio("coin")):
+        return piecewise(e, r, x)
+    bit = r.window(r.round(x, 1, e.d - 1), 1, 1, e.ratio("truth"))
+    return e.number((steps + width if steps > 1 else 0) + bit)
+
+
+def _laplace(r: Draws, t: int, s: int) -> int:
+    while True:
+        u = r.uniform(t)
+        if not r.exp(u, t):
+            continue
+        v = 0
+        while r.exp(1, 1):
+            v += 1
+        magnitude, negative = (u + t * v) // s, r.uniform(2) == 1
+        if magnitude or not negative:
+            return -magnitude if negative else magnitude
+
+
+def _clamped(e: Entry, noisy: int, last: int, margin: int) -> bytes:
+    return e.number(min(max(noisy, -margin), last + margin) + margin)
+
+
+def discrete_laplace(e: Entry, r: Draws, x: Any) -> bytes:
+    top, (t, s) = e.d - 1, e.ratio("scale")
+    step = r.round(x, top, top)
+    return _clamped(e, step + _laplace(r, t, s), top, -(-40 * t // s))
+
+
+def discrete_gaussian(e: Entry, r: Draws, x: Any) -> bytes:
+    n, steps = e.own["noise"], e.own["steps"]
+    step = r.round(x, steps, e.d - 1)
+    t = 1 + isqrt(n // 1024)
+    while True:
+        y = _laplace(r, t, 1)
+        off = abs(y) * 1024 * t - n
+        whole, rest = divmod(off * off, den := 2 * n * 1024 * t * t)
+        if all(r.exp(1, 1) for _ in range(whole)) and r.exp(rest, den):
+            return _clamped(e, step + y, steps, 9 * t)
+
+
+def square_wave(e: Entry, r: Draws, x: Any) -> bytes:
+    bins, width = e.own["bins"], 2 * e.own["reach"] + 1
+    num, den = x[0] * (bins - 1), x[1] * (e.d - 1)
+    den //= (shared := gcd(num, den))
+    below, rest = divmod(num // shared, den)
+    place = below + (1 if rest and r.uniform(den) < rest else 0)
+    return e.number(r.window(place, bins - 1, width, e.ratio("inside")))
+
+
+def subset_selection(e: Entry, r: Draws, x: Any) -> bytes:
+    """Only of subsets that are drawn one item at a time."""
+    omega, others = e.own["subset_size"], e.d - 1
+    holds = r.true(e.ratio("truth"))
+    count = omega - holds
+    digits, places = r.uniform(perm(others, count)), set[int]()
+    for last in range(others - count, others):
+        digits, place = divmod(digits, last + 1)
+        places.add(last if place in places else place)
+    subset = sorted([place + (place >= x) for place in places] + [x] * holds)
+    if e.size > 8:
+        return e.row(sum(1 << e.d - 1 - item for item in subset), e.d)
+    return e.number(sum(_choose(item, i) for i, item in enumerate(subset, 1)))
+
+
+def _choose(n: int, k: int) -> int:
+    return perm(n, k) // perm(k, k)
+
+
+def padding_sampling(e: Entry, r: Draws, x: Any) -> bytes:
+    slot, unary = r.uniform(max(e.own["pad"], len(x))), e.own["unary"]
+    held = slot < len(x)
+    symbol = sorted(x)[slot] if held else e.d + (0 if unary else slot)
+    if unary:
+        return oue(e._replace(d=e.d + 1), r, symbol)
+    return e.number(r.respond(symbol, e.d + e.own["pad"], e.ratio("truth")))
+
+
+def sampled_item(e: Entry, r: Draws, x: Any) -> bytes:
+    item = r.uniform(e.d)
+    return e.number(2 * item + ((item in x) != r.true(e.ratio("flip"))))
+
+
+def _pair(e: Entry, r: Draws, x: Mapping[int, Ratio]) -> tuple[int, bool]:
+    slot = r.uniform(max(e.own["pad"], len(x)))
+    if slot >= len(x):
+        return e.d + slot - len(x), True
+    key = sorted(x)[slot]
+    num, den = x[key]
+    return key, r.uniform(den * e.own["top"]) < num
+
+
+def pckv_grr(e: Entry, r: Draws, x: Any) -> bytes:
+    key, plus = _pair(e, r, x)
+    symbol = key if plus and key < e.d else e.d + key
+    return e.number(r.respond(symbol, 2 * e.d + e.own["pad"], e.ratio("truth")))
+
+
+def pckv_ue(e: Entry, r: Draws, x: Any) -> bytes:
+    key, plus = _pair(e, r, x)
+    shown, signs = r.bits(e.ratio("shown"), e.d), r.bits((1, 2), e.d)
+    is_shown, is_plus = r.uniform(2) < 1, r.true(e.ratio("kept")) == plus
+    if key < e.d:
+        own = 1 << e.d - 1 - key
+        shown = shown | own if is_shown else shown & ~own
+        signs = signs | own if is_plus else signs & ~own
+    return e.row((shown & signs) << e.d | shown & ~signs, 2 * e.d)
+
+
+def pem(e: Entry, r: Draws, x: Any) -> bytes:
+    prime, rows, step = (1 << 31) - 1, e.own["rows"], e.own["step"]
+    lengths = [*range(step + 1, e.d + 1, step), e.d + 1]
+    group = r.uniform(len(lengths) * rows)
+    level, row = divmod(group, rows)
+    length = lengths[level]
+    symbols = [*(byte + 1 for byte in x[:length]), *([257] if len(x) < length else [])]
+    public = b"hearsay prefix" + row.to_bytes(4, "big")
+    factor = int.from_bytes(hashlib.sha256(public).digest()[:8], "big") % prime
+    mixed = hashlib.sha256(public + (level + 1).to_bytes(4, "big")).digest()
+    b, c = (int.from_bytes(mixed[i : i + 8], "big") % prime for i in (8, 16))
+    h = 0
+    for symbol in symbols:
+        h = (h * factor + symbol) % prime
+    column = ((h + b) * h + c) % prime * e.own["columns"] >> 31
+    order, t = e.own["order"], 2
+    while _points(order, t) < e.own["columns"]:
+        t += 1
+    point = _point(r, order, e.own["columns"], column, e.ratio("truth"))
+    return e.number(group * _points(order, t) + point)
+
+
+def rappor(e: Entry, r: Draws, x: Any) -> bytes:
+    m, (p, q) = e.own["bits"], map(ratio_of, e.constants["rates"])
+    cohort = r.uniform(e.own["cohorts"])
+    place = cohort.to_bytes(4, "big") + x.to_bytes(4, "big")
+    digest = hashlib.sha256(b"hearsay rappor" + place).digest()
+    numbers = (int.from_bytes(digest[4 * i : 4 * i + 4], "big") for i in range(e.own["hashes"]))
+    bloom = sum(1 << m - 1 - bit for bit in {number % m for number in numbers})
+    permanent = bloom ^ r.bits(e.ratio("flip"), m)
+    zeros = r.bits(p, m)
+    one = p[0] * q[1] + q[0] * p[1] == p[1] * q[1]
+    ones = zeros ^ ((1 << m) - 1) if one else r.bits(q, m)
+    return e.row(permanent & ones | ~permanent & zeros, m, bytes([cohort]))
+
+
+def _cell(e: Entry, row: int, x: int) -> int:
+    prime = (1 << 31) - 1
+    digest = hashlib.sha256(b"hearsay sketch" + row.to_bytes(4, "big")).digest()
+    a, b, c = (int.from_bytes(digest[i : i + 8], "big") % prime for i in (0, 8, 16))
+    return ((a * x + b) * x + c) % prime % e.own["columns"]
+
+
+def cms(e: Entry, r: Draws, x: Any) -> bytes:
+    row, m = r.uniform(e.own["rows"]), e.own["columns"]
+    bits = r.bits(e.ratio("flip"), m) ^ 1 << m - 1 - _cell(e, row, x)
+    return e.row(bits, m, row.to_bytes(4, "big"))
+
+
+def hcms(e: Entry, r: Draws, x: Any) -> bytes:
+    place = r.uniform(e.own["rows"] * e.own["columns"])
+    row, coefficient = divmod(place, e.own["columns"])
+    sign = _sign(coefficient, _cell(e, row, x)) == r.true(e.ratio("truth"))
+    return e.number(2 * place + sign)
+
+
+def dbitflip(e: Entry, r: Draws, x: Any) -> bytes:
+    count, items = e.own["sampled"], set[int]()
+    for last in range(e.d - count, e.d):
+        item = r.uniform(last + 1)
+        items.add(last if item in items else item)
+    flips, width = r.bits(e.ratio("flip"), count), e.size // count
+    return b"".join(
+        (2 * item + ((item == x) ^ (flips >> i & 1))).to_bytes(width, "big")
+        for i, item in enumerate(sorted(items))
+    )
+
+
+MECHANISMS: Mapping[str, Callable[[Entry, Draws, Any], bytes]] = {
+    function.__name__: function
+    for function in (
+        *(grr, hadamard, hierarchy, oue, sue, olh, loloha, pgr, exponential, duchi, one_bit_mean),
+        *(piecewise, hybrid, discrete_laplace, discrete_gaussian, square_wave, subset_selection),
+        *(padding_sampling, sampled_item, pckv_grr, pckv_ue, pem, rappor, cms, hcms, dbitflip),
+    )
+}
