@@ -84,13 +84,16 @@ class Recorder:
         """What draws of which metrics this device may report; None: of all."""
         if self.registry.panel_week is None:
             return None
-        from ..privacy.panel import panel_of  # few registries have one
+        from ..privacy.panel import Panel, Seat, panel_of  # few registries have one
 
+        if (seats := self.registry.seats) is not None:  # it was compiled
+            return Panel({digest: Seat(*seat) for digest, seat in seats.items()})
         return panel_of(self.registry, self.registry.panel_week)
 
     def require_panel(self) -> None:
         """Refuse a panel that is too small.  Raises InvalidParameterError."""
-        _ = self.panel
+        if self.registry.seats is None:
+            _ = self.panel
 
     def slot(self, name: object, now: float) -> Slot:
         """Return where values of the metric called *name* of Unix time *now* go.

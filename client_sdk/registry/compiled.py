@@ -130,8 +130,8 @@ def load(text: str, kind: type[Registry]) -> Registry:
             metrics.append(_light(entry, segments))
     problems += _twice("name", (metric.name for metric in metrics))
     problems += _twice("digest", (metric.digest.hex() for metric in metrics))
-    if unseated := set(document["seats"] or ()) - {metric.digest.hex() for metric in metrics}:
-        problems += [f"seats.{digest}: is the digest of no metric" for digest in sorted(unseated)]
+    if not problems and not _is_seated(document):
+        problems.append("seats: must be of the metrics of the panel, and of no others")
     if problems:
         raise RegistryError(problems)
     seats = document["seats"]
@@ -143,6 +143,14 @@ def load(text: str, kind: type[Registry]) -> Registry:
         automation=document["automation"],
         seats=None if seats is None else {bytes.fromhex(d): tuple(seats[d]) for d in seats},
     )
+
+
+def _is_seated(document: Entry) -> bool:
+    """Whether there is a seat for each metric that needs one."""
+    if document["panel_week"] is None:
+        return document["seats"] is None
+    needed = {entry["digest"] for entry in document["metrics"] if entry["panel"]}
+    return document["seats"] is not None and document["seats"].keys() == needed
 
 
 def _parsed(text: str) -> dict[str, Any]:

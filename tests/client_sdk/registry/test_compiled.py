@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import client_sdk
+from client_sdk.core.dataclass import field_names
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import Mechanism, load, names
+from client_sdk.privacy.panel import panel_of
 from client_sdk.registry import Registry
 from client_sdk.registry.assembly import dump_constant, load_constant
 from client_sdk.registry.compiled import checksum_of
@@ -174,6 +176,16 @@ def test_a_compiled_registry_holds_all_that_its_file_says() -> None:
         assert (other.most_nano, other.whole_delta) == (metric.most_nano, metric.whole_delta)
 
 
+def test_a_registry_has_no_part_that_is_not_compiled() -> None:
+    text = RICH.replace('app = "notes"', 'app = { name = "notes", automation = "segment" }')
+    registry = Registry.from_text(text)
+    again = Registry.from_text(compiled(registry))
+    others = [name for name in field_names(Registry) if name not in ("metrics", "seats")]
+
+    assert [getattr(again, name) for name in others] == [getattr(registry, name) for name in others]
+    assert again.automation == "segment"
+
+
 def test_a_compiled_registry_compiles_to_itself() -> None:
     assert compiled(Registry.from_text(rich_text())) == rich_text()
 
@@ -182,10 +194,12 @@ def test_seats_of_a_panel_are_read_as_they_were_drawn() -> None:
     head = 'schema = 1\napp = "demo"\n'
     text = head + PANEL + metric_text("a") + metric_text("b")
 
-    registry = Registry.from_text(compiled(Registry.from_text(text)))
+    plain_registry = Registry.from_text(text)
+    registry = Registry.from_text(compiled(plain_registry))
+    drawn = panel_of(plain_registry, 8_000_000_000)
 
     assert registry.panel_week == 8_000_000_000
-    assert set(registry.seats or ()) == {metric.digest for metric in registry}
+    assert registry.seats == drawn.seats
 
 
 def test_a_compiled_registry_is_read_from_a_file(tmp_path: Path) -> None:
@@ -247,7 +261,8 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
             ["metrics.tools.digest: must be that of the parts"],
         ),
         (metric_edit("runs", "need", "a lot"), ["metrics.runs.need: must be a fraction"]),
-        (lambda d: d.update(seats={"00" * 6: [0, 1, "7d"]}), ["seats.000000000000: is the digest"]),
+        (lambda d: d.update(seats={"00" * 6: [0, 1, "7d"]}), ["seats: must be of the metrics"]),
+        (lambda d: d.update(panel_week=1), ["seats: must be of the metrics"]),
         (lambda d: d.update(seats={"00" * 6: [2, 1, "7d"]}), ["seats: must hold"]),
     ],
 )

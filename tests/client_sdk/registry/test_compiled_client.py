@@ -113,6 +113,33 @@ def test_the_constructor_refuses_a_damaged_file(paths: dict[str, Path]) -> None:
         reports_of(paths["json"])
 
 
+def test_devices_draw_the_same_panel_by_either_file(tmp_path: Path) -> None:
+    head = 'schema = 1\napp = "demo"\n[panel]\nweek = "8"\n'
+    text = head + "".join(metric_text(name) for name in "abcd")
+    counts = []
+    for name, kept in (("toml", text), ("json", compiled(Registry.from_text(text)))):
+        path = tmp_path / f"panel.{name}"
+        path.write_text(kept)
+        client = Client(
+            ENDPOINT,
+            KEY,
+            path,
+            consent="granted",
+            data_dir=None,
+            mode="manual",
+            randomness=SeededRandomness(b"secret"),
+            transport=_Bodies(),
+            clock=lambda: 1_800_000_000.0,
+        )
+        with client:
+            for metric in client.registry:
+                client.record(metric.name, True)
+        counts.append(dict(client.stats()))
+
+    assert counts[0] == counts[1]
+    assert (counts[0][Reason.RECORDED], counts[0][Reason.NOT_IN_PANEL]) == (1, 3)
+
+
 def test_a_child_of_command_mode_records_by_it(paths: dict[str, Path], tmp_path: Path) -> None:
     counts = serve(
         [("dark_mode", True, 1_800_000_000.0)],
