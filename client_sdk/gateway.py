@@ -117,6 +117,15 @@ class Gateway:
         while group := list(islice(pendings, GROUP)):
             self._engine.commit(group)
 
+    def device(self, name: str) -> GatewayDevice:
+        """Return the device that you know by *name*, to record with typed handles."""
+        return GatewayDevice(self, name)
+
+    @property
+    def registry(self) -> Registry:
+        """The registry by which values are recorded."""
+        return self._engine.registry
+
     def watch(self, devices: Iterable[str]) -> None:
         """Say that *devices* are there: scheduled metrics report of them, whatever happens.
 
@@ -199,6 +208,19 @@ class Gateway:
                 yield replace(pending, device=self._keys.key(device))
             except Exception as error:  # noqa: BLE001 - a value must not stop the others
                 self._stats.fail(error)
+
+
+class GatewayDevice:
+    """One device of a gateway: ``Metrics(gateway.device("1st floor"))`` has its typed handles."""
+
+    def __init__(self, gateway: Gateway, name: str) -> None:
+        """Record for the device that *gateway*'s caller knows by *name*."""
+        self._gateway, self._name = gateway, name
+        self.registry = gateway.registry  # with which handles compare their definitions
+
+    def record(self, name: str, value: object) -> None:
+        """Report *value* of the metric called *name*, as ``Gateway.record`` does."""
+        self._gateway.record(self._name, name, value)
 
 
 class DeviceKeys:

@@ -41,7 +41,7 @@ _GENERATOR: Final = 0x20 | 0x200  # with ``async`` or without
 
 
 class ClientLike(Protocol):
-    """What a handle records with: a client, or the module ``client_sdk.command``."""
+    """What a handle records with: a client, a gateway's device, ``client_sdk.command``."""
 
     def record(self, name: str, value: object, /) -> None:
         """Report *value* of the metric called *name*."""

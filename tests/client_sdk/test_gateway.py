@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from client_sdk.core.dataclass import replace
+from client_sdk.core.errors import RegistryError
 from client_sdk.core.limits import MAX_COLUMNS, MAX_REPORT_AGE
 from client_sdk.core.wire import GATEWAY, Report
 from client_sdk.gateway import Gateway
+from client_sdk.handles import Handle, require_definitions
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import NoOptOuts
 from client_sdk.registry import Registry
@@ -313,3 +315,21 @@ def test_values_that_end_in_an_error_are_recorded_until_then() -> None:
     gateway.record_many(failing())
 
     assert (gateway.stats()["recorded"], gateway.stats()["internal"]) == (1, 1)
+
+
+def test_handles_record_for_one_device_of_a_gateway(tmp_path: Path) -> None:
+    """Law: as ``record`` does, under a ledger of its own, and its name is kept nowhere."""
+    gateway = make_gateway(tmp_path)
+    digests = {"dark_mode": REGISTRY.metric("dark_mode").digest.hex()}
+
+    for name in (NAME, "another"):
+        device = gateway.device(name)
+        require_definitions(device, digests)
+        Handle[bool](device, "dark_mode").record(True)
+        Handle[bool](device, "dark_mode").record(True)
+    with pytest.raises(RegistryError):
+        require_definitions(gateway.device(NAME), {"dark_mode": "00"})
+    gateway.close()
+
+    assert gateway.stats()["recorded"] == gateway.stats()["already_reported"] == 2
+    assert NAME.encode() not in bytes_on_disk(tmp_path)

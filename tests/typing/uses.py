@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import client_sdk
 from client_sdk import Client, command
+from client_sdk.gateway import Gateway
 
 from .notes_metrics import Metrics, UiThemeValue
 
@@ -34,7 +35,7 @@ def right_uses(client: Client, chosen: UiThemeValue, typed: str) -> None:
         m.indexing.add(0.5)
 
 
-def right_timers(client: Client) -> None:
+def right_timers(client: Client, gateway: Gateway) -> None:
     """What is timed keeps its signature."""
     m = Metrics(client)
 
@@ -50,6 +51,8 @@ def right_timers(client: Client) -> None:
     start(7)  # type: ignore[arg-type]  # not of the signature
     index("notes") + 1  # type: ignore[operator]  # a coroutine
     Metrics(command).saves.add()
+    Metrics(gateway.device("1st floor")).saves.add()
+    Metrics(gateway)  # type: ignore[arg-type]  # it needs to know of which device
     Metrics(client_sdk)  # type: ignore[arg-type]  # a module that records nothing
 
 
