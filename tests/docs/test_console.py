@@ -16,7 +16,7 @@ from tests.support.sites.served import served
 
 RUN: Final = {  # which commands of a page are run here
     "README.md": "hearsay registry",
-    "docs/ask/plan.md": "hearsay plan",
+    "docs/ask/plan.md": ("hearsay plan", "hearsay registry plan"),
     "docs/ask/query.md": "hearsay query",
     "docs/guide/privacy-budget.md": "hearsay registry",
 }
