@@ -14,7 +14,7 @@ from tests.docs.pages import PAGES, ROOT, commands
 from tests.support.sites.editor_site import TOKEN, editor_app
 from tests.support.sites.served import served
 
-RUN: Final = {  # which commands of a page are run here
+RUN: Final[dict[str, str | tuple[str, ...]]] = {  # which commands of a page are run here
     "README.md": "hearsay registry",
     "docs/ask/plan.md": ("hearsay plan", "hearsay registry plan"),
     "docs/ask/query.md": "hearsay query",
