@@ -191,6 +191,16 @@ class Client:
             if len(answer["rows"]) < PAGE:
                 return Result(tuple(rows), answer["meta"])
 
+    def recent(self, after: int = 0) -> list[dict[str, Any]]:
+        """Return the last reports in words that a development collector accepted, oldest first.
+
+        Args:   after: the number of the last one that is known.
+        Raises: AnswerError: it is no development collector (404).  UnreachableError.
+        """
+        path = f"/v1/development/reports?after={after}"
+        reports: list[dict[str, Any]] = self._ask("GET", path)["reports"]
+        return reports
+
     def link(self, metrics: str | Sequence[str], verb: str = "estimate", **fields: Any) -> str:
         """Return an address that gives the same answer to whoever has a token of their own."""
         text = json.dumps(question_of(metrics, verb, fields), separators=(",", ":"))

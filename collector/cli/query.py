@@ -6,7 +6,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from ..core.config import Config
-from ..core.errors import ConfigError
+from ..core.errors import AnswerError, ConfigError
 from ..estimation.precision import ALPHA
 from .root import explained, main
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..client import Client, Result
 
 _HERE: Final = "http://127.0.0.1:8000"
+_ROUND_S: Final = 0.5  # seconds between two looks; a person reads
 _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 
 
@@ -84,6 +86,47 @@ def query(metrics: tuple[str, ...], form: str, svg: str | None, explain: bool, u
         Path(svg).write_text(result.to_svg() + "\n", encoding="utf-8")
     for text in _printed(result, form):
         click.echo(text, nl=not text.endswith("\n"))
+
+
+@main.command()
+@click.option("--once", is_flag=True, help="Print what is there and end.")
+@click.option("--url", help=f"The collector; {_URL}, or {_HERE}.")
+@click.option(
+    "--token-file", type=click.Path(exists=True, dir_okay=False),
+    help=f"File with a read token; {_TOKEN} if left out.",
+)  # fmt: skip
+@explained
+def tail(once: bool, url: str | None, token_file: str | None) -> None:
+    """Print each report that a development collector accepts, in words, as it comes."""
+    from ..client import Client
+
+    seen = 0
+    with Client(url or os.environ.get(_URL) or _HERE, _token(token_file)) as client:
+        while True:
+            for report in _recent(client, seen):
+                seen = report["number"]
+                click.echo("\n".join(_lines(report)))
+            if once:
+                return
+            time.sleep(_ROUND_S)
+
+
+def _recent(client: Client, seen: int) -> list[dict[str, Any]]:
+    try:
+        return client.recent(seen)
+    except AnswerError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        rule = "keeps no reports; start it with hearsay serve --development"
+        raise ConfigError("url", repr(client), rule) from None
+
+
+def _lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a report in words; the payload is what the device's own history names it by."""
+    segment = f"  {report['segment']}" if report["segment"] else ""
+    yield f"{report['metric']}  {report['epoch']} ({report['every']})  {report['payload']}{segment}"
+    yield f"  sent: {report['sent']}"
+    yield f"  means: {report['means']}"
 
 
 def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> Result:

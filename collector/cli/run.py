@@ -15,7 +15,8 @@ import click
 
 from client_sdk.privacy.wording import counted
 
-from ..core.config import Config
+from ..core.config import VOLATILE, Config
+from ..core.errors import ConfigError
 from ..core.logs import configure
 from .root import explained, json_option, main, override
 
@@ -39,14 +40,24 @@ def init() -> None:
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Web processes."
 )
+@click.option(
+    "--development",
+    is_flag=True,
+    help="Keep the last reports in memory for hearsay tail; the profile is volatile.",
+)
 @explained
-def serve(host: str | None, port: int | None, workers: int) -> None:
+def serve(host: str | None, port: int | None, workers: int, development: bool) -> None:
     """Receive uploads and answer queries over HTTP."""
     from ..operations.processes import serve as run
     from ..operations.telemetry.activity import WEB
 
     override("HEARSAY_HOST", host)
     override("HEARSAY_PORT", port)
+    if development:
+        override("HEARSAY_DEVELOPMENT", 1)
+        os.environ.setdefault("HEARSAY_PROFILE", VOLATILE)
+        if workers > 1:  # each would keep its own, and tail would see some of them
+            raise ConfigError("--workers", workers, "must be 1 with --development")
     configure(WEB)
     run(Config.from_env(), workers)
 

@@ -36,6 +36,7 @@ KNOWN: Final = frozenset(
         "ORIGIN",
         "HEARTBEAT",
         "OPEN_DASHBOARD",
+        "DEVELOPMENT",
         "START_TOKEN",
         "MAX_BACKLOG",
         "KEY_RATE",
@@ -88,6 +89,7 @@ class Config:
     archive_days: int = 90  # days after the fold until an archived report is deleted
     origin: str = ""  # where browsers see the pages; "" to go by the Host of each request
     keep_days: int = 0  # days after an epoch until hearsay prune deletes it; 0 for never
+    development: bool = False  # keep the last reports in memory, for hearsay tail
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -101,6 +103,11 @@ class Config:
         open_dashboard = _one_of(env, "HEARSAY_OPEN_DASHBOARD", "0", ("0", "1")) == "1"
         if open_dashboard and not is_loopback(host):
             raise ConfigError("HEARSAY_OPEN_DASHBOARD", 1, "needs a loopback HEARSAY_HOST")
+        profile = _one_of(env, "HEARSAY_PROFILE", STANDARD, PROFILES)
+        development = _one_of(env, "HEARSAY_DEVELOPMENT", "0", ("0", "1")) == "1"
+        if development and not (is_loopback(host) and profile == VOLATILE):
+            rule = f"needs a loopback HEARSAY_HOST and HEARSAY_PROFILE={VOLATILE}"
+            raise ConfigError("HEARSAY_DEVELOPMENT", 1, rule)
         paths = tuple(path for path in env.get("HEARSAY_REGISTRY", "").split(os.pathsep) if path)
         if not paths:
             raise ConfigError("HEARSAY_REGISTRY", "", "must name at least one metrics.toml")
@@ -111,7 +118,7 @@ class Config:
             query_url=_store_url(env, "HEARSAY_QUERY_URL", redis_url),
             prefix=env.get("HEARSAY_PREFIX", "hearsay"),
             shards=_integer(env, "HEARSAY_SHARDS", 4, 1, MAX_SHARDS),
-            profile=_one_of(env, "HEARSAY_PROFILE", STANDARD, PROFILES),
+            profile=profile,
             credentials=_credentials(env),
             host=host,
             port=_integer(env, "HEARSAY_PORT", 8000, 1, 65_535),
@@ -123,6 +130,7 @@ class Config:
             archive_days=_integer(env, "HEARSAY_ARCHIVE_DAYS", cls.archive_days, 1, 3_650),
             origin=_origin(env.get("HEARSAY_ORIGIN", "")),
             keep_days=_keep_days(env),
+            development=development,
         )
 
 

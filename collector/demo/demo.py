@@ -180,6 +180,7 @@ class _Site:
             "REDIS_URL": self._redis_url,
             "HEARSAY_PREFIX": self._prefix,
             "HEARSAY_PROFILE": VOLATILE,
+            "HEARSAY_DEVELOPMENT": "1",
             "HEARSAY_WRITE_KEY": self.write_key,
             "HEARSAY_READ_TOKEN": self.read_token,
             "HEARSAY_HOST": "127.0.0.1",

@@ -37,8 +37,9 @@ from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, RedisCredentials
 from . import auth, problems
 from .api import openapi, query
-from .ingest import route
+from .ingest import recent, route
 from .ingest.front import Front
+from .ingest.recent import RecentReports
 from .ingest.upload import HotRoute
 from .pages import BLUEPRINTS
 from .pages.layout import page_of
@@ -90,7 +91,8 @@ def create_app(
     shares = Shares(credentials, clock, monotonic)
     most = config.new_tallies_mb * 1_000_000
     growth = Growth(storage, credentials, catalog, most, clock, monotonic)
-    hot = HotRoute(keyring, pressure, shares, growth, activity)
+    kept = RecentReports(catalog) if config.development else None
+    hot = HotRoute(keyring, pressure, shares, growth, activity, kept)
     snapshot = partial(
         take,
         count=storage.counters,
@@ -117,10 +119,13 @@ def create_app(
         snapshot=snapshot,
         answers=Cache(),
         incidents=Incidents(monotonic),
+        recent=kept,
     ).attach(app)
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the default provider has it
     for module in (route, query, openapi):
         app.register_blueprint(module.blueprint)
+    if config.development:
+        app.register_blueprint(recent.blueprint)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     auth.guard(app)

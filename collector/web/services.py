@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from flask import Flask, current_app
 
@@ -22,6 +22,9 @@ from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
 from ..storage.protocols import Intake, TallyStore
 from .ingest.upload import HotRoute
+
+if TYPE_CHECKING:
+    from .ingest.recent import RecentReports
 
 _NAME: Final = "hearsay"
 EVERY_ANSWER: Final = (
@@ -57,6 +60,7 @@ class Services:
     snapshot: Callable[[], Snapshot]  # the state of the deployment
     answers: Cache  # those that cannot change any more
     incidents: Incidents  # failures that the log knows
+    recent: RecentReports | None  # of a development collector only
 
     def attach(self, app: Flask) -> None:
         """Let the routes of *app* find these services."""

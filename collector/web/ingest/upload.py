@@ -7,13 +7,14 @@ body is read within limits, compressed or not: a bomb costs no more than an hone
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import IO, Final, NamedTuple
 
 import msgspec
 
 from client_sdk.core.limits import MAX_INFLATION
 
-from ...core.entry import encode
+from ...core.entry import AcceptedColumn, encode
 from ...core.errors import BodyTooLargeError, MalformedUploadError, UnsupportedTypeError
 from ...intake.backpressure import Pressure
 from ...intake.keyring import Keyring, WriteGrant
@@ -90,6 +91,13 @@ class Judgement(NamedTuple):
     verdict: Verdict
 
 
+class Observer:
+    """Sees what was accepted, where somebody develops; this one looks away."""
+
+    def accept(self, columns: Sequence[AcceptedColumn]) -> None:
+        """See the reports of an upload that is stored, and was not seen before."""
+
+
 class HotRoute:
     """The steps between headers and acknowledgement.  Safe to share between threads."""
 
@@ -100,8 +108,10 @@ class HotRoute:
         shares: Shares,
         growth: Growth,
         activity: Activity,
+        observer: Observer | None = None,
     ) -> None:
         """Judge by the clock of *pressure*; count in *shares*, *growth* and *activity*."""
+        self._observer = observer
         self._keyring, self._pressure, self._activity = keyring, pressure, activity
         self._shares, self._growth = shares, growth
 
@@ -171,6 +181,8 @@ class HotRoute:
         if first:
             if judgement.sealed is not None:
                 self._shares.count(admission.grant.key)
+                if self._observer is not None:
+                    self._observer.accept(verdict.accepted)
             self._keyring.count(admission.grant, verdict.reports)
         self._activity.judged(verdict.rejected, first)
         return _encode(
