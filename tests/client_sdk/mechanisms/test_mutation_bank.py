@@ -126,7 +126,7 @@ SOURCE_BANK: Final = (
         "digest without the mechanism",
         "tests/client_sdk/registry/test_metric.py::test_what_changes_the_meaning_changes_the_digest",
         "client_sdk/registry/metric.py",
-        '"mechanism": {"name": self.mechanism_name, **self.mechanism.parameters},',
+        'mechanism={"name": self.mechanism_name, **self.mechanism.parameters},',
         "",
     ),
     SourceBug(

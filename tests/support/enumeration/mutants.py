@@ -16,7 +16,11 @@ from client_sdk.mechanisms.items.olh import OLH
 from client_sdk.mechanisms.items.oue import OUE
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.mechanisms.items.sue import SUE
-from client_sdk.mechanisms.numbers.discrete_laplace import DiscreteLaplace, bernoulli_exp
+from client_sdk.mechanisms.numbers.discrete_laplace import (
+    DiscreteLaplace,
+    bernoulli_exp,
+    discrete_laplace,
+)
 
 
 class DoubleFlip(SUE):
@@ -113,9 +117,8 @@ class FloatLaplace(DiscreteLaplace):
 class HalfTheScale(DiscreteLaplace):
     """The noise that two epsilons would buy."""
 
-    @cached_property
-    def scale(self) -> Fraction:
-        return Fraction(self.top) / (2 * self.epsilon)
+    def draw_noise(self, randomness: Randomness) -> int:
+        return discrete_laplace(self.scale.numerator, 2 * self.scale.denominator, randomness)
 
 
 class TwoZeros(DiscreteLaplace):
