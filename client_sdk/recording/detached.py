@@ -51,6 +51,7 @@ def start_child(document: Mapping[str, Any], values: list[bytes]) -> tuple[int, 
     path = [os.fspath(entry) for entry in sys.path if os.path.isabs(entry)]
     head = marshal.dumps({"path": path if _ROOT in path else [*path, _ROOT], **document})
     environment = dict(os.environ)
+    environment.pop("PYTHONPATH", None)  # it may be for others by now; the child is told its path
     if getattr(sys, "frozen", False):
         # one file unpacks itself anew: what it unpacked for this process goes with it
         environment |= {IS_CHILD: "1", "PYINSTALLER_RESET_ENVIRONMENT": "1"}

@@ -114,6 +114,19 @@ def test_the_child_loads_nothing_from_the_folder_where_its_parent_ends(folder: P
     assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
 
 
+def test_the_child_loads_nothing_that_its_parent_set_for_other_programs(folder: Path) -> None:
+    """As a tool does that runs somebody's code, and says where that is."""
+    trap = folder / "trap"
+    (trap / "encodings").mkdir(parents=True)
+    (trap / "encodings" / "__init__.py").write_text(f"open({str(folder / 'sprung')!r}, 'w')\n")
+
+    run(folder, f"command.record('plain', True); os.environ['PYTHONPATH'] = {str(trap)!r}")
+    wait_for_no_children(folder)
+
+    assert not (folder / "sprung").exists()
+    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
+
+
 def test_a_program_whose_working_folder_is_gone_hands_over(folder: Path) -> None:
     (folder / "gone").mkdir()
     run(folder, "command.record('plain', True); os.chdir('gone'); os.rmdir('../gone')")
