@@ -109,7 +109,7 @@ bench-sdks: $(SDKS)/.installed
 	$(SDKS)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(SDKS)/wheel .
 	@rm -rf build
 	$(SDKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(SDKS)/wheel/*.whl
-	$(SDKS)/bin/python -m benchmarks sdk_costs $(ARGS)
+	$(SDKS)/bin/python -m benchmarks sdk_costs command $(ARGS)
 
 $(SDKS)/.installed: benchmarks/sdk_requirements.txt | setup
 	$(BIN)/python -m venv --clear $(SDKS)
