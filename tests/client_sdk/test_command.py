@@ -372,3 +372,35 @@ print({{reason: count for reason, count in command.flush().items() if count}})
         assert run(folder, body) == "{'recorded': 1, 'uploaded': 1}\n"
 
     assert list(arrivals.reports().values()) == [1]
+
+
+def test_a_denial_is_paid_for_once(folder: Path) -> None:
+    """The first run erases; later ones load nothing, until something is there again."""
+    run(folder, "command.record('plain', True)")
+    wait_for_notes(folder)
+    body = "command._end(); print('sqlite3' in sys.modules)"
+
+    assert run(folder, body, consent="denied") == "True\n"
+    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(0,)]
+    assert run(folder, body, consent="denied") == "False\n"
+
+    write_registry(folder, metric_text("plain", epsilon="0.5"))
+    noted = (folder / "data" / NOTES).stat().st_mtime_ns
+    run(folder, "command.record('plain', True)")
+    wait_for_notes(folder, after=noted)
+    assert run(folder, body, consent="denied") == "True\n"
+    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(0,)]
+
+
+def test_notes_of_a_clock_that_was_ahead_are_not_believed(folder: Path) -> None:
+    """Else a metric would be silent until that time has come."""
+    registry, data = str(folder / "metrics.toml"), folder / "data"
+    data.mkdir()
+    text = handover.Notes(2_000.0, {"plain": 9_000.0}).text(registry, 1_000.0)
+    (data / NOTES).write_text(text)
+
+    assert handover.Notes.read(str(data), registry, 1_000.0).settled == {"plain": 9_000.0}
+    assert handover.Notes.read(str(data), registry, 999.0).settled == {}
+    for place in range(len(text)):  # whatever digit is damaged
+        (data / NOTES).write_text(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :])
+        assert handover.Notes.read(str(data), registry, 1_000.0).settled == {}

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ from tests.support.device.movable_clock import MovableClock, needs_movable_clock
 from tests.support.device.programs import (
     BEGINS,
     Arrivals,
+    children_of,
     environment,
     noting_collector,
     program,
@@ -366,3 +368,29 @@ os.posix_spawn = spawned
     assert int(children) >= 0.8 * programs
     assert places == [planted] * bool(planted)
     assert rows(tmp_path / "programs" / "0" / "data", "SELECT count(*) FROM charges")[0][0] >= 2
+
+
+@pytest.mark.slow
+@needs_movable_clock
+def test_a_collector_that_never_answers_leaves_no_process_after_forty_seconds(
+    tmp_path: Path,
+) -> None:
+    write_registry(tmp_path, metric_text("plain", every="1h"))
+    clock = MovableClock(tmp_path / "clock")
+    body = "from client_sdk.recording import handover\nhandover.toss = lambda: True\n"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(20)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for hours in (0, 7):
+            clock.set(hours * HOUR)
+            sending = f"{body}command.record('plain', True)"
+            start(tmp_path, program(sending, endpoint=url), clock).communicate()
+            if not hours:
+                wait_for_no_children(tmp_path)
+        connection, _ = silent.accept()
+        assert len(children_of(tmp_path)) == 1
+
+        wait_for_no_children(tmp_path, 40)
+        connection.close()
+
+    assert rows(tmp_path / "data", WAITING) == [(2,)]
