@@ -59,8 +59,8 @@ DIGESTS: Final = {
     "weeks": "592b1cadf905",
     "terminal": "fde2f58acf2e",
     "plugins": "f139d04749b9",
-    "saves": "0d89fdaf9cff",
-    "exported": "5c13f1daadd7",
+    "saves": "991741cde3c8",
+    "exported": "bc7bafe03a66",
     "startup": "c4c346af4d9e",
     "indexing": "23d8c108ab4b",
 }
@@ -242,8 +242,8 @@ class Metrics:
         Is saving by itself worth building?
 
         From 0 to 200 saves; what lies beyond counts as the end. The values of a
-        period make one report: the sum, or else 0 saves. Reported at most once every
-        1d, at ε 1/2 a report, until 2099-12-31.
+        period make one report: the sum. Reported at most once every 1d, at ε 1/2 a
+        report, until 2099-12-31.
         """
         return Counter(self._client, "saves")
 
@@ -253,8 +253,8 @@ class Metrics:
 
         Is export worth its place in the menu?
 
-        The values of a period make one report: whether any was true, or else false.
-        Reported at most once every 7d, at ε 1/2 a report, until 2099-12-31.
+        The values of a period make one report: whether any was true. Reported at
+        most once every 7d, at ε 1/2 a report, until 2099-12-31.
         """
         return Flag(self._client, "exported")
 
