@@ -3,9 +3,9 @@
 The set of reasons is closed, and counts obey three laws of conservation.  Every call of ``record``,
 and every window that is ``window_closed``, is counted once under what became of it: the first group
 of reasons, or a failure.  Every report ``recorded`` is later counted once under ``uploaded``,
-``withheld``, ``rejected``, ``outbox_full``, ``too_old`` or ``revoked``, or it still waits in the
-outbox.  Every window that is ``window_opened`` is later counted once under ``window_closed`` or
-``window_dropped``, or it is still open.
+``withheld``, ``rejected``, ``outbox_full``, ``too_old``, ``revoked`` or ``withdrawn``, or it still
+waits in the outbox.  Every window that is ``window_opened`` is later counted once under
+``window_closed`` or ``window_dropped``, or it is still open.
 
 A failure is a line of the logger "hearsay" at level DEBUG.  Of a call that was refused it says
 which metric, which rule, and from which line.  Of any other error it says which kind came from
@@ -54,6 +54,7 @@ class Reason(StrEnum):
     UNKNOWN_METRIC = "unknown_metric"
     INVALID_VALUE = "invalid_value"
     EXPIRED = "expired"
+    RETIRED = "retired"  # the developer stopped this metric by a signed list
     ALREADY_REPORTED = "already_reported"
     NOT_IN_PANEL = "not_in_panel"  # this device was drawn to report of other metrics now
     BUDGET = "budget"
@@ -71,6 +72,7 @@ class Reason(StrEnum):
     OUTBOX_FULL = "outbox_full"  # the oldest made room
     TOO_OLD = "too_old"
     REVOKED = "revoked"  # erased when consent was denied
+    WITHDRAWN = "withdrawn"  # deleted when their metric was retired
     UPLOADED = "uploaded"  # acknowledged by the collector
     WITHHELD = "withheld"  # would have been uploaded, but it is a dry run
     REJECTED = "rejected"  # refused for good by the collector
@@ -80,6 +82,7 @@ class Reason(StrEnum):
     NETWORK = "network"  # tries without an answer
     POSTPONED = "postponed"  # tries that the collector asked to repeat later
     REFUSED = "refused"  # tries turned away because of the key, the address or a proxy
+    LIST_REFUSED = "list_refused"  # of retired metrics: not signed by its developer, or an old one
 
     # failures of the device, whatever was being done
     ENTROPY = "entropy"

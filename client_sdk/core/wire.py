@@ -161,6 +161,11 @@ def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
+def is_hex(text: object, size: int) -> bool:
+    """Whether *text* is *size* bytes in small hexadecimal digits."""
+    return isinstance(text, str) and len(text) == 2 * size and set(text) <= set("0123456789abcdef")
+
+
 def from_base64url(text: str) -> bytes:
     """Return the bytes of unpadded base64url *text*.
 

@@ -104,7 +104,8 @@ def may_be_told_apart(registry: str | PathLike[str]) -> bool:
     """
     try:
         with open(registry, "rb") as file:
-            return b"automation" in file.read()  # the name of the key
+            text = file.read()
+            return b'"segment"' in text or b"'segment'" in text  # as every other value of a key
     except OSError:
         return True
 

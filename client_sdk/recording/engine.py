@@ -119,6 +119,7 @@ class Engine:
             clock=clock,
             randomness=randomness,
             bounds=bounds,
+            retire_key=self.registry.retire_key,
         )
         self._history = history
         self.erasure = Erasure(

@@ -28,7 +28,7 @@ from ..core.wire import Report
 from ..privacy.consent import ConsentSwitch
 from ..registry.contract import Registry
 from ..registry.metric import Metric
-from ..storage import trusted_clock
+from ..storage import retired, trusted_clock
 from ..storage.ledger import Charge, Ledger, reports_of, set_reports, tag_of
 from ..storage.outbox import Outbox
 from ..storage.store import Store
@@ -139,9 +139,10 @@ class Recorder:
         done: list[Settled] = []
         with self._transaction(pendings) as tx:
             day = self._begin(tx, max(p.now for p in pendings))
-            single = [p for p in pendings if not p.metric.aggregate]
+            active = self._not_retired(tx, pendings, counts)
+            single = [p for p in active if not p.metric.aggregate]
             counts += self._report_each(tx, single, day, done)
-            if added := [p for p in pendings if p.metric.aggregate]:
+            if added := [p for p in active if p.metric.aggregate]:
                 counts += self._aggregate(tx, added, day, done)
         if settled is not None:
             settled += done
@@ -198,10 +199,10 @@ class Recorder:
                 )
                 for window in ended
             ]
-            counts += self._report_each(tx, pendings, day, [])
+            counts += self._report_each(tx, self._not_retired(tx, pendings, counts), day, [])
             if whole and self.own:
                 counts[Reason.WINDOW_OPENED] += self.windows.open_scheduled(
-                    tx, [b""], now, day, partial(self._is_in_panel, tx)
+                    tx, [b""], now, day, partial(self._may_open, tx)
                 )
         if whole:
             self.windows.seen_to(now)
@@ -223,7 +224,7 @@ class Recorder:
             with self.store.transaction(growing=True) as tx:
                 self.consent.require()
                 day = trusted_clock.day(tx, now, self.uptime())
-                may_report = partial(self._is_in_panel, tx)
+                may_report = partial(self._may_open, tx)
                 opened = self.windows.open_scheduled(tx, devices, now, day, may_report)
         return +Counter({Reason.WINDOW_OPENED: opened, Reason.STORE: self.store.take_doubts()})
 
@@ -284,6 +285,22 @@ class Recorder:
             additions.setdefault(key, []).append((pending.encoded, pending.count))
         today = Today(day, day_of(max(p.now for p in pendings)))
         return counts + self.windows.add(tx, additions, today)
+
+    def _not_retired(
+        self, tx: Transaction, pendings: Sequence[Pending], counts: Counter[Reason]
+    ) -> Sequence[Pending]:
+        """Return those of *pendings* whose metric is not retired; count values of the others."""
+        stopped = retired.digests(tx)
+        if not stopped:
+            return pendings
+        counts[Reason.RETIRED] += sum(p.count for p in pendings if p.metric.digest in stopped)
+        return [pending for pending in pendings if pending.metric.digest not in stopped]
+
+    def _may_open(self, tx: Transaction, metric: Metric, epoch: int, device: bytes) -> bool:
+        """Whether a scheduled window of *metric* may be opened for a *device*."""
+        if metric.digest in retired.digests(tx):
+            return False
+        return self._is_in_panel(tx, metric, epoch, device)
 
     def _is_in_panel(self, tx: Transaction, metric: Metric, epoch: int, device: bytes) -> bool:
         """Whether a *device* may report of *metric*, by a draw that knows no value."""

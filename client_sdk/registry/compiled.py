@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..core.epoch import EVERY
 from ..core.errors import RegistryError
 from ..core.limits import MAX_COMPILED, MIN_REPORTS_FLOOR
+from ..core.wire import is_hex
 from ..mechanisms import names
+from .contract import KEY_SIZE
 from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of, sha256
 
 if TYPE_CHECKING:
@@ -141,6 +143,7 @@ def load(text: str, kind: type[Registry]) -> Registry:
         metrics={metric.name: metric for metric in metrics},
         panel_week=document["panel_week"],
         automation=document["automation"],
+        retire_key=document["retire_key"],
         seats=None if seats is None else {bytes.fromhex(d): tuple(seats[d]) for d in seats},
     )
 
@@ -235,6 +238,10 @@ _TOP: Final[dict[str, Rule]] = {
     FORMAT: _COUNT,
     "app": _TEXT,
     "automation": _one_of(("ignore", "segment")),
+    "retire_key": (
+        _maybe(lambda value: is_hex(value, KEY_SIZE)),
+        "must be 64 hexadecimal digits, or null",
+    ),
     "segments": (_table(_all(_is_text)), "must hold lists of texts"),
     "panel_week": (_maybe(_is_count), "must be a whole number, or null"),
     "seats": (_maybe(_table(_is_seat)), "must hold [low, high, period] by digest, or be null"),

@@ -25,6 +25,7 @@ IGNORE, SEGMENT = "ignore", "segment"  # what becomes of machines that run the a
 DIMENSION: Final = "automation"  # that SEGMENT adds to every metric; the device fills it
 PEOPLE, AUTOMATED = "people", "automated"  # its values
 
+KEY_SIZE: Final = 32  # bytes of a public key
 _BEGIN: Final = 1 << 10  # letters within which a compiled registry begins
 
 
@@ -37,6 +38,7 @@ class Registry:
     metrics: Mapping[str, Metric]
     panel_week: int | None = None  # nano-epsilon of any seven days; None: there is no panel
     automation: str = IGNORE  # or SEGMENT
+    retire_key: str | None = None  # whose lists retire metrics, in hexadecimal; None: nobody's
     # of the panel, by digest: low and high end and period; None: not worked out
     seats: Mapping[bytes, tuple[int, int, str]] | None = None
 
@@ -68,8 +70,9 @@ class Registry:
             return load(text, cls)
         from .registry import parse  # a device with a compiled registry has no use for it
 
-        app, segments, metrics, week, automation = parse(text)
-        return cls(app, segments, {metric.name: metric for metric in metrics}, week, automation)
+        app, segments, metrics, week, automation, retire_key = parse(text)
+        by_name = {metric.name: metric for metric in metrics}
+        return cls(app, segments, by_name, week, automation, retire_key)
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics in the order of the file."""

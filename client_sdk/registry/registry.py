@@ -14,9 +14,10 @@ from typing import Any, Final
 from ..core.epoch import EVERY
 from ..core.errors import HearsayError, RegistryError
 from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
+from ..core.wire import is_hex
 from ..mechanisms import names
 from . import fields
-from .contract import AUTOMATED, DIMENSION, IGNORE, PEOPLE, SEGMENT
+from .contract import AUTOMATED, DIMENSION, IGNORE, KEY_SIZE, PEOPLE, SEGMENT
 from .contract import Registry as Registry
 from .contract import RegistryFile as RegistryFile
 from .fields import Problems, load
@@ -28,7 +29,7 @@ from .selection import FAMILIES, LONGITUDINAL, choose, choose_policy
 SCHEMA: Final = 1
 _TOP_KEYS: Final = {"schema", "app", "segments", "panel", "metrics"}
 _PANEL_KEYS: Final = {"week"}
-_APP_KEYS: Final = {"name", "automation"}
+_APP_KEYS: Final = {"name", "automation", "retire_key"}
 MAX_WEIGHT: Final = 1_000
 _WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # as of caps
 _COMMON_KEYS: Final = {
@@ -44,8 +45,10 @@ def known_keys() -> dict[str, set[str]]:
     return {"Keys of the file": _TOP_KEYS, "Keys of a metric": _COMMON_KEYS.union(*of_types)}
 
 
-def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int | None, str]:
-    """Return the application, its segments, metrics and budget of the panel, and ``automation``.
+def parse(
+    text: str,
+) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int | None, str, str | None]:
+    """Return the application, its segments, metrics, budget of the panel, and other keys of app.
 
     Raises: RegistryError: with every problem found.
             IncompleteInstallationError: there are no mechanisms, whatever the text says.
@@ -56,7 +59,7 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int
     fields.refuse_unknown("registry", table, _TOP_KEYS, problems)
     if type(table.get("schema")) is not int or table["schema"] != SCHEMA:
         problems.add("schema", f"must be {SCHEMA}")
-    app, automation = _app(table.get("app"), problems)
+    app, automation, retire_key = _app(table.get("app"), problems)
     segments = _segments(table.get("segments", {}), problems)
     own: dict[str, tuple[str, ...]] = {}
     if automation == SEGMENT:
@@ -77,7 +80,7 @@ def parse(text: str) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int
         problems.add("metrics", "two metrics share a digest; rename one")
     if problems.lines:
         raise RegistryError(problems.lines)
-    return app, {**segments, **own}, good, week, automation
+    return app, {**segments, **own}, good, week, automation, retire_key
 
 
 def _metric(
@@ -175,15 +178,18 @@ def _metric(
     )
 
 
-def _app(entry: object, problems: Problems) -> tuple[str, str]:
-    """Return the application's name and what becomes of machines that run it."""
+def _app(entry: object, problems: Problems) -> tuple[str, str, str | None]:
+    """Return the name, what becomes of machines that run it, and who may retire metrics."""
     if not isinstance(entry, dict):
-        return fields.name("app", entry, problems), IGNORE
+        return fields.name("app", entry, problems), IGNORE, None
     fields.refuse_unknown("app", entry, _APP_KEYS, problems)
     automation = entry.get("automation", IGNORE)
     if automation not in (IGNORE, SEGMENT):
         problems.add("app.automation", f"must be {IGNORE} or {SEGMENT}")
-    return fields.name("app.name", entry.get("name"), problems), str(automation)
+    retire_key = entry.get("retire_key")
+    if retire_key is not None and not is_hex(retire_key, KEY_SIZE):
+        problems.add("app.retire_key", "must be a public key, in 64 small hexadecimal digits")
+    return fields.name("app.name", entry.get("name"), problems), str(automation), retire_key
 
 
 def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:

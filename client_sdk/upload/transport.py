@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import requests
 
 ACCEPTED: Final = 202
+OK: Final = 200
 TOO_LARGE: Final = 413
 PROBLEM: Final = "application/problem+json"  # RFC 9457
 PROBLEM_TYPE: Final = "urn:hearsay:problem:"  # how the type of every problem of a collector begins
@@ -33,6 +34,7 @@ _TRANSIENT: Final = (408, 425, 429)  # every 5xx is transient too
 _PERMANENT: Final = (400, 409, 410, 413, 415, 422)  # these blame the body, nothing else does
 
 PATH: Final = "/v1/reports"
+RETIRED_PATH: Final = "/v1/retired"
 USER_AGENT: Final = "hearsay/1"  # the wire version; the same for every device and release
 TIMEOUT: Final = (3.05, 10.0)  # seconds to connect (past one TCP retry) and between bytes
 MAX_EXCHANGE: Final = 60.0  # seconds for one upload in all, however long the caller would wait
@@ -126,7 +128,8 @@ class Transport(Protocol):
 
     It may have a method ``hang_up()``: called after each upload, so that no two share a connection,
     and when the client is closed, by any thread, it ends all connections at once; a later ``send``
-    makes new ones.
+    makes new ones.  And a method ``fetch(path, timeout)``, which asks for what is the same for
+    everybody: without key and cookie, and without a word on what was fetched before.
     """
 
     def send(self, body: bytes, timeout: float) -> Answer:
@@ -165,7 +168,7 @@ class RequestsTransport:
         Raises: InvalidParameterError: not https (plain http only to this machine), or a key that
                 cannot be a header; neither is shown where it could hold a secret.
         """
-        self._url = _base(endpoint) + PATH
+        self._base = _base(endpoint)
         if not isinstance(write_key, str) or not _KEY.fullmatch(write_key):
             rule = "must be 1 to 512 printable ASCII characters without spaces"
             raise InvalidParameterError("write_key", "(hidden)", rule)
@@ -181,11 +184,18 @@ class RequestsTransport:
         Raises: TransportError: no status within *timeout* seconds, the search for the address
                 included, or an earlier request that was given up has not ended yet.
         """
+        return self._exchange(PATH, body, timeout)
+
+    def fetch(self, path: str, timeout: float) -> Answer:
+        """GET *path* of the collector, without the key.  Raises TransportError, as ``send``."""
+        return self._exchange(path, None, timeout)
+
+    def _exchange(self, path: str, body: bytes | None, timeout: float) -> Answer:
         if self._last is not None and not self._last.ended_within(min(timeout, _GRACE)):
             raise TransportError("no answer: an earlier request still runs")
         limit = min(timeout, MAX_EXCHANGE)
         self._connections.allow()
-        self._last = Exchange(self._post(body, limit))
+        self._last = Exchange(self._request(path, body, limit))
         answer = self._last.latest_within(limit)
         if not self._last.ended_within(0.0):
             self._connections.cut()  # the peer could otherwise hold its thread
@@ -200,23 +210,27 @@ class RequestsTransport:
         if session is not None:
             session.close()
 
-    def _post(self, body: bytes, limit: float) -> Generator[Answer, None, None]:
-        """Yield the answer to *body* as soon as there is a status, and again as its body comes."""
+    def _request(
+        self, path: str, body: bytes | None, limit: float
+    ) -> Generator[Answer, None, None]:
+        """Yield the answer as soon as there is a status, and again as its body comes.
+
+        Args: body: of a POST with the key; None: a GET without.
+        """
         self._load()
         import requests
 
         session = self._session()
+        headers = {"User-Agent": USER_AGENT, "Accept": JSON, "Accept-Encoding": "identity"}
+        if body is not None:
+            headers = {"Content-Type": self._content_type, **headers}
         try:
-            response = session.post(
-                self._url,
+            response = session.request(
+                "GET" if body is None else "POST",
+                self._base + path,
                 data=body,
-                headers={
-                    "Content-Type": self._content_type,
-                    "User-Agent": USER_AGENT,
-                    "Accept": JSON,
-                    "Accept-Encoding": "identity",
-                },
-                auth=self._auth,
+                headers=headers,
+                auth=_no_key if body is None else self._auth,
                 timeout=(min(TIMEOUT[0], limit), min(TIMEOUT[1], limit)),
                 allow_redirects=False,
                 stream=True,
@@ -253,11 +267,16 @@ class RequestsTransport:
         if session is None:
             session = self._own[os.getpid()] = requests.Session()
             # a proxy of the environment would carry plain text off this machine
-            session.trust_env = self._url.startswith("https:")
+            session.trust_env = self._base.startswith("https:")
             for scheme in ("https://", "http://"):
                 session.mount(scheme, self._connections.adapter())
         _refuse_cookies(session)
         return session
+
+
+def _no_key(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Leave *request* without authorization; as an ``auth`` it keeps .netrc from giving one."""
+    return request
 
 
 def _never_connected(error: requests.RequestException) -> bool:

@@ -19,13 +19,22 @@ from ..core.randomness import Randomness
 from ..core.stats import Reason, Stats
 from ..core.wire import DEVICE, Bounds
 from ..privacy.consent import ConsentSwitch
-from ..storage import outbox
+from ..storage import outbox, retired
 from ..storage.outbox import keep_acknowledged
 from ..storage.store import Store
 from . import sealing
 from .schedule import FIRST_REST, UPLOAD_EVERY, Schedule
 from .sealing import SealedUpload, Sealer
-from .transport import TOO_LARGE, Answer, Outcome, Transport, outcome_of, read_acknowledgement
+from .transport import (
+    OK,
+    RETIRED_PATH,
+    TOO_LARGE,
+    Answer,
+    Outcome,
+    Transport,
+    outcome_of,
+    read_acknowledgement,
+)
 
 if TYPE_CHECKING:
     from ..storage.schema import Transaction
@@ -63,8 +72,13 @@ class Uploader:
         clock: Callable[[], float],
         randomness: Randomness,
         bounds: Bounds = DEVICE,
+        retire_key: str | None = None,
     ) -> None:
-        """Take everything from outside; *randomness* draws upload ids and waiting times."""
+        """Take everything from outside; *randomness* draws upload ids and waiting times.
+
+        Args: retire_key: of who may retire metrics, in hexadecimal; None: nobody is asked.
+        """
+        self._retire_key = retire_key
         self._store, self._transport, self._consent = store, transport, consent
         self._stats, self._clock, self._apart = stats, clock, bounds.apart
         self._sealer, self._schedule = Sealer(randomness, bounds), Schedule(randomness)
@@ -183,7 +197,7 @@ class Uploader:
         if not self._pass.acquire(timeout):
             return  # another thread is sending the same uploads
         try:
-            upload = self._begin(scheduled=scheduled)
+            upload, accepted = self._begin(scheduled=scheduled), False
             while upload is not None:
                 # the wait is no longer than asked, even if the clock was set back
                 answer = self._send(upload, min(timeout, deadline - self._clock()))
@@ -194,7 +208,10 @@ class Uploader:
                     return
                 alone = self._apart and (scheduled or not upload.is_new)
                 more = self._clock() < deadline and not alone
+                accepted = accepted or outcome_of(answer) is Outcome.ACCEPTED
                 upload = smaller or self._commit(upload, answer, more=more)
+            if accepted and self._retire_key is not None:
+                self._fetch_retired(self._retire_key, min(timeout, deadline - self._clock()))
         finally:
             self._pass.release()
 
@@ -290,6 +307,40 @@ class Uploader:
             return None
         finally:
             self.hang_up()
+
+    def _fetch_retired(self, key: str, timeout: float) -> None:
+        """Ask which metrics are retired, and stop them.
+
+        Only right after an upload that arrived, so that no other moment tells of this device.  A
+        list that is not signed by *key*, or older than the newest known, changes nothing.
+        """
+        fetch = getattr(self._transport, "fetch", None)
+        if fetch is None or timeout <= 0 or not self._may_send:
+            return
+        try:
+            answer = fetch(RETIRED_PATH, timeout)
+        except Exception as error:  # noqa: BLE001 - as of an upload; the next pass asks again
+            lost = isinstance(error, TransportError)
+            self._stats.fail(error, reason=Reason.NETWORK if lost else Reason.INTERNAL)
+            return
+        finally:
+            self.hang_up()
+        if answer.status != OK:
+            return  # this collector has none
+        from ..privacy.retirement import read
+
+        retirement, dropped = read(answer.body, bytes.fromhex(key)), None
+        if retirement is not None:
+            with self._store.transaction() as tx:
+                dropped = retired.keep(tx, retirement.issued, retirement.digests)
+        if dropped is None:
+            self._stats.add(Reason.LIST_REFUSED)
+            return
+        reports, windows = dropped
+        self._stats.add(Reason.WITHDRAWN, reports)
+        self._stats.add(Reason.WINDOW_DROPPED, windows)
+        if windows:
+            self._store.scrub()  # it overwrites what was true
 
     def _must_wait(self, answer: Answer) -> bool:
         """Whether *answer* is not the last word on its upload; that is counted and planned."""

@@ -44,6 +44,7 @@ KNOWN: Final = frozenset(
         "ARCHIVE",
         "ARCHIVE_DAYS",
         "KEEP_DAYS",
+        "RETIRED",
         "URL",
         *(
             f"{name}{end}"
@@ -90,6 +91,7 @@ class Config:
     origin: str = ""  # where browsers see the pages; "" to go by the Host of each request
     keep_days: int = 0  # days after an epoch until hearsay prune deletes it; 0 for never
     development: bool = False  # keep the last reports in memory, for hearsay tail
+    retired: str = ""  # file of the list of retired metrics; "" for none
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -131,6 +133,7 @@ class Config:
             origin=_origin(env.get("HEARSAY_ORIGIN", "")),
             keep_days=_keep_days(env),
             development=development,
+            retired=env.get("HEARSAY_RETIRED", ""),
         )
 
 

@@ -29,6 +29,7 @@ def compiled(registry: Registry, caps: Caps | None = None) -> str:
         FORMAT: VERSION,
         "app": registry.app,
         "automation": registry.automation,
+        "retire_key": registry.retire_key,
         "segments": {name: list(values) for name, values in registry.segments.items()},
         "panel_week": registry.panel_week,
         "seats": _seats(registry),

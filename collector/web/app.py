@@ -76,6 +76,8 @@ def create_app(
     """
     config = config or Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
+    if config.retired:
+        route.retired_list(config.retired)  # one that is wrong is told to who starts the process
     app = Flask(__name__)
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
     credentials = credentials or RedisCredentials.of(config)

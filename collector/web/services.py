@@ -39,6 +39,7 @@ EVERY_ANSWER: Final = (
 )
 CACHE: Final = "Cache-Control"
 REVALIDATE: Final = "private, no-cache"  # kept, but not used before the collector was asked
+FOR_EVERYBODY: Final = "public, max-age=3600"  # an hour later a device knows all the same
 NO_STORE: Final = "no-store"  # unless a page says otherwise
 
 

@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import NotFound, ServiceUnavailable
+
+from client_sdk.privacy.retirement import MAX_LIST, parsed
 
 from ...core.credentials import OPEN, OPERATE, REPORT
+from ...core.errors import ConfigError
 from ...intake.wire import JSON, MSGPACK, JsonUpload
 from ...operations.telemetry.exposition import CONTENT_TYPE, expose
 from ..api.openapi import Operation
 from ..api.schemas import Acknowledgement, Alive, Ready
 from ..auth import scope
-from ..services import services
+from ..services import CACHE, FOR_EVERYBODY, services
 from .groups import backlog
 from .upload import PATH, Head, read
 
@@ -24,6 +29,7 @@ blueprint = Blueprint("ingest", __name__)
 
 LIVE: Final = "/livez"
 READY: Final = "/readyz"
+RETIRED_PATH: Final = "/v1/retired"
 
 
 @blueprint.post(PATH)
@@ -62,6 +68,37 @@ def is_ready() -> ResponseReturnValue:
     """Say that uploads can be stored, and how many entries wait to be folded; 503 if not."""
     shared = services()
     return {"status": "ok", "backlog": backlog(shared.pressure, shared.storage)}
+
+
+@blueprint.get(RETIRED_PATH)
+@scope(OPEN)
+@Operation(problems=(404, 503), is_kept=True)
+def retired() -> ResponseReturnValue:
+    """Give the signed list of retired metrics, the same to everybody; 404 if there is none."""
+    path = services().config.retired
+    if not path:
+        raise NotFound
+    try:
+        text = retired_list(path)
+    except ConfigError as error:
+        raise ServiceUnavailable from error
+    response = Response(text, content_type=JSON)
+    response.set_etag(hashlib.sha256(text).hexdigest()[:32])
+    response.headers[CACHE] = FOR_EVERYBODY
+    return response.make_conditional(request)
+
+
+def retired_list(path: str) -> bytes:
+    """Return the list in the file *path*.  Raises ConfigError: it is none."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(MAX_LIST + 1)
+    except OSError as error:
+        raise ConfigError("HEARSAY_RETIRED", path, f"cannot be read: {error.strerror}") from error
+    if parsed(text) is None:
+        rule = "must be a list that hearsay registry retire wrote"
+        raise ConfigError("HEARSAY_RETIRED", path, rule)
+    return text
 
 
 @blueprint.get("/metrics")

@@ -1,0 +1,111 @@
+"""``hearsay registry retire``: a signed list that stops metrics on devices that still ask them.
+
+The secret key stays with whoever runs this command; a collector only serves what it wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import click
+
+from client_sdk.core.errors import InvalidParameterError
+from client_sdk.core.wire import is_hex
+from client_sdk.privacy.retirement import MAX_LIST, MAX_RETIRED, Retirement, read
+from client_sdk.registry.contract import KEY_SIZE, Registry
+
+from .registry import registry as group
+from .root import explained
+
+_SECRET_MODE: Final = 0o600  # nobody else on this machine may sign
+
+
+@group.command("retire")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@click.argument("names", nargs=-1)
+@click.option(
+    "--sign", "key", required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="File of the secret key.",
+)  # fmt: skip
+@click.option("--new-key", "makes_key", is_flag=True, help="Make it, and print its public key.")
+@click.option(
+    "-o", "--output", default="retired.json", show_default=True,
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="File of the list; one that is there is added to.",
+)  # fmt: skip
+@explained
+def retire_metrics(
+    path: str, names: tuple[str, ...], key: Path, makes_key: bool, output: Path
+) -> None:
+    """Stop the metrics called NAMES on devices that still ask them, by a signed list."""
+    if makes_key:
+        click.echo(f'[app]: retire_key = "{new_key(key)}"')
+        return
+    if not names:
+        raise click.UsageError("name the metrics to retire")
+    now = int(datetime.now(UTC).timestamp())
+    text, whole = retire(Registry.from_file(path), names, key, output, now)
+    part = output.with_name(f"{output.name}.new")
+    part.write_bytes(text)
+    part.replace(output)
+    click.echo(f"{output}: {len(whole.digests)} retired in all; serve it as HEARSAY_RETIRED")
+
+
+def new_key(path: Path) -> str:
+    """Write a new secret key to *path* and return its public key.
+
+    Raises: InvalidParameterError: there is a file already.
+    """
+    from client_sdk.core.ed25519 import public_of  # it works out a point, and few commands need it
+
+    seed = secrets.token_bytes(KEY_SIZE)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _SECRET_MODE)
+    except FileExistsError:
+        rule = "exists; a key that is lost or replaced can retire nothing any more"
+        raise InvalidParameterError("key", path, rule) from None
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(f"{seed.hex()}\n")
+    return public_of(seed).hex()
+
+
+def retire(
+    registry: Registry, names: tuple[str, ...], key: Path, known: Path, now: int
+) -> tuple[bytes, Retirement]:
+    """Return the list that retires the metrics called *names*, beside those *known*, and its text.
+
+    Args:   key: the file of the secret key.  known: the file of the list so far, if it is there.
+            now: Unix seconds.
+    Raises: InvalidParameterError: the key is none, or not that of the registry; *known* is not
+            signed by it; there are too many.  UnknownMetricError.
+    """
+    from client_sdk.core.ed25519 import public_of
+
+    seed = _seed(key)
+    public = public_of(seed)
+    if registry.retire_key != public.hex():
+        rule = f"must be {public.hex()}, the public key of {key}: devices heed no other"
+        raise InvalidParameterError("app.retire_key", registry.retire_key, rule)
+    digests = frozenset(registry.metric(name).digest for name in names)
+    if known.exists():
+        before = read(known.read_bytes(), public)
+        if before is None:
+            raise InvalidParameterError("output", known, "must be a list that this key has signed")
+        # a device takes no older list, and two of one second would look the same
+        digests, now = digests | before.digests, max(now, before.issued + 1)
+    retirement = Retirement(now, digests)
+    text = retirement.text(seed)
+    if len(digests) > MAX_RETIRED or len(text) > MAX_LIST:
+        raise InvalidParameterError("names", len(digests), f"must be at most {MAX_RETIRED}")
+    return text, retirement
+
+
+def _seed(path: Path) -> bytes:
+    text = path.read_text(encoding="ascii", errors="replace").strip()
+    if not is_hex(text, KEY_SIZE):
+        raise InvalidParameterError("key", path, "must hold 64 hexadecimal digits, and no more")
+    return bytes.fromhex(text)
