@@ -12,6 +12,7 @@ from ..core.stats import Reason, Stats
 from ..privacy.consent import Consent, Level
 from ..storage import outbox
 from ..storage.ledger import forget_changes
+from .handover import NOTES
 
 if TYPE_CHECKING:
     from ..privacy.consent import ConsentSwitch
@@ -133,6 +134,7 @@ def erase(tx: Transaction, store: Store) -> int:
     for table in _ERASED_TABLES:
         tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
     store.remove_damaged()
+    store.remove(NOTES)  # they tell what the secret drew
     # the secret goes last: should the commit fail, the memo's tags match nothing more
     store.secret.delete(tx)
     return waiting

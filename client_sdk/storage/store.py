@@ -112,6 +112,15 @@ class Store:
         if self._folder is not None:
             remove_damaged(self._folder)
 
+    def remove(self, name: str) -> None:
+        """Remove the file *name* beside the database, if there is one.  Raises StoreError."""
+        if self._folder is not None:
+            try:
+                with suppress(FileNotFoundError):
+                    os.remove(os.path.join(self._folder, name))
+            except OSError as error:
+                raise StoreError(f"{name}: {error.strerror}") from error
+
     def take_doubts(self) -> int:
         """Return how often since the last call a ledger was found damaged, copied or put back."""
         doubts, self._doubts = self._doubts, 0

@@ -16,6 +16,7 @@ import pytest
 
 from client_sdk.core.errors import InvalidValueError
 from client_sdk.core.limits import MAX_EXPONENT, MAX_LABEL
+from client_sdk.inspection import purge
 from client_sdk.mechanisms import MAX_LENGTH
 from client_sdk.recording import child
 from client_sdk.recording.handover import MOST_EXPONENT, MOST_TEXT, NOTES, Notes, plain
@@ -148,6 +149,17 @@ command.record("plain", True)
     wait_for_notes(folder)
 
     assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]
+
+
+def test_what_was_drawn_by_a_secret_is_forgotten_with_it(folder: Path) -> None:
+    """Else metrics that the panel left out would stay so, whatever the next secret draws."""
+    run(folder, "command.record('plain', True)")
+    wait_for_notes(folder)
+    wait_for_no_children(folder)
+
+    purge(folder / "data")
+
+    assert not (folder / "data" / NOTES).exists()
 
 
 def test_notes_that_are_no_file_stop_nobody(tmp_path: Path) -> None:
