@@ -118,13 +118,13 @@ def assembled(light: Metric, entry: Entry) -> Metric:
     place = f"metrics.{light.name}"
     try:
         metric = _metric(light, entry)
+        problems = [f"{place}.{line}" for line in _differences(metric, light, entry)]
     except RegistryError:
         raise
     except InvalidParameterError as error:
         raise RegistryError([f"{place}.{error}"]) from None
     except (HearsayError, ValueError, TypeError, ArithmeticError) as error:
         raise RegistryError([f"{place}: cannot be made: {error}"]) from None
-    problems = [f"{place}.{line}" for line in _differences(metric, light, entry)]
     if problems:
         raise RegistryError(problems)
     return metric

@@ -251,6 +251,8 @@ def constant_edit(name: str, key: str, change: int) -> Edit:
         (metric_edit("kept", "constants", {"truth": 1}), ["metrics.kept: cannot be made"]),
         (constant_edit("same", "truth", -(1 << 100)), ["metrics.same.spent: must be what"]),
         (constant_edit("same", "truth", 1 << 60), ["metrics.same.epsilon=1: must be at least"]),
+        (metric_edit("runs", "constants", {"scale": "0/1"}), ["metrics.runs: cannot be made"]),
+        (metric_edit("runs", "constants", {"scale": "-1/1"}), ["metrics.runs: cannot be made"]),
         (constant_edit("kept", "kept", 1), ["metrics.kept.constants: must be those"]),
         (
             metric_edit("same", "spent", {"report": 1, "value": 1, "delta": 0}),
