@@ -47,10 +47,11 @@ def check(path: str, expires_within: int | None, strict: bool) -> None:
     from ..planning.registry_report import describe_metrics, expiring, problems, warnings
 
     loaded, today = _load(path), datetime.now(UTC).date()
-    doubts, wrong = list(warnings(loaded, today)), list(problems(loaded))
+    doubts = [*warnings(loaded, today), *starvation_lines(loaded)]
+    wrong = list(problems(loaded))
     if expires_within is not None:
         wrong += expiring(loaded, today, expires_within)
-    for line in (*describe_metrics(loaded), *doubts, *starvation_lines(loaded)):
+    for line in (*describe_metrics(loaded), *doubts):
         click.echo(line)
     for line in wrong:
         click.echo(line, err=True)

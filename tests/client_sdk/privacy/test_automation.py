@@ -24,6 +24,7 @@ from client_sdk.registry import Registry
 from client_sdk.registry.contract import DIMENSION
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryClient
+from collector.planning.compilation import compiled
 from tests.support.device.clock import FakeClock
 from tests.support.device.device import (
     ENDPOINT,
@@ -371,6 +372,20 @@ def test_a_process_on_a_build_machine_records_nothing_by_itself(
 
     assert run.stdout == printed
     assert run.stderr == ""
+
+
+@pytest.mark.parametrize(("head", "apart"), [('app = "demo"\n', False), (APART, True)])
+def test_the_light_path_tells_from_bytes_whether_a_child_must_decide(
+    tmp_path: Path, head: str, apart: bool
+) -> None:
+    """Law: of both forms of a registry; a compiled one always names the key."""
+    text = f"schema = 1\n{head.removeprefix('schema = 1')}" + metric_text("dark_mode")
+    plain, whole = tmp_path / "metrics.toml", tmp_path / "metrics.json"
+    plain.write_text(text)
+    whole.write_text(compiled(Registry.from_text(text)))
+
+    assert [automation.may_be_told_apart(path) for path in (plain, whole)] == [apart, apart]
+    assert automation.may_be_told_apart(tmp_path / "nothing.toml")
 
 
 def test_a_gateway_speaks_for_people_unless_it_is_told_otherwise(tmp_path: Path) -> None:
