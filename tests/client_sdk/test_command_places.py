@@ -352,24 +352,35 @@ os.posix_spawn = older
 
 def test_no_inheritable_file_reaches_the_child(folder: Path) -> None:
     """Whoever reads a pipe of the parent to its end waits for the parent only."""
+    body = f"""
+import signal
+spawn = os.posix_spawn
+def stopped(*arguments, **options):
+    child = spawn(*arguments, **options)
+    os.kill(child, signal.SIGSTOP)
+    os.write(1, str(child).encode())
+    return child
+os.posix_spawn = stopped
+{RECORDS}
+"""
     reader, writer = os.pipe()
-    os.set_inheritable(writer, True)
-    with subprocess.Popen(
-        program(RECORDS),
+    parent = subprocess.Popen(
+        program(body),
         cwd=folder,
         env=environment(folder),
         pass_fds=(writer,),
-    ) as parent:
-        os.close(writer)
-        parent.wait(WAIT)
-        seen = bool(children_of(folder))
-        ended = os.read(reader, 1) == b""  # at once, as no child holds the other end
-        still = bool(children_of(folder))
-    os.close(reader)
+        stdout=subprocess.PIPE,
+    )
+    os.close(writer)
+    printed, _ = parent.communicate(timeout=WAIT)
+    os.set_blocking(reader, False)
+    try:
+        assert children_of(folder) == [int(printed)]
+        assert os.read(reader, 1) == b""  # if the child held the other end, this would raise
+    finally:
+        os.kill(int(printed), signal.SIGCONT)
+        os.close(reader)
     wait_for_notes(folder)
-
-    assert ended
-    assert (seen, still) != (True, False)
 
 
 def test_a_child_that_hangs_is_ended_by_the_system() -> None:
