@@ -160,7 +160,8 @@ class _HalfNoise(DiscreteLaplace):
     """Planted fault: the scale that two epsilons would buy."""
 
     def draw_noise(self, randomness: Randomness) -> int:
-        return discrete_laplace(self.scale.numerator, 2 * self.scale.denominator, randomness)
+        half = self.scale / 2
+        return discrete_laplace(half.numerator, half.denominator, randomness)
 
 
 class _LittleNoise(DiscreteGaussian):

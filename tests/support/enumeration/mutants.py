@@ -118,7 +118,8 @@ class HalfTheScale(DiscreteLaplace):
     """The noise that two epsilons would buy."""
 
     def draw_noise(self, randomness: Randomness) -> int:
-        return discrete_laplace(self.scale.numerator, 2 * self.scale.denominator, randomness)
+        half = self.scale / 2
+        return discrete_laplace(half.numerator, half.denominator, randomness)
 
 
 class TwoZeros(DiscreteLaplace):
