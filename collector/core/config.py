@@ -202,16 +202,16 @@ def _store_url(env: Mapping[str, str], name: str, default: str) -> str:
     if env.get(name) and env.get(f"{name}_FILE"):
         raise ConfigError(name, HIDDEN, f"and {name}_FILE must not both be set")
     url = _text_of(env, name) or default
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # not even as a cause: the address may hold a password
-        raise ConfigError(name, HIDDEN, "is no address") from None
-    if parts.scheme not in _SCHEMES:
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() not in _SCHEMES:
         rule = f"must begin with {', '.join(f'{scheme}://' for scheme in _SCHEMES)}"
         raise ConfigError(name, HIDDEN, rule)
-    user, _, places = parts.netloc.rpartition("@")
-    hosts = (urlsplit(f"//{place}").hostname or "" for place in places.split(","))
-    if parts.scheme != "unix" and not user.partition(":")[2] and not all(map(is_loopback, hosts)):
+    user, _, places = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")
+    try:  # one by one: some Pythons refuse a list in which not each place has brackets
+        hosts = [urlsplit(f"//{place}").hostname or "" for place in places.split(",")]
+    except ValueError:  # not even as a cause: the address may hold a password
+        raise ConfigError(name, HIDDEN, "is no address") from None
+    if scheme.lower() != "unix" and not user.partition(":")[2] and not all(map(is_loopback, hosts)):
         rule = "must hold a user and a password: the store is not on this machine"
         raise ConfigError(name, HIDDEN, rule)
     return url

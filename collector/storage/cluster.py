@@ -5,10 +5,10 @@ All keys of one command share a hash tag, so none of them is refused for touchin
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from redis.crc import key_slot
 from redis.exceptions import (
@@ -55,12 +55,10 @@ class ClusterConnection(Connection):
 
         Raises: ConfigError: *url* is no such address.
         """
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            raise ConfigError("REDIS_URL", "***", "must be an address") from None
-        user, at, hosts = parts.netloc.rpartition("@")
-        connection = cls(SCHEMES.get(parts.scheme, ""), user + at, hosts.split(","))
+        # by hand: some Pythons refuse a list in which not each place has brackets
+        scheme, _, rest = url.partition("://")
+        user, at, hosts = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")
+        connection = cls(SCHEMES.get(scheme, ""), user + at, hosts.split(","))
         for seed in connection._seeds:
             if not hosts or ":" not in seed:
                 raise ConfigError("REDIS_URL", "***", "must list host:port, comma, host:port …")

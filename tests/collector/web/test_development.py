@@ -134,7 +134,8 @@ def test_on_this_machine_and_volatile_it_starts() -> None:
 
 
 def test_serve_keeps_reports_in_one_process_only() -> None:
-    done = CliRunner().invoke(main, ["serve", "--development", "--workers", "2"], env=DEVELOPMENT)
+    environment = {**DEVELOPMENT, "HEARSAY_PROFILE": None}  # put back, whatever the command sets
+    done = CliRunner().invoke(main, ["serve", "--development", "--workers", "2"], env=environment)
 
     assert done.exit_code == 1
     assert "--workers=2: must be 1 with --development" in done.output
