@@ -1,9 +1,13 @@
-"""Limits shared by device and collector, each with its unit and its reason."""
+"""Limits shared by device and collector, each with its unit and its reason.  Loads nothing."""
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
+if TYPE_CHECKING:
+    from typing import Final
+
+DATABASE_FILE: Final = "hearsay.sqlite3"  # in the data folder of a device
 SECRET_SIZE: Final = 32  # bytes of operating system entropy, one secret a device
 
 WIRE_VERSION: Final = 1

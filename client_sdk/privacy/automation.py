@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ..core.limits import DATABASE_FILE
 from .opt_outs import HEARSAY_TELEMETRY, YES
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
@@ -52,7 +53,6 @@ _LAYERS: Final = (b"overlay", b"fuse-overlayfs", b"fuse.fuse-overlayfs", b"aufs"
 _MACHINE_IDS: Final = ("etc/machine-id", "var/lib/dbus/machine-id")
 _NO_ID: Final = (b"", b"uninitialized")  # an image has one of these, to be filled at its first boot
 _MOST: Final = 1 << 16  # bytes that are read of a file of the system
-LEDGER: Final = "hearsay.sqlite3"  # storage.schema says so too, which is not light; a test compares
 
 
 def sign_of_automation(
@@ -83,7 +83,7 @@ def is_disposable(folder: str | PathLike[str], root: str = "/") -> bool:
     try:
         if any(_read(root, path).strip() not in _NO_ID for path in _MACHINE_IDS):
             return False
-        if os.path.lexists(os.path.join(folder, LEDGER)):
+        if os.path.lexists(os.path.join(folder, DATABASE_FILE)):
             return False
         rows = [line.split(b" ") for line in _read(root, "proc/self/mounts").splitlines()]
         kinds = [row[2] for row in rows if len(row) > 2 and row[1] == b"/"]

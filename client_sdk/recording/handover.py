@@ -9,6 +9,8 @@ import marshal
 import os
 import sys
 
+from ..core.limits import DATABASE_FILE, MAX_EXPONENT
+
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
 if TYPE_CHECKING:
@@ -22,10 +24,7 @@ NOTES: Final = "command-notes"  # what the last child told of reports and times;
 MOST_NOTES: Final = 1 << 16  # bytes that are read of them
 MOST_WAIT: Final = 86_400.0  # seconds; no pass is planned further ahead
 MOST_TEXT: Final = 129  # characters; no metric looks at more
-MOST_EXPONENT: Final = 400  # of a decimal, as in core.limits; beyond, it would fill the memory
 RATIO: Final = b"ratio"  # before two whole numbers; no metric takes bytes, so it is nobody's value
-
-_DATABASE: Final = "hearsay.sqlite3"  # as in storage.schema, which would cost a start
 
 
 def plain(value: Any) -> Any:
@@ -49,7 +48,7 @@ def plain(value: Any) -> Any:
         own = item()
         return float(own) if type(own) is type(value) else plain(own)  # a long double is its own
     exact = getattr(value, "as_integer_ratio", None)  # decimals and fractions
-    if exact is not None and abs(getattr(value, "adjusted", int)()) <= MOST_EXPONENT:
+    if exact is not None and abs(getattr(value, "adjusted", int)()) <= MAX_EXPONENT:
         return (RATIO, *exact())
     raise TypeError(type(value).__name__)
 
@@ -112,7 +111,7 @@ def fingerprint(path: str) -> str:
 
 def erased_state(folder: str) -> str:
     """Return what changes when anything is written to the database of *folder*."""
-    path = os.path.join(folder, _DATABASE)
+    path = os.path.join(folder, DATABASE_FILE)
     if os.path.exists(f"{path}-wal") or os.path.exists(f"{path}-journal"):
         return ""  # it is in use
     try:

@@ -18,13 +18,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..core.errors import StoreError
+from ..core.limits import DATABASE_FILE
 
 if TYPE_CHECKING:
     import sqlite3
 
     Transaction: TypeAlias = sqlite3.Connection  # an open one
 
-FILE_NAME: Final = "hearsay.sqlite3"
+FILE_NAME: Final = DATABASE_FILE
 RESERVE_FILE: Final = "ballast"  # beside it, of bytes that can be given up on a full disk
 SCHEMA_VERSION: Final = 3
 

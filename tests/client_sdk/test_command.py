@@ -72,6 +72,8 @@ print(dict(command.counts()))
     assert loaded == "[]"
     light = [
         "command",
+        "core",
+        "core.limits",
         "privacy",
         "privacy.automation",
         "privacy.opt_outs",

@@ -16,7 +16,7 @@ from client_sdk.core.errors import AutomatedError, RegistryError
 from client_sdk.gateway import Gateway
 from client_sdk.inspection import status
 from client_sdk.privacy import automation
-from client_sdk.privacy.automation import CONTAINER, LEDGER, is_disposable, sign_of_automation
+from client_sdk.privacy.automation import CONTAINER, is_disposable, sign_of_automation
 from client_sdk.privacy.caps import Caps
 from client_sdk.privacy.consent import Consent, Level, OptOuts
 from client_sdk.privacy.wording import explain, notice
@@ -135,7 +135,7 @@ def test_a_container_that_keeps_nothing_is_known_by_its_files(
 def test_a_container_with_a_ledger_or_a_volume_keeps_something(tmp_path: Path) -> None:
     """Law: an earlier run that left its ledger, or another file system, shows a home."""
     root = machine(tmp_path)
-    (tmp_path / LEDGER).touch()
+    (tmp_path / FILE_NAME).touch()
     volumes = (path for path in ("/proc", "/sys") if os.path.isdir(path))
     here = os.stat(tmp_path).st_dev
     volume = next((path for path in volumes if os.stat(path).st_dev != here), None)
@@ -143,11 +143,6 @@ def test_a_container_with_a_ledger_or_a_volume_keeps_something(tmp_path: Path) -
     assert not is_disposable(tmp_path, root)
     assert is_disposable(tmp_path / "data", root)
     assert volume is None or not is_disposable(Path(volume), root)
-
-
-def test_the_ledger_is_called_as_the_database_is() -> None:
-    """Law: the light path loads no database, and so says its name again."""
-    assert LEDGER == FILE_NAME
 
 
 def test_where_nobody_is_nothing_is_drawn_and_no_file_made(tmp_path: Path) -> None:
