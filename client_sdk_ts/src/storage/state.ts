@@ -1,0 +1,74 @@
+/** The document that a store keeps.  JSON alone: numbers are whole, bytes are base64url. */
+
+export const STATE_VERSION = 1;
+
+/** What a metric has cost for the days from first to last, in nano-epsilon. */
+export interface Cost {
+  first: number;
+  last: number;
+  nano: number;
+}
+
+/** What the ledger knows of a metric, by its digest; "" is a doubt, of no metric. */
+export interface Account {
+  /** Epochs that have their report, as ranges [first, last] in ascending order. */
+  epochs: [number, number][];
+  /** Costs whose days may still count towards a week; older ones are in `nano` alone. */
+  costs: Cost[];
+  nano: number;
+  delta: number;
+  /** By tag: how many reports a value had, of repeated responses. */
+  memo: Record<string, number>;
+}
+
+/** A report that waits: perturbed. */
+export interface WaitingReport {
+  digest: string;
+  epoch: number;
+  payload: string;
+  segment: Record<string, string>;
+  day: number;
+}
+
+/** An upload that was sealed, and never changes. */
+export interface SealedUpload {
+  id: string;
+  body: string;
+  reports: number;
+  sealedDay: number;
+}
+
+/** Values of an epoch that add up, masked by the secret. */
+export interface MaskedWindow {
+  digest: string;
+  epoch: number;
+  sealed: string;
+}
+
+/** The times of uploads, Unix seconds; see upload/schedule.ts. */
+export interface Times {
+  next: number;
+  notBefore: number;
+  repeatAfter: number;
+  failures: number;
+  rests: number;
+  claim: string;
+}
+
+export interface State {
+  version: typeof STATE_VERSION;
+  /** 32 bytes; made when first needed, removed by a denial. */
+  secret: string | null;
+  ledger: Record<string, Account>;
+  /** The trusted clock: milliseconds. */
+  clock: { trusted: number; wall: number; up: number; boot: string } | null;
+  windows: MaskedWindow[];
+  reports: WaitingReport[];
+  uploads: SealedUpload[];
+  /** The latest reports that were acknowledged, for people to see. */
+  sent: { digest: string; epoch: number; payload: string; day: number }[];
+  times: Times;
+  /** Digests that were retired, and the number of the list. */
+  retired: { number: number; digests: string[] } | null;
+  consent: string | null;
+}
