@@ -30,12 +30,14 @@ export interface WaitingReport {
   day: number;
 }
 
-/** An upload that was sealed, and never changes. */
+/** An upload that was sealed; its bytes never change. */
 export interface SealedUpload {
   id: string;
   body: string;
   reports: number;
   sealedDay: number;
+  /** How often it was tried; what is tried goes to the end of the list. */
+  tries: number;
 }
 
 /** Values of an epoch that add up, masked by the secret. */
@@ -45,7 +47,7 @@ export interface MaskedWindow {
   sealed: string;
 }
 
-/** The times of uploads, Unix seconds; see upload/schedule.ts. */
+/** The times of uploads, Unix seconds with a fraction; see upload/schedule.ts. */
 export interface Times {
   next: number;
   notBefore: number;
