@@ -170,16 +170,16 @@ def test_an_answer_means_what_it_means_to_python(node: Node) -> None:
 
 def test_retry_after_is_read_as_in_python_and_by_the_date_of_the_collector(node: Node) -> None:
     date = "Wed, 21 Oct 2026 07:28:00 GMT"
-    headers = [
-        *([text, date] for text in ("0", "120", "9" * 30, "-5", "1.5", "", "soon", "٣")),
-        *(["Wed, 21 Oct 2026 08:28:00 GMT", sent] for sent in (date, None, "nonsense")),
-        ["Tue, 20 Oct 2026 08:28:00 GMT", date],
-        [None, date],
+    headers: list[tuple[str | None, str | None]] = [
+        *((text, date) for text in ("0", "120", "9" * 30, "-5", "1.5", "", "soon", "٣")),
+        *(("Wed, 21 Oct 2026 08:28:00 GMT", sent) for sent in (date, None, "nonsense")),
+        ("Tue, 20 Oct 2026 08:28:00 GMT", date),
+        (None, date),
     ]
 
     seconds = ask(node, "retry_after", [[503, *pair] for pair in headers] + [[202, "5", date]])
 
-    assert seconds == [*(_retry_after(*pair) for pair in headers), None]
+    assert seconds == [*(_retry_after(text, sent) for text, sent in headers), None]
     assert 3_600.0 in seconds
 
 
