@@ -34,6 +34,7 @@ KNOWN: Final = frozenset(
         "HOST",
         "PORT",
         "ORIGIN",
+        "ORIGINS",
         "HEARTBEAT",
         "OPEN_DASHBOARD",
         "DEVELOPMENT",
@@ -55,6 +56,12 @@ KNOWN: Final = frozenset(
 )
 HIDDEN: Final = "***"  # shown instead of a key or token
 _NAME: Final = re.compile(r"[a-z0-9.:-]+", re.ASCII)  # of a host, as browsers write it
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)  # https, or that of an application
+_DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}  # browsers leave them out
+_EVERYBODY: Final[Mapping[str, str]] = {
+    "*": "would let every site report from its visitors' browsers; list the origins of yours",
+    "null": "is the origin of files and of any page in a sandbox; serve yours from an origin",
+}
 _MAX_DIGITS: Final = 9  # of an integer setting
 _LOCAL_STORE: Final = "redis://127.0.0.1:6379/0"
 _SCHEMES: Final = ("redis", "rediss", "unix", "redis-cluster", "rediss-cluster")
@@ -91,6 +98,7 @@ class Config:
     origin: str = ""  # where browsers see the pages; "" to go by the Host of each request
     keep_days: int = 0  # days after an epoch until hearsay prune deletes it; 0 for never
     development: bool = False  # keep the last reports in memory, for hearsay tail
+    origins: tuple[str, ...] = ()  # whose pages may report from a browser
     retired: str = ""  # file of the list of retired metrics; "" for none
 
     @classmethod
@@ -131,6 +139,7 @@ class Config:
             archive=env.get("HEARSAY_ARCHIVE", ""),
             archive_days=_integer(env, "HEARSAY_ARCHIVE_DAYS", cls.archive_days, 1, 3_650),
             origin=_origin(env.get("HEARSAY_ORIGIN", "")),
+            origins=_origins(env.get("HEARSAY_ORIGINS", "")),
             keep_days=_keep_days(env),
             development=development,
             retired=env.get("HEARSAY_RETIRED", ""),
@@ -175,17 +184,42 @@ def _address(host: str) -> str:
 def _origin(text: str) -> str:
     """Return the origin *text* as browsers write it.  Raises ConfigError."""
     rule = "must be https://name or https://name:port, and nothing behind; http for this machine"
-    try:
-        parts = urlsplit(text)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        raise ConfigError("HEARSAY_ORIGIN", text, rule) from None
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
-    name = f"[{host}]" if ":" in host else host
-    written = f"{parts.scheme}://{name}" + ("" if port is None else f":{port}")
-    if text and not (is_safe and _NAME.fullmatch(host) and text == written):
+    scheme, host, written = _parts_of(text)
+    is_safe = scheme == "https" or (scheme == "http" and is_loopback(host))
+    if text and not (is_safe and text == written):
         raise ConfigError("HEARSAY_ORIGIN", text, rule)
     return text
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    """Return the origins in *text*, separated by commas, each once.  Raises ConfigError."""
+    origins = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for origin in origins:
+        if origin in _EVERYBODY:
+            raise ConfigError("HEARSAY_ORIGINS", origin, _EVERYBODY[origin])
+        scheme, host, written = _parts_of(origin)
+        is_plain = scheme == "http" and not is_loopback(host)
+        if not _SCHEME.fullmatch(scheme) or is_plain or origin != written:
+            rule = (
+                "must be an origin as browsers send it, such as https://app.example.org or"
+                " https://app.example.org:8443: no path, no default port; http for this machine"
+            )
+            raise ConfigError("HEARSAY_ORIGINS", origin, rule)
+    return origins
+
+
+def _parts_of(origin: str) -> tuple[str, str, str]:
+    """Return scheme and host of *origin*, and how a browser writes it: "" if it is none."""
+    try:
+        parts = urlsplit(origin)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "", "", ""
+    if not _NAME.fullmatch(host):
+        return parts.scheme, host, ""
+    name = f"[{host}]" if ":" in host else host
+    behind = "" if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{port}"
+    return parts.scheme, host, f"{parts.scheme}://{name}{behind}"
 
 
 def _require_no_debugger(env: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
 
-from flask import Flask
+from flask import Flask, request
 from werkzeug.wrappers import Response
 
 from ..core.catalog import Catalog
@@ -37,13 +37,14 @@ from ..storage.protocols import Intake, TallyStore
 from ..storage.records import CredentialStore, RedisCredentials
 from . import auth, problems
 from .api import openapi, query
+from .cors import ASKED_METHOD, PREFLIGHT, Cors
 from .ingest import recent, route
 from .ingest.front import Front
 from .ingest.recent import RecentReports
 from .ingest.upload import HotRoute
 from .pages import BLUEPRINTS
 from .pages.layout import page_of
-from .services import CACHE, EVERY_ANSWER, NO_STORE, Services
+from .services import CACHE, EVERY_ANSWER, NO_STORE, Services, services
 
 UNREAD_S: Final = 10  # seconds without progress after which an answer is given up
 SEND_BUFFER: Final = 32 * 1024  # bytes of answers; the system doubles it, and never lets it grow
@@ -109,6 +110,7 @@ def create_app(
     Services(
         config=config,
         catalog=catalog,
+        cors=Cors(config.origins),
         storage=storage,
         tallies=tallies,
         keyring=keyring,
@@ -130,6 +132,7 @@ def create_app(
         app.register_blueprint(recent.blueprint)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
+    app.before_request(_answer_preflight)
     auth.guard(app)
     openapi.declare_files(app)
     problems.register(app, page_of)
@@ -142,7 +145,17 @@ def _harden(response: Response) -> Response:
     for name, value in EVERY_ANSWER:
         response.headers[name] = value
     response.headers.setdefault(CACHE, NO_STORE)
+    for name, value in services().cors.headers(request.path, request.headers.getlist("Origin")):
+        response.headers.setdefault(name, value)
     return response
+
+
+def _answer_preflight() -> Response | None:
+    """Answer a browser that asks before it sends, for a listed origin: without a credential."""
+    if request.method != PREFLIGHT or ASKED_METHOD not in request.headers:
+        return None
+    headers = services().cors.preflight(request.path, request.headers.getlist("Origin"))
+    return None if headers is None else Response(status=204, headers=list(headers))
 
 
 def limit_answers() -> None:

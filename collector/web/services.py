@@ -21,6 +21,7 @@ from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
 from ..storage.protocols import Intake, TallyStore
+from .cors import Cors
 from .ingest.upload import HotRoute
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Services:
 
     config: Config
     catalog: Catalog
+    cors: Cors  # whose pages may report from a browser
     storage: Intake
     tallies: TallyStore  # of the same store, to be read only
     keyring: Keyring

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
 from tests.support.sites.attacked_site import AttackedSite, attacked_site
 
+LISTED: Final = "https://canary-page.example"  # an origin whose pages may report
+
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedSite]:
     """A collector with a real store and a worker."""
-    with attacked_site(tmp_path_factory.mktemp("attacked")) as running:
+    settings = {"HEARSAY_ORIGINS": LISTED}
+    with attacked_site(tmp_path_factory.mktemp("attacked"), settings=settings) as running:
         yield running
 
 

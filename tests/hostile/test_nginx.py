@@ -16,6 +16,7 @@ from client_sdk.core.limits import MAX_DEVICE_BODY
 from client_sdk.core.wire import Column
 from client_sdk.upload.transport import RequestsTransport
 from collector.intake.wire import JSON, MSGPACK
+from tests.hostile.conftest import LISTED
 from tests.support.crowds.uploads import (
     GATEWAY_KEY,
     READ_TOKEN,
@@ -66,6 +67,26 @@ def test_a_device_reports_through_the_proxy(nginx: Nginx, session: requests.Sess
     answer = transport.send(good(JSON, today()), PATIENCE)
 
     assert answer.status == 202
+
+
+@pytest.mark.parametrize("origin", [LISTED, "https://elsewhere.example"])
+def test_the_page_of_a_listed_origin_reports_through_the_proxy(
+    nginx: Nginx, session: requests.Session, origin: str
+) -> None:
+    """Law: the proxy adds nothing to what the collector says of origins, and takes nothing off."""
+    page = {"Origin": origin, "Sec-Fetch-Site": "cross-site"}
+    asks = {**page, "Access-Control-Request-Method": "POST"}
+    headers = {**page, **bearer(WRITE_KEY), "Content-Type": JSON}
+    url = f"{nginx.url}/v1/reports"
+
+    before = session.options(url, headers=asks, timeout=PATIENCE)
+    answer = session.post(url, data=good(JSON, today()), headers=headers, timeout=PATIENCE)
+
+    allowed = LISTED if origin == LISTED else None
+    assert answer.status_code == 202
+    assert before.headers.get("Access-Control-Allow-Origin") == allowed
+    assert before.headers.get("Access-Control-Max-Age") == (allowed and "86400")
+    assert answer.headers.get("Access-Control-Allow-Origin") == allowed
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ GOOD: Final = {
     "admin": Credential(ADMIN, expires=TODAY + 9),
 }
 COLUMNS: Final = ("nobody", *GOOD)
+PAGES: Final = "listed page"  # the last column: what the script of a listed origin may read
+LISTED: Final = "https://app.example.org"
 
 
 def secret_of(name: str) -> str:
@@ -55,7 +57,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Flask:
     for name, credential in (*BAD.items(), *GOOD.items()):
         if credential:
             stored.add(secret_of(name), credential)
-    config = Config.from_env({"HEARSAY_REGISTRY": str(path)})
+    config = Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_ORIGINS": LISTED})
     return create_app(config, MemoryStorage(), lambda: NOON, stored)
 
 
@@ -101,7 +103,8 @@ def told(app: Flask, rule: str, method: str, name: str, way: str = "header") -> 
 def table() -> dict[str, dict[str, str]]:
     """Return the table of the docs: by route, what each kind of credential gets."""
     rows = re.findall(r"^\| `([A-Z]+ /\S*)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.M)
-    return {route: dict(zip(COLUMNS, cells.split(" | "), strict=True)) for route, cells in rows}
+    columns = (*COLUMNS, PAGES)
+    return {route: dict(zip(columns, cells.split(" | "), strict=True)) for route, cells in rows}
 
 
 def test_the_table_has_a_row_for_each_route_and_no_other(app: Flask) -> None:
@@ -117,6 +120,21 @@ def test_each_kind_of_credential_opens_what_the_table_says(app: Flask, name: str
 
     kind = name if name in GOOD else "nobody"
     assert found == {route: cells[kind] for route, cells in table().items()}
+
+
+@pytest.mark.parametrize("name", ["none", *GOOD])
+def test_the_page_of_a_listed_origin_reads_what_the_table_says(app: Flask, name: str) -> None:
+    """Whatever it presents, which it had to be given: a browser adds nothing."""
+    found = {}
+    for rule, method in routes(app):
+        request = request_of(rule, method, secret_of(name), "header")
+        from_page = request._replace(headers={**request.headers, "origin": LISTED})
+        [answer] = answers(Front(app, wrong_s=0.0), from_page)
+        assert answer is not None
+        is_read = answer.headers.get("access-control-allow-origin") == LISTED
+        found[f"{method} {path_of(rule)}"] = "yes" if is_read else "no"
+
+    assert found == {route: cells[PAGES] for route, cells in table().items()}
 
 
 @pytest.mark.parametrize("name", ["none", *BAD, *GOOD])

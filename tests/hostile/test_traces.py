@@ -16,6 +16,7 @@ import pytest
 
 from client_sdk.core.wire import Column, base64url
 from collector.intake.wire import JSON
+from tests.hostile.conftest import LISTED
 from tests.hostile.markup import MARKUP
 from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, as_json, bearer, registry, upload
 from tests.support.sites.attacked_site import AttackedSite, today
@@ -41,10 +42,23 @@ HEADERS: Final = {
     "From": f"{INSTALL}@example.org",
     "traceparent": f"00-{INSTALL}-01",
     "Accept-Language": "canary-CX",
+    "Sec-CH-UA": f'"Canary";v="{INSTALL}"',
+    "Sec-CH-UA-Model": '"CX-9417"',
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "cors",
+    "DNT": "1",
+    "Sec-GPC": "1",
+}
+# What a browser says of the page that reports; the settings list one of them.
+ORIGINS: Final = (LISTED, "https://canary-elsewhere.example", "null")
+PREFLIGHT: Final = {
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "authorization,content-type",
 }
 TRACES: Final = (
     *ADDRESSES,
     *("CanaryPhone", "CX-9417", INSTALL, "canarycookie91e4", "canary-CX", "canarylabel"),
+    *("canary-page", "canary-elsewhere", "cross-site"),
     *("127.0.0.1", WRITE_KEY, READ_TOKEN),
 )
 PAGE: Final = registry().metric("page")
@@ -74,9 +88,19 @@ def test_nothing_that_tells_devices_apart_is_kept_anywhere(
         body = body if number % 5 else body.replace(b'"v"', f'"{INSTALL}"'.encode())
         path = f"/v1/reports?device={INSTALL}" if number % 7 == 0 else "/v1/reports"
         secret = bearer(WRITE_KEY if number % 11 else INSTALL)
-        answer = site.ask("POST", path, {**HEADERS, **secret, "Content-Type": JSON}, body)
+        browser = {**HEADERS, "Origin": ORIGINS[number % len(ORIGINS)]}
+        if number % 13 == 0:
+            site.ask("OPTIONS", path, browser | PREFLIGHT)
+        answer = site.ask("POST", path, {**browser, **secret, "Content-Type": JSON}, body)
         assert answer.status in (202, 400, 401)
-    for path in ("/", "/v1/metrics", f"/{INSTALL}", f"/v1/metrics/{INSTALL}/estimate", "/livez"):
+    for path in (
+        "/",
+        "/v1/retired",
+        "/v1/metrics",
+        f"/{INSTALL}",
+        f"/v1/metrics/{INSTALL}/estimate",
+        "/livez",
+    ):
         site.ask("GET", f"{path}?{INSTALL}", HEADERS | bearer(READ_TOKEN))
 
     kept = site.kept()

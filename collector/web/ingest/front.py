@@ -31,6 +31,7 @@ from ...intake.backpressure import Watch
 from ...operations.telemetry.activity import REFUSED, SharingThread
 from ..api.openapi import operation_of
 from ..auth import require, scope_of
+from ..cors import ASKED_METHOD, PREFLIGHT, Headers
 from ..pages.session import FORM, MOST_BYTES, log_in
 from ..problems import document_of
 from ..services import CACHE, EVERY_ANSWER, NO_STORE, services_of
@@ -194,11 +195,15 @@ class Front:
 
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
         """Answer one request."""
+        more: list[tuple[str, str]] = []  # headers that let the page of another origin read it
         try:
             require_plain(scope)
+            more = [*map(_lower, self._shared.cors.headers(scope.path, _origin_of(scope)))]
             if scope.path == PATH and scope.method == "POST":
                 answer = await self._receive(scope.headers.get, protocol)
-                protocol.response_bytes(202, _ACCEPTED, answer)
+                protocol.response_bytes(202, [*_ACCEPTED, *more], answer)
+            elif headers := self._preflight(scope):
+                protocol.response_bytes(204, [*map(_lower, headers), *_HEADERS], b"")
             elif scope.path == LIVE and scope.method in _READING:
                 protocol.response_bytes(200, _ACCEPTED, b'{"status":"ok"}\n')
             elif scope.path == READY and scope.method in _READING:
@@ -216,8 +221,14 @@ class Front:
             problem = document_of(error, self._shared.incidents)
             self._shared.activity.add(REFUSED, problem.slug)
             protocol.response_str(
-                problem.status, [*map(_lower, problem.headers), *_HEADERS], problem.body
+                problem.status, [*map(_lower, problem.headers), *_HEADERS, *more], problem.body
             )
+
+    def _preflight(self, scope: Any) -> Headers | None:
+        """Return what a browser is answered that asks before it sends; None if it does not."""
+        if scope.method != PREFLIGHT or scope.headers.get(ASKED_METHOD.lower()) is None:
+            return None
+        return self._shared.cors.preflight(scope.path, _origin_of(scope))
 
     async def _receive(self, said: Callable[..., Any], protocol: Any) -> bytes:
         """Return the acknowledgement of an upload; see HotRoute for what it raises."""
@@ -365,6 +376,11 @@ class Front:
             yield
         finally:
             self._in_flask -= 1
+
+
+def _origin_of(scope: Any) -> list[str]:
+    origins: list[str] = scope.headers.get_all("origin")
+    return origins
 
 
 def _lower(header: tuple[str, str]) -> tuple[str, str]:

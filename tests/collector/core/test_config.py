@@ -116,6 +116,25 @@ def test_an_origin_is_taken_as_browsers_write_it(origin: str) -> None:
     assert read(HEARSAY_ORIGIN=origin).origin == origin
 
 
+@pytest.mark.parametrize(
+    ("text", "origins"),
+    [
+        ("", ()),
+        ("https://app.example.org", ("https://app.example.org",)),
+        (
+            " https://a:8443 , http://localhost:3000,,https://a:8443",
+            ("https://a:8443", "http://localhost:3000"),
+        ),
+        ("capacitor://localhost,app://editor", ("capacitor://localhost", "app://editor")),
+        ("http://127.0.0.1:5173,https://[::2]", ("http://127.0.0.1:5173", "https://[::2]")),
+    ],
+)
+def test_origins_of_pages_that_report_are_listed_once_each(
+    text: str, origins: tuple[str, ...]
+) -> None:
+    assert read(HEARSAY_ORIGINS=text).origins == origins
+
+
 @pytest.mark.parametrize("other", SECRETS[1:])
 def test_one_secret_for_two_purposes_is_refused_but_not_shown(other: str) -> None:
     with pytest.raises(ConfigError, match=other) as caught:
@@ -135,6 +154,19 @@ REFUSED = {
         *("http://stats.example.org", "stats.example.org", "https://", "https://a/", "https://a/b"),
         *("https://u@a", "https://a?q", "https://a#f", "https://A", "https://a:0x1", "ftp://a"),
         *("https://a b", "https://a:99999", "https://a:", "null", "https://ä.example"),
+    ),
+    "HEARSAY_ORIGINS": (  # of everybody, or which no browser would send
+        *("*", "null", "https://*.example.org", "https://a,*", "https://a,null", "app.example.org"),
+        *("http://app.example.org", "https://", "https://a/", "https://a/b", "https://u@a"),
+        *(
+            "https://a?q",
+            "https://a#f",
+            "https://A",
+            "HTTPS://a",
+            "https://a:443",
+            "http://[::1]:80",
+        ),
+        *("https://a b", "https://a:99999", "https://a:", "https://ä.example", "file://", "data:"),
     ),
     "FLASK_DEBUG": ("1", "true", "yes", "on"),
 }
