@@ -59,6 +59,10 @@ export interface Times {
 
 export interface State {
   version: typeof STATE_VERSION;
+  /** Whether what was spent before is not known: the first charge is preceded by the rest of a week. */
+  doubt: boolean;
+  /** Whether it ends with the page: then a metric has one report in it, whatever its epochs are. */
+  session: boolean;
   /** 32 bytes; made when first needed, removed by a denial. */
   secret: string | null;
   ledger: Record<string, Account>;
@@ -74,3 +78,20 @@ export interface State {
   retired: { number: number; digests: string[] } | null;
   consent: string | null;
 }
+
+/** Returns the document of a device that has done nothing yet. */
+export const newState = (doubt = false, session = false): State => ({
+  version: STATE_VERSION,
+  doubt,
+  session,
+  secret: null,
+  ledger: {},
+  clock: null,
+  windows: [],
+  reports: [],
+  uploads: [],
+  sent: [],
+  times: { next: 0, notBefore: 0, repeatAfter: 0, failures: 0, rests: 0, claim: "" },
+  retired: null,
+  consent: null,
+});
