@@ -39,6 +39,12 @@ export function toNumber(bytes: Uint8Array): bigint {
   return BigInt(`0x0${toHex(bytes)}`);
 }
 
+/** Returns how many binary digits `number` has; none of 0. */
+export function bitLength(number: bigint): bigint {
+  const hex = number.toString(16);
+  return BigInt(4 * hex.length - Math.clz32(parseInt(hex[0]!, 16)) + 28);
+}
+
 /** Returns `number`, which fits, as `size` big-endian bytes. */
 export function fromNumber(number: bigint, size: number): Bytes {
   return fromHex(number.toString(16).padStart(2 * size, "0"));

@@ -1,0 +1,70 @@
+/** Projective geometry response: a point that is orthogonal to the item's more often than not. */
+
+import type { Randomness } from "../core/randomness.js";
+import { chance, type Channel, itemOf, type Mechanism, numbered, parameter } from "./mechanism.js";
+
+export const pgr: Mechanism = {
+  name: "pgr",
+  randomize(channel, value, randomness) {
+    const item = itemOf("pgr", channel, value);
+    return numbered(channel, drawPoint(channel, item, channel.domainSize, randomness));
+  },
+};
+
+/** Returns how many points a space of so many digits has that has one for every item. */
+export function pointsFor(order: bigint, items: bigint): bigint {
+  return pointsOf(order, digitsFor(order, items));
+}
+
+/** Returns a point for `item`, one of so many. */
+export function drawPoint(channel: Channel, item: bigint, items: bigint, randomness: Randomness): bigint {
+  const order = parameter(channel, "order");
+  const free = digitsFor(order, items) - 1n;
+  let leading = 0n; // the place of the item's leading 1
+  for (; item >= order ** leading; leading++) item -= order ** leading;
+  const orthogonal = randomness.bernoulli(chance(channel, "truth"));
+  const digits = orthogonal ? 1n + randomness.uniform(order ** free - 1n) : randomness.uniform(order ** free);
+  const product = orthogonal ? 0n : 1n + randomness.uniform(order - 1n);
+  const lower = order ** leading;
+  const low = digits % lower;
+  const digit = (((product - dot(low, item, order)) % order) + order) % order;
+  return pointOf(((digits / lower) * order + digit) * lower + low, order);
+}
+
+function pointsOf(order: bigint, digits: bigint): bigint {
+  return (order ** digits - 1n) / (order - 1n);
+}
+
+/** Returns the fewest digits, two at least, with a point for every item. */
+function digitsFor(order: bigint, items: bigint): bigint {
+  let digits = 2n;
+  while (pointsOf(order, digits) < items) digits++;
+  return digits;
+}
+
+function dot(a: bigint, b: bigint, order: bigint): bigint {
+  let sum = 0n;
+  for (; b; [a, b] = [a / order, b / order]) sum += (a % order) * (b % order);
+  return sum;
+}
+
+/** Returns the point of the digits of `vector`, which are divided by the first one that is not 0. */
+function pointOf(vector: bigint, order: bigint): bigint {
+  let leading = 0n;
+  while (vector >= order ** (leading + 1n)) leading++;
+  const power = order ** leading;
+  const scale = inverse(vector / power, order);
+  let [tail, point] = [vector % power, pointsOf(order, leading)];
+  for (let place = 1n; tail; [tail, place] = [tail / order, place * order]) point += (((tail % order) * scale) % order) * place;
+  return point;
+}
+
+/** Returns what times `a` is 1 modulo a prime, by Euclid's algorithm. */
+function inverse(a: bigint, prime: bigint): bigint {
+  let [r, s, x, y] = [prime, a, 0n, 1n];
+  while (s) {
+    const q = r / s;
+    [r, s, x, y] = [s, r - q * s, y, x - q * y];
+  }
+  return x < 0n ? x + prime : x;
+}

@@ -1,0 +1,59 @@
+"""Channels and values as JSON for the device in TypeScript, and what that makes of them.
+
+A channel holds what an entry of a compiled registry holds: parameters, chances, domain and payload
+size.  Values are encoded, as a mechanism takes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from client_sdk.mechanisms import Mechanism, Mixture
+from client_sdk.registry.assembly import dump_constant
+from tests.support.node import Node
+
+MECHANISMS: Final = (
+    *("grr", "sue", "oue", "subset_selection", "pgr", "olh", "hadamard", "exponential"),
+    *("hierarchy", "duchi", "piecewise", "hybrid", "one_bit_mean", "square_wave"),
+    *("discrete_laplace", "sampled_item", "padding_sampling", "pckv_ue", "pckv_grr", "pem"),
+)
+
+
+def write_channel(mechanism: Mechanism[Any]) -> dict[str, Any]:
+    """Return what of *mechanism* a compiled registry would hold."""
+    base = mechanism.base if isinstance(mechanism, Mixture) else mechanism
+    constants = dict(base.constant_values())
+    if isinstance(mechanism, Mixture):
+        constants["kept"] = mechanism.kept
+    return {
+        "parameters": {name: str(number) for name, number in base.parameters.items()},
+        "constants": {name: dump_constant(number) for name, number in constants.items()},
+        "domainSize": str(base.domain_size),
+        "payloadSize": base.payload_size,
+    }
+
+
+def write_value(value: Any) -> dict[str, Any]:
+    """Return an encoded *value*: an item, a position, a set, pairs or bytes."""
+    match value:
+        case bytes():
+            return {"bytes": value.hex()}
+        case Fraction():
+            return {"position": f"{value.numerator}/{value.denominator}"}
+        case Mapping():
+            pairs = sorted(value.items())
+            return {"pairs": [[str(k), f"{x.numerator}/{x.denominator}"] for k, x in pairs]}
+        case frozenset():
+            return {"set": [str(item) for item in sorted(value)]}
+    return {"item": str(value)}
+
+
+def draw(node: Node, jobs: Sequence[Mapping[str, Any]]) -> list[list[str | None]]:
+    """Return the payloads of each of *jobs*, in hexadecimal; None for a value that was refused."""
+    done = node.run("build/tests/support/draw.js", stdin=json.dumps(jobs))
+    assert done.returncode == 0, done.stderr
+    payloads: list[list[str | None]] = json.loads(done.stdout)
+    return payloads

@@ -1,0 +1,208 @@
+"""The device in TypeScript gives the payloads of every vector file in its scope, byte for byte."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final
+
+import pytest
+
+from client_sdk.mechanisms import (
+    FrequencyOracle,
+    ItemMechanism,
+    KeyValueMechanism,
+    Mechanism,
+    SetMechanism,
+    TextMechanism,
+    load,
+    names,
+)
+from client_sdk.mechanisms.items.subset_selection import SubsetSelection
+from client_sdk.registry.longitudinal import Permanent, TwoLayer, encode_item, permanent_randomness
+from tests.client_sdk_ts.channels import MECHANISMS, draw, write_channel, write_value
+from tests.support.enumeration.seeded import SeededRandomness
+from tests.support.enumeration.vectors import Small, build, cases, values_of
+from tests.support.node import Node
+
+DEPLOYED: Final = {"cms", "dbitflip", "hcms", "loloha", "rappor"}  # of systems of others
+LEFT_OUT: Final = {*DEPLOYED, "discrete_gaussian"}
+SEEDS: Final = 2_000  # of each policy
+OUTSIDE: Final[dict[str, list[dict[str, Any]]]] = {
+    "item": [{"item": "-1"}, {"item": "{d}"}, {"position": "0/1"}],
+    "position": [{"position": "-1/3"}, {"position": "{d}/1"}, {"position": "1/0"}, {"item": "0"}],
+    "set": [{"set": ["0", "{d}"]}, {"set": ["1", "0"]}, {"set": ["0", "0"]}, {"item": "0"}],
+    "pairs": [
+        {"pairs": [["{d}", "0/1"]]},
+        {"pairs": [["0", "-1/2"]]},
+        {"pairs": [["0", "999999999/1"]]},
+        {"pairs": [["0", "0/1"], ["0", "0/1"]]},
+        {"set": []},
+    ],
+    "bytes": [{"bytes": "00" * 200}, {"item": "0"}],
+}
+
+
+def test_every_mechanism_is_in_scope_or_left_out_by_name() -> None:
+    assert {*MECHANISMS} | LEFT_OUT == set(names())
+
+
+def job(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    mechanism = build(name, case)
+    return {
+        "mechanism": name,
+        "channel": write_channel(mechanism),
+        "seed": case["seed"],
+        "values": [write_value(value) for value in values_of(mechanism, case)],
+    }
+
+
+def test_the_payloads_are_those_of_the_vectors(node: Node) -> None:
+    every = [(name, case) for mechanism in MECHANISMS for name, case in cases(mechanism)]
+
+    payloads = draw(node, [job(name, case) for name, case in every])
+
+    for (name, case), drawn in zip(every, payloads, strict=True):
+        assert drawn == case["expected"]["payloads"], name
+        assert {len(payload or "") // 2 for payload in drawn} == {case["expected"]["payload_size"]}
+        assert not set(drawn) & {bad["payload"] for bad in case["bad"]}
+        assert [build(name, case).reason(bytes.fromhex(p or "")) for p in drawn] == [None] * len(
+            drawn
+        )
+
+
+def seeded_job(
+    name: str, mechanism: Mechanism[Any], values: list[Any], seed: bytes
+) -> tuple[dict[str, Any], list[str]]:
+    """Return a job, and what Python makes of it."""
+    randomness = SeededRandomness(seed)
+    expected = [mechanism.randomize(value, randomness).hex() for value in values]
+    return {
+        "mechanism": name,
+        "channel": write_channel(mechanism),
+        "seed": seed.hex(),
+        "values": [write_value(value) for value in values],
+    }, expected
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_other_parameters_and_seeds_give_the_bytes_of_python(node: Node, name: str) -> None:
+    """Small and large domains, every kind of value, and seeds that no vector has."""
+    pairs = []
+    for epsilon, size in product(("0.01", "1", "8"), (2, 3, 5, 17, 64, 128)):
+        mechanism = load(name)(epsilon, size)
+        small = Small(name, mechanism, Fraction(0))
+        values = few_values(mechanism) if size > 3 else small.values
+        pairs += [seeded_job(name, mechanism, values, bytes([seed])) for seed in range(3)]
+
+    assert draw(node, [job for job, _ in pairs]) == [expected for _, expected in pairs]
+
+
+def few_values(mechanism: Mechanism[Any]) -> list[Any]:
+    size = mechanism.domain_size
+    if isinstance(mechanism, ItemMechanism):
+        return [0, 1, size // 2, size - 1]
+    if isinstance(mechanism, SetMechanism):
+        return [frozenset(range(0, size, step)) for step in (1, 2, size)]
+    if isinstance(mechanism, KeyValueMechanism):
+        return [
+            {key: Fraction(key % 3, 2 * step) for key in range(0, size, step)} for step in (1, 2)
+        ]
+    if isinstance(mechanism, TextMechanism):
+        return [b"", b"a", bytes(range(size)), b"\xff" * size]
+    return [Fraction(0), Fraction(1, 7), Fraction(size - 1, 3), Fraction(size - 1)]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "size", "subset", "kind"),
+    [("1", 64, 10, "ranked"), ("4", 1_000, 20, "short"), ("1", 300, 80, "long")],
+)
+def test_every_algorithm_of_subset_selection_gives_the_bytes_of_python(
+    node: Node, epsilon: str, size: int, subset: int, kind: str
+) -> None:
+    """Subsets are ranks, bits of items drawn one by one, or bits drawn at once."""
+    made = SubsetSelection(epsilon, size, subset_size=subset)
+    values = [seed % size for seed in range(0, 997, 5)]
+
+    job, expected = seeded_job("subset_selection", made, values, kind.encode())
+
+    assert (made.is_ranked, made.is_long) == (kind == "ranked", kind == "long")
+    assert draw(node, [job]) == [expected]
+
+
+def test_a_value_outside_of_the_domain_is_refused_and_nothing_is_drawn(node: Node) -> None:
+    """The last value of a job is right, and gets the payload that it would get alone."""
+    jobs, alone = [], []
+    for name in MECHANISMS:
+        _, case = cases(name)[0]
+        right = job(name, case)
+        value = right["values"][0]
+        size = right["channel"]["domainSize"]
+        outside = [
+            {kind: _filled(written, size) for kind, written in wrong.items()}
+            for wrong in OUTSIDE[next(iter(value))]
+        ]
+        jobs.append({**right, "values": [*outside, value]})
+        alone.append({**right, "values": [value]})
+
+    payloads, usual = draw(node, jobs), draw(node, alone)
+
+    for drawn, (payload,) in zip(payloads, usual, strict=True):
+        assert payload is not None
+        assert drawn == [*[None] * (len(drawn) - 1), payload]
+
+
+def _filled(written: Any, size: str) -> Any:
+    if isinstance(written, str):
+        return written.replace("{d}", size)
+    return [_filled(part, size) for part in written]
+
+
+def oracle_of(name: str, epsilon: str, size: int) -> FrequencyOracle:
+    oracle = load(name)(epsilon, size)
+    assert isinstance(oracle, FrequencyOracle)
+    return oracle
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "subset_selection", "olh", "pgr", "hadamard"])
+def test_a_permanent_payload_is_that_of_python(node: Node, name: str) -> None:
+    oracle = oracle_of(name, "1.5", 40)
+    policy = Permanent(oracle)
+    jobs, expected = [], []
+    for number in range(SEEDS):
+        secret, digest = number.to_bytes(32, "big"), (number * 7919).to_bytes(6, "big")
+        item = number % oracle.domain_size
+        permanent = permanent_randomness(secret, digest, encode_item(item))
+        expected.append([policy.randomize(item, permanent, SeededRandomness(b"")).hex()])
+        jobs.append(_repeated(name, oracle, "permanent", secret, digest, item))
+
+    assert draw(node, jobs) == expected
+
+
+@pytest.mark.parametrize("name", ["grr", "sue", "olh", "subset_selection"])
+def test_a_payload_of_two_layers_is_that_of_python(node: Node, name: str) -> None:
+    policy = TwoLayer(oracle_of(name, "3", 20), Fraction(1))
+    jobs, expected = [], []
+    for number in range(SEEDS):
+        secret, digest = number.to_bytes(32, "big"), (number * 104729).to_bytes(6, "big")
+        item = number % 20
+        permanent = permanent_randomness(secret, digest, encode_item(item))
+        fresh = SeededRandomness(secret[-4:])
+        expected.append([policy.randomize(item, permanent, fresh).hex()])
+        jobs.append(_repeated(name, policy.mechanism, "two_layer", secret, digest, item))
+
+    assert draw(node, jobs) == expected
+
+
+def _repeated(
+    name: str, mechanism: Any, policy: str, secret: bytes, digest: bytes, item: int
+) -> dict[str, Any]:
+    return {
+        "mechanism": name,
+        "channel": write_channel(mechanism),
+        "seed": secret[-4:].hex(),
+        "values": [write_value(item)],
+        "longitudinal": policy,
+        "secret": secret.hex(),
+        "digest": digest.hex(),
+    }
