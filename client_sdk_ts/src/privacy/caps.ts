@@ -60,7 +60,7 @@ export function capsOf(texts: CapTexts = {}): Caps {
   }
   const given = { ...DEFAULT_CAPS, ...texts };
   const epsilons = EPSILONS.map((name) => [name, whole(name, given[name], NANO, 1)]);
-  return { ...Object.fromEntries(epsilons), delta: whole("delta", given.delta, PICO, 0) } as Caps;
+  return Object.freeze({ ...Object.fromEntries(epsilons), delta: whole("delta", given.delta, PICO, 0) } as Caps);
 }
 
 /**
@@ -73,7 +73,7 @@ export function withinPanel(caps: Caps, panelWeek: number | null): Caps {
   if (panelWeek > caps.week) {
     throw new InvalidParameterError("panel.week", panelWeek, `must be at most caps.week=${caps.week}, in nano-epsilon`);
   }
-  return { ...caps, week: panelWeek };
+  return Object.freeze({ ...caps, week: panelWeek });
 }
 
 /** Returns the name of the first cap that one report of `nano`-epsilon passes, or null. */
