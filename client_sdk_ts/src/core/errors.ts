@@ -44,8 +44,14 @@ export class InvalidValueError extends HearsayError {
   }
 }
 
-/** A registry is wrong. */
-export class RegistryError extends HearsayError {}
+/** A registry is wrong: each problem reads `place: rule`. */
+export class RegistryError extends HearsayError {
+  readonly problems: readonly string[];
+  constructor(...problems: readonly string[]) {
+    super(problems.join("; "));
+    this.problems = problems;
+  }
+}
 
 /** The registry has no such metric. */
 export class UnknownMetricError extends HearsayError {

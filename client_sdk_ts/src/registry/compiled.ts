@@ -1,9 +1,31 @@
 /** The compiled registry as a device holds it: see docs/design/compiled-registry.md. */
 
+import type { Ratio } from "../core/randomness.js";
 import type { Channel, Encoded } from "../mechanisms/mechanism.js";
 
 export type Every = "1h" | "1d" | "7d" | "28d" | "once";
 export type Aggregate = "sum" | "max" | "last" | "most_common" | "any";
+
+/** Which values a metric takes. */
+export interface Domain {
+  readonly encodes: Encoded["kind"];
+  /** Number of items, grid points or keys; of texts the most bytes. */
+  readonly size: number;
+  /** What can be made of the values of an epoch. */
+  readonly aggregates: readonly Aggregate[];
+  /** Of one number: its grid. */
+  readonly grid?: Grid;
+  /** Returns what a mechanism randomizes.  Throws InvalidValueError, of `what` and without the value. */
+  encode(value: unknown, what: string): Encoded;
+}
+
+/** Numbers from 0 on, in steps. */
+export interface Grid {
+  readonly zero: Ratio;
+  readonly step: Ratio;
+  /** Returns how many steps a number is above the least, which may be outside of the range.  Throws as `encode`. */
+  steps(value: unknown, what: string): Ratio;
+}
 
 /** A metric, read and checked. */
 export interface Metric {
@@ -25,6 +47,7 @@ export interface Metric {
   readonly lastDay: number;
   readonly aggregate: Aggregate | null;
   readonly otherwise: Encoded | null;
+  readonly domain: Domain;
   /** Returns what the mechanism randomizes.  Throws InvalidValueError, without the value. */
   encode(value: unknown): Encoded;
 }
