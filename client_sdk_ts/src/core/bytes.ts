@@ -2,6 +2,7 @@
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
+const SHORT = 32; // bytes
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /** Returns the bytes of `text` in UTF-8. */
@@ -36,18 +37,30 @@ export function fromHex(hex: string): Bytes {
 
 /** Returns the big-endian number of `bytes`; 0 of none. */
 export function toNumber(bytes: Uint8Array): bigint {
-  return BigInt(`0x0${toHex(bytes)}`);
+  if (bytes.length > SHORT) return BigInt(`0x${toHex(bytes)}`); // at once, as shifts of long numbers add up
+  let number = 0n;
+  let i = bytes.length & 3;
+  for (let j = 0; j < i; j++) number = (number << 8n) | BigInt(bytes[j]!);
+  for (; i < bytes.length; i += 4) {
+    const word = ((bytes[i]! << 24) | (bytes[i + 1]! << 16) | (bytes[i + 2]! << 8) | bytes[i + 3]!) >>> 0;
+    number = (number << 32n) | BigInt(word);
+  }
+  return number;
 }
 
 /** Returns how many binary digits `number` has; none of 0. */
 export function bitLength(number: bigint): bigint {
-  const hex = number.toString(16);
-  return BigInt(4 * hex.length - Math.clz32(parseInt(hex[0]!, 16)) + 28);
+  let bits = 32;
+  for (; number >> 32n; number >>= 32n) bits += 32;
+  return BigInt(bits - Math.clz32(Number(number)));
 }
 
 /** Returns `number`, which fits, as `size` big-endian bytes. */
 export function fromNumber(number: bigint, size: number): Bytes {
-  return fromHex(number.toString(16).padStart(2 * size, "0"));
+  if (size > SHORT) return fromHex(number.toString(16).padStart(2 * size, "0"));
+  const bytes = new Uint8Array(size);
+  for (let i = size; i--; number >>= 8n) bytes[i] = Number(number & 255n);
+  return bytes;
 }
 
 /** Returns `bytes` in base64url without padding. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { concat, fromBase64url, fromHex, fromNumber, toBase64url, toHex, toNumber, utf8 } from "../../src/core/bytes.js";
+import { bitLength, concat, fromBase64url, fromHex, fromNumber, toBase64url, toHex, toNumber, utf8 } from "../../src/core/bytes.js";
 
 const SOME = [0, 1, 2, 3, 4, 5, 31, 32, 33, 255].map((size) => Uint8Array.from({ length: size }, (_, i) => (i * 151 + 9 * size) & 255));
 
@@ -31,4 +31,16 @@ test("a number is its bytes, the highest first", () => {
 
 test("parts are joined in order", () => {
   assert.deepEqual(concat(utf8("ä"), new Uint8Array(0), utf8("b")), new Uint8Array([0xc3, 0xa4, 98]));
+});
+
+test("a number has the binary digits that it is written with, at every length", () => {
+  for (let size = 0; size < 80; size++) {
+    const bytes = Uint8Array.from({ length: size }, (_, i) => (i * 89 + 201) & 255);
+    const number = BigInt(`0x0${toHex(bytes)}`);
+
+    assert.equal(toNumber(bytes), number);
+    assert.deepEqual(fromNumber(number, size), bytes);
+    assert.equal(bitLength(number), BigInt(number === 0n ? 0 : number.toString(2).length));
+    assert.equal(bitLength(1n << BigInt(size)), BigInt(size + 1));
+  }
 });
