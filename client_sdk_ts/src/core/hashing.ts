@@ -45,28 +45,55 @@ export function sha256(data: Uint8Array): Bytes {
   const view = new DataView(padded.buffer);
   view.setBigUint64(padded.length - 8, BigInt(data.length) * 8n);
   const state = squares.slice(0, 8);
-  const w = new Uint32Array(64);
+  const words = new Int32Array(64);
   for (let block = 0; block < padded.length; block += BLOCK) {
-    let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number];
-    for (let i = 0; i < 64; i++) {
-      const near = w[i - 15]!;
-      const far = w[i - 2]!;
-      w[i] = i < 16
-        ? view.getUint32(block + 4 * i)
-        : w[i - 16]! + (turn(near, 7) ^ turn(near, 18) ^ (near >>> 3)) + w[i - 7]! + (turn(far, 17) ^ turn(far, 19) ^ (far >>> 10));
-      const first = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + cubes[i]! + w[i]!) | 0;
-      const second = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-      [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
-    }
-    [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] = state[i]! + word));
+    for (let i = 0; i < 16; i++) words[i] = view.getInt32(block + 4 * i);
+    compress(state, words, cubes);
   }
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => digest.setUint32(4 * i, word));
   return new Uint8Array(digest.buffer);
 }
 
-function turn(word: number, bits: number): number {
-  return (word >>> bits) | (word << (32 - bits));
+/** Mixes a block, the first 16 of the words, into the state.  A registry is thousands: nothing is called, and no list made. */
+function compress(state: Uint32Array, w: Int32Array, cubes: Uint32Array): void {
+  for (let i = 16; i < 64; i++) {
+    const near = w[i - 15]!;
+    const far = w[i - 2]!;
+    w[i] =
+      w[i - 16]! + w[i - 7]! +
+      (((near >>> 7) | (near << 25)) ^ ((near >>> 18) | (near << 14)) ^ (near >>> 3)) +
+      (((far >>> 17) | (far << 15)) ^ ((far >>> 19) | (far << 13)) ^ (far >>> 10));
+  }
+  let a = state[0]!;
+  let b = state[1]!;
+  let c = state[2]!;
+  let d = state[3]!;
+  let e = state[4]!;
+  let f = state[5]!;
+  let g = state[6]!;
+  let h = state[7]!;
+  for (let i = 0; i < 64; i++) {
+    const turned = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
+    const first = (h + turned + ((e & f) ^ (~e & g)) + cubes[i]! + w[i]!) | 0;
+    const second = (((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10))) + ((a & b) ^ (a & c) ^ (b & c));
+    h = g;
+    g = f;
+    f = e;
+    e = (d + first) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (first + second) | 0;
+  }
+  state[0]! += a;
+  state[1]! += b;
+  state[2]! += c;
+  state[3]! += d;
+  state[4]! += e;
+  state[5]! += f;
+  state[6]! += g;
+  state[7]! += h;
 }
 
 /** Returns the HMAC-SHA-256 of `data` under `key`. */

@@ -7,8 +7,8 @@ import type { Ratio } from "../core/randomness.js";
 export type Table = Readonly<Record<string, unknown>>;
 export type Check = (value: unknown) => boolean;
 
-/** Rules: which keys, what they must be, and that in words. */
-export type Rules = readonly (readonly [keys: string, check: Check, rule: string])[];
+/** By key, what it must be, and that in words. */
+export type Rules = ReadonlyMap<string, readonly [check: Check, rule: string]>;
 
 export const TEXT = "must be a text of printable characters";
 export const WHOLE = "must be a whole number";
@@ -52,19 +52,21 @@ export const tableOf = (check: Check): Check => (value) => isTable(value) && Obj
 
 export const among = (...values: readonly unknown[]): Check => (value) => values.includes(value);
 
+/** Returns the rules of a table: of keys, with blanks between them, what all of them must be. */
+export function rulesOf(...groups: readonly (readonly [keys: string, check: Check, rule: string])[]): Rules {
+  return new Map(groups.flatMap(([keys, ...rule]) => keys.split(" ").map((key) => [key, rule] as const)));
+}
+
 /** Returns a line for each key that is unknown, or missing, or breaks its rule. */
 export function broken(place: string, table: Table, rules: Rules): string[] {
-  const known = new Set<string>();
-  const lines: string[] = [];
-  for (const [keys, check, rule] of rules) {
-    for (const key of keys.split(" ")) {
-      known.add(key);
-      if (!Object.hasOwn(table, key)) lines.push(`${place}${key}: is missing`);
-      else if (!check(table[key])) lines.push(`${place}${key}: ${rule}`);
-    }
+  const lines = Object.keys(table)
+    .filter((key) => !rules.has(key))
+    .map((key) => `${place}${printable(key)}: is not a known key`);
+  for (const [key, [check, rule]] of rules) {
+    if (!Object.hasOwn(table, key)) lines.push(`${place}${key}: is missing`);
+    else if (!check(table[key])) lines.push(`${place}${key}: ${rule}`);
   }
-  const others = Object.keys(table).filter((key) => !known.has(key));
-  return [...others.map((key) => `${place}${printable(key)}: is not a known key`), ...lines];
+  return lines;
 }
 
 /** Returns `text` as far as it can be shown. */
@@ -97,7 +99,11 @@ export function fraction(place: string, text: unknown): Ratio {
 export function constant(place: string, text: unknown): Ratio {
   const parts = typeof text === "string" && CONSTANT.exec(text);
   need(parts !== false && parts !== null, place, "must be 32 hexadecimal digits, or a/b of them");
-  if (parts[2] === undefined) return ratio(BigInt(`0x${parts[1]}`), 1n << 128n);
+  if (parts[2] === undefined) {
+    let [numerator, bits] = [BigInt(`0x${parts[1]}`), 128n];
+    for (; bits && !(numerator & 1n); bits--) numerator >>= 1n;
+    return { numerator, denominator: 1n << bits };
+  }
   const bottom = BigInt(`0x${parts[3]}`);
   need(bottom > 0n, place, "must not be divided by 0");
   return ratio(BigInt(`0x${parts[2]}`), bottom);

@@ -10,8 +10,8 @@ import { canonical, digestOf } from "./canonical.js";
 import type { Domain, Metric, Registry } from "./compiled.js";
 import { domainOf } from "./domains.js";
 import {
-  type Check, type Rules, type Table, TEXT, WHOLE, among, broken, constant, isCount, isFlag, isHex, isString, isTable,
-  isText, listOf, need, orNull, printable, tableFrom,
+  type Check, type Table, TEXT, WHOLE, among, broken, constant, isCount, isFlag, isHex, isString, isTable,
+  isText, listOf, need, orNull, printable, rulesOf, tableFrom,
 } from "./fields.js";
 
 const EVERY = ["1h", "1d", "7d", "28d", "once"];
@@ -23,7 +23,7 @@ const isDate: Check = (day) => {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day as string);
 };
 
-const RULES: Rules = [
+const RULES = rulesOf(
   ["name title question owner type epsilon", isText, TEXT],
   ["explanation", isString, "must be a text"],
   ["domain mechanism constants spent", isTable, "must be an object"],
@@ -44,11 +44,11 @@ const RULES: Rules = [
   ["shape", among("any", "grid", "smooth"), "must be any, grid or smooth"],
   ["robust panel", isFlag, "must be true or false"],
   ["weight", (weight) => isCount(weight) && weight > 0, "must be a whole number of at least 1"],
-];
-const SPENT: Rules = [
+);
+const SPENT = rulesOf(
   ["report delta", isCount, WHOLE],
   ["value", orNull(isCount), `${WHOLE}, or null`],
-];
+);
 const COPIED = ["name", "digest", "title", "question", "explanation", "type", "every", "longitudinal", "aggregate", "segments", "spent"];
 /** What a digest is of, beside the mechanism; what is null is left out. */
 const MEANING = ["name", "type", "domain", "epsilon", "every", "longitudinal", "epsilon_permanent", "aggregate"];

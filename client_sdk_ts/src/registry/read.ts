@@ -11,20 +11,21 @@ import { RegistryError } from "../core/errors.js";
 import { canonical, digestOf } from "./canonical.js";
 import type { Metric, Registry } from "./compiled.js";
 import {
-  type Check, type Rules, type Table, TEXT, WHOLE, among, broken, isCount, isHex, isString, isTable, isText, listOf,
-  need, orNull, tableFrom, tableOf,
+  type Check, type Table, TEXT, WHOLE, among, broken, isCount, isHex, isString, isTable, isText, listOf,
+  need, orNull, rulesOf, tableFrom, tableOf,
 } from "./fields.js";
 import { metricOf } from "./metric.js";
 
 const VERSION = 1;
+const OF_VERSION = `must be ${VERSION}: compile the registry with this version of Hearsay`;
 const MAX_SIZE = 1 << 22; // characters
 
 const isSeat: Check = (seat) =>
   Array.isArray(seat) && seat.length === 3 && isCount(seat[0]) && isCount(seat[1]) && seat[0] <= seat[1]
   && among("life", "7d", "28d")(seat[2]);
 
-const RULES: Rules = [
-  ["hearsay_registry", among(VERSION), `must be ${VERSION}: compile the registry with this version of Hearsay`],
+const RULES = rulesOf(
+  ["hearsay_registry", among(VERSION), OF_VERSION],
   ["app checksum", isText, TEXT],
   ["automation", among("ignore", "segment"), "must be ignore or segment"],
   ["retire_key", orNull((key) => isHex(key, 64)), "must be 64 hexadecimal digits, or null"],
@@ -34,7 +35,7 @@ const RULES: Rules = [
   ["caps", tableOf(isText), "must hold texts"],
   ["notice", isString, "must be a text"],
   ["metrics", (list) => Array.isArray(list) && list.length > 0, "must hold a metric"],
-];
+);
 
 /** What of a document is taken as it is written. */
 interface Document {
@@ -105,8 +106,7 @@ function parsed(text: string): unknown {
 /** Returns a document whose keys and checksum are right; its metrics are still to be checked. */
 function checked(document: unknown): Document {
   need(isTable(document), "registry", "must be a compiled registry: its text, or what its JSON was parsed to");
-  const version = RULES.slice(0, 1);
-  refuseAll(broken("", { hearsay_registry: document["hearsay_registry"] }, version));
+  need(document["hearsay_registry"] === VERSION, "hearsay_registry", OF_VERSION);
   refuseAll(broken("", document, RULES));
   const { checksum, ...rest } = document;
   const text = canonical(rest);
