@@ -192,13 +192,12 @@ function dearestWeek(accounts: Account[], first: number, last: number, today: nu
   return most;
 }
 
-/** Drops the costs that no report can be near any more, but for the latest, to which others may be carried. */
+/** Drops the costs that no report can be near any more. */
 function fold(state: State, day: number): void {
   for (const account of Object.values(state.ledger)) {
-    const latest = latestOf(account);
     // a cost of nothing says that its metric repeats, unless the memo says so
     account.costs = account.costs.filter(
-      (cost) => cost.last >= day - KEPT || cost === latest || (cost.nano === 0 && !hasMemo(account)),
+      (cost) => cost.last >= day - KEPT || (cost.nano === 0 && !hasMemo(account)),
     );
   }
 }
