@@ -17,7 +17,7 @@ ROOMS: Final = {
 }
 USAGE: Final = """usage: python -m benchmarks NAME ... [--write]
 
---write puts the tables of answers, peers, rough and sdk_costs into their pages.
+--write puts the tables of answers, peers, rough, sdk_costs and typescript into their pages.
 """
 
 

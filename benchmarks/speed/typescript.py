@@ -1,0 +1,212 @@
+"""The device in TypeScript: bytes in a bundle beside other SDKs, and time of reports in Node.
+
+Run: ``make bench ARGS=typescript``; ``ARGS="typescript --write"`` puts the tables into
+docs/guide/costs.md.  It builds the package, and installs the other SDKs in a temporary folder by
+npm, at the versions below.
+
+A bundle is what an application of one line makes: esbuild, minified, for browsers, then gzip -9.
+The registry is data of the application and is left out.  Times are of new processes of Node one
+after the other, each warmed up by nothing, and what is shown is the median of ROUNDS.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from benchmarks.lib.page import PAGES, publish, verdict
+from benchmarks.lib.page import table as markdown
+from client_sdk.mechanisms import load
+from tests.client_sdk_ts.channels import MECHANISMS, write_channel, write_value
+from tests.support.node import PACKAGE, Node, build, nodes
+
+PAGE: Final = PAGES / "guide" / "costs.md"
+PROGRAM: Final = Path(__file__).with_suffix(".mjs")
+ROUNDS: Final = 5  # processes a number
+REPORTS: Final = 1_000_000  # of randomized response
+FEW: Final = 20_000  # of every other mechanism
+GRR_BAR: Final = 2.0  # seconds
+BARS: Final = {"hearsay, one mechanism": 10.0, "hearsay, all mechanisms": 16.0}  # KB, gzipped
+
+CLIENT: Final = (
+    "new Client({ endpoint, writeKey, registry, mechanisms, consent: 'granted', store })"
+    ".record('dark_mode', true);"
+)
+BROWSER: Final = "import { Client, indexedDbStore } from 'hearsay-telemetry';"
+GIVEN: Final = "const { endpoint, writeKey, registry } = globalThis.app;"
+
+
+class Bundle(NamedTuple):
+    """A line of an application, and the package that it needs, unless it is ours."""
+
+    name: str
+    package: str
+    source: str
+
+
+BUNDLES: Final = (
+    Bundle(
+        "hearsay, one mechanism",
+        "",
+        f"{BROWSER} import {{ grr }} from 'hearsay-telemetry/mechanisms/grr'; {GIVEN}"
+        f" const mechanisms = [grr], store = indexedDbStore('app'); {CLIENT}",
+    ),
+    Bundle(
+        "hearsay, all mechanisms",
+        "",
+        f"{BROWSER} import {{ allMechanisms as mechanisms }} from 'hearsay-telemetry/mechanisms';"
+        f" {GIVEN} const store = indexedDbStore('app'); {CLIENT}",
+    ),
+    Bundle(
+        "@aptabase/web",
+        "@aptabase/web@0.5.0",
+        "import { init, trackEvent } from '@aptabase/web'; init('A-EU-1');"
+        " trackEvent('dark_mode');",
+    ),
+    Bundle(
+        "@plausible-analytics/tracker",
+        "@plausible-analytics/tracker@0.4.6",
+        "import { init, track } from '@plausible-analytics/tracker';"
+        " init({ domain: 'app.example' }); track('dark_mode', {});",
+    ),
+    Bundle(
+        "@mozilla/glean",
+        "@mozilla/glean@5.0.10",
+        "import Glean from '@mozilla/glean/web';"
+        " import Flag from '@mozilla/glean/private/metrics/boolean';"
+        " Glean.initialize('app', true, { channel: 'release' }); new Flag({ category: 'app',"
+        " name: 'dark', sendInPings: ['events'], lifetime: 'ping', disabled: false }).set(true);",
+    ),
+    Bundle(
+        "posthog-js",
+        "posthog-js@1.449.2",
+        "import posthog from 'posthog-js'; posthog.init('key'); posthog.capture('dark_mode');",
+    ),
+)
+
+
+class Size(NamedTuple):
+    """Bytes of a bundle."""
+
+    minified: int
+    gzipped: int
+
+
+def bundle_sizes(node: Node, bundles: Iterable[Bundle] = BUNDLES) -> dict[str, Size]:
+    """Return what each of *bundles* weighs."""
+    bundles = tuple(bundles)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "package.json").write_text('{"private": true}', "utf-8")
+        packages = [bundle.package for bundle in bundles if bundle.package]
+        if packages:
+            words = ("install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts")
+            subprocess.run(
+                [*node.npm, *words, *packages], cwd=folder, env=node.environment, check=True
+            )
+        (folder / "node_modules").mkdir(exist_ok=True)
+        (folder / "node_modules" / "hearsay-telemetry").symlink_to(PACKAGE)
+        return {bundle.name: _size(node, folder, bundle.source) for bundle in bundles}
+
+
+def _size(node: Node, folder: Path, source: str) -> Size:
+    entry = folder / "entry.js"
+    entry.write_text(source, "utf-8")
+    options = ("--bundle", "--minify", "--format=esm", "--platform=browser")
+    done = node.tool("esbuild", str(entry), *options, "--preserve-symlinks", cwd=folder)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    bundle = done.stdout.encode()
+    return Size(len(bundle), len(gzip.compress(bundle, 9)))
+
+
+def size_table(sizes: Mapping[str, Size]) -> str:
+    """Return the sizes as Markdown, with our bars."""
+    lines = []
+    for name, size in sizes.items():
+        bar = BARS.get(name)
+        met = None if bar is None else size.gzipped <= bar * 1_000
+        cells = f"{size.minified / 1e3:.1f}", f"{size.gzipped / 1e3:.1f}"
+        lines.append((name, *cells, "" if bar is None else f"≤ {bar:.0f} KB", verdict(met)))
+    return markdown(("bundle", "KB", "KB gzipped", "bar", ""), lines)
+
+
+def run(node: Node, mode: str, jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """Return the medians of what *jobs* take, each in ROUNDS processes."""
+    rounds = []
+    for _ in range(ROUNDS):
+        words = (str(PROGRAM), str(PACKAGE / "dist"), mode)
+        done = node.run(*words, stdin=json.dumps(jobs), timeout=600)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        rounds.append(json.loads(done.stdout))
+    return [
+        {key: median(result[key] for result in results) for key in results[0]}
+        for results in zip(*rounds, strict=True)
+    ]
+
+
+def randomize_jobs() -> list[dict[str, Any]]:
+    """Return a job a mechanism: epsilon 1, and a domain of 16, of numbers 101 steps."""
+    return [
+        {
+            "mechanism": name,
+            "channel": write_channel(mechanism),
+            "value": write_value(_value(name, mechanism.domain_size)),
+            "reports": REPORTS if name == "grr" else FEW,
+        }
+        for name in MECHANISMS
+        for mechanism in [load(name)("1", _size_of(name))]
+    ]
+
+
+def _size_of(name: str) -> int:
+    return 101 if f"numbers.{name}" in load(name).__module__ else 16
+
+
+def _value(name: str, size: int) -> Any:
+    if f"numbers.{name}" in load(name).__module__:
+        return Fraction(size, 3)
+    by_name = {
+        "sampled_item": frozenset({1, 3}),
+        "padding_sampling": frozenset({1, 3}),
+        "pckv_ue": {2: Fraction(1, 3)},
+        "pckv_grr": {2: Fraction(1, 3)},
+        "pem": b"dark mode",
+    }
+    return by_name.get(name, 3)
+
+
+def randomize_table(jobs: Sequence[Mapping[str, Any]], costs: Sequence[Mapping[str, float]]) -> str:
+    """Return the times of reports as Markdown: those of the bar first."""
+    lines = []
+    for job, cost in zip(jobs, costs, strict=True):
+        micro = f"{cost['processor'] / job['reports'] * 1e6:.1f} µs"
+        bar, met = "", None
+        if job["reports"] == REPORTS:
+            seconds = cost["seconds"]
+            bar, met = f"10⁶ in ≤ {GRR_BAR:.0f} s: {seconds:.2f} s", seconds <= GRR_BAR
+        lines.append((f"`{job['mechanism']}`", micro, bar, verdict(met)))
+    return markdown(("a report in Node", "processor time", "bar", ""), lines)
+
+
+def main() -> None:
+    """Print the tables, or write them with ``--write``."""
+    node = next(nodes(), None)
+    if node is None:
+        print("no Node of version 20 or later here")
+        return
+    build(node)
+    jobs = randomize_jobs()
+    tables = (
+        size_table(bundle_sizes(node)),
+        randomize_table(jobs, run(node, "randomize", jobs)),
+    )
+    publish((PAGE, {"typescript": "\n\n".join(tables)}))
