@@ -1,0 +1,252 @@
+/**
+ * The client: what an application holds.  Recording and uploading never throw into it.
+ *
+ * In a dry run everything happens but the sending, and what would be sent can be read.
+ */
+
+import { systemSource } from "./core/entropy.js";
+import { InvalidParameterError, UnknownMechanismError, UnknownMetricError } from "./core/errors.js";
+import { ByteRandomness, type Randomness } from "./core/randomness.js";
+import type { Reason } from "./core/reasons.js";
+import { type Log, Stats } from "./core/stats.js";
+import type { Mechanism } from "./mechanisms/mechanism.js";
+import { type Caps, capsOf, type CapTexts, withinPanel } from "./privacy/caps.js";
+import { type Consent, consentOf, ConsentSwitch } from "./privacy/consent.js";
+import { browserOptOuts, type Environment, environmentSaysNo, type OptOuts } from "./privacy/opt_outs.js";
+import { Engine } from "./recording/engine.js";
+import type { ReportView } from "./recording/recorder.js";
+import type { Registry } from "./registry/compiled.js";
+import { readRegistry } from "./registry/read.js";
+import { type Segment, wholeSegment } from "./registry/segment.js";
+import { memoryStore, sessionStore } from "./storage/memory.js";
+import type { Store } from "./storage/store.js";
+import { noUptime, type Uptimes } from "./storage/trusted_clock.js";
+import { type Answer, fetchTransport, type Transport } from "./upload/transport.js";
+import type { Delivery } from "./upload/uploader.js";
+import { shown, underCaps } from "./wording.js";
+
+/** Uploads; a developer reads the last few. */
+const MAX_WITHHELD = 100;
+/** Milliseconds; three slow answers. */
+const FLUSH_TIMEOUT = 30_000;
+/** Milliseconds; an application that ends must not hang on its telemetry. */
+const CLOSE_TIMEOUT = 1_000;
+
+/** What a client is made of. */
+export interface ClientOptions {
+  /** The base URL of the collector: https, or http to this machine. */
+  readonly endpoint: string;
+  readonly writeKey: string;
+  /** What `hearsay registry compile` wrote: the parsed JSON, or its text. */
+  readonly registry: unknown;
+  /** Those that the registry names, each imported by itself; `allMechanisms` are all of them. */
+  readonly mechanisms: readonly Mechanism[];
+  /** What the user has said; "denied" erases what an earlier run left. */
+  readonly consent: Consent;
+  /**
+   * Where the ledger and what waits are kept; "session": nowhere, and so a metric has one report as
+   * long as the page or process lives, whatever its epochs are.
+   */
+  readonly store: Store | "session";
+  /** Dimension to value, as declared in the registry. */
+  readonly segment?: Segment;
+  /** The most epsilon to spend on this person, in decimals. */
+  readonly caps?: CapTexts;
+  /** For development: `record` throws where the registry knows no such metric or value. */
+  readonly strict?: boolean;
+  /** Keep all in memory and send nothing; `withheld` has what would be sent. */
+  readonly dryRun?: boolean;
+  /** Sees each report before it is queued; false drops it, charged all the same.  It may see one twice. */
+  readonly onReport?: (report: ReportView) => unknown;
+  /** Where a developer reads what went wrong, as `console`; it never learns a user's value. */
+  readonly log?: Log;
+  /** Who may say no above the application; by default the environment and the browser. */
+  readonly optOuts?: OptOuts;
+  /** Delivers uploads; by default `fetch`. */
+  readonly transport?: Transport;
+  /** Unix time in milliseconds. */
+  readonly clock?: () => number;
+  /** How long the machine has run; by default of the platform, if it tells. */
+  readonly uptime?: Uptimes;
+  /** Of the system, unless a test draws from elsewhere. */
+  readonly randomness?: Randomness;
+}
+
+/** What a platform adds to the options of a client. */
+export interface Platform {
+  /** Keeps `write` to be called before the process ends; returns what forgets it. */
+  readonly atEnd?: (write: () => void) => () => void;
+}
+
+/**
+ * Records values of registered metrics and uploads perturbed reports of them.
+ *
+ * The constructor, `setConsent` and `explain` throw on wrong arguments.  `record` never throws, but of
+ * a `strict` client, and no promise rejects, but that of `show`: each refusal and failure is counted
+ * in `stats`.
+ *
+ * `Values` are the metrics by name with the type of their values, as `hearsay registry codegen` writes
+ * them.
+ */
+export class Client<Values extends object = Record<string, unknown>> {
+  /** The registry by which values are recorded. */
+  readonly registry: Registry;
+  readonly #caps: Caps;
+  readonly #consent: ConsentSwitch;
+  readonly #stats: Stats;
+  readonly #store: Store;
+  readonly #engine: Engine;
+  readonly #withheld: string[] = [];
+  readonly #dryRun: boolean;
+
+  /** Prepares to record; nothing is sent yet.  Throws InvalidParameterError, RegistryError, UnknownMechanismError. */
+  constructor(options: ClientOptions, { atEnd }: Platform = {}) {
+    const { clock = Date.now, dryRun = false, store } = options;
+    const registry = (this.registry = readRegistry(options.registry));
+    const mechanisms = new Map(options.mechanisms.map((mechanism) => [mechanism.name, mechanism]));
+    for (const { mechanism } of registry.metrics.values()) {
+      if (!mechanisms.has(mechanism)) throw new UnknownMechanismError(mechanism);
+    }
+    this.#caps = capsOf(options.caps);
+    const optOuts = options.optOuts ?? defaultOptOuts();
+    const automation = dryRun ? null : optOuts.automation();
+    const segment = wholeSegment(registry, options.segment ?? {}, automation !== null);
+    const ignored = registry.automation === "segment" ? null : automation;
+    const answer = consentOf(options.consent);
+    const transport = dryRun
+      ? this.#withholding()
+      : (options.transport ?? fetchTransport(options.endpoint, options.writeKey));
+    this.#store = dryRun ? memoryStore() : storeOf(store, registry);
+    this.#dryRun = dryRun;
+    this.#consent = new ConsentSwitch(answer, optOuts, ignored);
+    this.#stats = new Stats(options.log);
+    this.#engine = new Engine({
+      device: {
+        registry,
+        mechanisms,
+        caps: withinPanel(this.#caps, registry.panelWeek),
+        segment,
+        randomness: options.randomness ?? new ByteRandomness(systemSource()),
+        uptime: options.uptime ?? noUptime,
+        consent: this.#consent,
+        onReport: options.onReport,
+      },
+      store: this.#store,
+      transport,
+      consent: this.#consent,
+      stats: this.#stats,
+      now: () => clock() / 1_000,
+      strict: options.strict === true,
+      atEnd,
+    });
+  }
+
+  /**
+   * Reports `value` of the metric called `name`, at most once in each of its epochs.
+   *
+   * If the metric has an `aggregate`, all values of an epoch are added up, and reported when it is over.
+   */
+  record<Name extends keyof Values & string>(name: Name, value: Values[Name]): void {
+    this.#engine.record(name, value);
+  }
+
+  /**
+   * Sends what waits, once, and waits for no answer after `timeout` milliseconds.
+   *
+   * Returns what is left: `complete` if that is nothing, else `wait` has the milliseconds until a
+   * further flush may send.
+   */
+  flush(timeout = FLUSH_TIMEOUT): Promise<Delivery> {
+    return this.#engine.flush(timeout);
+  }
+
+  /** Says that this client is at work, though it may never record: so `otherwise` is reported, and what waits is sent. */
+  watch(): void {
+    this.#engine.watch();
+  }
+
+  /**
+   * Writes down what is queued, sends what is due, and closes the store, within `timeout` milliseconds.
+   *
+   * A client that lived for less than a minute sends one upload, if one is due; one that lived longer
+   * leaves it to the schedule, so that its end does not show.  Without a durable store all is sent now.
+   */
+  close(timeout = CLOSE_TIMEOUT): Promise<void> {
+    return this.#engine.close(timeout);
+  }
+
+  /**
+   * Obeys a new answer of the user from now on; "denied" erases all that waits, here and in other tabs.
+   *
+   * The promise is kept when that is done; if it could not be, it is tried again, and nothing is sent
+   * before.  Throws InvalidParameterError: the old answer stands.
+   */
+  setConsent(consent: Consent): Promise<void> {
+    this.#consent.consent = consentOf(consent);
+    return this.#engine.applyConsent();
+  }
+
+  /** The consent in force: denied if anybody above the application has opted out. */
+  get consent(): Consent {
+    this.#engine.erasure.refresh();
+    return this.#consent.inForce;
+  }
+
+  /** Whose word is in force: "application", or who has opted out above it. */
+  get consentLevel(): string {
+    this.#engine.erasure.refresh();
+    return this.#consent.saidBy;
+  }
+
+  /** Returns the counts by reason of this client; see core/reasons.ts. */
+  stats(): Record<Reason, number> {
+    const counts = this.#stats.counts();
+    return this.#dryRun ? { ...counts, withheld: counts.uploaded, uploaded: 0 } : counts;
+  }
+
+  /** Returns the uploads that a dry run would have sent, as they would be on the wire. */
+  withheld(): readonly string[] {
+    return [...this.#withheld];
+  }
+
+  /** Returns what the metric called `name` asks, sends and costs, in plain words.  Throws UnknownMetricError. */
+  explain(name: keyof Values & string): string {
+    const metric = this.registry.metrics.get(name);
+    if (!metric) throw new UnknownMetricError(name);
+    return underCaps(metric.explanation, this.registry, this.#caps);
+  }
+
+  /** Returns a text to ask the user for consent with. */
+  notice(): string {
+    return underCaps(this.registry.notice, this.registry, this.#caps);
+  }
+
+  /** Returns what waits to be sent and what was sent, in words.  Rejects with a StoreError. */
+  show(): Promise<string> {
+    return this.#store.read((state) => shown(state, this.registry));
+  }
+
+  /** Returns a transport that keeps the last uploads and says that they have arrived. */
+  #withholding(): Transport {
+    return {
+      send: (body): Promise<Answer> => {
+        this.#withheld.push(body);
+        this.#withheld.splice(0, this.#withheld.length - MAX_WITHHELD);
+        return Promise.resolve({ status: 202, body: '{"accepted":0}' }); // it names no rejected report
+      },
+    };
+  }
+}
+
+/** The environment, where there is one as in Node and React Native, and the browser. */
+function defaultOptOuts(): OptOuts {
+  const browser = browserOptOuts();
+  const { process } = globalThis as { process?: { env?: Environment } };
+  return { ...browser, saidBy: () => environmentSaysNo(process?.env ?? {}) ?? browser.saidBy() };
+}
+
+function storeOf(store: unknown, registry: Registry): Store {
+  if (store === "session") return sessionStore(registry.app);
+  if (typeof (store as Store | null)?.update === "function") return store as Store;
+  throw new InvalidParameterError("store", typeof store, 'must be a store, such as indexedDbStore("app"), or "session"');
+}

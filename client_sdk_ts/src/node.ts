@@ -1,0 +1,42 @@
+/** The same for Node, Electron and VS Code: files, connections of its own, and the opt-outs of a machine. */
+
+import { Client as AnyClient, type ClientOptions } from "./client.js";
+import { nodeOptOuts } from "./privacy/node_opt_outs.js";
+import { nodeTransport } from "./upload/node_transport.js";
+
+export * from "./index.js";
+export { nodeOptOuts } from "./privacy/node_opt_outs.js";
+export { nodeTransport } from "./upload/node_transport.js";
+
+/** A client that writes what is queued before its process ends, and keeps none alive. */
+export class Client<Values extends object = Record<string, unknown>> extends AnyClient<Values> {
+  constructor(options: ClientOptions) {
+    const heedsAutomation = !options.dryRun;
+    super(
+      {
+        ...options,
+        optOuts: options.optOuts ?? nodeOptOuts({ folder: null, ledger: null, heedsAutomation }),
+        ...(!options.dryRun && { transport: options.transport ?? nodeTransport(options.endpoint, options.writeKey) }),
+      },
+      { atEnd },
+    );
+  }
+}
+
+/** What is to be written before this process ends, by all of its clients. */
+const unwritten = new Set<() => void>();
+
+function atEnd(write: () => void): () => void {
+  // one listener for all: a process warns of many
+  if (!unwritten.size) process.once("beforeExit", writeAll);
+  unwritten.add(write);
+  return () => {
+    unwritten.delete(write);
+    if (!unwritten.size) process.off("beforeExit", writeAll);
+  };
+}
+
+function writeAll(): void {
+  for (const write of [...unwritten]) write();
+  unwritten.clear();
+}

@@ -1,0 +1,56 @@
+/**
+ * What people read of their telemetry: the notice that asks, each metric, and each report.
+ *
+ * The texts come with the compiled registry, whose numbers hold under the caps of that file.  Where an
+ * application has others, these say in their place what is never passed.
+ */
+
+import { fromBase64url, toHex } from "./core/bytes.js";
+import { epochLabel } from "./core/epoch.js";
+import { type Caps, capsOf, capTexts } from "./privacy/caps.js";
+import type { Metric, Registry } from "./registry/compiled.js";
+import type { State } from "./storage/state.js";
+import { type Report, reportsOf } from "./upload/wire.js";
+
+/** Returns `text` of `registry`, with what holds under the application's own `caps`. */
+export function underCaps(text: string, registry: Registry, caps: Caps): string {
+  const own = capTexts(caps);
+  const same = Object.entries(capTexts(capsOf(registry.caps))).every(([name, cap]) => own[name as keyof Caps] === cap);
+  if (same) return text;
+  return `${text.trimEnd()}\n
+The numbers above are for other caps than those of this application. In their place: one report gives
+away at most ε ${own.report}, any seven days, and so any day, at most ε ${own.week}, and all reports for
+as long as you use ${registry.app} at most ε ${own.lifetime}.
+`;
+}
+
+/** Returns what waits and what was sent, in words; of what adds up, only that it does. */
+export function shown(state: State, registry: Registry): string {
+  const metrics = new Map([...registry.metrics.values()].map((metric) => [metric.digest, metric]));
+  const heading = ({ digest, epoch }: { digest: string; epoch: number }): string => {
+    const metric = metrics.get(digest);
+    if (!metric) return `  ${digest}, which this version does not ask, period ${epoch}`;
+    const since = metric.every === "once" ? "once" : `from ${epochLabel(metric.every, epoch)}`;
+    return `  ${metric.title} (${metric.name}), ${since}`;
+  };
+  const lines = (report: Report): string[] => {
+    const metric = metrics.get(report.digest);
+    return [heading(report), ...(metric ? asked(metric) : []), `    what is sent: the bytes ${bytesOf(report)}`, ...DENIABLE];
+  };
+  const { sent, windows } = state;
+  const waiting = [...state.reports, ...state.uploads.flatMap(({ body }) => reportsOf(body))];
+  return [
+    ...(windows.length ? ["being added up, until the period is over:", ...windows.map(heading)] : []),
+    "waiting to be sent:",
+    ...orNothing(waiting.flatMap(lines)),
+    `sent, the last ${sent.length}:`,
+    ...orNothing([...sent].reverse().flatMap((report) => [...lines(report), `    sent on: ${epochLabel("1d", report.day)}`])),
+    "",
+  ].join("\n");
+}
+
+const DENIABLE = ["    why it can be denied: any value could have given this report"];
+
+const asked = ({ question }: Metric): string[] => [`    what is asked: ${question}`];
+const bytesOf = ({ payload }: Report): string => toHex(fromBase64url(payload) ?? new Uint8Array());
+const orNothing = (lines: string[]): string[] => (lines.length ? lines : ["  nothing"]);
