@@ -64,7 +64,7 @@ export class UnknownMetricError extends HearsayError {
 /** A metric's mechanism was not given to the client. */
 export class UnknownMechanismError extends HearsayError {
   constructor(name: string) {
-    super(`mechanism=${name}: is not known; import it and add it to \`mechanisms\``);
+    super(`mechanism=${name}: is not in mechanisms; import { ${name} } from "hearsay-telemetry/mechanisms/${name}" and add it`);
   }
 }
 

@@ -82,10 +82,17 @@ export function texts(length: number): Domain {
 function members(labels: readonly string[], other?: string): (value: unknown, what: string) => Set<number> {
   const find = finder(labels, other);
   return (value, what) => {
-    const list = Array.isArray(value) || value instanceof Set ? Array.from(value as Iterable<unknown>, find) : [undefined];
-    if (!list.includes(undefined)) return new Set(list as number[]);
-    const registered = other === undefined ? `its ${labels.length} registered values` : "texts";
-    throw new InvalidValueError(what, `takes a list or Set of ${registered}`);
+    const places = new Set<number>();
+    for (const label of Array.isArray(value) || value instanceof Set ? (value as Iterable<unknown>) : [undefined]) {
+      const place = find(label);
+      // at the first that is none, as an empty array can be four billion long
+      if (place === undefined) {
+        const registered = other === undefined ? `its ${labels.length} registered values` : "texts";
+        throw new InvalidValueError(what, `takes a list or Set of ${registered}`);
+      }
+      places.add(place);
+    }
+    return places;
   };
 }
 

@@ -1,0 +1,111 @@
+/** Laws of the client: what is refused at once, and that nothing else is ever thrown or kept alive. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { type ClientOptions, memoryStore, noOptOuts, type Transport } from "../../src/index.js";
+import { allMechanisms } from "../../src/mechanisms/index.js";
+import { grr } from "../../src/mechanisms/grr.js";
+import { Client } from "../../src/node.js";
+
+const EVERY_TYPE: unknown = JSON.parse(readFileSync(new URL("../../../tests/data/every_type.json", import.meta.url), "utf8"));
+
+const options = (more: Partial<ClientOptions> = {}): ClientOptions => ({
+  endpoint: "https://collector.example",
+  writeKey: "key",
+  registry: EVERY_TYPE,
+  mechanisms: allMechanisms,
+  consent: "granted",
+  store: memoryStore(),
+  optOuts: noOptOuts,
+  ...more,
+});
+
+test("a mechanism that was not given is named with its import", () => {
+  assert.throws(() => new Client(options({ mechanisms: [grr] })), /import \{ \w+ \} from "hearsay-telemetry\/mechanisms\/\w+"/);
+});
+
+test("wrong options are refused at once, and no secret is shown", () => {
+  const wrong: [Record<string, unknown>, RegExp][] = [
+    [{ consent: true }, /consent=true/],
+    [{ store: "local" }, /store=string/],
+    [{ endpoint: "http://collector.example" }, /endpoint=/],
+    [{ writeKey: "a secret\n" }, /writeKey=\(hidden\)/],
+    [{ caps: { week: "0" } }, /caps\.week=0/],
+    [{ segment: { edition: "none" } }, /segment\.edition/],
+    [{ registry: {} }, /hearsay_registry/],
+  ];
+  for (const [more, message] of wrong) assert.throws(() => new Client(options(more as Partial<ClientOptions>)), message);
+});
+
+/** Values that defend themselves. */
+const hostile = (): unknown[] => {
+  const thrower = (): never => {
+    throw new Error("secret");
+  };
+  const throwing = new Proxy({}, { get: thrower, has: thrower, ownKeys: thrower, getPrototypeOf: thrower, getOwnPropertyDescriptor: thrower });
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic);
+  return [
+    throwing, new Proxy([], { get: thrower }), { get length(): never { return thrower(); } }, { toString: thrower, valueOf: thrower },
+    Symbol("secret"), 10n ** 400n, -1n, "x".repeat(1 << 22), "\ud800", NaN, Infinity, -Infinity, -0, 5e-324, 1.7e308,
+    null, undefined, cyclic, new Map(), new Set([1]), new Date(NaN), () => 1, [throwing], { a: throwing }, Object.create(null),
+    new Array(2 ** 32 - 1), new Uint8Array(3),
+  ];
+};
+
+test("no value and no name throws, rejects, or is counted but once", async () => {
+  const rejections: unknown[] = [];
+  const keep = (reason: unknown): void => void rejections.push(reason);
+  process.on("unhandledRejection", keep);
+  const lines: string[] = [];
+  const log = { debug: (line: string) => void lines.push(line), warn: (line: string) => void lines.push(line) };
+  const client = new Client(options({ dryRun: true, log }));
+  const names = [...client.registry.metrics.keys()];
+  const record = client.record.bind(client) as (name: unknown, value: unknown) => void;
+  let calls = 0;
+  for (const name of names) for (const value of hostile()) { record(name, value); calls++; }
+  for (const value of hostile()) { record(value, 1); calls++; }
+
+  await client.flush();
+
+  const { window_opened: opened, window_closed: closed, uploaded, withheld, ...counts } = client.stats();
+  process.off("unhandledRejection", keep);
+  assert.deepEqual(rejections, []);
+  assert.equal(Object.values(counts).reduce((all, count) => all + count), calls);
+  assert.equal(uploaded + closed, 0);
+  assert.ok(withheld <= counts.recorded && opened <= counts.aggregated);
+  assert.ok(!lines.join().includes("secret"));
+});
+
+test("a strict client throws what a developer did wrong, and nothing else", async () => {
+  const client = new Client(options({ strict: true, dryRun: true }));
+
+  assert.throws(() => client.record("no such metric", 1), /metric=no such metric/);
+  await client.setConsent("denied");
+  client.record("no such metric", 1);
+  assert.equal(client.stats().consent, 1);
+});
+
+test("a transport that throws, hangs or answers nonsense harms nobody", async () => {
+  const transports: Transport[] = [
+    { send: () => { throw new Error("secret"); } },
+    { send: () => Promise.reject(new Error("secret")) },
+    { send: () => Promise.resolve(undefined as never) },
+    { send: () => new Promise(() => undefined) },
+    { send: () => Promise.resolve({ status: 202, body: "<html>" }) },
+  ];
+  for (const transport of transports) {
+    const client = new Client(options({ transport }));
+    client.record(someBoolean(client), true);
+
+    const delivery = await client.flush(50);
+
+    assert.deepEqual([delivery.complete, delivery.waiting], [false, 1]);
+    await client.close(50);
+  }
+});
+
+const someBoolean = (client: Client): string =>
+  [...client.registry.metrics.values()].find(({ type, aggregate, longitudinal }) => type === "boolean" && !aggregate && longitudinal === "fresh")!.name;
