@@ -26,23 +26,28 @@ import sys
 
 from .command import absolute_path
 from .privacy.automation import sign_of_automation
-from .privacy.opt_outs import HEARSAY_TELEMETRY, policy_path, who_says_no
+from .privacy.opt_outs import (
+    ANSWER_FILE,
+    HEARSAY_TELEMETRY,
+    answer_in,
+    policy_path,
+    who_says_no,
+)
+from .recording.handover import PERMIT
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping
-    from typing import Any, Final, Literal, TypeAlias
+    from typing import Any, Final, TypeAlias
 
     from .core.paths import PathOrStr
     from .privacy.caps import Caps
+    from .privacy.opt_outs import Answer
     from .registry.contract import Registry, RegistryFile
 
-    Answer: TypeAlias = Literal["granted", "denied", "unknown"]
     Source: TypeAlias = Registry | RegistryFile
-
-ANSWER_FILE: Final = "telemetry-answer"  # in the data folder: what was answered when asked
 
 ACTIONS: Final = {
     "status": "who says no, what was spent of the privacy budget, and what waits",
@@ -55,7 +60,6 @@ PURPOSE: Final = "what a user can see, and switch off, of an application's telem
 _NO_QUESTIONS: Final = "do not ask"
 _AS_JSON: Final = "print one JSON object"
 
-_ANSWERS: Final[tuple[Answer, ...]] = ("granted", "denied", "unknown")
 _TYPED: Final[dict[str, Answer]] = {"y": "granted", "yes": "granted", "n": "denied", "no": "denied"}
 _QUESTION: Final = "Send such reports? [yes/no, Enter to decide nothing: then nothing is sent] "
 _THANKS: Final = {
@@ -103,7 +107,8 @@ def ask(
         remember(folder, "unknown")  # asked once, even if this process is killed at the question
         answer = _typed(str(text))
         remember(folder, answer)
-    except OSError:
+    except OSError as error:
+        _tell(f"telemetry: off, as no answer can be kept: {error}\n")
         return "unknown"
     change = f"; {command} {'off' if answer == 'granted' else 'on'} changes it" if command else ""
     _tell(f"{_THANKS[answer]}{change}\n")
@@ -112,12 +117,7 @@ def ask(
 
 def remembered(data_dir: PathOrStr) -> Answer | None:
     """Return what was answered before; None if nobody was asked, or the file is damaged."""
-    try:
-        with open(os.path.join(absolute_path(data_dir), ANSWER_FILE), encoding="utf-8") as file:
-            text = file.read(16).strip()
-    except (OSError, ValueError):
-        return None
-    return next((answer for answer in _ANSWERS if answer == text), None)
+    return answer_in(absolute_path(data_dir))
 
 
 def remember(data_dir: PathOrStr, answer: Answer) -> None:
@@ -136,6 +136,11 @@ def remember(data_dir: PathOrStr, answer: Answer) -> None:
         file.truncate()
         file.write(text)
     os.replace(f"{path}.new", path)
+    if answer == "denied":  # what was handed to a child until now stays unreported
+        from contextlib import suppress
+
+        with suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, PERMIT))
 
 
 def perform(

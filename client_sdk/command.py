@@ -25,7 +25,7 @@ import time
 
 from .privacy.automation import may_be_told_apart, sign_of_automation
 from .privacy.opt_outs import policy_path, who_says_no
-from .recording.handover import Handover, erased_state, plain, values_of
+from .recording.handover import Handover, erased_state, permit_in, plain, values_of
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -74,18 +74,24 @@ def configure(
             consent: what the user has said; denied erases what an earlier run left.
             segment: dimension to value, as declared in the registry.
             caps: decimals by the names of ``Caps``; None: its defaults.
-    Raises: InvalidParameterError: consent is none of the three, or a path is none.
+    Raises: InvalidParameterError: consent is none of the three, a path is none, or another
+            argument is no text.  The child finds out what else is wrong; the next run logs that.
     """
     if consent not in _ANSWERS:
         from .privacy.consent import Consent
 
         Consent.of(consent)
+    for name, text in (("endpoint", endpoint), ("write_key", write_key)):
+        if not isinstance(text, str):
+            from .core.errors import InvalidParameterError
+
+            raise InvalidParameterError(name, type(text).__name__, "must be a text")
     atexit.unregister(_end)  # a second call replaces the first
     atexit.register(_end)
     _program.handover = Handover(
         {
-            "endpoint": endpoint,
-            "write_key": write_key,
+            "endpoint": str.__str__(endpoint),
+            "write_key": str.__str__(write_key),
             "registry": absolute_path(registry),
             "data_dir": absolute_path(data_dir),
             "consent": str.__str__(consent),
@@ -159,8 +165,8 @@ def _hand_over(handover: Handover) -> None:
         _program.count("opted_out" if opted_out else "consent", len(values))
         if (opted_out or consent == "denied") and os.path.exists(folder):
             erased = handover.notes(now).erased
-            if not erased or erased_state(folder) != erased:
-                _here(settings, [])  # it erases what waits
+            if not erased or erased_state(folder) != erased or permit_in(folder):
+                _here(settings, [], permit=None)  # it erases what waits
         return
     if sign_of_automation(folder, os.environ) and not may_be_told_apart(settings["registry"]):
         _program.count("automated", len(values))
@@ -168,19 +174,19 @@ def _hand_over(handover: Handover) -> None:
     count = handover.start(values, now)
     if count < 0:
         _program.count("no_child")
-        _here(settings, values)
+        _here(settings, values, permit=handover.permit())
     else:
         _program.count("handed_over", count)
         _program.count("queue_full", len(values) - count)
 
 
-def _here(settings: Mapping[str, Any], values: list[bytes]) -> None:
+def _here(settings: Mapping[str, Any], values: list[bytes], *, permit: bytes | None) -> None:
     """Do what a child would, but send nothing, for as long as an end may last."""
     from .recording.background import run_within
-    from .recording.child import serve
+    from .recording.child import serve_noting
 
     def write() -> None:
-        serve(values_of(values), sends=False, **settings)
+        serve_noting(values_of(values), settings, permit=permit, sends=False)
 
     run_within(_PATIENCE, write)
 

@@ -13,6 +13,7 @@ add up, this device can read what it keeps.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -28,10 +29,11 @@ from .core.wire import Report, from_base64url
 from .privacy.automation import CONTAINER
 from .privacy.budget import epsilon
 from .privacy.consent import Level, OptOuts, set_user_opt_out
-from .privacy.opt_outs import HEARSAY_TELEMETRY, USER_FILE
+from .privacy.opt_outs import ANSWER_FILE, HEARSAY_TELEMETRY, USER_FILE
 from .privacy.wording import counted, what_was_sent, why_deniable
 from .recording.aggregation import Key, Windows
 from .recording.erasure import erase
+from .recording.handover import PERMIT, refusal_in
 from .registry.contract import SEGMENT, Registry
 from .storage import outbox, trusted_clock
 from .storage.ledger import DOUBT, WEEK, published_caps, totals_of
@@ -74,7 +76,8 @@ def status(data_dir: PathOrStr, registry: Registry | None = None) -> list[str]:
     Args: registry: gives metrics their names; None: they are shown by digest.
     """
     folder = _folder(data_dir)
-    lines = [_consent_line(folder), *automation_lines(OptOuts(folder), registry)]
+    lines = [_consent_line(folder), *_file_lines(folder)]
+    lines += automation_lines(OptOuts(folder), registry)
     if not Store(folder).exists:
         return [*lines, _NOTHING]
     with open_readonly(folder) as (tx, said):
@@ -129,6 +132,7 @@ def purge(data_dir: PathOrStr) -> list[str]:
 
 def _erase(folder: str) -> Iterator[str]:
     store = Store(folder)
+    store.remove(PERMIT)  # what was handed to a child until now stays unreported
     if not store.has_traces:
         yield _NOTHING
         return
@@ -156,6 +160,14 @@ def _consent_line(folder: str) -> str:
     if level is None:
         return f"telemetry: {_ANSWERED[remembered(folder)]}"
     return f"telemetry: off, says {SAYS_NO[level]}"
+
+
+def _file_lines(folder: str) -> Iterator[str]:
+    """Yield what is wrong with what programs that end at once have left in *folder*."""
+    if remembered(folder) is None and os.path.lexists(os.path.join(folder, ANSWER_FILE)):
+        yield f"{ANSWER_FILE}: holds no answer, so it is as if nobody was asked; remove it"
+    if why := refusal_in(folder):
+        yield f"of the last run nothing could be reported: {why}"
 
 
 def _ledger_figures(tx: Transaction, registry: Registry | None, now: float) -> dict[str, object]:

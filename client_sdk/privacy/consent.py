@@ -6,13 +6,14 @@ Above the consent that the application was given, others may say no: see ``opt_o
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from os import PathLike
 from typing import Literal, TypeAlias
 
 from ..core.errors import AutomatedError, ConsentError, InvalidParameterError, OptedOutError
 from ..core.paths import create, make_folder
+from ..core.stats import Reason
 from . import opt_outs
 from .automation import sign_of_automation
 from .opt_outs import USER_FILE, policy_path, who_says_no
@@ -105,21 +106,30 @@ class ConsentSwitch:
     """
 
     def __init__(
-        self, consent: Consent, opt_outs: OptOuts | None = None, automation: str | None = None
+        self,
+        consent: Consent,
+        opt_outs: OptOuts | None = None,
+        automation: str | None = None,
+        withdrawn: Callable[[], bool] | None = None,
     ) -> None:
         """Begin with *consent* and the *opt_outs* as they are now; without any, none counts.
 
         Args: automation: what shows that a machine runs the application by itself, for good.
+              withdrawn: whether the user has said no since *consent* was given, and whoever was
+              told so has erased what there was.
         """
+        self._withdrawn = withdrawn
         self.consent, self._automation = consent, automation
         self.erasures_requested = 0  # denials that found something to erase
         self.erasures_done = 0  # denials that were carried out
         self._opt_outs = NoOptOuts() if opt_outs is None else opt_outs
-        self._opted_out = self._opt_outs.said_by()
+        self.refresh()
 
     def refresh(self) -> None:
-        """Look again whether somebody has opted out.  Reads files, so not for every value."""
+        """Look again whether somebody has said no.  Reads files, so not for every value."""
         self._opted_out = self._opt_outs.said_by()
+        if self._withdrawn is not None and self._withdrawn():
+            self.consent = Consent.UNKNOWN  # what is there now may be of a later consent
 
     @property
     def said_by(self) -> Level:
@@ -146,6 +156,14 @@ class ConsentSwitch:
     def may_send(self) -> bool:
         """Whether the user agrees now, and no earlier denial takes what waits away."""
         return self.granted and not self.erasure_due
+
+    @property
+    def refusal(self) -> Reason:
+        """Why values are refused, where they are."""
+        if self._opted_out is not None:
+            return Reason.OPTED_OUT
+        automated = self.consent is Consent.GRANTED and self._automation is not None
+        return Reason.AUTOMATED if automated else Reason.CONSENT
 
     def require(self) -> None:
         """Raise ConsentError unless the user agrees now.

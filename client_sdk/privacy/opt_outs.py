@@ -10,12 +10,15 @@ user                 a file ``telemetry-off`` in the application's folder  this 
 ==================== ===================================================== =====================
 
 A yes is empty, 1, true, yes or on: whoever writes anything else there did not write it to agree.
+
+Below them stands what the application was told; where that was on a terminal, a file keeps it.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
@@ -23,8 +26,12 @@ TYPE_CHECKING = False  # type checkers take it for true; loading typing costs mo
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
-    from typing import Final
+    from typing import Final, Literal, TypeAlias
 
+    Answer: TypeAlias = Literal["granted", "denied", "unknown"]
+
+ANSWER_FILE: Final = "telemetry-answer"  # in the data folder: what was answered when asked
+ANSWERS: Final[tuple[Answer, ...]] = ("granted", "denied", "unknown")
 USER_FILE: Final = "telemetry-off"  # in the application's data folder; its presence is the answer
 
 DO_NOT_TRACK: Final = "DO_NOT_TRACK"
@@ -88,3 +95,26 @@ def forbids(policy: str | PathLike[str]) -> bool:
         return tomllib.loads(text.decode()).get("telemetry", True) is not True
     except (ValueError, RecursionError):
         return True
+
+
+def answer_in(folder: str | PathLike[str]) -> Answer | None:
+    """Return what was answered on the terminal; None if nobody was asked, or it is damaged."""
+    try:
+        text = read_file(os.path.join(folder, ANSWER_FILE), 16).strip()
+    except OSError:
+        return None
+    return next((answer for answer in ANSWERS if answer.encode() == text), None)
+
+
+def read_file(path: str | PathLike[str], most: int) -> bytes:
+    """Return up to *most* bytes of the file at *path*, and wait for none.
+
+    Raises: OSError: it cannot be read, or is a pipe, a device or a folder.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "must be a file", path)
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        return os.read(file, most)
+    finally:
+        os.close(file)

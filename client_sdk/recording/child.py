@@ -11,20 +11,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
-from ..core.errors import HearsayError
+from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
-from ..core.stats import Reason
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, OptOuts
+from ..privacy.opt_outs import answer_in
 from ..storage.trusted_clock import Uptimes
 from ..upload.transport import RequestsTransport, Transport
 from .engine import Engine
-from .handover import NOTES, RATIO, Notes, erased_state
+from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in
 from .inbox import Inbox, Settled
 
+_CAPS: Final = tuple(Caps().decimals())
+MOST_REFUSAL: Final = 500  # characters that are kept of an error
 SENDING: Final = 25.0  # seconds for a pass, of the 30 that the child has
 
 
@@ -46,21 +49,28 @@ def serve(
     randomness: Randomness | None = None,
     seconds: float = SENDING,
     at_once: bool = False,
+    permit: bytes | None = None,
     recorded: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
     """Charge, perturb and queue *values*, and send one upload if *sends* and one is due.
 
     Args:   values: of (name, value, Unix time) each, as ``handover.plain`` makes them.
             seconds: for the sending.  at_once: send all that waits, due or not.
+            permit: under which they were handed over: nothing happens without it.  None: the
+            user has agreed to this process.
             recorded: is called when all is written down.  The others are those of ``Client``.
     Returns: the counts by reason.
     Raises: InvalidParameterError, RegistryError: what the application gave is wrong.
     """
+    if unknown := caps.keys() - _CAPS:
+        rule = f"must be of {', '.join(_CAPS)}"
+        raise InvalidParameterError("caps", ", ".join(sorted(map(str, unknown))), rule)
     engine = Engine(
         registry,
         transport or RequestsTransport(endpoint, write_key),
         consent=consent,
         opt_outs=opt_outs or OptOuts(data_dir),
+        withdrawn=None if permit is None else partial(_is_withdrawn, data_dir, permit),
         folder=data_dir,
         segment=segment,
         caps=Caps(**caps),
@@ -78,7 +88,8 @@ def serve(
                 engine.uploader.run(seconds, last=True)
         if engine.store.exists:
             with suppress(HearsayError, OSError):
-                _note(engine, registry, data_dir, settled)
+                _note(engine, registry, data_dir, mark_of(caps), settled)
+    engine.erasure.refresh()
     engine.leave()
     if (
         engine.switch.in_force is Consent.DENIED
@@ -117,17 +128,50 @@ def unpacked(value: object) -> object:
     return value
 
 
-def _note(engine: Engine, registry: str, folder: str, pendings: list[Settled]) -> None:
+def _is_withdrawn(folder: str, permit: bytes) -> bool:
+    """Whether the user has said no since *permit* was issued: on a terminal, or to a program."""
+    return not permit or permit_in(folder) != permit or answer_in(folder) == "denied"
+
+
+def _note(engine: Engine, registry: str, folder: str, caps: str, pendings: list[Settled]) -> None:
     """Tell later parents what they need not hand over.  Costs no more than a child if it fails."""
     now, due = engine.clock(), engine.uploader.due()
-    with engine.store.transaction():  # one child at a time
-        settled = Notes.read(folder, registry, now).settled
+    with engine.store.transaction() as tx:  # one child at a time
+        engine.switch.refresh()
+        if not engine.switch.granted:
+            return
+        notes = Notes.read(folder, registry, now)
+        settled = notes.settled if notes.caps == caps else {}
         for pending, reason in pendings:
-            slot = engine.recorder.slot(pending.metric.name, pending.now)
-            sign = -1 if reason is Reason.NOT_IN_PANEL else 1
-            settled[pending.metric.name] = sign * slot.end
-        kept = {name: until for name, until in settled.items() if abs(until) > now}
-        _write(folder, Notes(due, kept).text(registry, now))
+            until = engine.recorder.settled_until(tx, pending, reason)
+            settled[pending.metric.name] = until, str(reason)
+        kept = {name: row for name, row in settled.items() if row[0] > now}
+        _write(folder, Notes(due, kept, caps=caps).text(registry, now))
+
+
+def serve_noting(
+    values: Iterable[tuple[str, object, float]],
+    settings: Mapping[str, Any],
+    *,
+    permit: bytes | None,
+    **options: Any,
+) -> None:
+    """Do what ``serve`` does with *settings*; where these are wrong, note that for the next parent.
+
+    A developer is to hear of it.  Nothing of a value is noted, not even of a setting.
+    """
+    try:
+        serve(values, permit=permit, **settings, **options)
+    except (InvalidParameterError, RegistryError) as error:
+        if permit is None or _is_withdrawn(settings["data_dir"], permit):
+            return
+        if isinstance(error, InvalidParameterError):
+            why = f"{error.name}: {error.rule}"
+        else:
+            why = error.problems[0]
+        notes = Notes(refused=(mark_of(settings), why[:MOST_REFUSAL]))
+        with suppress(OSError):
+            _write(settings["data_dir"], notes.text(settings["registry"], time.time()))
 
 
 def _write(folder: str, text: str) -> None:

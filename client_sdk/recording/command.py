@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.stats import MISTAKES, Reason, reason_of
-from ..privacy.consent import Level
 from ..upload.uploader import Delivery
 from .background import run_within, seconds_of
 from .engine import Engine
@@ -70,8 +69,7 @@ class CommandEngine(Engine):
             self.erasure.refresh()
             values = self._handover.take()
             if not self.switch.may_send:
-                opted_out = self.switch.said_by is not Level.APPLICATION
-                self.stats.add(Reason.OPTED_OUT if opted_out else Reason.CONSENT, len(values))
+                self.stats.add(self.switch.refusal, len(values))
                 return
             count = self._handover.start(values, self.clock())
             if count < 0:
@@ -82,7 +80,7 @@ class CommandEngine(Engine):
             self.stats.add(Reason.QUEUE_FULL, len(values) - count)
 
     def _forget(self, reason: Reason) -> None:
-        self.stats.add(reason, len(self._handover.take()))
+        self.stats.add(reason, self._handover.forget())
         super()._forget(reason)
 
     def _write_here(self, values: Sequence[bytes]) -> None:

@@ -28,6 +28,7 @@ _BEGIN: Final = (
     "from client_sdk.recording.detached import be_child;be_child(d,f)"
 )
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_END: Final = marshal.dumps(None)  # after the last value: a copy of the pipe may stay open
 _INTERPRETERS: Final = ("python", "pypy", "graalpy")  # the names of their files begin so
 _ENDS: Final = (1, 2, 15)  # SIGHUP, SIGINT and SIGTERM, on every system that can block them
 
@@ -58,7 +59,8 @@ def start_child(document: Mapping[str, Any], values: list[bytes]) -> tuple[int, 
     try:
         if hasattr(os, "posix_spawn"):
             return _spawn(command, environment, head, values)
-        return _spawn_on_windows(command, environment, b"".join((head, *values))), len(values)
+        handed = b"".join((head, *values, _END))
+        return _spawn_on_windows(command, environment, handed), len(values)
     except (OSError, ValueError, RuntimeError):
         return -1, 0
 
@@ -80,11 +82,12 @@ def _spawn(
 ) -> tuple[int, int]:
     reader, writer = os.pipe()  # neither is inherited
     try:
-        room = _room(writer, len(head) + sum(map(len, values)))
+        room = _room(writer, len(head) + sum(map(len, values)) + len(_END)) - len(_END)
         handed, count = bytearray(head), 0
         while count < len(values) and len(handed) + len(values[count]) <= room:
             handed += values[count]
             count += 1
+        handed += _END
         os.set_blocking(writer, False)
         if os.write(writer, handed) != len(handed):
             return -1, 0
@@ -185,14 +188,19 @@ def be_child(document: Mapping[str, Any], handed: BinaryIO) -> NoReturn:
         values = []
         while (entry := _next(handed)) is not None:
             values.append(entry)
-        from .child import serve
+        from .child import serve_noting
 
-        serve(values, sends=document["sends"], recorded=_may_end, **document["settings"])
+        permit, sends = document["permit"], document["sends"]
+        serve_noting(values, document["settings"], permit=permit, sends=sends, recorded=_may_end)
     finally:
         os._exit(0)  # nobody is there to be told
 
 
 def _next(handed: BinaryIO) -> HandedValue | None:
+    """Return the next value; None after the last.
+
+    What a thread of the parent forked meanwhile, without another program, holds the pipe open.
+    """
     try:
         return marshal.load(handed)  # type: ignore[no-any-return]  # noqa: S302 - from our parent
     except EOFError:

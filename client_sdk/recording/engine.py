@@ -75,6 +75,7 @@ class Engine:
         clock: Callable[[], float],
         uptime: Uptimes | None,
         randomness: Randomness | None,
+        withdrawn: Callable[[], bool] | None = None,
         bounds: Bounds = DEVICE,
         mode: ModeLike = "manual",
         strict: bool = False,
@@ -84,6 +85,7 @@ class Engine:
         """Make what a client or a gateway drives; write nothing yet, but erase what a denial must.
 
         Args:   folder: of the database; None: in memory.
+                withdrawn: whether *consent* was taken back since; see ``ConsentSwitch``.
                 strict: ``record`` raises what a developer did wrong, too.
         Raises: InvalidParameterError, RegistryError.
         """
@@ -95,7 +97,7 @@ class Engine:
         randomness = randomness or system_randomness()
         self.stats, self.clock = Stats(), clock
         ignored = None if self.registry.automation == SEGMENT else automation
-        self.switch = ConsentSwitch(Consent.of(consent), opt_outs, ignored)
+        self.switch = ConsentSwitch(Consent.of(consent), opt_outs, ignored, withdrawn)
         self.store = Store(folder)
         self.recorder = Recorder(
             registry=self.registry,

@@ -6,13 +6,15 @@ What was spent stays.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from ..core.errors import StoreError
 from ..core.stats import Reason, Stats
-from ..privacy.consent import Consent, Level
+from ..privacy.consent import Consent
 from ..storage import outbox
 from ..storage.ledger import forget_changes
-from .handover import NOTES
+from .handover import NOTES, PERMIT
 
 if TYPE_CHECKING:
     from ..privacy.consent import ConsentSwitch
@@ -51,6 +53,7 @@ class Erasure:
         self.store_closed = False  # a closed store is opened to erase, and closed again
         self._scrub_due = False
         self._failures = 0  # failures in a row
+        self._applied = switch.in_force  # the consent that was last acted upon
 
     @property
     def done(self) -> bool:
@@ -65,21 +68,26 @@ class Erasure:
     def refresh(self) -> None:
         """Look whether somebody has opted out, or in again, since."""
         try:
-            before = self._switch.in_force
             self._switch.refresh()
         except Exception as error:  # noqa: BLE001 - an app must not fail because its telemetry does
             self._stats.fail(error)
         else:
-            if self._switch.in_force is not before:
+            if self._switch.in_force is not self._applied:
                 self.apply()
 
     def apply(self) -> None:
-        """If consent is denied, forget all that waits; the database is left to the thread."""
+        """If consent is denied, forget all that waits; the database is left to the thread.
+
+        First no child may write any more what it was handed before: what it wrote until then is
+        erased, and what was handed to it stays unreported, whatever the user says later.
+        """
+        self._applied = self._switch.in_force
         try:
-            if self._switch.in_force is not Consent.DENIED:
+            if self._applied is not Consent.DENIED:
                 return
-            opted_out = self._switch.said_by is not Level.APPLICATION
-            self._forget(Reason.OPTED_OUT if opted_out else Reason.CONSENT)
+            self._forget(self._switch.refusal)
+            with suppress(StoreError):  # the erasure tries again
+                self._store.remove(PERMIT)
             if self._store.has_traces:
                 self._switch.erasures_requested += 1
                 if not self._wake():
@@ -112,6 +120,7 @@ class Erasure:
         self._scrub_due, self._failures = False, 0
 
     def _erase(self) -> None:
+        self._store.remove(PERMIT)
         with self._store.transaction() as tx:
             requested = self._switch.erasures_requested
             if requested == self._switch.erasures_done:

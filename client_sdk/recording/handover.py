@@ -8,8 +8,10 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+from binascii import crc32
 
-from ..core.limits import DATABASE_FILE, MAX_EXPONENT
+from ..core.limits import DATABASE_FILE, MAX_COMPILED, MAX_EXPONENT
+from ..privacy.opt_outs import read_file
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 1 << 20  # of values that are kept; a pipe may have room for fewer
 NOTES: Final = "command-notes"  # what the last child told of reports and times; never of values
 MOST_NOTES: Final = 1 << 16  # bytes that are read of them
+PERMIT: Final = "command-permit"  # that a child must find as its parent did: a denial removes it
+PERMIT_SIZE: Final = 32  # hexadecimal digits, drawn when it is issued
 MOST_WAIT: Final = 86_400.0  # seconds; no pass is planned further ahead
 MOST_TEXT: Final = 129  # characters; no metric looks at more
 RATIO: Final = b"ratio"  # before two whole numbers; no metric takes bytes, so it is nobody's value
@@ -54,59 +58,92 @@ def plain(value: Any) -> Any:
 
 
 class Notes:
-    """What need not be handed over: metrics that have their report, and passes that are not due.
+    """What need not be handed over: metrics that get no report, and passes that are not due.
 
-    The first line holds a sum of the others, so that damage reads as nothing.
+    The first line holds a checksum of the others, so that damage reads as nothing.
     """
 
     def __init__(
-        self, due: float | None = None, settled: Mapping[str, float] | None = None, erased: str = ""
+        self,
+        due: float | None = None,
+        settled: Mapping[str, tuple[float, str]] | None = None,
+        *,
+        erased: str = "",
+        caps: str = "",
+        refused: tuple[str, str] = ("", ""),
     ) -> None:
         """Say what is known.
 
         Args: due: when the next pass is due, in Unix time; None: nobody has noted it.
-              settled: up to when each metric has its report; negative where the panel gives none.
+              settled: up to when, and why, values of each metric are not reported.
               erased: the state of the database in which a denial left nothing to erase.
+              caps: mark of those under which "budget" is a reason.
+              refused: mark of the settings that a child could not be made of, and why.
         """
         self.due, self.settled, self.erased = due, dict(settled or {}), erased
+        self.caps, self.refused = caps, refused
 
     @classmethod
     def read(cls, folder: str, registry: str, now: float) -> Notes:
         """Return what was noted in *folder* of this *registry* before Unix time *now*."""
         try:
-            # a pipe of that name is not waited for
-            file = os.open(os.path.join(folder, NOTES), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-            try:
-                total, _, text = os.read(file, MOST_NOTES).decode("ascii").partition("\n")
-            finally:
-                os.close(file)
-            lines = text.splitlines()
-            if total != _total(text) or lines[0] != fingerprint(registry):
+            lines = _lines_of(folder)
+            if lines[0] != fingerprint(registry):
                 return cls()
             noted, due = map(float, lines[1].split(" "))
             if not noted <= now or due > now + MOST_WAIT:  # the clock was set back
                 return cls()
-            rows = (line.split(" ") for line in lines[3:])
-            return cls(due, {name: float(until) for name, until in rows}, lines[2])
+            rows = (line.split(" ") for line in lines[5:])
+            settled = {name: (float(until), reason) for name, until, reason in rows}
+            refused, _, why = lines[4].partition(" ")
+            return cls(due or None, settled, erased=lines[2], caps=lines[3], refused=(refused, why))
         except (OSError, ValueError, IndexError):
             return cls()
 
     def text(self, registry: str, now: float) -> str:
-        """Return them as they are written at Unix time *now*.  Raises OSError."""
-        rows = (f"{name} {until}" for name, until in sorted(self.settled.items()))
-        head = fingerprint(registry), f"{now} {self.due or 0.0}", self.erased
-        text = "\n".join((*head, *rows)) + "\n"
-        return f"{_total(text)}\n{text}"
+        """Return them as they are written at Unix time *now*."""
+        head = fingerprint(registry), f"{now} {self.due or 0.0}", self.erased, self.caps
+        refused = " ".join(self.refused).encode("ascii", "replace").decode("ascii")
+        rows = (f"{name} {until} {reason}" for name, (until, reason) in self.settled.items())
+        text = "\n".join((*head, " ".join(refused.split()), *sorted(rows))) + "\n"
+        return f"{checksum(text)}\n{text}"
 
 
-def _total(text: str) -> str:
-    return str(sum(text.encode("ascii")))
+def refusal_in(folder: str) -> str:
+    """Return why the last child in *folder* could do nothing; empty if it could."""
+    try:
+        return _lines_of(folder)[4].partition(" ")[2]
+    except (OSError, ValueError, IndexError):
+        return ""
 
 
-def fingerprint(path: str) -> str:
-    """Return what changes when the file at *path* does.  Raises OSError."""
-    status = os.stat(path)
-    return f"{status.st_size} {status.st_mtime_ns}"
+def _lines_of(folder: str) -> list[str]:
+    """Return the lines of notes.  Raises OSError, ValueError: there are none, or damaged ones."""
+    total, _, text = (
+        read_file(os.path.join(folder, NOTES), MOST_NOTES).decode("ascii").partition("\n")
+    )
+    if total != checksum(text):
+        raise ValueError
+    return text.splitlines()
+
+
+def checksum(text: str) -> str:
+    """Return what differs for another *text*, but for an accident of 1 in 2^32."""
+    return f"{crc32(text.encode('utf-8', 'replace')):08x}"
+
+
+def mark_of(settings: object) -> str:
+    """Return what tells *settings* of plain types from others."""
+    return checksum(repr(settings))
+
+
+def fingerprint(registry: str) -> str:
+    """Return what changes when the content of the file *registry* does."""
+    try:
+        text = read_file(registry, MAX_COMPILED)
+    except OSError:
+        return "none"
+    return f"{len(text)} {crc32(text):08x}"
 
 
 def erased_state(folder: str) -> str:
@@ -115,9 +152,43 @@ def erased_state(folder: str) -> str:
     if os.path.exists(f"{path}-wal") or os.path.exists(f"{path}-journal"):
         return ""  # it is in use
     try:
-        return fingerprint(path)
+        status = os.stat(path)
     except FileNotFoundError:
         return "none"
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def permit_in(folder: str) -> bytes:
+    """Return the permit of hand-overs in *folder*; empty if there is none."""
+    try:
+        return read_file(os.path.join(folder, PERMIT), PERMIT_SIZE)
+    except OSError:
+        return b""
+
+
+def issue_permit(folder: str) -> bytes:
+    """Return the permit in *folder*, which is made if there is none; empty if it cannot be made."""
+    if len(permit := permit_in(folder)) == PERMIT_SIZE:
+        return permit
+    from ..core.paths import create, make_folder  # at the first hand-over, and after a denial
+
+    path = os.path.join(folder, PERMIT)
+    try:
+        make_folder(folder)
+        if os.path.lexists(path):  # its writer was killed, or is writing: then its child gives up
+            os.remove(path)
+        file = create(path)
+    except FileExistsError:  # another process was first
+        return permit_in(folder)
+    except OSError:
+        return b""
+    try:
+        permit = os.urandom(PERMIT_SIZE // 2).hex().encode("ascii")
+        return permit if os.write(file, permit) == PERMIT_SIZE else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
 
 
 class Handover:
@@ -133,6 +204,7 @@ class Handover:
         self._values: list[bytes] = []  # each as the child reads it
         self._bytes = 0
         self._notes: Notes | None = None
+        self._permit = b""
         self._maker = self._pid = os.getpid()
         self._begun = False  # whether this process has put anything down
         self._child = 0
@@ -146,9 +218,9 @@ class Handover:
         """Keep *value* of Unix time *now*; return the reason if it need not, or cannot, be kept."""
         if not self._begun or self._pid != os.getpid():
             self._begin()
-        until = self.notes(now).settled.get(name, 0.0)
-        if now < abs(until):
-            return "already_reported" if until > 0 else "not_in_panel"
+        until, reason = self.notes(now).settled.get(name, (0.0, ""))
+        if now < until:
+            return reason
         entry = marshal.dumps((name, plain(value), now))
         if self._bytes + len(entry) > MOST_BYTES:
             return "queue_full"
@@ -158,6 +230,8 @@ class Handover:
 
     def _begin(self) -> None:
         self._pid, self._values, self._bytes, self._begun = os.getpid(), [], 0, True
+        if not self._permit:  # a denial from here on is one of these values
+            self._permit = permit_in(self._settings["data_dir"])
         if "multiprocessing" in sys.modules or "billiard" in sys.modules:
             from .background import at_end_of_child
 
@@ -166,8 +240,29 @@ class Handover:
     def notes(self, now: float) -> Notes:
         """Return what the last child noted, read once."""
         if self._notes is None:
-            self._notes = Notes.read(self._settings["data_dir"], self._settings["registry"], now)
+            notes = Notes.read(self._settings["data_dir"], self._settings["registry"], now)
+            self._notes = notes
+            if notes.caps != mark_of(self._settings["caps"]):
+                rows = notes.settled.items()
+                notes.settled = {name: row for name, row in rows if row[1] != "budget"}
+            refused, why = notes.refused
+            if why and refused == mark_of(self._settings):
+                from ..core.stats import warn
+
+                warn(f"{why}; so nothing that this program records is reported")
         return self._notes
+
+    def permit(self) -> bytes:
+        """Return the permit that the child must find; one is issued if there was none."""
+        if not self._permit:
+            self._permit = issue_permit(self._settings["data_dir"])
+        return self._permit
+
+    def forget(self) -> int:
+        """Remove the values of this process, whose user said no; return how many those were."""
+        self._permit = b""
+        self._begun = False  # a value that comes after a new consent finds another permit
+        return len(self.take())
 
     def take(self) -> list[bytes]:
         """Remove and return the values of this process, as ``values_of`` reads them."""
@@ -188,7 +283,8 @@ class Handover:
             return 0
         from .detached import start_child
 
-        child, count = start_child({"settings": self._settings, "sends": sends}, values)
+        document = {"settings": self._settings, "sends": sends, "permit": self.permit()}
+        child, count = start_child(document, values)
         self._child = max(child, 0)
         return count if child >= 0 else -1
 

@@ -181,6 +181,8 @@ class Inbox:
         """Remember why all others of the slots of *pendings* are refused."""
         for pending, reason in pendings:
             slot = self._slots.get(pending.metric.name)
+            if reason is Reason.BUDGET:
+                continue  # a day may free some
             if slot is not None and slot.key == (pending.metric.digest, pending.epoch):
                 slot.settled = reason
 

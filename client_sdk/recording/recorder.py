@@ -11,7 +11,7 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from ..core.dataclass import dataclass, field
-from ..core.epoch import day_of, day_of_date, epoch_start
+from ..core.epoch import DAY, day_of, day_of_date, epoch_start
 from ..core.errors import (
     AlreadyReportedError,
     BudgetExhaustedError,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .history import History
 
 _REFUSALS: Final = (*(ConsentError, AlreadyReportedError, BudgetExhaustedError, NotInPanelError),)
+_SETTLING: Final = (Reason.ALREADY_REPORTED, Reason.NOT_IN_PANEL, Reason.BUDGET)
 CLOSED_AT_ONCE: Final = 1_000  # windows of one transaction; a gateway may have many
 
 
@@ -149,6 +150,20 @@ class Recorder:
         counts[Reason.STORE] += self.store.take_doubts()
         return +counts
 
+    def settled_until(self, tx: Transaction, pending: Pending, reason: Reason) -> float:
+        """Return until which Unix time nothing more is reported of the slot of *pending*.
+
+        Of a spent budget that is the moment at which the ledger, as it is now, has room again.
+        """
+        end = self.slot(pending.metric.name, pending.now).end
+        if reason is not Reason.BUDGET:
+            return end
+        metric, trusted = pending.metric, trusted_clock.seconds(tx, pending.now, self.uptime())
+        delta = 0 if metric.policy is not None else metric.whole_delta
+        charge = Charge(metric.digest, pending.epoch, metric.most_nano, delta, pending.device)
+        day = self.ledger.day_with_room(tx, charge, int(trusted // DAY))
+        return end if day is None else min(end, pending.now + day * DAY - trusted)
+
     @cached_property
     def windows(self) -> Windows:
         """What is added up until its epoch is over."""
@@ -222,6 +237,7 @@ class Recorder:
         opened = 0
         if self.registry.aggregated and abs(now) < MAX_WALL:
             with self.store.transaction(growing=True) as tx:
+                self.consent.refresh()
                 self.consent.require()
                 day = trusted_clock.day(tx, now, self.uptime())
                 may_report = partial(self._may_open, tx)
@@ -235,6 +251,7 @@ class Recorder:
             nullcontext() if self.history is None else self.history.transaction(pendings),
             self.store.transaction(growing=True) as tx,
         ):
+            self.consent.refresh()  # whoever denies erases under the same lock, or later
             yield tx
 
     def _begin(self, tx: Transaction, now: float) -> int:
@@ -259,7 +276,7 @@ class Recorder:
             except _REFUSALS as refusal:
                 others = reason_of(refusal)
                 counts[others] += 1
-            if others in (Reason.ALREADY_REPORTED, Reason.NOT_IN_PANEL):
+            if others in _SETTLING:
                 done.append((pending, others))
             counts[others] += pending.count - 1
         return counts

@@ -115,7 +115,25 @@ class Ledger:
                 BudgetExhaustedError: a cap would be, or for another value might be, passed.
         """
         _require_first(tx, charge)
-        caps, days = self.caps, charge.days or Days(day, day)
+        days = charge.days or Days(day, day)
+        self._require_room(tx, charge, days, day)
+        _append(tx, charge, days)
+
+    def day_with_room(self, tx: Transaction, charge: Charge, day: int) -> int | None:
+        """Return the first trusted day, from *day* on, that *charge* would fit into; None: none.
+
+        As the ledger is now: whatever is charged meanwhile makes it no sooner.
+        """
+        for later in range(day, day + WEEK + 1):
+            try:
+                self._require_room(tx, charge, Days(later, later), later)
+            except BudgetExhaustedError:
+                continue
+            return later
+        return None
+
+    def _require_room(self, tx: Transaction, charge: Charge, days: Days, day: int) -> None:
+        caps = self.caps
         costs = _costs(tx, days.first - WEEK + 1, charge.device)
         own = [cost for cost in costs if cost[0] == charge.digest]
         lifetime, delta = _for_life(tx, charge.device)
@@ -125,7 +143,6 @@ class Ledger:
         _require_within("week", caps.week, dearest_week(costs, days, day), dearest)
         _require_within("lifetime", caps.lifetime, lifetime, dearest)
         _require_within("delta", caps.delta, delta, charge.delta)
-        _append(tx, charge, days)
 
     def begin(self, tx: Transaction, day: int) -> None:
         """Publish the caps; if the database is in doubt, charge the rest of the week."""

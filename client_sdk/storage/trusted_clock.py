@@ -94,9 +94,14 @@ class _Reading:
 
 def day(tx: Transaction, wall: float, uptime: Uptime) -> int:
     """Return the trusted epoch day at Unix time *wall*, without writing anything."""
+    return int(seconds(tx, wall, uptime) // DAY)
+
+
+def seconds(tx: Transaction, wall: float, uptime: Uptime) -> float:
+    """Return trusted Unix time at Unix time *wall*, without writing anything."""
     last, now = _Reading.load(tx), _Reading.of(wall, uptime)
     passed = 0 if last is None else max(0, _passed(last, now))
-    return (_begin(tx, last, now) + passed) // (_MS * DAY)
+    return (_begin(tx, last, now) + passed) / _MS
 
 
 def advance(tx: Transaction, wall: float, uptime: Uptime) -> int:

@@ -266,6 +266,7 @@ class Uploader:
 
     @property
     def _may_send(self) -> bool:
+        self._consent.refresh()  # another process may have been told
         return self._consent.may_send
 
     def _split(self, upload: SealedUpload) -> SealedUpload | None:

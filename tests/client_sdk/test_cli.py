@@ -224,8 +224,8 @@ def test_a_remembered_answer_loads_nothing(tmp_path: Path) -> None:
     )
 
     assert set(done.stdout.split()) <= {
-        "__future__", "_collections_abc", "_stat", "atexit", "errno", "genericpath", "marshal",
-        "ntpath", "os", "os.path", "posixpath", "stat", "time",
+        "__future__", "_collections_abc", "_stat", "atexit", "binascii", "errno", "genericpath",
+        "marshal", "ntpath", "os", "os.path", "posixpath", "stat", "time",
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import signal
 import sys
 from decimal import Decimal
 from enum import StrEnum
@@ -19,6 +20,7 @@ from client_sdk.core.limits import MAX_LABEL
 from client_sdk.inspection import purge
 from client_sdk.mechanisms import MAX_LENGTH
 from client_sdk.recording import child
+from client_sdk.recording.detached import LIFE
 from client_sdk.recording.handover import MOST_TEXT, NOTES, Notes, plain
 from client_sdk.registry import Registry
 from tests.support.device.device import metric_text, rows
@@ -170,3 +172,29 @@ def test_notes_that_are_no_file_stop_nobody(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"{NOTES}.new")
     with pytest.raises(OSError, match=NOTES):
         child._write(str(tmp_path), "")
+
+
+def test_a_fork_of_another_thread_that_holds_the_pipe_delays_nothing(folder: Path) -> None:
+    """It is made while the pipe is open, runs no other program, and outlives the child."""
+    body = """
+import signal
+spawn = os.posix_spawn
+def spawned(*arguments, **options):
+    fork = os.fork()
+    if fork == 0:
+        os.close(1), os.close(2)
+        signal.pause()
+    print(fork)
+    return spawn(*arguments, **options)
+os.posix_spawn = spawned
+command.record('plain', True)
+"""
+    fork = int(run(folder, body))
+    try:
+        wait_for_no_children(folder, LIFE / 2)  # its alarm ends a child that reads on
+        held = os.readlink(f"/proc/{fork}/cwd")
+    finally:
+        os.kill(fork, signal.SIGKILL)
+
+    assert held == str(folder)
+    assert rows(folder / "data", "SELECT count(*) FROM reports") == [(1,)]

@@ -44,7 +44,8 @@ class Week:
         """Record *values* and end; the child does its work before this returns."""
         here = Handover(self.settings, lambda: None)
         for name, value in values.items():
-            assert here.put(name, value, self.clock()) in (None, "already_reported")
+            reason = here.put(name, value, self.clock())
+            assert reason in (None, "already_reported", "budget")
         assert here.start(here.take(), self.clock()) >= 0
 
     def serve(self, document: Mapping[str, Any], values: list[bytes]) -> tuple[int, int]:
