@@ -27,7 +27,9 @@ import sys
 from .command import absolute_path
 from .privacy.automation import sign_of_automation
 from .privacy.opt_outs import (
-    ANSWER_FILE,
+    ANSWER_FILE as ANSWER_FILE,
+)
+from .privacy.opt_outs import (
     HEARSAY_TELEMETRY,
     answer_in,
     policy_path,
