@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from client_sdk.mechanisms import Mechanism, Mixture
 from client_sdk.registry.assembly import dump_constant
+from tests.support.enumeration.vectors import build, values_of
 from tests.support.node import Node
 
 MECHANISMS: Final = (
@@ -49,6 +50,17 @@ def write_value(value: Any) -> dict[str, Any]:
         case frozenset():
             return {"set": [str(item) for item in sorted(value)]}
     return {"item": str(value)}
+
+
+def vector_job(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    """Return a case of a vector file as a job: its payloads are to be those of the case."""
+    mechanism = build(name, case)
+    return {
+        "mechanism": name,
+        "channel": write_channel(mechanism),
+        "seed": case["seed"],
+        "values": [write_value(value) for value in values_of(mechanism, case)],
+    }
 
 
 def draw(node: Node, jobs: Sequence[Mapping[str, Any]]) -> list[list[str | None]]:

@@ -20,9 +20,9 @@ from client_sdk.mechanisms import (
 )
 from client_sdk.mechanisms.items.subset_selection import SubsetSelection
 from client_sdk.registry.longitudinal import Permanent, TwoLayer, encode_item, permanent_randomness
-from tests.client_sdk_ts.channels import MECHANISMS, draw, write_channel, write_value
+from tests.client_sdk_ts.channels import MECHANISMS, draw, vector_job, write_channel, write_value
 from tests.support.enumeration.seeded import SeededRandomness
-from tests.support.enumeration.vectors import Small, build, cases, values_of
+from tests.support.enumeration.vectors import Small, build, cases
 from tests.support.node import Node
 
 DEPLOYED: Final = {"cms", "dbitflip", "hcms", "loloha", "rappor"}  # of systems of others
@@ -47,20 +47,10 @@ def test_every_mechanism_is_in_scope_or_left_out_by_name() -> None:
     assert {*MECHANISMS} | LEFT_OUT == set(names())
 
 
-def job(name: str, case: dict[str, Any]) -> dict[str, Any]:
-    mechanism = build(name, case)
-    return {
-        "mechanism": name,
-        "channel": write_channel(mechanism),
-        "seed": case["seed"],
-        "values": [write_value(value) for value in values_of(mechanism, case)],
-    }
-
-
 def test_the_payloads_are_those_of_the_vectors(node: Node) -> None:
     every = [(name, case) for mechanism in MECHANISMS for name, case in cases(mechanism)]
 
-    payloads = draw(node, [job(name, case) for name, case in every])
+    payloads = draw(node, [vector_job(name, case) for name, case in every])
 
     for (name, case), drawn in zip(every, payloads, strict=True):
         assert drawn == case["expected"]["payloads"], name
@@ -135,7 +125,7 @@ def test_a_value_outside_of_the_domain_is_refused_and_nothing_is_drawn(node: Nod
     jobs, alone = [], []
     for name in MECHANISMS:
         _, case = cases(name)[0]
-        right = job(name, case)
+        right = vector_job(name, case)
         value = right["values"][0]
         size = right["channel"]["domainSize"]
         outside = [
