@@ -1,0 +1,149 @@
+/** Laws of the store in a folder. */
+
+import assert from "node:assert/strict";
+import {
+  existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+
+import { InvalidParameterError, StoreError } from "../../src/core/errors.js";
+import { takeClaim } from "../../src/storage/claims.js";
+import { DOCUMENT_FILE, fileStore } from "../../src/storage/file.js";
+import type { State } from "../../src/storage/state.js";
+
+const SECRET = "A".repeat(42) + "E"; // 32 bytes
+
+function folderOf(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "hearsay-test-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+const consentOf = (state: State): string | null => state.consent;
+const grant = (state: State): string => (state.consent = "granted");
+
+test("it makes its folder for one user, and leaves nothing but document and secret", async (context) => {
+  const folder = join(folderOf(context), "a", "b");
+  const store = fileStore(folder);
+  assert.equal(await store.read(consentOf), null);
+  assert.equal(existsSync(folder), false);
+
+  await store.update((state) => {
+    state.consent = "granted";
+    state.secret = SECRET;
+  });
+
+  assert.deepEqual(readdirSync(folder).sort(), [DOCUMENT_FILE, "secret"]);
+  if (process.platform !== "win32") {
+    const modes = [folder, join(folder, DOCUMENT_FILE), join(folder, "secret")].map((path) => statSync(path).mode & 0o777);
+    assert.deepEqual(modes, [0o700, 0o600, 0o600]);
+  }
+  assert.deepEqual(await fileStore(folder).read((state) => [state.consent, state.secret]), ["granted", SECRET]);
+  assert.equal(readFileSync(join(folder, DOCUMENT_FILE), "utf-8").includes(SECRET), false);
+});
+
+test("a secret that is forgotten is gone from the folder", async (context) => {
+  const folder = folderOf(context);
+  const store = fileStore(folder);
+  await store.update((state) => (state.secret = SECRET));
+
+  await store.update((state) => (state.secret = null));
+
+  assert.deepEqual(readdirSync(folder), [DOCUMENT_FILE]);
+  assert.equal(await store.read((state) => state.secret), null);
+});
+
+test("a change that throws, and one that changes nothing, write nothing", async (context) => {
+  const folder = folderOf(context);
+  const store = fileStore(folder);
+  await store.update(grant);
+  const before = statSync(join(folder, DOCUMENT_FILE)).ino;
+
+  await assert.rejects(store.update((state) => {
+    state.consent = "denied";
+    throw new RangeError("broken");
+  }), RangeError);
+  await store.update(grant);
+
+  assert.equal(await store.read(consentOf), "granted");
+  assert.equal(statSync(join(folder, DOCUMENT_FILE)).ino, before);
+  assert.deepEqual(readdirSync(folder), [DOCUMENT_FILE]);
+});
+
+test("a file that ends anywhere, or is none of ours, begins anew in doubt", async (context) => {
+  const folder = folderOf(context);
+  const path = join(folder, DOCUMENT_FILE);
+  await fileStore(folder).update((state) => {
+    state.consent = "granted";
+    state.secret = SECRET;
+  });
+  const whole = readFileSync(path);
+
+  for (let end = 0; end < whole.length; end++) {
+    writeFileSync(path, whole.subarray(0, end));
+    const seen = await fileStore(folder).read((state) => [state.doubt, state.consent, state.secret]);
+    assert.deepEqual(seen, [true, null, null], `at ${end}`);
+  }
+  await fileStore(folder).update((state) => (state.doubt = false));
+  assert.deepEqual(readdirSync(folder), [DOCUMENT_FILE]);
+  assert.equal(await fileStore(folder).read((state) => state.doubt), false);
+});
+
+test("a ledger that was lost beside its secret begins anew in doubt", async (context) => {
+  const folder = folderOf(context);
+  await fileStore(folder).update((state) => (state.secret = SECRET));
+
+  unlinkSync(join(folder, DOCUMENT_FILE));
+
+  assert.deepEqual(await fileStore(folder).read((state) => [state.doubt, state.secret]), [true, null]);
+});
+
+test("what cannot be written is a StoreError, and nothing happened", async (context) => {
+  const folder = folderOf(context);
+  writeFileSync(join(folder, "file"), "");
+
+  await assert.rejects(fileStore(join(folder, "file", "below")).update(grant), StoreError);
+  await assert.rejects(fileStore(join(folder, "file")).update(grant), StoreError);
+  for (const path of ["", "a\0b", null as unknown as string]) assert.throws(() => fileStore(path), InvalidParameterError);
+});
+
+test("a closed store finishes what was begun and takes nothing more", async (context) => {
+  const store = fileStore(folderOf(context));
+  const begun = store.update(grant);
+
+  await store.close();
+
+  assert.equal(await begun, "granted");
+  await assert.rejects(store.update(grant), StoreError);
+  await assert.rejects(store.read(consentOf), StoreError);
+});
+
+test("a claim stops others while its process lives, and nobody once it is gone", (context) => {
+  const folder = folderOf(context);
+  const claim = takeClaim(folder, 7);
+  assert.ok(claim);
+  assert.equal(claim.isHeld(), true);
+  assert.equal(takeClaim(folder, 7), null);
+  assert.ok(takeClaim(folder, 8));
+  claim.release();
+  if (process.platform === "win32") return;
+  const path = join(folder, "claim-9-0");
+  symlinkSync(abandoned(folder), path);
+
+  const next = takeClaim(folder, 9);
+
+  assert.equal(next?.name, "9-1");
+  assert.equal(takeClaim(folder, 9), null);
+  next.release();
+  assert.equal(takeClaim(folder, 9)?.name, "9-1");
+});
+
+/** Returns the text of a claim of a process that is gone. */
+function abandoned(folder: string): string {
+  takeClaim(folder, 1);
+  const [, start, nonce, ...place] = readlinkSync(join(folder, "claim-1-0")).split(" ");
+  return [2 ** 22 + 1, start, nonce, ...place].join(" ");
+}
