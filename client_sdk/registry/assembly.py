@@ -138,17 +138,17 @@ def _metric(light: Metric, entry: Entry) -> Metric:
     constants = {key: load_constant(number) for key, number in entry["constants"].items()}
     if entry["longitudinal"] == "two_layer":
         constants.pop(_KEPT, None)  # it follows from the rest, and is compared
+    epsilon, of_value = (fraction_of(entry[key]) for key in ("epsilon", "epsilon_permanent"))
     policy: Longitudinal | None = None
     if entry["longitudinal"] == "fresh":
         own = {key: number for key, number in own.items() if key not in domain.parameters}
         family = FAMILIES[domain.encodes]
         _, mechanism = choose(
-            name, family, entry["epsilon"], domain.size, own, domain.parameters, constants
+            name, family, epsilon, domain.size, own, domain.parameters, constants
         )
     else:
         own.pop(_KEPT, None)
-        of_value = entry["epsilon_permanent"]
-        _, policy = choose_policy(name, domain.size, entry["epsilon"], of_value, own, constants)
+        _, policy = choose_policy(name, domain.size, epsilon, of_value, own, constants)
         mechanism = policy.mechanism
     parts: dict[str, Any] = {
         "domain": domain,

@@ -43,6 +43,8 @@ RICH: Final = HEAD + "".join(
         table("hours", KEY_VALUE, aggregate='"last"', otherwise=PAIRS, need="0.1"),
         table("search", STRING, aggregate='"last"', otherwise='"ab"', segments="[]"),
         table("noise", {**NUMBER, "mechanism": '"discrete_gaussian"'}, every='"once"'),
+        table("parts", TWO_LAYER, epsilon='"0.75"', epsilon_permanent='"2.5"'),
+        table("tenth", {**NUMBER, "step": "0.1"}, epsilon='"0.1"'),
     )
 )
 PANEL: Final = '[panel]\nweek = "8"\n'
