@@ -57,7 +57,7 @@ const MEANING = ["name", "type", "domain", "epsilon", "every", "longitudinal", "
 export function metricOf(entry: unknown, index: number, dimensions: Registry["segments"]): Metric {
   need(isTable(entry), `metrics.${index}`, "must be an object");
   const name = entry["name"];
-  const place = `metrics.${typeof name === "string" ? printable(name) : index}`;
+  const place = `metrics.${typeof name === "string" && name ? printable(name) : index}`;
   const lines = broken(`${place}.`, entry, RULES);
   if (!lines.length) lines.push(...broken(`${place}.spent.`, entry["spent"] as Table, SPENT));
   if (lines.length) throw new RegistryError(...lines);

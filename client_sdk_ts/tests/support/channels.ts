@@ -1,6 +1,6 @@
 /** Channels and values as tests/client_sdk_ts/channels.py writes them, and the stream of a seed. */
 
-import { fromHex } from "../../src/core/bytes.js";
+import { fromHex, toHex } from "../../src/core/bytes.js";
 import { ratioOf } from "../../src/core/exact.js";
 import { Shake256 } from "../../src/core/hashing.js";
 import { ByteRandomness, type Ratio } from "../../src/core/randomness.js";
@@ -40,6 +40,22 @@ export function readValue({ item, position, set, pairs, bytes }: WrittenValue): 
   if (set !== undefined) return { kind: "set", items: set.map(BigInt) };
   if (pairs !== undefined) return { kind: "pairs", pairs: pairs.map(([key, at]) => [BigInt(key), fraction(at)] as const) };
   return { kind: "bytes", bytes: fromHex(bytes!) };
+}
+
+export function writeValue(value: Encoded): WrittenValue {
+  const text = ({ numerator, denominator }: Ratio): string => `${numerator}/${denominator}`;
+  switch (value.kind) {
+    case "item":
+      return { item: String(value.item) };
+    case "position":
+      return { position: text(value.position) };
+    case "set":
+      return { set: value.items.map(String) };
+    case "pairs":
+      return { pairs: value.pairs.map(([key, at]) => [String(key), text(at)]) };
+    case "bytes":
+      return { bytes: toHex(value.bytes) };
+  }
 }
 
 export function fraction(text: string): Ratio {

@@ -1,0 +1,147 @@
+"""From the same entropy both languages make the same report, of every type and mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from client_sdk.mechanisms import (
+    FrequencyOracle,
+    KeyValueMechanism,
+    SetMechanism,
+    TextMechanism,
+    load,
+)
+from client_sdk.registry import Registry
+from client_sdk.registry.selection import Family, fitting_names
+from tests.client_sdk_ts.channels import MECHANISMS
+from tests.client_sdk_ts.device import SECRET, Device, device_of, payload, write
+from tests.support.device.registries import (
+    BOOLEAN,
+    CATEGORY,
+    FUNNEL,
+    HEAD,
+    KEY_VALUE,
+    LOCATION,
+    NUMBER,
+    PAIR,
+    RETENTION,
+    SET,
+    STRING,
+    TWO_LAYER,
+    table,
+)
+from tests.support.node import Node
+
+SEEDS: Final = 12  # of each value
+_OTHER: Final = {**CATEGORY, "other": '"else"'}
+_SAME: Final = {**CATEGORY, "longitudinal": '"permanent"'}
+_KEYS: Final = {"hours": {"chess": -1, "video": 0.1, "music": 99}, "none": {}}
+# Of each kind of metric: which mechanisms serve it, what it is, and values.
+KINDS: Final[dict[str, tuple[Family, dict[str, str], tuple[Any, ...]]]] = {
+    "boolean": (True, BOOLEAN, (True, False)),
+    "category": (True, _OTHER, ("pro", "something else")),
+    "funnel": (True, FUNNEL, (None, "paid")),
+    "retention": (True, RETENTION, ({"week 0", "week 3"}, [])),
+    "pair": (True, PAIR, ({"sex": "male", "income": "high"},)),
+    "location": (True, LOCATION, ((13.4, 46.9), (-99, 99))),
+    "number": (False, NUMBER, (0.1, 3, 1e300, -0.0)),
+    "count": (False, {**NUMBER, "type": '"count"', "max": "1000"}, (999, 0.5)),
+    "set": (SetMechanism, SET, (["a", "c"], [], ("a", "b", "c"))),
+    "key_value": (KeyValueMechanism, KEY_VALUE, (*_KEYS.values(), {"chess": 7})),
+    "string": (TextMechanism, STRING, ("", "überall", "abcdefghij")),
+    "permanent": (FrequencyOracle, _SAME, ("free", "team")),
+    "two_layer": (FrequencyOracle, TWO_LAYER, ("free", "team")),
+}
+
+
+def registry() -> Registry:
+    """Return a registry of each mechanism with each kind of metric that it serves."""
+    tables = [
+        table(f"{kind}.{name}", {**fields, "mechanism": f'"{name}"'})
+        for kind, (family, fields, _) in KINDS.items()
+        for name in fitting_names(family)
+        if name in MECHANISMS and (family is not FrequencyOracle or is_pure(name))
+    ]
+    return Registry.from_text(HEAD + "".join(tables))
+
+
+def is_pure(name: str) -> bool:
+    oracle = load(name)("1", 3)
+    return isinstance(oracle, FrequencyOracle) and oracle.pure
+
+
+@pytest.fixture(scope="module")
+def every(
+    node: Node, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Registry, Device]]:
+    metrics = registry()
+    with device_of(node, metrics, tmp_path_factory.mktemp("registry")) as device:
+        yield metrics, device
+
+
+def test_the_registry_has_every_mechanism_and_every_type(every: tuple[Registry, Device]) -> None:
+    metrics, _ = every
+
+    assert {metric.mechanism_name for metric in metrics} == set(MECHANISMS)
+    assert {metric.name.partition(".")[0] for metric in metrics} == set(KINDS)
+    assert len(metrics.metrics) > 80
+
+
+def test_the_same_entropy_gives_the_same_report(every: tuple[Registry, Device]) -> None:
+    metrics, device = every
+    lines, expected = [], []
+    for metric in metrics:
+        _, _, values = KINDS[metric.name.partition(".")[0]]
+        for i, value in enumerate(values):
+            for number in range(SEEDS):
+                seed = metric.digest + bytes([i, number])
+                line = {"metric": metric.name, "value": write(value), "entropy": seed.hex()}
+                lines.append({**line, "secret": SECRET.hex()})
+                expected.append(payload(metric, value, seed))
+
+    answers = device.ask(lines)
+
+    assert answers == expected
+    assert (
+        len(
+            {
+                (line["metric"], *answer.values())
+                for line, answer in zip(lines, answers, strict=True)
+            }
+        )
+        > len(lines) / 4
+    )
+
+
+def test_other_entropy_gives_other_reports(every: tuple[Registry, Device]) -> None:
+    """Control of the test above, and the system's entropy: 1e-9 is the chance of 16 equal ones."""
+    metrics, device = every
+    line = {"metric": "string.pem", "value": "a"}
+
+    reports = {answer["payload"] for answer in device.ask([line] * 16)}
+
+    assert len(reports) > 1
+    assert {len(report) for report in reports} == {
+        2 * metrics.metric("string.pem").mechanism.payload_size
+    }
+
+
+def test_what_is_no_metric_value_or_line_is_answered_by_an_error(
+    every: tuple[Registry, Device],
+) -> None:
+    _, device = every
+    lines = [
+        {"metric": "nothing", "value": 1},
+        {"metric": "set.sampled_item", "value": ["canary"]},
+        {"metric": "boolean.grr", "value": 1, "entropy": "00"},
+    ]
+
+    errors = [answer["error"] for answer in device.ask(lines)]
+
+    assert errors[0].startswith("metric=nothing: ")
+    assert errors[1].startswith("set.sampled_item: takes a list")
+    assert errors[2] == "boolean.grr: takes true or false"
+    assert not any("canary" in error for error in errors)
