@@ -143,9 +143,7 @@ def _metric(light: Metric, entry: Entry) -> Metric:
     if entry["longitudinal"] == "fresh":
         own = {key: number for key, number in own.items() if key not in domain.parameters}
         family = FAMILIES[domain.encodes]
-        _, mechanism = choose(
-            name, family, epsilon, domain.size, own, domain.parameters, constants
-        )
+        _, mechanism = choose(name, family, epsilon, domain.size, own, domain.parameters, constants)
     else:
         own.pop(_KEPT, None)
         _, policy = choose_policy(name, domain.size, epsilon, of_value, own, constants)
