@@ -138,7 +138,8 @@ def _metric(light: Metric, entry: Entry) -> Metric:
     constants = {key: load_constant(number) for key, number in entry["constants"].items()}
     if entry["longitudinal"] == "two_layer":
         constants.pop(_KEPT, None)  # it follows from the rest, and is compared
-    epsilon, of_value = (fraction_of(entry[key]) for key in ("epsilon", "epsilon_permanent"))
+    epsilon: Any = fraction_of(entry["epsilon"])
+    of_value: Any = fraction_of(entry["epsilon_permanent"])
     policy: Longitudinal | None = None
     if entry["longitudinal"] == "fresh":
         own = {key: number for key, number in own.items() if key not in domain.parameters}

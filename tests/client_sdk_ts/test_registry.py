@@ -112,7 +112,7 @@ def values_of(registry: Registry) -> st.SearchStrategy[Any]:
 
 def is_writable(value: Any) -> bool:
     """Whether no halves of a pair meet in a text of *value*: Python keeps them apart."""
-    return json.loads(json.dumps(write(value))) == write(value)
+    return bool(json.loads(json.dumps(write(value))) == write(value))
 
 
 def lines_of(registry: Registry, values: Sequence[Any]) -> tuple[list[Line], list[Answer]]:

@@ -17,7 +17,7 @@ from client_sdk.mechanisms import (
 from client_sdk.registry import Registry
 from client_sdk.registry.selection import Family, fitting_names
 from tests.client_sdk_ts.channels import MECHANISMS
-from tests.client_sdk_ts.device import SECRET, Device, device_of, payload, write
+from tests.client_sdk_ts.device import SECRET, Device, Line, device_of, payload, write
 from tests.support.device.registries import (
     BOOLEAN,
     CATEGORY,
@@ -133,7 +133,7 @@ def test_what_is_no_metric_value_or_line_is_answered_by_an_error(
     every: tuple[Registry, Device],
 ) -> None:
     _, device = every
-    lines = [
+    lines: list[Line] = [
         {"metric": "nothing", "value": 1},
         {"metric": "set.sampled_item", "value": ["canary"]},
         {"metric": "boolean.grr", "value": 1, "entropy": "00"},
