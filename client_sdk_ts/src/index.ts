@@ -11,6 +11,8 @@ export type { Consent } from "./privacy/consent.js";
 export { browserOptOuts, noOptOuts, type OptOuts, withTelemetryLevel } from "./privacy/opt_outs.js";
 export type { ReportView } from "./recording/recorder.js";
 export type { Metric, Registry } from "./registry/compiled.js";
+export { indexedDbStore } from "./storage/indexed_db.js";
+export { keyValueStore } from "./storage/key_value.js";
 export { memoryStore } from "./storage/memory.js";
 export type { KeyValueStorage, Store } from "./storage/store.js";
 export { type Answer, fetchTransport, type Transport } from "./upload/transport.js";

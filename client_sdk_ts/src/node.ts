@@ -1,21 +1,27 @@
 /** The same for Node, Electron and VS Code: files, connections of its own, and the opt-outs of a machine. */
 
+import { join } from "node:path";
+
 import { Client as AnyClient, type ClientOptions } from "./client.js";
 import { nodeOptOuts } from "./privacy/node_opt_outs.js";
+import { DOCUMENT_FILE, type FileStore } from "./storage/file.js";
+import { nodeUptime } from "./storage/node_uptime.js";
 import { nodeTransport } from "./upload/node_transport.js";
 
 export * from "./index.js";
 export { nodeOptOuts } from "./privacy/node_opt_outs.js";
+export { fileStore } from "./storage/file.js";
 export { nodeTransport } from "./upload/node_transport.js";
 
 /** A client that writes what is queued before its process ends, and keeps none alive. */
 export class Client<Values extends object = Record<string, unknown>> extends AnyClient<Values> {
   constructor(options: ClientOptions) {
-    const heedsAutomation = !options.dryRun;
+    const { folder = null } = (options.store ?? {}) as Partial<FileStore>;
     super(
       {
+        uptime: nodeUptime,
+        optOuts: nodeOptOuts({ folder, ledger: folder && join(folder, DOCUMENT_FILE) }),
         ...options,
-        optOuts: options.optOuts ?? nodeOptOuts({ folder: null, ledger: null, heedsAutomation }),
         ...(!options.dryRun && { transport: options.transport ?? nodeTransport(options.endpoint, options.writeKey) }),
       },
       { atEnd },

@@ -45,19 +45,20 @@ interface Files {
 }
 
 /** Returns the store in `folder`, which is made when first needed.  Throws InvalidParameterError: no path. */
-export function fileStore(folder: string): Store {
+export function fileStore(folder: string): FileStore {
   if (typeof folder !== "string" || !folder || folder.includes("\0")) {
     throw new InvalidParameterError("folder", typeof folder, "must be the path of a folder");
   }
   return new FileStore(resolve(folder));
 }
 
-class FileStore implements Store {
+/** A store that says where it lies. */
+export class FileStore implements Store {
   readonly durable = true;
   #closed = false;
   #turn: Promise<unknown> = Promise.resolve(); // the latest change of this store
 
-  constructor(private readonly folder: string) {}
+  constructor(readonly folder: string) {}
 
   async update<T>(change: (state: State) => T): Promise<T> {
     this.#requireOpen();
