@@ -1,6 +1,9 @@
 /** Times the built package in Node: jobs as JSON from stdin, numbers as JSON to stdout.  See typescript.py. */
 
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 
 const [dist, mode] = process.argv.slice(2);
 const load = (path) => import(`${dist}/${path}.js`);
@@ -25,7 +28,7 @@ function valueOf({ item, position, set, pairs, bytes }) {
   return { kind: "bytes", bytes: Uint8Array.from(Buffer.from(bytes, "hex")) };
 }
 
-/** Returns the seconds that so many reports of a job take, by the clock and of processor time. */
+/** Returns the seconds of processor time that so many reports of a job take. */
 function randomize({ mechanism: name, channel: written, value: text, reports }) {
   const mechanism = allMechanisms.find((each) => each.name === name);
   const channel = {
@@ -35,12 +38,39 @@ function randomize({ mechanism: name, channel: written, value: text, reports }) 
     domainSize: BigInt(written.domainSize),
   };
   const [value, randomness] = [valueOf(text), new ByteRandomness(systemSource())];
-  const [start, used] = [performance.now(), process.cpuUsage()];
+  const used = process.cpuUsage();
   for (let report = 0; report < reports; report++) mechanism.randomize(channel, value, randomness);
   const { user, system } = process.cpuUsage(used);
-  return { seconds: (performance.now() - start) / 1e3, processor: (user + system) / 1e6 };
+  return { processor: (user + system) / 1e6 };
 }
 
-const modes = { randomize };
+/** Returns the milliseconds of calls of `record`, and of processor time that a report takes until it is written. */
+async function record({ registry, name, values, calls, group, delay }) {
+  const { Client, fileStore } = await load("node");
+  const folder = mkdtempSync(join(tmpdir(), "hearsay-"));
+  let now = Date.now();
+  const used = process.cpuUsage();
+  const client = new Client({
+    ...{ endpoint: "https://collector.example", writeKey: "key", registry, mechanisms: allMechanisms, consent: "granted" },
+    ...{ store: fileStore(folder), clock: () => now, caps: { week: "999999", metric_week: "999999", lifetime: "999999" } },
+    transport: { send: async () => ({ status: 202, body: '{"accepted":0}' }) },
+  });
+  const times = [];
+  for (let call = 0; call < calls; call++) {
+    now += 86_400_000; // another epoch: each call makes a report
+    const start = performance.now();
+    client.record(name, values[call % values.length]);
+    times.push(performance.now() - start);
+    if (call % group === group - 1) await setTimeout(delay);
+  }
+  await client.close();
+  const { user, system } = process.cpuUsage(used);
+  rmSync(folder, { recursive: true });
+  times.sort((a, b) => a - b);
+  const { recorded } = client.stats();
+  return { p50: times[calls >> 1], p99: times[Math.floor(calls * 0.99)], most: times.at(-1), recorded, processor: (user + system) / 1e3 / recorded };
+}
+
+const modes = { randomize, record };
 const jobs = JSON.parse(readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(jobs.map(modes[mode])));
+process.stdout.write(JSON.stringify(await Promise.all(jobs.map(modes[mode]))));
