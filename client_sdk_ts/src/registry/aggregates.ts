@@ -22,8 +22,8 @@ import type { Domain, Grid, Metric } from "./compiled.js";
 /** How many values of an item there were, of the items of an epoch. */
 export type Counts = ReadonlyMap<bigint, number>;
 
-/** A state is what the aggregate makes of it: nobody else looks into it. */
-export type AggregateState = Encoded | Counts | Ratio;
+/** A state is what the aggregate makes of it: nobody else looks into it.  A sum can lie outside of its range. */
+export type AggregateState = Encoded | Counts;
 
 /** A value that was checked: a number as it was given, or what a mechanism randomizes. */
 export type Checked = number | bigint | Encoded;
@@ -36,7 +36,8 @@ export interface Aggregator {
   /**
    * Returns the state after `values`, at least one; of null before the first.
    *
-   * It is exact, however many values come, and for memory only: what is kept was merged.
+   * It is exact, however many values come, and for memory only: what is kept was merged.  It may
+   * change `state`.
    */
   fold(state: AggregateState | null, values: readonly Checked[]): AggregateState;
   /** Returns the state to keep after those of `later`; of null if nothing is kept. */
@@ -62,23 +63,7 @@ const MAX_COUNTED = 64; // different items of an epoch that are counted exactly
 
 /** Returns the aggregate of `metric`, which has one. */
 export function aggregatorOf({ name, domain, aggregate }: Metric): Aggregator {
-  const base = last(name, domain);
-  switch (aggregate) {
-    case "sum":
-      return { ...base, ...sum(domain, domain.grid!) };
-    case "most_common":
-      return { ...base, ...mostCommon(domain) };
-    case "max":
-    case "any":
-      return { ...base, ...max(domain) };
-    default:
-      return base;
-  }
-}
-
-/** The value that came last; the base of the others. */
-function last(name: string, domain: Domain): Aggregator {
-  return {
+  const last: Aggregator = {
     size: sizeOf(domain),
     check: (value) => {
       if (!domain.grid) return domain.encode(value, name);
@@ -91,16 +76,14 @@ function last(name: string, domain: Domain): Aggregator {
     dump: (state) => dump(domain, state as Encoded),
     load: (bytes) => load(domain, bytes),
   };
+  if (aggregate === "last") return last;
+  return { ...last, ...(aggregate === "sum" ? sum(domain, domain.grid!) : aggregate === "most_common" ? mostCommon(domain) : largest(domain)) };
 }
 
 /** The largest number or item; of booleans, whether any was true. */
-function max(domain: Domain): Pick<Aggregator, "fold" | "merge"> {
-  const merge: Aggregator["merge"] = (state, later) =>
-    state !== null && isBelow(rank(later as Encoded), rank(state as Encoded)) ? state : later;
-  return {
-    merge,
-    fold: (state, values) => values.reduce<AggregateState | null>((largest, value) => merge(largest, encoded(domain, value)), state)!,
-  };
+function largest(domain: Domain): Pick<Aggregator, "fold" | "merge"> {
+  const merge: Aggregator["merge"] = (state, later) => (state && isBelow(rank(later), rank(state)) ? state : later);
+  return { merge, fold: (state, values) => values.reduce<AggregateState | null>((most, value) => merge(most, encoded(domain, value)), state)! };
 }
 
 /**
@@ -108,10 +91,9 @@ function max(domain: Domain): Pick<Aggregator, "fold" | "merge"> {
  *
  * The state is the position of the sum on the grid.  Far outside the range it is cut off.
  */
-function sum(domain: Domain, { zero, step }: Grid): Pick<Aggregator, "fold" | "merge" | "result" | "dump" | "load"> {
+function sum(domain: Domain, { zero, step }: Grid): Pick<Aggregator, "fold" | "merge" | "result"> {
   const reach = exactly(BigInt(domain.size) << REACH);
-  const least = minus(ZERO, reach);
-  const cut = (number: Ratio): Ratio => clamp(bounded(number), least, reach);
+  const cut = (number: Ratio): Encoded => ({ kind: "position", position: clamp(bounded(number), minus(ZERO, reach), reach) });
   return {
     fold: (state, values) => {
       let whole = 0n;
@@ -121,13 +103,11 @@ function sum(domain: Domain, { zero, step }: Grid): Pick<Aggregator, "fold" | "m
         else others.set(value, (others.get(value) ?? 0n) + 1n);
       }
       let steps = over(exactly(whole), step);
-      for (const [value, count] of others) steps = cut(plus(steps, over(times(exactly(value), exactly(count)), step)));
-      return cut(plus((state as Ratio | null) ?? zero, steps));
+      for (const [value, count] of others) steps = rank(cut(plus(steps, over(times(exactly(value), exactly(count)), step))));
+      return cut(plus(state ? rank(state) : zero, steps));
     },
-    merge: (state, later) => (state === null ? later : cut(minus(plus(state as Ratio, later as Ratio), zero))),
-    result: (state) => ({ kind: "position", position: clamp(state as Ratio, ZERO, exactly(domain.size - 1)) }),
-    dump: (state) => dumpNumber(state as Ratio),
-    load: loadNumber,
+    merge: (state, later) => (state ? cut(minus(plus(rank(state), rank(later)), zero)) : later),
+    result: (state) => ({ kind: "position", position: clamp(rank(state), ZERO, exactly(domain.size - 1)) }),
   };
 }
 
@@ -139,10 +119,12 @@ function sum(domain: Domain, { zero, step }: Grid): Pick<Aggregator, "fold" | "m
  */
 function mostCommon(domain: Domain): Omit<Aggregator, "check"> {
   const size = Math.min(domain.size, MAX_COUNTED) * (ITEM + COUNT);
+  /** Returns the most common first, and of several the first one. */
+  const sorted = (counts: Counts): [item: bigint, count: number][] => [...counts].sort(([a, m], [b, n]) => n - m || Number(a - b));
   return {
     size,
     fold: (state, values) => {
-      const counts = new Map((state ?? []) as Counts);
+      const counts = (state ?? new Map()) as Map<bigint, number>;
       for (const value of values) counts.set(itemOf(value), (counts.get(itemOf(value)) ?? 0) + 1);
       return counts;
     },
@@ -150,7 +132,7 @@ function mostCommon(domain: Domain): Omit<Aggregator, "check"> {
       const counts = new Map((state ?? []) as Counts);
       for (const [item, count] of later as Counts) {
         if (!counts.has(item) && counts.size === MAX_COUNTED) {
-          const [rarest, least] = [...counts].reduce((a, b) => (b[1] < a[1] || (b[1] === a[1] && b[0] > a[0]) ? b : a));
+          const [rarest, least] = sorted(counts).at(-1)!;
           counts.delete(rarest);
           counts.set(item, least);
         }
@@ -158,20 +140,13 @@ function mostCommon(domain: Domain): Omit<Aggregator, "check"> {
       }
       return counts;
     },
-    result: (state) => {
-      const [item] = [...(state as Counts)].reduce((a, b) => (b[1] > a[1] || (b[1] === a[1] && b[0] < a[0]) ? b : a));
-      return { kind: "item", item };
-    },
+    result: (state) => ({ kind: "item", item: sorted(state as Counts)[0]![0] }),
     dump: (state) => {
       const cells = [...(state as Counts)].sort(([a], [b]) => Number(a - b));
-      const bytes = cells.flatMap(([item, count]) => [fromNumber(item, ITEM), fromNumber(BigInt(count), COUNT)]);
-      return filled(concat(...bytes), size);
+      return filled(size, ...cells.flatMap(([item, count]) => [fromNumber(item, ITEM), fromNumber(BigInt(count), COUNT)]));
     },
     load: (bytes) => {
-      const cells = pieces(bytes, ITEM + COUNT).map((cell): [bigint, number] => [
-        toNumber(cell.slice(0, ITEM)),
-        Number(toNumber(cell.slice(ITEM))),
-      ]);
+      const cells = pieces(bytes, ITEM + COUNT).map((cell) => [toNumber(cell.slice(0, ITEM)), Number(toNumber(cell.slice(ITEM)))] as const);
       return new Map(cells.filter(([item, count]) => item || count));
     },
   };
@@ -190,9 +165,11 @@ function dump(domain: Domain, value: Encoded): Uint8Array {
     case "set":
       return fromNumber(value.items.reduce((bits, item) => bits | (1n << item), 0n), size);
     case "bytes":
-      return filled(concat(Uint8Array.of(value.bytes.length), value.bytes), size);
-    case "position":
-      return dumpNumber(value.position);
+      return filled(size, Uint8Array.of(value.bytes.length), value.bytes);
+    case "position": {
+      const { numerator, denominator } = bounded(value.position);
+      return concat(fromNumber(BigInt.asUintN(8 * NUMERATOR, numerator), NUMERATOR), fromNumber(denominator, DENOMINATOR));
+    }
     case "pairs": {
       const bytes = new Uint8Array(size);
       for (const [key, position] of value.pairs) {
@@ -203,34 +180,25 @@ function dump(domain: Domain, value: Encoded): Uint8Array {
   }
 }
 
-function load({ encodes, size }: Domain, bytes: Uint8Array): Encoded {
-  switch (encodes) {
+function load({ encodes: kind, size }: Domain, bytes: Uint8Array): Encoded {
+  switch (kind) {
     case "item":
-      return { kind: encodes, item: toNumber(bytes) };
+      return { kind, item: toNumber(bytes) };
     case "set": {
       const bits = toNumber(bytes);
-      return { kind: encodes, items: Array.from({ length: size }, (_, item) => BigInt(item)).filter((item) => (bits >> item) & 1n) };
+      return { kind, items: Array.from({ length: size }, (_, item) => BigInt(item)).filter((item) => (bits >> item) & 1n) };
     }
     case "bytes":
-      return { kind: encodes, bytes: bytes.slice(1, 1 + bytes[0]!) };
-    case "position":
-      return { kind: encodes, position: loadNumber(bytes) };
+      return { kind, bytes: bytes.slice(1, 1 + bytes[0]!) };
+    case "position": {
+      const numerator = BigInt.asIntN(8 * NUMERATOR, toNumber(bytes.slice(0, NUMERATOR)));
+      return { kind, position: ratio(numerator, toNumber(bytes.slice(NUMERATOR))) };
+    }
     case "pairs": {
-      const cells = pieces(bytes, PAIR).map((cell, key) => [BigInt(key), cell] as const);
-      const pairs = cells.filter(([, cell]) => cell[0]).map(([key, cell]) => [key, ratio(toNumber(cell.slice(1)), 1n << 60n)] as const);
-      return { kind: encodes, pairs };
+      const pairs = pieces(bytes, PAIR).map((cell, key) => [BigInt(key), over(exactly(toNumber(cell.slice(1))), PART)] as const);
+      return { kind, pairs: pairs.filter((_, key) => bytes[PAIR * key]) };
     }
   }
-}
-
-/** A number near its range: a numerator, in two's complement, and a denominator. */
-function dumpNumber(number: Ratio): Uint8Array {
-  const { numerator, denominator } = bounded(number);
-  return concat(fromNumber(BigInt.asUintN(8 * NUMERATOR, numerator), NUMERATOR), fromNumber(denominator, DENOMINATOR));
-}
-
-function loadNumber(bytes: Uint8Array): Ratio {
-  return ratio(BigInt.asIntN(8 * NUMERATOR, toNumber(bytes.slice(0, NUMERATOR))), toNumber(bytes.slice(NUMERATOR)));
 }
 
 /** Returns `number`, rounded if it is too long to be kept exactly. */
@@ -246,14 +214,15 @@ function itemOf(value: Checked): bigint {
   return (value as Extract<Encoded, { kind: "item" }>).item;
 }
 
-/** Returns what orders a number or an item. */
-function rank(value: Encoded): Ratio {
-  return value.kind === "position" ? value.position : exactly(itemOf(value));
+/** Returns the position of a number, or what orders items. */
+function rank(state: AggregateState): Ratio {
+  return "position" in state ? state.position : exactly(itemOf(state as Encoded));
 }
 
-function filled(bytes: Uint8Array, size: number): Uint8Array {
+/** Returns `parts` and zeros behind them. */
+function filled(size: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(size);
-  all.set(bytes);
+  all.set(concat(...parts));
   return all;
 }
 

@@ -3,94 +3,79 @@
 import { minus, over } from "../core/fractions.js";
 import type { Ratio } from "../core/randomness.js";
 import type { Domain } from "./compiled.js";
-import { type Table, fraction, isCount, isText, labels, need, refuse } from "./fields.js";
+import { type Table, fraction, isCount, labels, need } from "./fields.js";
 import { booleans, funnel, indexOf, items, retention, set, texts } from "./item_domains.js";
-import { keyValues, numbers, pair, places } from "./number_domains.js";
+import { type Axis, keyValues, numbers, pair, places } from "./number_domains.js";
 
-const MAX_GRID = 1 << 24; // points
-const MAX_JOINT = 4_096; // items of a pair or a map
-const MAX_LENGTH = 128; // bytes of a text
-const MAX_PERIODS = 8;
+const MOST_PERIODS = 8;
+
+/** The keys of the domain of a type, in the order of the alphabet. */
+const KEYS: Readonly<Record<string, string>> = {
+  boolean: "values",
+  category: "values",
+  count: "max,min,step,unit",
+  duration: "max,min,step,unit",
+  funnel: "values",
+  key_value: "max,min,unit,values",
+  location: "cells,max,min",
+  number: "max,min,step,unit",
+  pair: "parts",
+  retention: "periods",
+  set: "values",
+  string: "length",
+};
 
 /** Returns the domain of a `type`.  Throws RegistryError: `table` does not say it, and nothing else. */
-export function domainOf(type: unknown, table: Table, place: string): Domain {
-  const listOf = (key: string): readonly string[] => labels(`${place}.${key}`, table[key]);
-  const keys = (...names: readonly string[]): void =>
-    need(Object.keys(table).sort().join() === names.join(), place, `must hold ${names.join(", ")}`);
-  const other = table["other"] as string | undefined;
+export function domainOf(type: string, { other, ...table }: Table, place: string): Domain {
+  need(Object.hasOwn(KEYS, type), place.replace(/domain$/, "type"), "must be a type of values of this version");
+  need(Object.keys(table).sort().join() === KEYS[type], place, `must hold ${KEYS[type]}`);
+  const list = (key: string): readonly string[] => labels(`${place}.${key}`, table[key]);
+  const range = (min: unknown, max: unknown): [low: Ratio, range: Ratio] => {
+    const low = fraction(`${place}.min`, min);
+    const length = minus(fraction(`${place}.max`, max), low);
+    need(length.numerator > 0n, `${place}.max`, "must be above min");
+    return [low, length];
+  };
+  const isOpen = other !== undefined;
+  need(!isOpen || ((type === "category" || type === "set") && list("values").includes(other as string)), `${place}.other`, "must be one of the values");
   switch (type) {
     case "boolean":
-      keys("values");
       return booleans();
     case "category":
-    case "set": {
-      keys(...("other" in table ? ["other"] : []), "values");
-      const values = listOf("values");
-      need(other === undefined || values.includes(other), `${place}.other`, "must be one of the values");
-      return type === "set" ? set(values, other) : items(values.length, indexOf(values, other));
-    }
+      return items(list("values").length, indexOf(list("values"), other as string));
+    case "set":
+      return set(list("values"), other as string);
     case "funnel":
-      keys("values");
-      return funnel(labels(`${place}.values`, ["none", ...listOf("values")]).slice(1));
+      return funnel(labels(`${place}.values`, ["none", ...list("values")]));
     case "retention":
-      keys("periods");
-      need(listOf("periods").length <= MAX_PERIODS, `${place}.periods`, `must be at most ${MAX_PERIODS}`);
-      return retention(listOf("periods"));
-    case "string": {
-      keys("length");
-      const { length } = table;
-      need(isCount(length) && length > 1 && length <= MAX_LENGTH, `${place}.length`, `must be from 2 to ${MAX_LENGTH}`);
-      return texts(length);
+      need(list("periods").length <= MOST_PERIODS, `${place}.periods`, `must be at most ${MOST_PERIODS}`);
+      return retention(list("periods"));
+    case "string":
+      need(isCount(table["length"], 1), `${place}.length`, "must be a whole number from 1 on");
+      return texts(table["length"]);
+    case "key_value":
+      return keyValues(list("values"), ...range(table["min"], table["max"]));
+    case "pair": {
+      const parts = table["parts"] as [string, unknown][];
+      const rule = "must be two names, each with a list of values";
+      need(Array.isArray(parts) && parts.length === 2 && parts.every((part) => part?.length === 2 && typeof part[0] === "string"), `${place}.parts`, rule);
+      need(parts[0]![0] !== parts[1]![0], `${place}.parts`, rule);
+      return pair(parts.map(([name, values]) => [name, labels(`${place}.parts`, values)]));
     }
-    case "count":
-    case "duration":
-    case "number": {
-      keys("max", "min", "step", "unit");
-      const [low, range] = rangeOf(place, table["min"], table["max"]);
+    case "location": {
+      const [min, max, cells] = [table["min"], table["max"], table["cells"]].map((two) => (Array.isArray(two) ? (two as unknown[]) : []));
+      const axis = (i: number): Axis => {
+        need(isCount(cells![i], 1), `${place}.cells`, "must be [columns, rows]");
+        return [...range(min![i], max![i]), cells![i]];
+      };
+      return places(axis(0), axis(1));
+    }
+    default: {
+      const [low, length] = range(table["min"], table["max"]);
       const step = fraction(`${place}.step`, table["step"]);
-      const top = step.numerator > 0n ? over(range, step) : range;
-      const isWhole = step.numerator > 0n && top.denominator === 1n && top.numerator < MAX_GRID;
-      need(isWhole, `${place}.step`, `must be positive and divide max - min into less than ${MAX_GRID} parts`);
+      const top = step.numerator > 0n ? over(length, step) : step;
+      need(step.numerator > 0n && top.denominator === 1n, `${place}.step`, "must be positive and divide max - min");
       return numbers(low, step, top.numerator);
     }
-    case "key_value":
-      keys("max", "min", "unit", "values");
-      return keyValues(listOf("values"), ...rangeOf(place, table["min"], table["max"]));
-    case "pair":
-      keys("parts");
-      return pair(partsOf(`${place}.parts`, table["parts"]));
-    case "location":
-      keys("cells", "max", "min");
-      return places(...axesOf(place, table["min"], table["max"], table["cells"]));
-    default:
-      return refuse(place.replace(/domain$/, "type"), "must be a type of values of this version");
   }
-}
-
-function rangeOf(place: string, min: unknown, max: unknown): [low: Ratio, range: Ratio] {
-  const low = fraction(`${place}.min`, min);
-  const range = minus(fraction(`${place}.max`, max), low);
-  need(range.numerator > 0n, `${place}.max`, "must be above min");
-  return [low, range];
-}
-
-function partsOf(place: string, list: unknown): [string, readonly string[]][] {
-  need(Array.isArray(list) && list.length === 2, place, "must be two names, each with a list of values");
-  const parts = list.map((part: unknown): [string, readonly string[]] => {
-    need(Array.isArray(part) && part.length === 2 && isText(part[0]), place, "must be two names, each with a list of values");
-    return [part[0], labels(place, part[1])];
-  });
-  need(parts[0]![0] !== parts[1]![0], place, "must be of different names");
-  need(parts[0]![1].length * parts[1]![1].length <= MAX_JOINT, place, `must have at most ${MAX_JOINT} pairs of values`);
-  return parts;
-}
-
-function axesOf(place: string, min: unknown, max: unknown, cells: unknown): Parameters<typeof places> {
-  const isPair = (list: unknown): list is unknown[] => Array.isArray(list) && list.length === 2;
-  need(isPair(min) && isPair(max) && isPair(cells), place, "must hold pairs");
-  const counts = cells.filter(isCount);
-  const product = counts.length === 2 ? counts[0]! * counts[1]! : 0;
-  need(product > 1 && product <= MAX_JOINT, `${place}.cells`, `must be [columns, rows] of 2 to ${MAX_JOINT} cells`);
-  const axis = (i: number): Parameters<typeof places>[number] => [...rangeOf(place, min[i], max[i]), counts[i]!];
-  return [axis(0), axis(1)];
 }

@@ -35,11 +35,10 @@ export function booleans(): Domain {
   return items(2, index, ["last", "any"]);
 }
 
-/** The furthest step that was reached; null and "none" stand for none. */
-export function funnel(steps: readonly string[]): Domain {
-  const labels = ["none", ...steps];
+/** The furthest of the steps that was reached; the first of the labels, and null, stand for none. */
+export function funnel(labels: readonly string[]): Domain {
   const index = indexOf(labels);
-  return items(labels.length, (value, what) => index(value === null ? "none" : value, what), ["last", "most_common", "max"]);
+  return items(labels.length, (value, what) => index(value === null ? labels[0] : value, what), ["last", "most_common", "max"]);
 }
 
 /** The periods with activity: the first one is the highest bit. */
