@@ -142,7 +142,9 @@ function ageOf(folder: string, path: string): number {
 function startOf(pid: number): string | null {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return status.slice(status.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+    const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
+    // a zombie runs no more, though its parent has not seen that yet
+    return fields[0] === "Z" ? "never" : (fields[19] ?? null);
   } catch {
     return null;
   }
