@@ -67,6 +67,16 @@ def epochs_between(every: str, first: date, last: date) -> range:
     return range(-(-begin // length), -(-end // length))
 
 
+def epochs_in(every: str, dates: int) -> int:
+    """Return the most epochs of length *every* that *dates* dates in a row can touch."""
+    if every == ONCE:
+        return 1
+    length = LENGTHS[every] // DAY
+    if length:  # the first may have its last date here, and the last one its first
+        return (dates + 2 * (length - 1)) // length
+    return dates * DAY // LENGTHS[every]
+
+
 def _midnight(day: date) -> int:
     return day_of_date(day) * DAY
 

@@ -13,9 +13,11 @@ from fractions import Fraction
 from typing import Final
 
 from ..core.dataclass import dataclass
-from ..core.epoch import DAY, LENGTHS, ONCE
+from ..core.epoch import ONCE
+from ..core.epoch import epochs_in as epochs_in
 from ..registry.contract import Registry
 from ..registry.metric import Metric
+from ..registry.seats import Price
 from .caps import NANO_DECIMALS, PICO_DECIMALS, Caps
 
 NANO: Final = 10**NANO_DECIMALS  # nano-epsilon of one epsilon
@@ -51,16 +53,6 @@ class Cost:
         return Cost(min(self.day, week), week, min(self.year, _WEEKS * week), self.life)
 
 
-def epochs_in(every: str, dates: int) -> int:
-    """Return the most epochs of length *every* that *dates* dates in a row can touch."""
-    if every == ONCE:
-        return 1
-    length = LENGTHS[every] // DAY
-    if length:  # the first may have its last date here, and the last one its first
-        return (dates + 2 * (length - 1)) // length
-    return dates * DAY // LENGTHS[every]
-
-
 def cost_of(metric: Metric) -> Cost:
     """Return the most that *metric* is charged, before any caps."""
     day, week, year = (cost_of_dates(metric, dates) for dates in (1, WEEK, YEAR))
@@ -69,7 +61,7 @@ def cost_of(metric: Metric) -> Cost:
 
 def cost_of_dates(metric: Metric, dates: int) -> int:
     """Return the most nano-epsilon that *metric* is charged for *dates* dates, before any caps."""
-    return _cost_of_reports(metric, epochs_in(metric.every, dates))
+    return price_of(metric).of_dates(dates)
 
 
 def costs_together(metrics: Iterable[Metric], panel_week: int | None = None) -> Cost:
@@ -201,16 +193,12 @@ def _ratio(nano: int) -> Decimal:
     return _UP.next_plus(Decimal(nano).scaleb(-NANO_DECIMALS).exp(_UP)) if nano else Decimal(1)
 
 
-def _cost_of_reports(metric: Metric, count: int) -> int:
-    """Return the most that *count* reports of *metric* are charged.
-
-    Of a repeated metric each value is charged for its first report and for its second, and no more.
-    """
+def price_of(metric: Metric) -> Price:
+    """Return what reports of *metric* are charged."""
     if (values := _values(metric)) is None:
-        return count * metric.most_nano
-    dearest, other = sorted(_of_a_value(metric), reverse=True)
-    rest = min(max(count - values, 0), values)
-    return min(count, values) * dearest + rest * other
+        return Price(metric.every, metric.most_nano)
+    first, second = _of_a_value(metric)
+    return Price(metric.every, first, second, values)
 
 
 def _cost_for_life(metric: Metric) -> int | None:

@@ -23,39 +23,22 @@ Source: Madow, *On the Theory of Systematic Sampling, II*, Annals of Mathematica
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..core.dataclass import dataclass, replace
-from ..core.epoch import DAY, LENGTHS, ONCE, epoch_of, epoch_start
+from ..core.epoch import ONCE, epoch_of, epoch_start
 from ..core.errors import InvalidParameterError
 from ..registry.contract import Registry
 from ..registry.metric import Metric, Sample
-from .budget import WEEK, cost_of_dates
+from ..registry.seats import LIFE, MONTH, WHOLE, Seat, dearest_week
+from ..registry.seats import WEEK as ONE_WEEK
+from .budget import WEEK, cost_of_dates, price_of
 
-WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points
 _DRAWN: Final = 8  # bytes of the even draw
 _STEP: Final = 1 << 32  # units; a finer one would change no share that anybody could see
 _PURPOSE: Final = b"hearsay panel"
-_LIFE, _MONTH, _WEEK = "life", "28d", "7d"  # how long a panel lasts
-
-
-class Seat(NamedTuple):
-    """Where a metric lies on its line, in units: it is in if a point is in [low, high)."""
-
-    low: int
-    high: int
-    period: str  # "life", "28d" or "7d"
-
-    @property
-    def inclusion(self) -> float:
-        """The probability to be in."""
-        return (self.high - self.low) / WHOLE
-
-    def holds(self, point: int) -> bool:
-        """Whether one of the points *point*, *point* + WHOLE, … lies in the interval."""
-        return -(-(self.low - point) // WHOLE) * WHOLE + point < self.high
 
 
 @dataclass(frozen=True)
@@ -73,7 +56,7 @@ class Panel:
         if seat is None:
             return True
         number = 0
-        if seat.period != _LIFE:
+        if seat.period != LIFE:
             number = epoch_of(seat.period, epoch_start(metric.every, epoch))
         return seat.holds(point_of(secret, device, seat.period, number))
 
@@ -140,11 +123,12 @@ class Line:
 
     metrics: Sequence[Metric]
     period: str
+    prices: Sequence[Sequence[int]]
     unit: int = 0
 
     def at(self, unit: int) -> Line:
         """Return the line with *unit* for each weight of 1."""
-        return Line(self.metrics, self.period, unit)
+        return Line(self.metrics, self.period, self.prices, unit)
 
     @cached_property
     def seats(self) -> dict[bytes, Seat]:
@@ -158,34 +142,7 @@ class Line:
     @property
     def dearest(self) -> int:
         """The most nano-epsilon of any seven dates, whatever is drawn."""
-        samples = list(self._samples())
-        if self.period == _LIFE:
-            return max(_cost(sample, None) for sample in samples)
-        within = WEEK if self.period == _WEEK else None  # dates of a longer period lie anywhere
-        whole = max(_cost(sample, within) for sample in samples)
-        parts = (
-            max(_cost(sample, dates) for sample in samples)
-            + max(_cost(sample, WEEK - dates) for sample in samples)
-            for dates in range(1, WEEK)
-        )
-        return max(whole, *parts)
-
-    def _samples(self) -> Iterator[list[Metric]]:
-        """Yield every sample that can be drawn."""
-        intervals = list(self.seats.values())
-        # between two ends nothing changes, so the points at the ends stand for all
-        for point in {end % WHOLE for seat in intervals for end in (seat.low, seat.high)}:
-            yield [m for m, seat in zip(self.metrics, intervals, strict=True) if seat.holds(point)]
-
-
-def _cost(sample: Iterable[Metric], dates: int | None) -> int:
-    """Return the most that *sample* costs on so many first, or last, *dates* of its period.
-
-    None: on seven dates anywhere in it.
-    """
-    if dates is None:
-        return sum(cost_of_dates(metric, WEEK) for metric in sample)
-    return sum(metric.most_nano * -(-dates * DAY // LENGTHS[metric.every]) for metric in sample)
+        return dearest_week(list(self.seats.values()), self.prices)
 
 
 def _lines(metrics: Sequence[Metric]) -> list[Line]:
@@ -193,6 +150,10 @@ def _lines(metrics: Sequence[Metric]) -> list[Line]:
     ordered = sorted(metrics, key=lambda m: (-cost_of_dates(m, WEEK), m.name))
     stays = [m for m in ordered if m.every == ONCE or m.policy is not None]
     moves = [m for m in ordered if not (m.every == ONCE or m.policy is not None)]
-    period = _MONTH if any(metric.every == _MONTH for metric in moves) else _WEEK
-    lines = [Line(stays, _LIFE), Line(moves, period)]
-    return [line for line in lines if line.metrics]
+    period = MONTH if any(metric.every == MONTH for metric in moves) else ONE_WEEK
+    lines = {LIFE: stays, period: moves}
+    return [
+        Line(line, name, [price_of(metric).by_dates(name) for metric in line])
+        for name, line in lines.items()
+        if line
+    ]

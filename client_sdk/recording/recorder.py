@@ -85,7 +85,8 @@ class Recorder:
         """What draws of which metrics this device may report; None: of all."""
         if self.registry.panel_week is None:
             return None
-        from ..privacy.panel import Panel, Seat, panel_of  # few registries have one
+        from ..privacy.panel import Panel, panel_of  # few registries have one
+        from ..registry.seats import Seat
 
         if (seats := self.registry.seats) is not None:  # it was compiled
             return Panel({digest: Seat(*seat) for digest, seat in seats.items()})

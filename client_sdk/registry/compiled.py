@@ -18,13 +18,14 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..core.epoch import EVERY
+from ..core.epoch import EVERY, ONCE
 from ..core.errors import RegistryError
 from ..core.limits import MAX_COMPILED, MIN_REPORTS_FLOOR
 from ..core.wire import is_hex
 from ..mechanisms import names
 from .contract import KEY_SIZE
 from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of, sha256
+from .seats import DATES, LIFE, Price, Seat, dearest_week_of_lines
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -132,8 +133,8 @@ def load(text: str, kind: type[Registry]) -> Registry:
             metrics.append(_light(entry, segments))
     problems += _twice("name", (metric.name for metric in metrics))
     problems += _twice("digest", (metric.digest.hex() for metric in metrics))
-    if not problems and not _is_seated(document):
-        problems.append("seats: must be of the metrics of the panel, and of no others")
+    if not problems:
+        problems += _wrong_seats(document)
     if problems:
         raise RegistryError(problems)
     seats = document["seats"]
@@ -148,12 +149,33 @@ def load(text: str, kind: type[Registry]) -> Registry:
     )
 
 
-def _is_seated(document: Entry) -> bool:
-    """Whether there is a seat for each metric that needs one."""
-    if document["panel_week"] is None:
-        return document["seats"] is None
-    needed = {entry["digest"] for entry in document["metrics"] if entry["panel"]}
-    return document["seats"] is not None and document["seats"].keys() == needed
+def _wrong_seats(document: Entry) -> Iterator[str]:
+    """Yield what is wrong with the seats: each metric of the panel has one, and the week holds."""
+    week, seats = document["panel_week"], document["seats"]
+    inside = {entry["digest"]: entry for entry in document["metrics"] if entry["panel"]}
+    if (seats is None) != (week is None) or (seats is not None and seats.keys() != inside.keys()):
+        yield "seats: must be of the metrics of the panel, and of no others"
+    elif seats is not None and week is not None:
+        drawn = [(Seat(*seats[digest]), entry) for digest, entry in inside.items()]
+        if any((seat.period == LIFE) is not _is_kept(entry) for seat, entry in drawn):
+            yield "seats: must be for life of metrics that keep what they told, and of no others"
+            return
+        outside = (entry for entry in document["metrics"] if not entry["panel"])
+        cost = sum(_price(entry).of_dates(DATES) for entry in outside)
+        cost += dearest_week_of_lines((seat, _price(entry)) for seat, entry in drawn)
+        if cost > week:
+            yield f"seats: must cost at most panel_week={week} in any seven days, not {cost}"
+
+
+def _is_kept(entry: Entry) -> bool:
+    return bool(entry["every"] == ONCE or entry["longitudinal"] != _LONGITUDINAL[0])
+
+
+def _price(entry: Entry) -> Price:
+    report, value = entry["spent"]["report"], entry["spent"]["value"]
+    if value is None:
+        return Price(entry["every"], report)
+    return Price(entry["every"], report, value - report, entry["domain_size"])
 
 
 def _parsed(text: str) -> dict[str, Any]:

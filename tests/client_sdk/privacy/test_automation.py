@@ -331,7 +331,8 @@ os.posix_spawn = spawned
 command.configure(*place, data_dir="light", consent="granted")
 command.record("dark_mode", True)
 command._end()
-print(dict(command.counts()), os.path.exists("data"), os.path.exists("light"))
+files = [os.path.exists(f"{{folder}}/hearsay.sqlite3") for folder in ("data", "light")]
+print(dict(command.counts()), *files)
 """
 
 

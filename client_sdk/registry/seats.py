@@ -1,0 +1,118 @@
+"""Seats of a panel, and the most that any seven dates of it cost.  Whole numbers only.
+
+Metrics of one kind lie end to end on a line, in units of which WHOLE are the distance of two
+points; a metric is in if one of the points u, u + WHOLE, … lies in its seat.  As u runs, what is in
+changes only where a point meets an end of a seat, so the ends are all that has to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from ..core.epoch import DAY, LENGTHS, epochs_in
+
+WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points
+LIFE, MONTH, WEEK = "life", "28d", "7d"  # how long a panel lasts
+DATES: Final = 7  # of a week
+
+
+class Seat(NamedTuple):
+    """Where a metric lies on its line, in units: it is in if a point is in [low, high)."""
+
+    low: int
+    high: int
+    period: str  # LIFE, WEEK or MONTH
+
+    @property
+    def inclusion(self) -> float:
+        """The probability to be in."""
+        return (self.high - self.low) / WHOLE
+
+    def holds(self, point: int) -> bool:
+        """Whether one of the points *point*, *point* + WHOLE, … lies in the interval."""
+        return -(-(self.low - point) // WHOLE) * WHOLE + point < self.high
+
+
+class Price(NamedTuple):
+    """What a metric costs, in nano-epsilon, if it is in."""
+
+    every: str  # its epochs
+    first: int  # of a report; of a repeated metric the first one of a value
+    second: int | None = None  # the second report of a value, which is its last charge
+    values: int = 0  # of a repeated metric
+
+    def of_dates(self, dates: int) -> int:
+        """Return the most that *dates* dates in a row cost, wherever they lie."""
+        return self.of_reports(epochs_in(self.every, dates))
+
+    def of_reports(self, count: int) -> int:
+        """Return the most that *count* reports cost: of a repeated metric, two of each value."""
+        if self.second is None:
+            return count * self.first
+        dearest, other = max(self.first, self.second), min(self.first, self.second)
+        rest = min(max(count - self.values, 0), self.values)
+        return min(count, self.values) * dearest + rest * other
+
+    def by_dates(self, period: str) -> list[int]:
+        """Return what 1 to 7 dates cost that are the first, or last, of a *period*.
+
+        Of a period for life there is one number: what any seven dates cost.  Those of a longer
+        period than a week lie anywhere in it.
+        """
+        week = self.of_dates(DATES)
+        if period == LIFE:
+            return [week]
+        days = [
+            self.first * -(-dates * DAY // LENGTHS[self.every]) for dates in range(1, DATES + 1)
+        ]
+        return days if period == WEEK else [*days[:-1], week]
+
+
+def dearest_week(seats: Sequence[Seat], prices: Sequence[Sequence[int]]) -> int:
+    """Return the most that any seven dates cost of metrics on one line, whatever is drawn.
+
+    They lie in one period, or in two: then two samples add up, each over its own dates.
+    Args: prices: of each metric, as ``Price.by_dates`` gives them.
+    """
+    events, begins = _events(seats)
+    dearest: list[int] = []
+    for costs in zip(*prices, strict=True):
+        deltas = (costs[place] if comes else -costs[place] for _, comes, place in events)
+        whole = sum(costs[place] for place in begins)
+        dearest.append(max(accumulate(deltas, initial=whole)))
+    *parts, week = dearest
+    return max([week, *(first + last for first, last in zip(parts, parts[::-1], strict=True))])
+
+
+def _events(seats: Sequence[Seat]) -> tuple[list[tuple[int, bool, int]], list[int]]:
+    """Return who comes and goes as a point runs from 0 to WHOLE, and who is in before.
+
+    At one point those go first that go: so no sum on the way is above the one that stands there.
+    """
+    events: list[tuple[int, bool, int]] = []
+    begins = []
+    for place, seat in enumerate(seats):
+        low, high = seat.low % WHOLE, seat.high % WHOLE
+        if seat.high - seat.low >= WHOLE:
+            begins.append(place)
+        elif seat.high > seat.low:
+            events.append((low, True, place))
+            if high:
+                events.append((high, False, place))
+            if 0 < high < low:
+                begins.append(place)
+    events.sort()
+    return events, begins
+
+
+def dearest_week_of_lines(seats: Iterable[tuple[Seat, Price]]) -> int:
+    """Return the most that any seven dates cost of all lines together."""
+    lines: dict[str, list[tuple[Seat, Price]]] = {}
+    for seat, price in seats:
+        lines.setdefault(seat.period, []).append((seat, price))
+    return sum(
+        dearest_week([seat for seat, _ in line], [price.by_dates(period) for _, price in line])
+        for period, line in lines.items()
+    )
