@@ -17,6 +17,7 @@ from typing import Final
 
 from client_sdk.core.wire import from_base64url
 from client_sdk.recording.handover import NOTES
+from tests.support.device.device import rows
 from tests.support.device.loopback import LoopbackServer, running
 
 ROOT: Final = Path(__file__).parents[3]
@@ -24,6 +25,10 @@ WAIT: Final = 60.0  # seconds for a child; it needs 0.3 of a quiet machine
 DATA: Final = "data"
 FOLDER: Final = "FOLDER_OF_THE_TEST"  # in the environment: whose children they are
 BEGINS: Final = "client_sdk.recording.detached"  # in the arguments of every child
+
+CHARGES: Final = "SELECT count(*) FROM charges WHERE digest <> x''"
+RECORDS: Final = "command.record('plain', True)\n"
+TELLS: Final = "command._end()\nos.write(1, str(dict(command.counts())).encode())\n"
 
 LIGHT: Final = """
 import os, sys
@@ -72,6 +77,11 @@ def run(folder: Path, body: str, *, consent: str = "granted", **more: str) -> st
     )
     assert done.stderr == ""
     return done.stdout
+
+
+def charges(folder: Path) -> int:
+    """Return how many reports were charged for."""
+    return int(rows(folder / DATA, CHARGES)[0][0])
 
 
 def children_of(folder: Path) -> list[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import io
 import os
 import re
 import shutil
@@ -17,7 +15,6 @@ from typing import Any
 import pytest
 
 from client_sdk import inspection
-from client_sdk.__main__ import main
 from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.gateway import Gateway
@@ -27,64 +24,9 @@ from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.registry import Registry
 from client_sdk.storage.schema import FILE_NAME
 from client_sdk.testing import MemoryTransport
+from tests.client_sdk.commands.conftest import REGISTRY, ROOT, Run, client_in, rows
 from tests.support.device.device import CANARY, alter
 from tests.support.device.registries import HEAD, NUMBER, table
-
-ROOT = Path(__file__).parents[2]
-REGISTRY = ROOT / "tests" / "typing" / "notes.toml"
-TRUTH = {"ui.theme": "dark", "note_count": 7, "formats": ["pdf"], "ui.panel.open": True}
-
-
-def client_in(folder: Path, consent: Consent = Consent.GRANTED) -> Client:
-    return Client(
-        "https://collector.example",
-        "key",
-        REGISTRY,
-        consent=consent,
-        data_dir=folder,
-        mode="manual",
-        opt_outs=OptOuts(folder, {}, os.devnull),
-        transport=MemoryTransport(),
-    )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """What an application left: two reports that were sent, and two that wait."""
-    client = client_in(tmp_path)
-    client.record("ui.theme", TRUTH["ui.theme"])
-    client.record("note_count", TRUTH["note_count"])
-    client.flush()
-    client.record("formats", TRUTH["formats"])
-    client.record("ui.panel.open", TRUTH["ui.panel.open"])
-    del client  # without a close, as after a kill: what waits stays
-    gc.collect()  # its connection closes now, not when a test reads the files
-    return tmp_path
-
-
-Run = Callable[..., str]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command where nobody has opted out, and return what it prints."""
-    for name in ("DO_NOT_TRACK", "HEARSAY_TELEMETRY"):
-        monkeypatch.delenv(name, raising=False)
-
-    def run(command: str, folder: Path, *more: str, status: int = 0) -> str:
-        assert main([command, f"--data-dir={folder}", *more]) == status
-        out, err = capsys.readouterr()
-        assert bool(err) == bool(status)
-        return out + err
-
-    return run
-
-
-def rows(folder: Path, table: str) -> int:
-    connection = sqlite3.connect(folder / FILE_NAME)
-    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
-    connection.close()
-    return int(count)
 
 
 def test_the_module_runs_as_a_command(folder: Path) -> None:
@@ -304,70 +246,11 @@ def test_what_is_not_understood_ends_in_one_line_without_its_content(
     assert CANARY not in shown
 
 
-@pytest.mark.parametrize("command", ["off", "purge"])
-def test_what_was_set_aside_is_deleted_too(command: str, folder: Path, run: Run) -> None:
-    """A damaged file holds what waited; and so it is where the database is gone."""
-    (folder / f"{FILE_NAME}.damaged").write_bytes(b"what waited")
-    client_in(folder).close()
-    (folder / FILE_NAME).unlink()
-
-    run(command, folder, *["--yes"] * (command == "purge"))
-
-    left = {path.name for path in folder.iterdir()}
-    assert not left & {f"{FILE_NAME}.damaged", "secret"}
-
-
 def test_looking_twice_shows_the_same(folder: Path, run: Run) -> None:
     """To look costs nothing and spends nothing."""
     first = run("show", folder, f"--registry={REGISTRY}")
 
     assert run("show", folder, f"--registry={REGISTRY}") == first
-
-
-def test_purge_deletes_all_but_the_charges(folder: Path, run: Run) -> None:
-    """Nothing that was queued or sent is left; the same budget cannot be spent again."""
-    shown = run("purge", folder, "--yes")
-
-    assert "deleted: 2 reports that waited" in shown
-    assert [rows(folder, table) for table in ("reports", "uploads", "sent", "memo")] == [0] * 4
-    assert rows(folder, "charges") == 4
-    assert not (folder / "secret").exists()
-
-
-@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 2), ("\n", 2), ("", 2)])
-def test_purge_asks_and_takes_only_a_yes(
-    answer: str, left: int, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An empty answer, and a closed standard input, delete nothing."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-
-    run("purge", folder)
-
-    assert rows(folder, "reports") == left
-
-
-def test_off_wipes_and_stops_the_application_and_on_lets_it_go_on(folder: Path, run: Run) -> None:
-    """The user's own no is stronger than a consent that the application still believes in."""
-    run("off", folder)
-    refused = client_in(folder)
-    refused.record("minutes", {"edit": 3})
-    waiting = rows(folder, "reports")
-    run("on", folder)
-    again = client_in(folder)
-    again.record("minutes", {"edit": 3})
-
-    assert (refused.stats()["opted_out"], waiting) == (1, 0)
-    assert (again.stats()["recorded"], rows(folder, "reports")) == (1, 1)
-
-
-def test_off_before_the_application_ever_ran_is_obeyed(tmp_path: Path, run: Run) -> None:
-    """The folder is made for the answer alone."""
-    folder = tmp_path / "new"
-
-    run("off", folder)
-
-    assert [path.name for path in folder.iterdir()] == [USER_FILE]
-    assert client_in(folder).consent is Consent.DENIED
 
 
 @pytest.mark.parametrize("command", ["status", "show"])

@@ -1,0 +1,1 @@
+"""Tests of the commands that look at what an application left."""
