@@ -32,8 +32,10 @@ from ..core.epoch import ONCE, epoch_of, epoch_start
 from ..core.errors import InvalidParameterError
 from ..registry.contract import Registry
 from ..registry.metric import Metric, Sample
-from ..registry.seats import LIFE, MONTH, WHOLE, Seat, dearest_week
+from ..registry.seats import LIFE, MONTH, dearest_week
 from ..registry.seats import WEEK as ONE_WEEK
+from ..registry.seats import WHOLE as WHOLE
+from ..registry.seats import Seat as Seat
 from .budget import WEEK, cost_of_dates, price_of
 
 _DRAWN: Final = 8  # bytes of the even draw
