@@ -6,8 +6,11 @@ import json
 import random
 from typing import Any, Final
 
+from client_sdk.core.ed25519 import public_of
 from client_sdk.core.randomness import ByteRandomness
 from client_sdk.core.wire import Report, base64url, columns_of, from_base64url, seal_padded
+from client_sdk.privacy.retirement import Retirement
+from client_sdk.privacy.retirement import read as read_list
 from client_sdk.storage.store import Store
 from client_sdk.upload.schedule import Schedule
 from client_sdk.upload.transport import Answer, _retry_after, outcome_of, read_acknowledgement
@@ -136,6 +139,19 @@ def test_the_schedule_has_the_times_of_python_for_the_same_draws(node: Node) -> 
     assert len({json.dumps(row) for row in times}) > STEPS / 2
 
 
+CHANGES: Final[list[dict[str, Any]]] = [
+    {"issued": 1_790_000_001},
+    {"issued": True},
+    {"issued": -1},
+    {"issued": 1.5},
+    {"version": 2},
+    {"retired": []},
+    {"retired": ["AB" * 6]},
+    {"retired": ["ab"]},
+    {"retired": {}},
+    {"signature": "00" * 64},
+    {"signature": 1},
+]
 PROBLEM: Final = "application/problem+json; charset=utf-8"
 OURS: Final = '{"type": "urn:hearsay:problem:sealed", "status": %d}'
 ANSWERS: Final = [
@@ -210,3 +226,27 @@ def test_only_addresses_that_python_takes_are_taken(node: Node) -> None:
     ]
     assert all(text.startswith("endpoint=") for text in bases[4:])
     assert not any("secret" in text or "u:p" in text for text in bases)
+
+
+def test_a_list_of_retired_metrics_is_taken_from_its_developer_only(node: Node) -> None:
+    seed, digests = b"\x07" * 32, [b"\xab" * 6, b"\x01" * 6]
+    key = public_of(seed).hex()
+    text = Retirement(1_790_000_000, frozenset(digests)).text(seed).decode()
+    form = json.loads(text)
+    lists = [
+        (text, key),
+        (Retirement(0, frozenset()).text(seed).decode(), key),
+        (text, public_of(b"\x08" * 32).hex()),
+        *((json.dumps(form | change), key) for change in CHANGES),
+        *((bad, key) for bad in ("", "{}", "[]", "null", text[:-9], json.dumps(form | {"x": 1}))),
+        (text, "00" * 32),
+    ]
+
+    read = ask(node, "retirements", lists)
+
+    assert read[0] == {"issued": 1_790_000_000, "digests": sorted(d.hex() for d in digests)}
+    assert read[1] == {"issued": 0, "digests": []}
+    assert read[2:] == [None] * (len(lists) - 2)
+    assert [read_list(t.encode(), bytes.fromhex(k)) is None for t, k in lists] == [
+        answer is None for answer in read
+    ]

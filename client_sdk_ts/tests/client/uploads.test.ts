@@ -7,6 +7,7 @@ import { type Answer, Client, memoryStore } from "../../src/index.js";
 import {
   counted, CRASHED, DAILY, DAY, FakeClock, FakeCollector, HOUR, HOURLY, LARGEST, options, registryOf, reportsIn, SUM, WEEKLY,
 } from "./support.js";
+import { withChecksum } from "../support/compiled.js";
 
 /** Returns a number below n from a fixed sequence, for tests whose course must not change. */
 function sequence(seed: number): (n: number) => number {
@@ -215,4 +216,41 @@ test("values of an epoch become one report when it is over, and silence one too"
   const { aggregated, recorded, uploaded, window_closed: closed, window_opened: opened } = client.stats();
   assert.deepEqual([aggregated, recorded, uploaded, closed, opened], [5, 2, 2, 2, 4]);
   assert.equal([...collector.bodies.values()].flat().reduce((all, body) => all + reportsIn(body), 0), 2);
+});
+
+/** Returns a key in hexadecimal, and what signs a list of retired digests by it. */
+async function developer(): Promise<[key: string, list: (issued: number, retired: string[]) => Promise<string>]> {
+  const { privateKey, publicKey } = (await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"])) as CryptoKeyPair;
+  const hex = (bytes: ArrayBuffer): string => Buffer.from(bytes).toString("hex");
+  const list = async (issued: number, retired: string[]): Promise<string> => {
+    const form = { issued, retired, version: 1 };
+    const signed = new TextEncoder().encode(`hearsay retired metrics\n${JSON.stringify(form)}`);
+    return JSON.stringify({ ...form, signature: hex(await crypto.subtle.sign("Ed25519", privateKey, signed)) });
+  };
+  return [hex(await crypto.subtle.exportKey("raw", publicKey)), list];
+}
+
+test("a retired metric is recorded no more, what waits of it is deleted, and no other list changes that", async () => {
+  const [[key, list], [, forged]] = [await developer(), await developer()];
+  const [clock, collector] = [new FakeClock(), new FakeCollector()];
+  const registry = withChecksum({ ...registryOf(DAILY, WEEKLY, LARGEST), retire_key: key });
+  let body = "";
+  const transport = { send: (upload: string) => collector.send(upload), fetch: async () => ({ status: 200, body }) };
+  const client = device(collector, clock, { registry, transport });
+  const digest = (name: string): string => client.registry.metrics.get(name)!.digest;
+  const pass = async (text: string, name: string, value: unknown): Promise<Record<string, number>> => {
+    body = text;
+    client.record(name, value);
+    await client.flush();
+    clock.time += DAY;
+    return counted(client);
+  };
+
+  assert.equal((await pass(await forged(9, [digest(DAILY)]), DAILY, true)).list_refused, 1);
+  assert.equal((await pass(await list(5, [digest(WEEKLY), digest(LARGEST)]), DAILY, true)).retired, undefined);
+  assert.equal((await pass(await list(4, [digest(DAILY)]), DAILY, true)).list_refused, 2);
+  assert.equal((await pass("", WEEKLY, "free")).retired, 1);
+  assert.equal((await pass("<html>", LARGEST, 3)).retired, 2);
+  assert.equal((await pass(await list(6, []), DAILY, true)).recorded, 4);
+  assert.equal((await pass("", WEEKLY, "free")).retired, 3);
 });

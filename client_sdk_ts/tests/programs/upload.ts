@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import type { Randomness } from "../../src/core/randomness.js";
+import { readRetirement } from "../../src/privacy/retirement.js";
 import * as schedule from "../../src/upload/schedule.js";
 import { addressOf, type Answer, outcomeOf, readAcknowledgement, retryAfter } from "../../src/upload/transport.js";
 import { type Report, sealPadded } from "../../src/upload/wire.js";
@@ -46,6 +47,8 @@ const programs: Record<string, (input: never) => unknown> = {
   retry_after: (headers: [status: number, text: string | null, sent: string | null][]) =>
     headers.map((header) => retryAfter(...header)),
 
+  retirements: (lists: [text: string, key: string][]) => Promise.all(lists.map((list) => readRetirement(...list))),
+
   addresses: (endpoints: string[]) =>
     endpoints.map((endpoint) => {
       try {
@@ -57,4 +60,4 @@ const programs: Record<string, (input: never) => unknown> = {
 };
 
 const input = JSON.parse(readFileSync(0, "utf8")) as never;
-console.log(JSON.stringify(programs[process.argv[2] ?? ""]!(input)));
+console.log(JSON.stringify(await programs[process.argv[2] ?? ""]!(input)));

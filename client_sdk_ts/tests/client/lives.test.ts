@@ -1,0 +1,82 @@
+/** Laws of processes: none is kept alive, none loses what it recorded, and they share what the store keeps alone. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { Client, fileStore, noOptOuts } from "../../src/node.js";
+import type { State } from "../../src/storage/state.js";
+import { DAILY, options, WEEKLY } from "./support.js";
+
+const PROGRAM = fileURLToPath(new URL("../programs/short_life.js", import.meta.url));
+
+/** Calls `use` with a folder of its own. */
+async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "hearsay-"));
+  try {
+    await use(join(folder, "data"));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs the program to its end; returns what it said and what its store keeps. */
+async function run(folder: string, endpoint: string, life: string): Promise<[said: string, status: unknown, state: State]> {
+  const child = spawn(process.execPath, ["--unhandled-rejections=strict", PROGRAM, folder, endpoint, life]);
+  let said = "";
+  child.stdout.on("data", (part) => (said += String(part)));
+  child.stderr.on("data", (part) => (said += String(part)));
+  const [status] = await once(child, "exit");
+  return [said, status, await fileStore(folder).read((state) => state)];
+}
+
+test("a program that ends without a word has written what it recorded, and is not kept alive", async () => {
+  await inFolder(async (folder) => {
+    const [said, status, state] = await run(folder, "http://127.0.0.1:9", "plain");
+
+    assert.deepEqual([said, status], ["", 0]);
+    assert.equal(state.reports.length, 2);
+    assert.equal(state.uploads.length, 0);
+  });
+});
+
+test("a program that waits for an answer is held by its flush, for as long as that was given", async () => {
+  const server = createServer((socket) => void setTimeout(() => socket.destroy(), 300)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  await inFolder(async (folder) => {
+    const [said, status, state] = await run(folder, `http://127.0.0.1:${(server.address() as AddressInfo).port}`, "waiting");
+
+    assert.deepEqual([said, status], ["", 0]);
+    assert.deepEqual([state.times.failures, state.uploads.length], [1, 1]);
+  });
+  server.close();
+});
+
+test("a thread of the same program has entropy, memory and a client of its own, and one ledger with it", async () => {
+  await inFolder(async (folder) => {
+    const [said, status, state] = await run(folder, "http://127.0.0.1:9", "worker");
+
+    assert.deepEqual([said, status], ["", 0]);
+    assert.equal(state.reports.length, 3); // the boolean of the day once
+    assert.equal(new Set(state.reports.map(({ digest }) => digest)).size, 3);
+  });
+});
+
+test("two clients of one folder charge each metric once", async () => {
+  await inFolder(async (folder) => {
+    const clients = [0, 1].map(() => new Client({ ...options(), store: fileStore(folder), optOuts: noOptOuts }));
+    for (const client of clients) for (const name of [DAILY, WEEKLY]) client.record(name, name === DAILY ? true : "free");
+    await Promise.all(clients.map((client) => client.close()));
+
+    const counts = clients.map((client) => client.stats());
+    assert.equal(counts.reduce((all, { recorded }) => all + recorded, 0), 2);
+    assert.equal(counts.reduce((all, { already_reported: more }) => all + more, 0), 2);
+  });
+});
