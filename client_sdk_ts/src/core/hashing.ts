@@ -15,25 +15,26 @@ const RATE = 136; // bytes of SHAKE-256
 
 let roots: { squares: Uint32Array; cubes: Uint32Array } | undefined;
 
-/** Returns the first 32 bits after the point of the square and cube roots of the first 64 primes. */
+/** Returns the first 32 bits after the point of the square roots of 8 primes, and of the cube roots of 64. */
 function primeRoots(): { squares: Uint32Array; cubes: Uint32Array } {
   if (roots) return roots;
-  roots = { squares: new Uint32Array(64), cubes: new Uint32Array(64) };
+  roots = { squares: new Uint32Array(8), cubes: new Uint32Array(64) };
   for (let n = 2, i = 0; i < 64; n++) {
     let divisor = 2;
     while (n % divisor) divisor++;
     if (divisor < n) continue;
-    roots.squares[i] = Number(BigInt.asUintN(32, root(BigInt(n) << 64n, 2n)));
-    roots.cubes[i++] = Number(BigInt.asUintN(32, root(BigInt(n) << 96n, 3n)));
+    if (i < 8) roots.squares[i] = root(n, 2);
+    roots.cubes[i++] = root(n, 3);
   }
   return roots;
 }
 
-/** Returns the largest number whose power is at most `n`. */
-function root(n: bigint, power: bigint): bigint {
-  let largest = 0n;
-  for (let bit = 1n << 40n; bit; bit >>= 1n) if ((largest + bit) ** power <= n) largest += bit;
-  return largest;
+/** Returns 32 bits of a root: the largest whole number whose power is at most n · 2^(32 · power), near a guess. */
+function root(n: number, power: number): number {
+  const [most, exponent] = [BigInt(n) << BigInt(32 * power), BigInt(power)];
+  let largest = BigInt(Math.floor(n ** (1 / power) * 2 ** 32)) + 2n;
+  while (largest ** exponent > most) largest--;
+  return Number(BigInt.asUintN(32, largest));
 }
 
 /** Returns the SHA-256 of `data`. */
@@ -42,21 +43,20 @@ export function sha256(data: Uint8Array): Bytes {
   const padded = new Uint8Array((((data.length + 8) >> 6) + 1) * BLOCK);
   padded.set(data);
   padded[data.length] = 0x80;
-  const view = new DataView(padded.buffer);
-  view.setBigUint64(padded.length - 8, BigInt(data.length) * 8n);
-  const state = squares.slice(0, 8);
+  new DataView(padded.buffer).setBigUint64(padded.length - 8, BigInt(data.length) * 8n);
+  const state = squares.slice();
   const words = new Int32Array(64);
-  for (let block = 0; block < padded.length; block += BLOCK) {
-    for (let i = 0; i < 16; i++) words[i] = view.getInt32(block + 4 * i);
-    compress(state, words, cubes);
-  }
+  for (let block = 0; block < padded.length; block += BLOCK) compress(state, words, cubes, padded, block);
   const digest = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => digest.setUint32(4 * i, word));
   return new Uint8Array(digest.buffer);
 }
 
-/** Mixes a block, the first 16 of the words, into the state.  A registry is thousands: nothing is called, and no list made. */
-function compress(state: Uint32Array, w: Int32Array, cubes: Uint32Array): void {
+/** Mixes a block into the state.  A registry is thousands of them: so nothing is called, and no list made. */
+function compress(state: Uint32Array, w: Int32Array, cubes: Uint32Array, data: Uint8Array, at: number): void {
+  for (let i = 0; i < 16; i++, at += 4) {
+    w[i] = (data[at]! << 24) | (data[at + 1]! << 16) | (data[at + 2]! << 8) | data[at + 3]!;
+  }
   for (let i = 16; i < 64; i++) {
     const near = w[i - 15]!;
     const far = w[i - 2]!;
