@@ -82,7 +82,8 @@ def ask(
     """Return the user's consent; ask for it on the terminal, once in the life of *data_dir*.
 
     Nobody is asked without a terminal on standard input and standard error, in the background,
-    under automation, where somebody has opted out, or where the answer could not be kept.  Whoever
+    under automation, with ``--help`` among the arguments, where somebody has opted out, or where
+    the answer could not be kept.  Whoever
     presses Enter, or leaves, has decided nothing: that is "unknown", and the question does not come
     again.  The question is written to standard error, so that output can be piped.
 
@@ -102,7 +103,9 @@ def ask(
     answer = remembered(folder)
     if answer is not None:
         return answer
-    if not _is_person() or who_says_no(folder, os.environ, policy_path(os.environ)) is not None:
+    if _wants_help() or not _is_person():
+        return "unknown"
+    if who_says_no(folder, os.environ, policy_path(os.environ)) is not None:
         return "unknown"
     text = notice if registry is None or notice is not None else _notice(registry, caps)
     try:
@@ -352,6 +355,13 @@ def _notice(source: Source, caps: Caps | Mapping[str, str] | None) -> str:
     from .privacy.wording import notice
 
     return notice(_registry(source), caps if isinstance(caps, Caps) else Caps(**(caps or {})))
+
+
+def _wants_help() -> bool:
+    """Whether this run only prints help: a group of click begins it as any other."""
+    arguments = getattr(sys, "argv", [])[1:]
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--help" in own
 
 
 def _is_person() -> bool:

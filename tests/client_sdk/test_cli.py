@@ -20,6 +20,7 @@ from client_sdk.core.errors import InvalidParameterError
 from client_sdk.privacy.consent import Consent, OptOuts
 from client_sdk.privacy.opt_outs import USER_FILE
 from client_sdk.testing import MemoryTransport
+from tests.support.device.terminals import on_terminal
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = ROOT / "tests" / "typing" / "notes.toml"
@@ -50,27 +51,8 @@ def asked(
     stderr: bool = True,
 ) -> Asked:
     """Return what a program that asks prints, and what its terminal shows, if *typed* is typed."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    os.write(ours, typed)
-    with open(theirs, "rb", closefd=False) as terminal:
-        program = subprocess.Popen(
-            [sys.executable, "-c", ASKS, str(folder), more],
-            stdin=terminal, stdout=subprocess.PIPE,
-            stderr=terminal if stderr else subprocess.DEVNULL,
-            env=environment, start_new_session=True,
-        )  # fmt: skip
-    out, _ = program.communicate(timeout=60)
-    os.set_blocking(ours, False)
-    try:
-        shown = os.read(ours, 1 << 16)
-    except OSError:
-        shown = b""
-    os.close(ours)
-    os.close(theirs)
-    assert program.returncode == 0, shown
-    return out.decode().strip(), shown.decode()
+    command = sys.executable, "-c", ASKS, str(folder), more
+    return on_terminal(command, typed, environment, stderr=stderr)
 
 
 @needs_terminals

@@ -1,0 +1,42 @@
+"""Programs on a real terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+WAIT: Final = 60.0  # seconds for a program to end
+
+
+def on_terminal(
+    command: Sequence[str], typed: bytes, environment: Mapping[str, str], *, stderr: bool = True
+) -> tuple[str, str]:
+    """Return what a program prints, and what its terminal shows, if *typed* is typed.
+
+    Args: stderr: whether its standard error is the terminal.
+    """
+    import pty  # Windows has none
+
+    ours, theirs = pty.openpty()
+    os.write(ours, typed)
+    with open(theirs, "rb", closefd=False) as terminal:
+        program = subprocess.Popen(
+            command,
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=terminal if stderr else subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+        )
+    out, _ = program.communicate(timeout=WAIT)
+    os.set_blocking(ours, False)
+    try:
+        shown = os.read(ours, 1 << 16)
+    except OSError:
+        shown = b""
+    os.close(ours)
+    os.close(theirs)
+    assert program.returncode == 0, shown
+    return out.decode().strip(), shown.decode()
