@@ -22,6 +22,7 @@ export default {
     schema: [],
     messages: {
       arithmetic: "'{{operator}}' of numbers is floating point: take bigints.",
+      power: "Some compilers make Math.pow of '**': take power().",
       literal: "{{raw}} is no whole number.",
       name: "'{{name}}' has no place where chances are drawn.",
       module: "'{{name}}' is no module of exact numbers.",
@@ -41,6 +42,7 @@ export default {
     const isText = (node) => is(node, ts.TypeFlags.StringLike);
 
     const check = (node, operator, ...operands) => {
+      if (operator === "**") return context.report({ node, messageId: "power" });
       if (operands.every(isBigInt) || (operator === "+" && operands.every(isText))) return;
       context.report({ node, messageId: "arithmetic", data: { operator } });
     };

@@ -16,6 +16,13 @@ export function gcd(a: bigint, b: bigint): bigint {
   return a;
 }
 
+/** Returns base to the n.  The operator is avoided: some compilers make Math.pow of it, which knows no bigints. */
+export function power(base: bigint, n: bigint): bigint {
+  let product = 1n;
+  for (let i = 0n; i < n; i++) product *= base;
+  return product;
+}
+
 /** Returns n (n-1) … (n-k+1). */
 export function perm(n: bigint, k: bigint): bigint {
   let product = 1n;

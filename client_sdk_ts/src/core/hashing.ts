@@ -31,9 +31,10 @@ function primeRoots(): { squares: Uint32Array; cubes: Uint32Array } {
 
 /** Returns 32 bits of a root: the largest whole number whose power is at most n · 2^(32 · power), near a guess. */
 function root(n: number, power: number): number {
-  const [most, exponent] = [BigInt(n) << BigInt(32 * power), BigInt(power)];
+  const most = BigInt(n) << BigInt(32 * power);
+  const raised = (x: bigint): bigint => (power === 2 ? x * x : x * x * x); // some compilers make Math.pow of **
   let largest = BigInt(Math.floor(n ** (1 / power) * 2 ** 32)) + 2n;
-  while (largest ** exponent > most) largest--;
+  while (raised(largest) > most) largest--;
   return Number(BigInt.asUintN(32, largest));
 }
 

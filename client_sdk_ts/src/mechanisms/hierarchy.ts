@@ -1,6 +1,6 @@
 /** Hierarchy: the sign of the item's node in a row of a Hadamard matrix, at one level of a tree. */
 
-import { isPositive } from "../core/exact.js";
+import { isPositive, power } from "../core/exact.js";
 import { chance, itemOf, type Mechanism, numbered, parameter } from "./mechanism.js";
 
 export const hierarchy: Mechanism = {
@@ -9,13 +9,13 @@ export const hierarchy: Mechanism = {
     const item = itemOf("hierarchy", channel, value);
     const fanout = parameter(channel, "fanout");
     let levels = 1n;
-    while (fanout ** levels < channel.domainSize) levels++;
+    while (power(fanout, levels) < channel.domainSize) levels++;
     const level = 1n + randomness.uniform(levels);
-    const row = randomness.uniform(fanout ** level);
-    const node = item / fanout ** (levels - level);
+    const row = randomness.uniform(power(fanout, level));
+    const node = item / power(fanout, levels - level);
     const positive = isPositive(row, node) === randomness.bernoulli(chance(channel, "truth"));
     let start = 0n; // the first report of the level
-    for (let above = 1n; above < level; above++) start += 2n * fanout ** above;
+    for (let above = 1n; above < level; above++) start += 2n * power(fanout, above);
     return numbered(channel, start + 2n * row + (positive ? 1n : 0n));
   },
 };

@@ -1,5 +1,6 @@
 /** Projective geometry response: a point that is orthogonal to the item's more often than not. */
 
+import { power } from "../core/exact.js";
 import type { Randomness } from "../core/randomness.js";
 import { chance, type Channel, itemOf, type Mechanism, numbered, parameter } from "./mechanism.js";
 
@@ -19,20 +20,19 @@ export function pointsFor(order: bigint, items: bigint): bigint {
 /** Returns a point for `item`, one of so many. */
 export function drawPoint(channel: Channel, item: bigint, items: bigint, randomness: Randomness): bigint {
   const order = parameter(channel, "order");
-  const free = digitsFor(order, items) - 1n;
-  let leading = 0n; // the place of the item's leading 1
-  for (; item >= order ** leading; leading++) item -= order ** leading;
+  let lower = 1n; // what the item's leading 1 stands for
+  for (; item >= lower; lower *= order) item -= lower;
   const orthogonal = randomness.bernoulli(chance(channel, "truth"));
-  const digits = orthogonal ? 1n + randomness.uniform(order ** free - 1n) : randomness.uniform(order ** free);
+  const vectors = power(order, digitsFor(order, items) - 1n);
+  const digits = orthogonal ? 1n + randomness.uniform(vectors - 1n) : randomness.uniform(vectors);
   const product = orthogonal ? 0n : 1n + randomness.uniform(order - 1n);
-  const lower = order ** leading;
   const low = digits % lower;
   const digit = (((product - dot(low, item, order)) % order) + order) % order;
   return pointOf(((digits / lower) * order + digit) * lower + low, order);
 }
 
 function pointsOf(order: bigint, digits: bigint): bigint {
-  return (order ** digits - 1n) / (order - 1n);
+  return (power(order, digits) - 1n) / (order - 1n);
 }
 
 /** Returns the fewest digits, two at least, with a point for every item. */
@@ -50,11 +50,10 @@ function dot(a: bigint, b: bigint, order: bigint): bigint {
 
 /** Returns the point of the digits of `vector`, which are divided by the first one that is not 0. */
 function pointOf(vector: bigint, order: bigint): bigint {
-  let leading = 0n;
-  while (vector >= order ** (leading + 1n)) leading++;
-  const power = order ** leading;
-  const scale = inverse(vector / power, order);
-  let [tail, point] = [vector % power, pointsOf(order, leading)];
+  let [leading, point] = [1n, 0n]; // what the first digit stands for, and the points with a later one
+  for (; vector >= leading * order; leading *= order) point += leading;
+  const scale = inverse(vector / leading, order);
+  let tail = vector % leading;
   for (let place = 1n; tail; [tail, place] = [tail / order, place * order]) point += (((tail % order) * scale) % order) * place;
   return point;
 }

@@ -31,6 +31,7 @@ const BUGS: readonly (readonly [file: string, text: string, bug: string, rule: s
   ["core/randomness.ts", "return this.uniform(p.denominator) < p.numerator;", "return new DataView(this.read(8).buffer as ArrayBuffer).getFloat64(0) === 0;", "exact"],
   ["core/randomness.ts", "return this.uniform(p.denominator) < p.numerator;", "return this.uniform(10n ** 3n) < BigInt(Date.now());", "exact"],
   ["mechanisms/pem.ts", "utf8 } from \"../core/bytes.js\";", "utf8 } from \"../core/bytes.js\"; import { dayOf } from \"../core/epoch.js\"; dayOf(1);", "exact"],
+  ["core/exact.ts", "product *= base", "product = base ** n", "exact"],
   ["mechanisms/duchi.ts", "return numbered(", "/* eslint-disable */ const x = 1 / 3; if (x) return numbered(", "exact"],
 ];
 
