@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from client_sdk.mechanisms import load, names
+from client_sdk.registry.kinds import kinds
 from tests.docs.pages import ROOT, flowing, text_of
 
 PAGE: Final = "docs/design/compiled-registry.md"
@@ -41,6 +42,13 @@ def test_a_mechanism_tells_how_it_draws_by_each_of_its_constants(name: str) -> N
     told = [constant for constant in load(name).constants if constant in line]
 
     assert told == list(load(name).constants) or written_otherwise[name] in line
+
+
+def test_the_page_tells_what_a_value_of_every_type_becomes() -> None:
+    rows = [line.split("|")[1] for line in text_of(PAGE).splitlines() if line.startswith("| `")]
+    types = {word.strip(" `") for row in rows for word in row.split(",")}
+
+    assert types == {name for name, kind in kinds().items() if kind.__module__.startswith("client")}
 
 
 def test_the_page_and_the_schema_know_the_same_version() -> None:

@@ -49,19 +49,20 @@ export function readRegistry(source: unknown): Registry {
   document.metrics.forEach((entry, index) => {
     try {
       const metric = metricOf(entry, index, segments);
-      const { name, digest } = metric;
+      const { name, digest, every, longitudinal } = metric;
       if (metrics.has(name) || digests.has(digest)) problems.push(`metrics.${name}: stands twice, by its name or digest`);
       metrics.set(name, metric);
       digests.add(digest);
-      if (entry.panel) seated.push(digest);
+      if (entry.panel) seated.push(`${digest} ${every === "once" || longitudinal !== "fresh"}`);
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error;
       problems.push(...error.problems);
     }
   });
   const expected = panelWeek === null ? null : seated.sort().join();
-  if (!problems.length && (seats && Object.keys(seats).sort().join()) !== expected) {
-    problems.push("seats: must be of the metrics of the panel, and of no others");
+  const drawn = seats && Object.entries(seats).map(([digest, [, , lasts]]) => `${digest} ${lasts === "life"}`).sort().join();
+  if (!problems.length && drawn !== expected) {
+    problems.push("seats: must be of the metrics of the panel alone, for life of those that keep what they told");
   }
   refuseAll(problems);
   return {
