@@ -113,12 +113,17 @@ def budget(path: str) -> None:
     type=click.Path(dir_okay=False, writable=True),
     help="File to write; standard output by default.",
 )
+@click.option(
+    "--language", type=click.Choice(("python", "typescript")), default="python", show_default=True,
+    help="Of the application.",
+)  # fmt: skip
 @explained
-def codegen(path: str, output: str | None) -> None:
-    """Write the Python module of typed handles, by which an application records."""
+def codegen(path: str, output: str | None, language: str) -> None:
+    """Write the module by which an application records, with the types of its metrics' values."""
     from ..planning.codegen import module_of
+    from ..planning.typescript import typescript_module
 
-    text = module_of(_load(path))
+    text = (module_of if language == "python" else typescript_module)(_load(path))
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -247,7 +247,7 @@ def _handle(name: str, metric: Metric) -> Iterator[str]:
     yield from _property(name, handle_type(metric))
     yield f'        """{_indented(metric.title)}\n\n'
     yield f"        {_indented(metric.question)}\n\n"
-    yield f"        {_indented(_facts(metric))}\n"
+    yield f"        {_indented(facts(metric))}\n"
     yield '        """\n'
     kind, further = kind_of(metric)
     yield from _call(f"        return {kind}", ("self._client", f'"{metric.name}"', *further), "")
@@ -280,7 +280,8 @@ def _class(below: Group) -> str:
     return f"{words(below.path)}Metrics"
 
 
-def _facts(metric: Metric) -> str:
+def facts(metric: Metric) -> str:
+    """Return what a developer who records *metric* wants to know, in sentences."""
     domain = metric.domain
     often = "" if metric.every == "once" else f" every {metric.every}"
     facts = f"Reported at most once{often}, at {privacy(metric)} a report, until {metric.expires}."

@@ -1,0 +1,118 @@
+"""Typed metrics for the device in TypeScript: names, types of values, mechanisms and the registry.
+
+One module is all that an application adds to the package.  The types exist for the compiler only;
+the mechanisms that are imported are those that the registry names, so that a bundle has no other.
+The text depends on the registry alone.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from typing import Final
+
+from client_sdk.core.errors import RegistryError
+from client_sdk.registry.metric import Metric
+from client_sdk.registry.registry import Registry
+
+from .codegen import facts
+from .compilation import compiled
+
+PACKAGE: Final = "hearsay-telemetry"
+# What the device in TypeScript does not draw by: mechanisms of others' telemetry, and one more.
+MISSING: Final = frozenset({"cms", "dbitflip", "discrete_gaussian", "hcms", "loloha", "rappor"})
+_WIDTH: Final = 100 - len("   * ")  # columns of a comment
+# What the SDK takes in TypeScript where it takes these types in Python.
+_TYPES: Final = {
+    "{label}": "{label}",
+    "{label} | None": "{label} | null",
+    "Items[{label}]": "readonly ({label})[] | ReadonlySet<{label}>",
+    "Mapping[{label}, float]": (
+        "{{ readonly [Key in {label}]?: number }} | ReadonlyMap<{label}, number>"
+    ),
+    "bool": "boolean",
+    "float": "number",
+    "int": "number",
+    "str": "string",
+    "tuple[float, float]": "readonly [longitude: number, latitude: number]",
+}
+_HEAD: Final = """\
+/**
+ * The metrics of {app}.
+ *
+ * Made by `hearsay registry codegen --language typescript`; do not edit, make it anew when the
+ * registry changes.
+ */
+
+"""
+
+
+def typescript_module(registry: Registry) -> str:
+    """Return the module of typed metrics for *registry*.
+
+    Raises: RegistryError: a metric needs what the device in TypeScript does not have.
+    """
+    if problems := list(_missing(registry)):
+        raise RegistryError(problems)
+    return "".join(_parts(registry))
+
+
+def _missing(registry: Registry) -> Iterator[str]:
+    for metric in registry:
+        place, name = f"metrics.{metric.name}", metric.mechanism_name
+        if name in MISSING:
+            yield f"{place}.mechanism={name}: is not in the TypeScript device; choose another"
+        if metric.domain.python_type not in _TYPES:
+            yield f"{place}.type={metric.type}: has no type in TypeScript"
+
+
+def _parts(registry: Registry) -> Iterator[str]:
+    mechanisms = sorted({metric.mechanism_name for metric in registry})
+    yield _HEAD.format(app=_plain(registry.app))
+    for name in mechanisms:
+        yield f'import {{ {name} }} from "{PACKAGE}/mechanisms/{name}";\n'
+    yield "\n/** Each metric with the type of its values, for `Client<Metrics>`. */\n"
+    yield "export type Metrics = {\n"
+    for metric in registry:
+        yield from _comment(metric)
+        yield f"  {_text(metric.name)}: {value_type(metric)};\n"
+    yield "};\n\n/** The mechanisms that these metrics need, and no other. */\n"
+    yield f"export const mechanisms = [{', '.join(mechanisms)}] as const;\n"
+    yield "\n/** What `hearsay registry compile` writes of the same registry. */\n"
+    # a text, since "__proto__" in an object of JavaScript is no key as in JSON
+    text = json.dumps(json.loads(compiled(registry)), separators=(",", ":"))
+    yield f"export const registry: string = {_text(text)};\n"
+
+
+def value_type(metric: Metric) -> str:
+    """Return the type of a value in TypeScript."""
+    if metric.domain.parts:
+        fields = (f"readonly {_text(n)}: {_union(v)}" for n, v in metric.domain.parts.items())
+        return f"{{ {'; '.join(fields)} }}"
+    label = "string" if metric.domain.other is not None else _union(metric.domain.value_labels())
+    return _TYPES[metric.domain.python_type].format(label=label)
+
+
+def _union(labels: tuple[str, ...]) -> str:
+    return " | ".join(map(_text, labels))
+
+
+def _text(text: str) -> str:
+    """Return *text* as a string of TypeScript, which that of JSON is."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _comment(metric: Metric) -> Iterator[str]:
+    """Yield what an editor shows beside the name of *metric*."""
+    yield "  /**\n"
+    for number, text in enumerate((metric.title, metric.question, facts(metric))):
+        yield "   *\n" if number else ""
+        for line in textwrap.wrap(_plain(text), _WIDTH, break_on_hyphens=False):
+            yield f"   * {line}\n"
+    yield "   */\n"
+
+
+def _plain(text: str) -> str:
+    """Return *text* as words of a comment that nothing in it can end."""
+    return "".join(c if c.isprintable() else " " for c in text).replace("*/", "* /")
