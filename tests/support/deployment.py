@@ -20,6 +20,7 @@ OVERLAYS: Final = ("single", "high-availability")
 NO_KUBECTL: Final = "no kubectl on PATH"
 NO_HELM: Final = "no helm on PATH, and no helm-python-sdk"
 NO_SCHEMAS: Final = "no kubernetes-validate, which brings the schemas of Kubernetes"
+NO_SYSTEMD: Final = "no systemd-analyze on PATH"
 CHART: Final = DEPLOY / "helm" / "hearsay"
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason=NO_KUBECTL)

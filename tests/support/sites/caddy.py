@@ -1,0 +1,109 @@
+"""A real Caddy on loopback with the file that we ship."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from collector.demo.demo import free_port
+from collector.operations.parent_death import die_with_parent
+from tests.support.device.tls import CERTIFICATES, TRUSTED
+from tests.support.sites.raw_requests import exchange
+
+SHIPPED: Final = Path(__file__).parents[3] / "deploy" / "caddy" / "Caddyfile"
+NAME: Final = "stats.example.org"  # in our file
+NO_CADDY: Final = "no caddy 2.8 or later on PATH"
+_LEAST: Final = (2, 8)
+_PATIENCE: Final = 20.0  # seconds for a start
+
+
+def _program() -> str | None:
+    """Return the path of a Caddy that reads our file, if there is one."""
+    found = shutil.which(
+        "caddy", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    )
+    if found is None:
+        return None
+    said = subprocess.run([found, "version"], capture_output=True, text=True, check=False).stdout
+    version = re.match(r"v?(\d+)\.(\d+)", said)
+    return found if version and tuple(map(int, version.groups())) >= _LEAST else None
+
+
+PROGRAM: Final = _program()
+needs_caddy = pytest.mark.skipif(PROGRAM is None, reason=NO_CADDY)
+
+
+class Caddy:
+    """A running Caddy, as ``localhost``."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port = folder, port
+        self.url = f"https://localhost:{port}"
+
+    def send(self, *parts: bytes, sender: str = "127.0.0.1", patience: float = _PATIENCE) -> bytes:
+        """Return all that comes back to *parts* until the other side closes or is quiet."""
+        return exchange(self.connect(sender, patience), *parts)
+
+    def connect(
+        self, sender: str = "127.0.0.1", patience: float = _PATIENCE, name: str = "localhost"
+    ) -> socket.socket:
+        """Return a connection from the address *sender* of this machine to the site *name*."""
+        plain = socket.create_connection(("127.0.0.1", self.port), patience, (sender, 0))
+        context = ssl.create_default_context(cafile=str(TRUSTED))
+        context.check_hostname = name == "localhost"  # whose certificate it is
+        return context.wrap_socket(plain, server_hostname=name)
+
+    def log(self) -> str:
+        """Return what it has written down."""
+        return (self.folder / "log").read_text(encoding="utf-8")
+
+
+@contextmanager
+def shipped_caddy(folder: Path, upstream: int, text: str = "") -> Iterator[Caddy]:
+    """Run Caddy before the collector on port *upstream*, with our file or another *text*."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port(0)
+    pair = CERTIFICATES / "good.pem"
+    text = text or SHIPPED.read_text(encoding="utf-8")
+    for shipped, here in (
+        ("\n{\n", "\n{\n\tadmin off\n\tauto_https disable_redirects\n\tdefault_bind 127.0.0.1\n"),
+        (
+            "\nstats.example.org {\n",
+            f"\nhttps://localhost:{port}, https://{NAME}:{port} {{\n\ttls {pair} {pair}\n",
+        ),
+        ("127.0.0.1:8000", f"127.0.0.1:{upstream}"),
+    ):
+        assert text.count(shipped) == 1, shipped
+        text = text.replace(shipped, here)
+    path = folder / "Caddyfile"
+    path.write_text(text, encoding="utf-8")
+    command = [str(PROGRAM), "run", "--adapter", "caddyfile", "--config", str(path)]
+    own = os.environ | {"XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    with (folder / "log").open("wb") as log:
+        running = subprocess.Popen(die_with_parent(command), stderr=log, stdout=log, env=own)
+        try:
+            deadline = time.monotonic() + _PATIENCE
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                except ConnectionError:
+                    assert running.poll() is None, (folder / "log").read_text("utf-8")
+                    assert time.monotonic() < deadline
+                    time.sleep(0.02)
+            yield Caddy(folder, port)
+        finally:
+            running.terminate()
+            running.wait(timeout=_PATIENCE)
