@@ -23,7 +23,7 @@ from ...core.config import HIDDEN, VOLATILE, Config, is_loopback
 from ...core.credentials import REPORT, readable
 from ...core.errors import StorageUnavailableError
 from ...planning.registry_report import warnings
-from ...storage.connect import archive_queue, open_connection
+from ...storage.connect import archive_queue, connect_reader, open_connection
 from ...storage.connection import allowed
 from ...storage.diagnosis import Diagnosis, diagnose
 from ...storage.keys import Keys
@@ -35,7 +35,7 @@ from ...storage.records import (
     RedisSuspicions,
 )
 from ..telemetry.activity import CLOCK_WAITS, alive_among, granted_by, totals_of
-from . import servers, uploads
+from . import retirement, servers, uploads
 from .findings import FAULT, GOOD, NOTE, WARNING, Finding, State
 
 PAUSE_S: Final = 2.0  # seconds between two looks at what workers hold; a fold takes below 0.1
@@ -72,6 +72,7 @@ CHECKS: Final = (
     Check(uploads.quotas),
     Check(uploads.growth),
     Check(uploads.registry, on_page=True),
+    Check(retirement.retired),
 )
 
 
@@ -114,6 +115,10 @@ def check_deployment(config: Config) -> list[Finding]:
             now=now,
             clock_waits=sum(totals_of(signs, {}).of(CLOCK_WAITS).values()),
             watched={m.name: watched[m.digest] for m in catalog if m.digest in watched},
+            retired=allowed(
+                partial(retirement.look_at, config, catalog, connect_reader(config), now),
+                retirement.look_at(config, catalog, None, now),
+            ),
         )
     except StorageUnavailableError as error:
         why = "uploads are answered 503 until it does; devices keep them and send again"
@@ -137,6 +142,8 @@ def check_settings(config: Config) -> list[Finding]:
     Keys(config.prefix, config.shards)
     for url in (config.redis_url, config.query_url):
         open_connection(url)
+    if config.retired:
+        retirement.retired_list(config.retired)
     return [
         Finding(GOOD, "registry", counted(len(tuple(catalog)), "metric")),
         *_of_settings(config),

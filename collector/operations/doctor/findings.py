@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from typing import Final
 
 from client_sdk.registry.metric import Metric
@@ -55,6 +56,17 @@ def worst(findings: Iterable[Finding]) -> str:
 
 
 @dataclass(frozen=True)
+class RetiredList:
+    """What is known of the list of retired metrics that is served."""
+
+    error: str = ""  # why there is none in the file
+    keys: int = 0  # that registries name
+    issued: date | None = None  # None: it is signed by none of these keys
+    metrics: int = 0
+    still: Sequence[str] = ()  # metrics that are reported, though every device could know
+
+
+@dataclass(frozen=True)
 class State:
     """What checks judge; None and empty where the store's user may not ask."""
 
@@ -76,6 +88,7 @@ class State:
     # Bytes of tallies that were begun today, by the digest of a write key.
     begun: Mapping[bytes, int] = field(default_factory=dict)
     watched: Mapping[str, WatchRecord] | None = None  # what was found of closed epochs, by metric
+    retired: RetiredList | None = None  # None: no list is served
 
     @property
     def counters(self) -> list[Counters]:

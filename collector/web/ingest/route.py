@@ -12,11 +12,10 @@ from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound, ServiceUnavailable
 
-from client_sdk.privacy.retirement import MAX_LIST, parsed
-
 from ...core.credentials import OPEN, OPERATE, REPORT
 from ...core.errors import ConfigError
 from ...intake.wire import JSON, MSGPACK, JsonUpload
+from ...operations.doctor.retirement import retired_list as retired_list
 from ...operations.telemetry.exposition import CONTENT_TYPE, expose
 from ..api.openapi import Operation
 from ..api.schemas import Acknowledgement, Alive, Ready
@@ -86,19 +85,6 @@ def retired() -> ResponseReturnValue:
     response.set_etag(hashlib.sha256(text).hexdigest()[:32])
     response.headers[CACHE] = FOR_EVERYBODY
     return response.make_conditional(request)
-
-
-def retired_list(path: str) -> bytes:
-    """Return the list in the file *path*.  Raises ConfigError: it is none."""
-    try:
-        with open(path, "rb") as file:
-            text = file.read(MAX_LIST + 1)
-    except OSError as error:
-        raise ConfigError("HEARSAY_RETIRED", path, f"cannot be read: {error.strerror}") from error
-    if parsed(text) is None:
-        rule = "must be a list that hearsay registry retire wrote"
-        raise ConfigError("HEARSAY_RETIRED", path, rule)
-    return text
 
 
 @blueprint.get("/metrics")

@@ -300,3 +300,38 @@ def test_the_request_for_the_list_says_nothing_of_the_device() -> None:
     assert gets[0].startswith(b"GET /v1/retired HTTP/1.1\r\n")
     names = {line.partition(b":")[0].lower() for line in gets[0].splitlines()[1:] if line}
     assert names == {b"host", b"user-agent", b"accept", b"accept-encoding", b"connection"}
+
+
+def test_an_upload_that_is_sealed_waits_as_it_is_while_the_list_arrives(tmp_path: Path) -> None:
+    """Law: its bytes may have arrived, so every retry sends the same; nothing new joins them."""
+    clock = FakeClock()
+
+    class Lost(ListTransport):
+        """The answer to the first upload is lost."""
+
+        def send(self, body: bytes, timeout: float) -> Answer:
+            answer = super().send(body, timeout)
+            if len(self.sent) == 1:
+                raise TransportError("the answer was lost")
+            return answer
+
+    transport = Lost(a_list("asked"))
+    client = client_with(transport, clock, tmp_path)
+    client.record("asked", True)
+    client.flush()
+    clock.advance(days=1)
+    client.record("other", True)
+    client.flush()
+    assert transport.order == ["send", "send", "/v1/retired"]
+    waits = rows(tmp_path, "SELECT body FROM uploads")
+    assert waits == [(transport.sent[0],)]
+
+    clock.advance(days=1)
+    client.flush()
+
+    counts = changed(client)
+    client.close()
+    assert transport.sent[2] == transport.sent[0] != transport.sent[1]
+    assert (counts["recorded"], counts["uploaded"], counts["network"]) == (2, 2, 1)
+    assert "withdrawn" not in counts
+    assert rows(tmp_path, "SELECT count(*) FROM uploads") == [(0,)]
