@@ -33,6 +33,4 @@ def __getattr__(name: str) -> object:
     """Load a public name from its module (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(__import__(f"{__name__}.{_HOMES[name]}", fromlist=[name]), name)

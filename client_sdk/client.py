@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
 
 from .core.errors import InvalidParameterError
 from .core.paths import PathOrStr, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
+from .core.typing import TYPE_CHECKING, Final
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, Level, OptOuts
 from .recording.background import Mode, ModeLike

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, TypeVar
 
 from .core.dataclass import replace
 from .core.errors import InvalidValueError, StoreError
 from .core.paths import PathOrStr, absolute
 from .core.randomness import Randomness
 from .core.stats import Reason
+from .core.typing import TYPE_CHECKING, Final, TypeVar
 from .core.wire import GATEWAY
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, OptOuts

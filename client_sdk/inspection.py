@@ -17,7 +17,6 @@ import os
 import time
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final
 
 from .cli import remembered
 from .core.epoch import ONCE, epoch_label
@@ -25,6 +24,7 @@ from .core.errors import InvalidParameterError
 from .core.limits import MAX_ACKNOWLEDGED
 from .core.paths import PathOrStr, absolute
 from .core.randomness import system_randomness
+from .core.typing import TYPE_CHECKING, Final
 from .core.wire import Report, from_base64url
 from .privacy.automation import CONTAINER
 from .privacy.budget import epsilon

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from threading import RLock
-from typing import Final
 
 from .client import DEFAULT_CAPS, Client
 from .core.epoch import DAY
 from .core.stats import MISTAKES, Reason, caller, rule_of
+from .core.typing import Final
 from .core.wire import Report, from_base64url
 from .privacy.caps import Caps
 from .privacy.consent import Consent, ConsentLike, NoOptOuts

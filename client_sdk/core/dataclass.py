@@ -8,7 +8,8 @@ read the fields from the class.  Only what the SDK uses is here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeVar, dataclass_transform
+
+from .typing import Any, Final, NamedTuple, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 _MISSING: Final = object()

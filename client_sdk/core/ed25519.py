@@ -11,7 +11,8 @@ Source: RFC 8032, section 5.1; points are (X, Y, Z, T) with x = X/Z, y = Y/Z, xy
 from __future__ import annotations
 
 from hashlib import sha512
-from typing import Final, TypeAlias
+
+from .typing import Final, TypeAlias
 
 SEED_SIZE: Final = 32  # bytes of a secret key, and of a public one
 SIGNATURE_SIZE: Final = 64  # bytes

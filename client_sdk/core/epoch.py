@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
-from typing import Final
-
 from .errors import InvalidParameterError
+from .typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from datetime import date
 
 HOUR: Final = 3_600  # seconds
 DAY: Final = 86_400  # seconds
 LENGTHS: Final = {"1h": HOUR, "1d": DAY, "7d": 7 * DAY, "28d": 28 * DAY}  # seconds
 ONCE: Final = "once"  # one epoch, number 0, that never ends
 EVERY: Final = (*LENGTHS, ONCE)
+
+_FIRST_DAY: Final = 719_163  # of 1970-01-01, where 0001-01-01 is 1
+_MONTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # their longest
 
 # 1970-01-01 was a Thursday: shifted by three days, epochs of 7d begin on Mondays, and one of 28d
 # holds four of them whole.
@@ -25,7 +29,20 @@ def day_of(seconds: float) -> int:
 
 def day_of_date(day: date) -> int:
     """Return the epoch day of a calendar *day*."""
-    return (day - date(1970, 1, 1)).days
+    return day.toordinal() - _FIRST_DAY
+
+
+def is_date(text: object) -> bool:
+    """Whether *text* is a calendar day, such as 2027-12-31, as ``datetime.date`` writes it."""
+    if not isinstance(text, str) or len(text) != 10 or text[4] + text[7] != "--":
+        return False
+    year, month, day = text[:4], text[5:7], text[8:]
+    if not (text.isascii() and (year + month + day).isdigit()):
+        return False
+    leap = int(year) % 4 == 0 and (int(year) % 100 != 0 or int(year) % 400 == 0)
+    if int(year) == 0 or not 1 <= int(month) <= 12:
+        return False
+    return 1 <= int(day) <= _MONTHS[int(month) - 1] - (int(month) == 2 and not leap)
 
 
 def epoch_of(every: str, seconds: float) -> int:
@@ -49,6 +66,8 @@ def epoch_label(every: str, epoch: int) -> str:
     """Return the beginning of *epoch* as people write it: a date, with the hour for ``1h``."""
     if every == ONCE:
         return ONCE
+    from datetime import UTC, datetime  # 1 ms that a start need not pay for
+
     start = datetime.fromtimestamp(epoch_start(every, epoch), UTC)
     return start.strftime("%Y-%m-%dT%H:00Z") if every == "1h" else start.date().isoformat()
 
@@ -62,8 +81,8 @@ def epochs_between(every: str, first: date, last: date) -> range:
         return range(1)
     offset = _offset(every)
     length = LENGTHS[every]
-    begin = _midnight(first) + offset
-    end = _midnight(last + timedelta(days=1)) + offset
+    following = day_of_date(last) + 1
+    begin, end = day_of_date(first) * DAY + offset, following * DAY + offset
     return range(-(-begin // length), -(-end // length))
 
 
@@ -75,10 +94,6 @@ def epochs_in(every: str, dates: int) -> int:
     if length:  # the first may have its last date here, and the last one its first
         return (dates + 2 * (length - 1)) // length
     return dates * DAY // LENGTHS[every]
-
-
-def _midnight(day: date) -> int:
-    return day_of_date(day) * DAY
 
 
 def _offset(every: str) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Final
+
+from .typing import Final
 
 _PACKAGE: Final = "collector"
 _COMMAND: Final = f"{_PACKAGE}.cli"

@@ -7,7 +7,8 @@ import threading
 import weakref
 from collections.abc import Callable
 from os import getpid
-from typing import Final, Generic, TypeAlias, TypeVar
+
+from .typing import Final, Generic, TypeAlias, TypeVar
 
 FORK_WAIT: Final = 1.0  # seconds that a fork waits for a database transaction; most take 10 ms
 

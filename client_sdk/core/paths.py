@@ -14,9 +14,9 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from os import PathLike
-from typing import Final, TypeAlias
 
 from .errors import InvalidParameterError
+from .typing import Final, TypeAlias
 
 PathOrStr: TypeAlias = str | PathLike[str]
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
 
 from .errors import EntropyError, InvalidParameterError
+from .typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fractions import Fraction

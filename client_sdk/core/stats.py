@@ -19,7 +19,6 @@ import sys
 from contextlib import suppress
 from enum import StrEnum
 from threading import RLock
-from typing import Final
 
 from .errors import (
     AlreadyReportedError,
@@ -37,6 +36,7 @@ from .errors import (
     UnknownMetricError,
 )
 from .locks import PerProcess
+from .typing import Final
 
 LOGGER: Final = "hearsay"
 _CALLER_ERRORS: Final = (UnknownMetricError, InvalidValueError, ExpiredMetricError)

@@ -18,13 +18,9 @@ Source: the MessagePack specification, github.com/msgpack/msgpack/blob/master/sp
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-import struct
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple, TypeAlias
 
+from . import compact_json
 from .dataclass import dataclass
 from .limits import (
     MAX_DEVICE_BODY,
@@ -38,14 +34,17 @@ from .limits import (
     SIZE_CLASSES,
     WIRE_VERSION,
 )
+from .typing import Final, NamedTuple, TypeAlias
 
-_UNSIGNED: Final = ((1 << 8, ">BB", 0xCC), (1 << 16, ">BH", 0xCD), (1 << 32, ">BI", 0xCE))
-_SIGNED: Final = ((1 << 7, ">Bb", 0xD0), (1 << 15, ">Bh", 0xD1), (1 << 31, ">Bi", 0xD2))
-_TEXT: Final = ((1 << 8, ">BB", 0xD9), (1 << 16, ">BH", 0xDA), (1 << 32, ">BI", 0xDB))
-_BYTES: Final = ((1 << 8, ">BB", 0xC4), (1 << 16, ">BH", 0xC5), (1 << 32, ">BI", 0xC6))
-_LIST: Final = ((1 << 16, ">BH", 0xDC), (1 << 32, ">BI", 0xDD))
-_MAP: Final = ((1 << 16, ">BH", 0xDE), (1 << 32, ">BI", 0xDF))
+# of each kind of value: the bytes of a number behind its tag, and the tag
+_UNSIGNED: Final = ((1, 0xCC), (2, 0xCD), (4, 0xCE), (8, 0xCF))
+_SIGNED: Final = ((1, 0xD0), (2, 0xD1), (4, 0xD2), (8, 0xD3))
+_TEXT: Final = ((1, 0xD9), (2, 0xDA), (4, 0xDB))
+_BYTES: Final = ((1, 0xC4), (2, 0xC5), (4, 0xC6))
+_LIST: Final = ((2, 0xDC), (4, 0xDD))
+_MAP: Final = ((2, 0xDE), (4, 0xDF))
 
+_URL = str.maketrans("+/", "-_", "=")
 _STANDARD = str.maketrans("-_+/=", "+/***")  # the alphabet that binascii reads; * is in neither
 _PADDING = ("", "===", "==", "=")  # length modulo 4 is the index; it is never 1
 
@@ -86,8 +85,7 @@ def seal(
 ) -> bytes:
     """Return an upload as JSON: ASCII, compact, the same bytes for the same arguments."""
     upload = _upload(upload_id, sealed_day, segment, columns)
-    text = json.dumps(upload, separators=(",", ":"), ensure_ascii=True, default=base64url)
-    return text.encode("ascii")
+    return compact_json.dumps(upload, default=base64url).encode("ascii")
 
 
 def seal_padded(
@@ -158,7 +156,9 @@ GATEWAY: Final = Bounds(
 
 def base64url(data: bytes) -> str:
     """Return *data* as base64url without padding (RFC 4648, section 5)."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+    import binascii  # a start has no use for it
+
+    return binascii.b2a_base64(data, newline=False).decode("ascii").translate(_URL)
 
 
 def is_hex(text: object, size: int) -> bool:
@@ -171,6 +171,8 @@ def from_base64url(text: str) -> bytes:
 
     Raises: ValueError: a character outside the alphabet, padding, or an impossible length.
     """
+    import binascii
+
     padded = text.translate(_STANDARD) + _PADDING[len(text) % 4]
     return binascii.a2b_base64(padded, strict_mode=True)
 
@@ -211,22 +213,20 @@ def _append(value: object, parts: list[bytes]) -> None:
 
 def _integer(value: int) -> bytes:
     if -32 <= value < 128:
-        return struct.pack(">b" if value < 0 else ">B", value)
+        return bytes([value & 0xFF])
     if value > 0:
-        return _head(value, (*_UNSIGNED, (1 << 64, ">BQ", 0xCF)))
-    for limit, form, tag in (*_SIGNED, (1 << 63, ">Bq", 0xD3)):
-        if value >= -limit:
-            return struct.pack(form, tag, value)
+        return _head(value, _UNSIGNED)
+    for size, tag in _SIGNED:
+        if value >= -(1 << (8 * size - 1)):
+            return bytes([tag]) + value.to_bytes(size, "big", signed=True)
     raise ValueError("must fit 64 bits")
 
 
-def _head(
-    size: int, forms: tuple[tuple[int, str, int], ...], short: int = 0, below: int = 0
-) -> bytes:
-    """Return the first form that *size* fits: in one byte with the tag *short* if it is *below*."""
-    if size < below:
-        return bytes([short | size])
-    for limit, form, tag in forms:
-        if size < limit:
-            return struct.pack(form, tag, size)
+def _head(number: int, forms: tuple[tuple[int, int], ...], short: int = 0, below: int = 0) -> bytes:
+    """Return the first form that *number* fits: one byte with the tag *short* if it is *below*."""
+    if number < below:
+        return bytes([short | number])
+    for size, tag in forms:
+        if number < 1 << (8 * size):
+            return bytes([tag]) + number.to_bytes(size, "big")
     raise ValueError("must fit the sizes of the format")

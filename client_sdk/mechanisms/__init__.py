@@ -7,11 +7,10 @@ sampling path; numpy is handed in by the collector and never imported.
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
 
 from ..core.errors import IncompleteInstallationError, UnknownMechanismError
 from ..core.paths import module_names
+from ..core.typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .base import MAX_DOMAIN_SIZE as MAX_DOMAIN_SIZE
@@ -77,6 +76,8 @@ def __getattr__(name: str) -> object:
     """Load a public name from its module (PEP 562)."""
     for module, public in _HOMES.items():
         if name in public:
+            from importlib import import_module
+
             return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -117,5 +118,7 @@ def load(name: str) -> type[Mechanism[Any]]:
     """
     if name not in names():
         raise UnknownMechanismError(name, names())
+    from importlib import import_module  # it loads ``warnings``, which a start need not pay for
+
     mechanism: type[Mechanism[Any]] = import_module(_modules()[name]).MECHANISM
     return mechanism

@@ -19,11 +19,20 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..core.dataclass import dataclass, field_names
 from ..core.errors import InvalidParameterError, InvalidTallyError
 from ..core.randomness import Randomness
+from ..core.typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+)
 from .exact import THRESHOLD_BITS, parse_epsilon, require_ratio, spent_by
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Final
 
 from ..core.errors import InvalidParameterError
+from ..core.typing import Final
 from .base import Array, Coins, NoiseLaw, Numpy
 from .frequency import FrequencyOracle, PairLaw
 

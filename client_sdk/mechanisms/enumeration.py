@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
 
+from ..core.typing import Final, NamedTuple
 from .base import Array, Mechanism, Numpy
 
 MOST_RUNS: Final = 1 << 14  # of ``randomize``, over all items: less than a second

@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Final
 
 from ..core.errors import InvalidParameterError
 from ..core.randomness import Randomness
+from ..core.typing import Final
 
 THRESHOLD_BITS: Final = 128  # bits of a probability; the loss of epsilon stays below 2**-40
 MAX_EPSILON: Final = 16  # nats per report; above it a single report is close to the truth

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import ClassVar, Final, NamedTuple
 
 from ..core.errors import InvalidTallyError, InvalidValueError
 from ..core.randomness import Randomness
+from ..core.typing import ClassVar, Final, NamedTuple
 from .base import (
     Array,
     Mechanism,

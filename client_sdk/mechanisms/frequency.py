@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from ..core.errors import InvalidTallyError, InvalidValueError
+from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 from .base import Array, Mechanism, NoiseLaw, Numpy, Reach
 from .supports import SupportReports
 

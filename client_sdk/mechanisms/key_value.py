@@ -12,11 +12,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidTallyError, InvalidValueError
 from ..core.randomness import Randomness
+from ..core.typing import NamedTuple
 from .base import MAX_DOMAIN_SIZE, Array, Debiased, EpsilonLike, Numpy, RatioMechanism, Reach
 from .exact import THRESHOLD_BITS
 from .supports import Channel

@@ -10,10 +10,10 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError, InvalidTallyError
+from ..core.typing import ClassVar
 from .base import Array, Debiased, Numpy, RatioMechanism, Reach, Value
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Final
 
 from ..core.dataclass import dataclass
 from ..core.epoch import ONCE
 from ..core.epoch import epochs_in as epochs_in
+from ..core.typing import Final
 from ..registry.contract import Registry
 from ..registry.metric import Metric
 from ..registry.seats import Price

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Final
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError
@@ -15,6 +13,7 @@ from ..core.limits import (
     DEFAULT_CAP_REPORT,
     DEFAULT_CAP_WEEK,
 )
+from ..core.typing import Final
 
 NANO_DECIMALS: Final = 9  # of epsilon
 PICO_DECIMALS: Final = 12  # of delta
@@ -120,11 +119,14 @@ def _whole(name: str, cap: object, decimals: int, least: int) -> int:
         f'must be a {"positive " if least else ""}decimal in quotes, such as "8.5",'
         f" at most 999999, with at most {decimals} decimals"
     )
-    pattern = rf"[0-9]{{1,6}}(\.[0-9]{{1,{decimals}}})?"
-    if not isinstance(cap, str) or not re.fullmatch(pattern, cap, re.ASCII):
+    whole, point, fraction = cap.partition(".") if isinstance(cap, str) else ("", "", "")
+    if not _is_digits(whole, 6) or not (_is_digits(fraction, decimals) or not point):
         raise InvalidParameterError(name, cap, rule)
-    whole, _, fraction = cap.partition(".")
     units = int(whole + fraction.ljust(decimals, "0"))
     if units < least:
         raise InvalidParameterError(name, cap, rule)
     return units
+
+
+def _is_digits(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= most

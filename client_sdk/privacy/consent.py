@@ -9,11 +9,11 @@ import os
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from os import PathLike
-from typing import Literal, TypeAlias
 
 from ..core.errors import AutomatedError, ConsentError, InvalidParameterError, OptedOutError
 from ..core.paths import create, make_folder
 from ..core.stats import Reason
+from ..core.typing import Literal, TypeAlias
 from . import opt_outs
 from .automation import sign_of_automation
 from .opt_outs import USER_FILE, policy_path, who_says_no
@@ -38,7 +38,7 @@ class Consent(StrEnum):
         return cls(answer)
 
 
-ConsentLike: TypeAlias = Consent | Literal["granted", "denied", "unknown"]
+ConsentLike: TypeAlias = "Consent | Literal['granted', 'denied', 'unknown']"
 
 
 class Level(StrEnum):

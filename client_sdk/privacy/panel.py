@@ -25,11 +25,11 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
 
 from ..core.dataclass import dataclass, replace
 from ..core.epoch import ONCE, epoch_of, epoch_start
 from ..core.errors import InvalidParameterError
+from ..core.typing import Final
 from ..registry.contract import Registry
 from ..registry.metric import Metric, Sample
 from ..registry.seats import LIFE, MONTH, dearest_week

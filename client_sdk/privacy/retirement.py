@@ -9,10 +9,10 @@ once stays so, whatever a later list says: another question has another digest.
 from __future__ import annotations
 
 import json
-from typing import Any, Final
 
 from ..core.dataclass import dataclass
 from ..core.limits import DIGEST_SIZE
+from ..core.typing import Any, Final
 from ..core.wire import is_hex
 
 VERSION: Final = 1

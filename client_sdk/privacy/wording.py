@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Final
 
+from ..core.typing import Final
 from ..mechanisms import KeyValueMechanism, MeanMechanism, SupportReports
 from ..registry.contract import DIMENSION, Registry
 from ..registry.kinds import Domain

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hmac import compare_digest
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from ..core.dataclass import dataclass
 from ..core.epoch import day_of, day_of_date, epoch_of, epoch_start
 from ..core.limits import MAX_REPORT_AGE
 from ..core.randomness import Randomness
 from ..core.stats import Reason
+from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from ..registry.aggregates import Last, aggregate_of
 from ..registry.contract import Registry
 from ..registry.kinds import Encoded

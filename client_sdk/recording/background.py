@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from ..core.errors import InvalidParameterError
+from ..core.typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class Mode(StrEnum):
         return cls(mode)
 
 
-ModeLike: TypeAlias = Mode | Literal["background", "manual", "command"]
+ModeLike: TypeAlias = "Mode | Literal['background', 'manual', 'command']"
 
 
 class Background(Generic[T]):

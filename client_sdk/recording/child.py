@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final
 
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
 from ..core.paths import create_or_open
 from ..core.randomness import Randomness
+from ..core.typing import Any, Final
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, OptOuts
 from ..privacy.opt_outs import answer_in

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ..core.stats import MISTAKES, Reason, reason_of
+from ..core.typing import Any
 from ..upload.uploader import Delivery
 from .background import run_within, seconds_of
 from .engine import Engine

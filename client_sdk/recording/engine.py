@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..core.dataclass import replace
 from ..core.epoch import HOUR
@@ -17,6 +16,7 @@ from ..core.errors import EntropyError, StoreError
 from ..core.locks import PerProcess, this_process
 from ..core.randomness import Randomness, system_randomness
 from ..core.stats import MISTAKES, Reason, Stats, reason_of
+from ..core.typing import TYPE_CHECKING, Final, NamedTuple
 from ..core.wire import DEVICE, Bounds
 from ..privacy.caps import Caps
 from ..privacy.consent import Consent, ConsentLike, ConsentSwitch, OptOuts

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
 from ..core.errors import StoreError
 from ..core.stats import Reason, Stats
+from ..core.typing import TYPE_CHECKING, Final
 from ..privacy.consent import Consent
 from ..storage import outbox
 from ..storage.ledger import forget_changes

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Final
 
 from ..core.dataclass import dataclass
 from ..core.locks import PerProcess
+from ..core.typing import Final
 from .recorder import OnReport, Pending, ReportView
 
 MAX_HISTORY: Final = 100  # reports; a page of a privacy screen

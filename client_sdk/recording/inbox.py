@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import RLock, get_ident
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..core.dataclass import dataclass
 from ..core.epoch import DAY, LENGTHS, day_of_date, epoch_of, epoch_start
 from ..core.stats import Reason, Stats
+from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..registry.metric import Metric
 
 if TYPE_CHECKING:

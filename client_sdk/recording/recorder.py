@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
-from math import inf
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from ..core.dataclass import dataclass, field
 from ..core.epoch import DAY, day_of, day_of_date, epoch_start
@@ -24,6 +22,7 @@ from ..core.errors import (
 from ..core.limits import EXPIRES_SOON
 from ..core.randomness import Randomness
 from ..core.stats import Reason, reason_of
+from ..core.typing import TYPE_CHECKING, Final, TypeAlias, cast
 from ..core.wire import Report
 from ..privacy.consent import ConsentSwitch
 from ..registry.contract import Registry
@@ -174,7 +173,7 @@ class Recorder:
 
     def wait(self, now: float) -> float:
         """Return the seconds from Unix time *now* until an epoch ends for which values add up."""
-        return self.windows.wait(now) if self.registry.aggregated else inf
+        return self.windows.wait(now) if self.registry.aggregated else float("inf")
 
     def is_due(self, now: float) -> bool:
         """Whether ``tick`` would do anything at Unix time *now*."""

@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Final
 
 from ..core.dataclass import dataclass
 from ..core.epoch import ONCE
 from ..core.errors import InvalidValueError
+from ..core.typing import Any, ClassVar, Final
 from .kinds import Domain, Encoded
 from .longitudinal import ITEM_SIZE, encode_item
 from .metric import AGGREGATES, Metric

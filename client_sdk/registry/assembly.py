@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final
 
 from ..core.dataclass import field_names
 from ..core.errors import HearsayError, InvalidParameterError, RegistryError
+from ..core.typing import Any, Final
 from ..mechanisms import Constant, Mixture
 from .compiled import Entry, load_parameters
 from .fields import Problems, fraction_of

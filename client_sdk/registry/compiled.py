@@ -12,15 +12,14 @@ not spend exactly what the file says reports nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ..core.epoch import EVERY, ONCE
+from ..core import compact_json
+from ..core.epoch import EVERY, ONCE, is_date
 from ..core.errors import RegistryError
 from ..core.limits import MAX_COMPILED, MIN_REPORTS_FLOOR
+from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..core.wire import is_hex
 from ..mechanisms import names
 from .contract import KEY_SIZE
@@ -28,6 +27,7 @@ from .metric import AGGREGATES, SHAPES, Metric, digest_of, meaning_of, sha256
 from .seats import DATES, LIFE, Price, Seat, dearest_week_of_lines
 
 if TYPE_CHECKING:
+    from datetime import date
     from fractions import Fraction
 
     from ..mechanisms import Mechanism
@@ -47,7 +47,7 @@ _LONGITUDINAL: Final = ("fresh", "permanent", "two_layer")
 
 def canonical(document: Mapping[str, Any]) -> str:
     """Return *document* as sorted, compact JSON in ASCII."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return compact_json.dumps(document, sort_keys=True)
 
 
 def checksum_of(document: Mapping[str, Any]) -> str:
@@ -83,6 +83,13 @@ class CompiledMetric(Metric):
         from .assembly import assembled  # it loads all that a first report needs
 
         return assembled(self, self.__dict__["entry"])
+
+    @cached_property
+    def expires(self) -> date:
+        """Its last day."""
+        from datetime import date  # 1 ms that a start need not pay for
+
+        return date.fromisoformat(self.__dict__["entry"]["expires"])
 
     @cached_property
     def domain(self) -> Domain:
@@ -180,9 +187,7 @@ def _price(entry: Entry) -> Price:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(
-            text, parse_float=_no_number, parse_constant=_no_number, object_pairs_hook=_once
-        )
+        document = compact_json.loads(text, pairs=_once, number=_no_number)
     except (ValueError, RecursionError) as error:
         rule = "is no compiled registry: " + str(error).partition(":")[0]
         raise RegistryError([f"registry: {rule}"]) from None
@@ -213,13 +218,6 @@ def _is_count(value: Any) -> bool:
 
 def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and len(value) == 12 and _HEX.issuperset(value)
-
-
-def _is_date(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and str(date.fromisoformat(value)) == value
-    except (TypeError, ValueError):
-        return False
 
 
 def _is_seat(value: Any) -> bool:
@@ -299,7 +297,7 @@ _METRIC: Final[dict[str, Rule]] = {
         lambda value: type(value) is int and value >= MIN_REPORTS_FLOOR,
         f"must be an integer of at least {MIN_REPORTS_FLOOR}",
     ),
-    "expires": (_is_date, "must be a date such as 2027-12-31"),
+    "expires": (is_date, "must be a date such as 2027-12-31"),
     "aggregate": (_maybe(_one_of(AGGREGATES)[0]), "must be an aggregate, or null"),
     "otherwise": (
         _maybe(lambda value: isinstance(value, dict) and value.keys() == {"value", "encoded"}),
@@ -373,7 +371,6 @@ def _light(entry: Entry, segments: Mapping[str, tuple[str, ...]]) -> Metric:
         entry=entry,
         mechanism_name=entry["mechanism"]["name"],
         segments={name: segments[name] for name in sorted(entry["segments"])},
-        expires=date.fromisoformat(entry["expires"]),
         meaning=meaning_of_entry(entry),
         digest=bytes.fromhex(entry["digest"]),
     )

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from os import PathLike
-from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from ..core.dataclass import dataclass
 from ..core.errors import RegistryError, UnknownMetricError
 from ..core.limits import MAX_COMPILED
 from ..core.paths import PathOrStr
+from ..core.typing import IO, TYPE_CHECKING, Final, TypeAlias
 from .metric import Metric
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
+from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ..mechanisms import MAX_LENGTH
 from . import fields
 from .fields import Problems

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import cos, prod, radians
-from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
+from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from . import fields
 from .domains import ItemDomain
 from .fields import Problems

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
+from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from . import fields
 from .domains import ItemDomain, SetDomain, listed
 from .fields import Problems

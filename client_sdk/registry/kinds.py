@@ -11,8 +11,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from ..mechanisms import Pairs
 from .fields import Problems
 

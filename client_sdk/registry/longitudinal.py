@@ -35,12 +35,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError
 from ..core.limits import SECRET_SIZE
 from ..core.randomness import ByteRandomness, Randomness
+from ..core.typing import ClassVar, Final
 from ..mechanisms import EpsilonLike, FrequencyOracle, Mixture, parse_epsilon
 
 ITEM_SIZE: Final = 4  # bytes of an encoded item, big-endian; above MAX_DOMAIN_SIZE

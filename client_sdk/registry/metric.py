@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import date
 from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ..core import compact_json
 from ..core.dataclass import dataclass
 from ..core.epoch import LENGTHS, epoch_of, epoch_start
 from ..core.limits import DIGEST_SIZE
+from ..core.typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from datetime import date
     from fractions import Fraction
 
     from ..mechanisms import Mechanism
@@ -176,7 +175,7 @@ class Metric:
 def meaning_of(common: Mapping[str, object], **rest: object) -> str:
     """Return the meaning of a metric; of the *rest*, what is None is left out."""
     form = {**common, **{key: part for key, part in rest.items() if part is not None}}
-    return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return compact_json.dumps(form, sort_keys=True)
 
 
 def digest_of(meaning: str) -> bytes:
@@ -188,7 +187,8 @@ def sha256(data: bytes) -> bytes:
     """Return the SHA-256 of *data*, by the interpreter's own: hashlib loads OpenSSL, of 4 MB."""
     for name in ("_sha2", "_sha256"):  # of 3.12 on, and before; a builder may leave them out
         with suppress(ImportError):
-            return bytes(import_module(name).sha256(data).digest())
+            own: Any = __import__(name)
+            return bytes(own.sha256(data).digest())
     from hashlib import sha256 as usual
 
     return usual(data).digest()

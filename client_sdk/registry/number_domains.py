@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidValueError
 from ..core.limits import MAX_EXPONENT
+from ..core.typing import TYPE_CHECKING, Any, ClassVar, Final
 from ..mechanisms import MAX_DOMAIN_SIZE, Pairs
 from . import fields
 from .domains import MEAN_OF, ItemDomain, listed, plain

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
-from typing import Any, Final
 
 from ..core.epoch import EVERY
 from ..core.errors import HearsayError, RegistryError
 from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
+from ..core.typing import Any, Final
 from ..core.wire import is_hex
 from ..mechanisms import names
 from . import fields

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
 
 from ..core.epoch import DAY, LENGTHS, epochs_in
+from ..core.typing import Final, NamedTuple
 
 WHOLE: Final = 1 << 64  # units of a line's length: the distance of two points
 LIFE, MONTH, WEEK = "life", "28d", "7d"  # how long a panel lasts

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
 
 from ..core.dataclass import dataclass
 from ..core.errors import InvalidParameterError, UnknownMechanismError
+from ..core.typing import Any, Final, TypeAlias
 from ..mechanisms import (
     Constant,
     DistributionMechanism,

@@ -16,10 +16,10 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
 from ..core.errors import StoreError
 from ..core.paths import create, make_folder
+from ..core.typing import TYPE_CHECKING, Final
 from . import trusted_clock
 from .ledger import forget_changes
 from .rollback import GENERATION_FILE, identity_of, read_generation

@@ -24,11 +24,9 @@ its latest report.  There it counts no less, and longer towards the week.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
-
 from ..core.dataclass import as_dict, dataclass
 from ..core.errors import AlreadyReportedError, BudgetExhaustedError
+from ..core.typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from ..privacy.caps import WEEK as WEEK
 from ..privacy.caps import Caps, dearest_week
 from .schema import property_of, remove_property, set_property
@@ -202,6 +200,8 @@ def _require_within(name: str, cap: int, spent: int, cost: int) -> None:
 
 def publish_caps(tx: Transaction, caps: Caps) -> None:
     """Store *caps*, unless they are those that were published last."""
+    import json  # it loads ``re``, which a start need not pay for
+
     text = json.dumps(as_dict(caps))
     if property_of(tx, _KEY) != text:
         set_property(tx, _KEY, text)
@@ -209,6 +209,8 @@ def publish_caps(tx: Transaction, caps: Caps) -> None:
 
 def published_caps(tx: Transaction) -> dict[str, int]:
     """Return the caps published last, in nano-epsilon by name; empty if none can be read."""
+    import json
+
     try:
         caps = json.loads(str(property_of(tx, _KEY)))
     except (ValueError, RecursionError):

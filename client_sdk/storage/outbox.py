@@ -9,12 +9,12 @@ The last reports that were acknowledged are kept, so that a device can show its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from ..core import compact_json
 from ..core.dataclass import dataclass
 from ..core.limits import MAX_ACKNOWLEDGED, MAX_REPORT_AGE
+from ..core.typing import TYPE_CHECKING
 from ..core.wire import DEVICE, Bounds, Report, from_base64url
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Outbox:
         if text is None:
             names = sorted(set(dimensions) & self._segment.keys())
             segment = {name: self._segment[name] for name in names}
-            text = self._texts[dimensions] = json.dumps(segment, separators=(",", ":"))
+            text = self._texts[dimensions] = compact_json.dumps(segment)
         return text
 
 
@@ -115,7 +115,7 @@ def keep_acknowledged(tx: Transaction, body: bytes, day: int) -> None:
     """
     rows = [
         (from_base64url(column["metric"]), column["epoch"], from_base64url(column["payloads"]), day)
-        for column in json.loads(body)["columns"]
+        for column in compact_json.loads(body.decode())["columns"]
     ]
     tx.executemany("INSERT INTO sent (digest, epoch, payload, day) VALUES (?, ?, ?, ?)", rows)
     tx.execute(

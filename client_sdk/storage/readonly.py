@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from ..core.errors import StoreError
+from ..core.typing import TYPE_CHECKING, Final
 from .database import means_damage
 from .rollback import identity_of, read_generation
 from .schema import FILE_NAME, is_sound, property_of, require_known

@@ -6,9 +6,8 @@ back, or begun anew, forgets them until the next list comes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from ..core.limits import DIGEST_SIZE
+from ..core.typing import TYPE_CHECKING, Final
 from .schema import property_of, set_property
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import Final
 
 from ..core.paths import create_or_open
+from ..core.typing import Final
 
 IDENTITY_SIZE: Final = 16  # bytes
 

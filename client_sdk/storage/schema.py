@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..core.errors import StoreError
 from ..core.limits import DATABASE_FILE
+from ..core.typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     import sqlite3

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
 from ..core.errors import StoreError
 from ..core.limits import SECRET_SIZE
 from ..core.paths import create, open_existing
 from ..core.randomness import system_randomness
+from ..core.typing import TYPE_CHECKING, Final
 from .schema import FILE_NAME
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from ..core.dataclass import dataclass
 from ..core.errors import StoreError
 from ..core.locks import Process, QuietLock, this_process
 from ..core.paths import PathOrStr
+from ..core.typing import TYPE_CHECKING
 from .database import ReserveFile, may_mean_full, means_damage, open_in_memory, open_on_disk
 from .rollback import write_generation
 from .schema import FILE_NAME, all_or_nothing, property_of
@@ -70,7 +70,9 @@ class Store:
         if self._lock.is_mine:  # an application's hook; waiting for itself would never end
             raise StoreError(f"{FILE_NAME}: a transaction of this thread is not over")
         with self._lock:
-            import sqlite3  # in here a fork waits for it, and copies no module half imported
+            # in here a fork waits for them, and copies no module half imported
+            import json  # noqa: F401 - of the ledger, and of answers to uploads
+            import sqlite3
 
             opened = None
             try:

@@ -10,13 +10,12 @@ off, no trusted time passes.
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..core.dataclass import dataclass, replace
 from ..core.epoch import DAY
+from ..core.typing import TYPE_CHECKING, Final, TypeAlias
 from .schema import property_of, set_property
 
 if TYPE_CHECKING:
@@ -143,4 +142,6 @@ def _passed(last: _Reading, now: _Reading) -> int:
 
 
 def _checksum(body: str) -> str:
+    import zlib
+
     return f"{zlib.crc32(body.encode()):08x}"

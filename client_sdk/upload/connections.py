@@ -14,9 +14,9 @@ import weakref
 from collections.abc import Generator
 from contextlib import closing, suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..core.locks import Process, this_process
+from ..core.typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     import socket

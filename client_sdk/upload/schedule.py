@@ -11,10 +11,9 @@ an answer is known, the claim names the upload that may be on its way.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from ..core.epoch import DAY, HOUR
 from ..core.randomness import Randomness
+from ..core.typing import TYPE_CHECKING, Final
 from ..storage.schema import property_of, set_property
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ refusal of its length in smaller uploads, with nothing beside them, as who refus
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from ..core import compact_json
 from ..core.dataclass import dataclass, replace
 from ..core.limits import MAX_COLUMNS, SIZE_CLASSES, UPLOAD_ID_SIZE
 from ..core.randomness import Randomness
+from ..core.typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..core.wire import DEVICE, Bounds, Report, columns_of
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Sealer:
         size = UPLOAD_ID_SIZE
         upload_id = self._randomness.uniform(1 << (8 * size)).to_bytes(size, "big")
         columns = columns_of(Report(*row[2:5]) for row in rows)
-        body = self.bounds.seal(upload_id, day, json.loads(rows[0][1]), columns)
+        body = self.bounds.seal(upload_id, day, compact_json.loads(rows[0][1]), columns)
         number = tx.execute(
             "INSERT INTO uploads (id, body, reports, sealed_day) VALUES (?, ?, ?, ?)",
             (upload_id, body, len(rows), day),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Thread
-from typing import TYPE_CHECKING, Final
 
 from ..core.dataclass import dataclass
 from ..core.epoch import day_of
@@ -17,6 +16,7 @@ from ..core.errors import TransportError
 from ..core.locks import ProcessLock
 from ..core.randomness import Randomness
 from ..core.stats import Reason, Stats
+from ..core.typing import TYPE_CHECKING, Final
 from ..core.wire import DEVICE, Bounds
 from ..privacy.consent import ConsentSwitch
 from ..storage import outbox, retired

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+import client_sdk
 from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
 from tests.support.device.device import ENDPOINT, KEY, metric_text
@@ -25,6 +26,12 @@ TOO_DEAR = {
     "tokenize",
 }  # of the standard library
 
+LATER: Final = {  # of the standard library; a client that is ready has not loaded it
+    *("base64", "datetime", "importlib", "ipaddress", "json", "re", "struct", "typing"),
+    *("urllib.parse", "warnings"),
+}
+
+ROOT: Final = str(Path(client_sdk.__file__).parent.parent)
 _SHOW = "\nimport sys; print(*sys.modules)"
 _LEAVE = "; sys.stdout.flush(); import os; os._exit(0)"  # before the end of the client
 _CLIENT = (
@@ -34,9 +41,14 @@ _CLIENT = (
 )
 
 
-def modules_after(snippet: str, *, leave: bool = False) -> set[str]:
-    """Return the modules that a new interpreter has loaded after *snippet*."""
-    command = [sys.executable, "-c", snippet + _SHOW + _LEAVE * leave]
+def modules_after(snippet: str, *, leave: bool = False, bare: bool = False) -> set[str]:
+    """Return the modules that a new interpreter has loaded after *snippet*.
+
+    Args: bare: it has no packages but ours, of which the finder of an editable one loads much.
+    """
+    options = ["-I", "-S"] if bare else []
+    path = f"import sys; sys.path.append({ROOT!r})\n" if bare else ""
+    command = [sys.executable, *options, "-c", path + snippet + _SHOW + _LEAVE * leave]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return set(run.stdout.split())
 
@@ -114,7 +126,10 @@ def test_a_compiled_registry_is_ready_without_what_makes_reports(
         data_dir=str(tmp_path / "data"),
     )
 
-    assert modules_after(snippet + action, leave=True) & FIRST_REPORT == loaded
+    modules = modules_after(snippet + action, leave=True, bare=True)
+
+    assert modules & FIRST_REPORT == loaded
+    assert bool(action) == bool(modules & LATER)
 
 
 @pytest.mark.parametrize(

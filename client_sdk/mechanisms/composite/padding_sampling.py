@@ -33,11 +33,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Constant, EpsilonLike, NoiseLaw, Numpy, column, width_of
 from ..bits import MAX_ITEMS
 from ..exact import THRESHOLD_BITS, exp_floor, respond, truth_chance

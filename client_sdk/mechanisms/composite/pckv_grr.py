@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Numpy
 from ..exact import exp_floor, respond, truth_chance
 from ..families import NumberReports

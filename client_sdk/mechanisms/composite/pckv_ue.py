@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Numpy, counted
 from ..bits import CHUNK, MAX_ITEMS, column_sums
 from ..exact import ceil_to_grid, exp_floor, floor_to_grid

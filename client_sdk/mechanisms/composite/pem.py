@@ -32,11 +32,11 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Debiased, EpsilonLike, Numpy
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ..families import END, MAX_LENGTH, CountedReports, Holders, TextMechanism

@@ -31,9 +31,9 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
 
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import Array, Debiased, Draws, NoiseLaw, Numpy, Reach
 from ..exact import flip_chance
 from ..families import CountedReports, SetMechanism

@@ -19,10 +19,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
+from ...core.typing import ClassVar, Final
 from ..base import Array, Debiased, EpsilonLike, Numpy, Reach
 from ..exact import THRESHOLD_BITS
 from ..frequency import FrequencyOracle

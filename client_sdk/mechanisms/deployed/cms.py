@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
 
 from ...core.errors import InvalidTallyError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import Array, Coins, Draws, NoiseLaw, Numpy, counted
 from ..exact import flip_chance
 from ..supports import Channel

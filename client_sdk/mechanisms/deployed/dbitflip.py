@@ -25,11 +25,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidTallyError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import (
     Array,
     Debiased,

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
 
 from ...core.errors import InvalidTallyError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import Array, Numpy, Reach
 from ..exact import exp_floor, truth_chance
 from ..families import NumberReports

@@ -28,10 +28,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid, respond, spent_by, truth_chance
 from ..items.olh import OLH, PRIME

@@ -33,11 +33,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError, InvalidTallyError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import Array, Debiased, Draws, EpsilonLike, NoiseLaw, Numpy, counted
 from ..exact import THRESHOLD_BITS, ceil_to_grid, exp_floor, flip_chance, ln_ceil
 from ..frequency import FrequencyOracle, ItemMechanism

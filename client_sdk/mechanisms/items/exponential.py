@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Final
 
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Debiased, Numpy, Reach
 from ..exact import ceil_to_grid, exp_floor, require_ratio, spent_by
 from ..families import CountedReports

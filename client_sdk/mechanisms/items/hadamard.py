@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Draws, NoiseLaw, Numpy
 from ..exact import exp_floor, truth_chance
 from ..families import CountedReports

@@ -36,11 +36,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import Array, Debiased, EpsilonLike, Numpy
 from ..exact import THRESHOLD_BITS, exp_floor, truth_chance
 from ..families import CountedReports

@@ -22,11 +22,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import count
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import Array, EpsilonLike, Numpy, column
 from ..exact import THRESHOLD_BITS, exp_floor, respond, truth_chance
 from ..families import NumberReports

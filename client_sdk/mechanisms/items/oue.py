@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..bits import BitReports
 from ..exact import flip_chance
 from ..supports import Channel

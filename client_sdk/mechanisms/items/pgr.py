@@ -21,11 +21,11 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, EpsilonLike, NoiseLaw, Numpy
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ..families import CountedReports

@@ -26,10 +26,10 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Final
 
 from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, EpsilonLike, Numpy, column, counted, width_of
 from ..bits import BitReports
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.errors import InvalidTallyError
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Debiased, Numpy, Reach, column
 from ..families import MeanMechanism, NumberReports, Scatter, reach_of
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, TypeVar
 
 from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
+from ...core.typing import Final, TypeVar
 from ..base import Array, Debiased, Numpy, RatioMechanism, Reach
 from ..families import CountedReports, MeanMechanism, Scatter, largest_spread, reach_of
 

@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS, exp_ceil, exp_floor, truth_chance
 from ._symbols import Moments, SymbolReports, outer_excess

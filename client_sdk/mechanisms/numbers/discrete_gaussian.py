@@ -28,11 +28,11 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar, Final
 
 from ...core.dataclass import dataclass
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import ClassVar, Final
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS, exp_floor
 from ._sums import SumReports

@@ -20,10 +20,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.errors import InvalidParameterError
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ._sums import MAX_MAGNITUDE, SumReports
 
 TAIL: Final = 40  # scales; e^-40 = 4e-18, far below what any number of reports can show

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Constant
 from ..exact import floor_to_grid
 from ._symbols import Moments

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import EpsilonLike
 from ..exact import THRESHOLD_BITS
 from ._wave import Window, WindowReports, inside_of

@@ -22,10 +22,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
 
 from ...core.dataclass import dataclass
 from ...core.randomness import Randomness
+from ...core.typing import Final
 from ..base import Array, Debiased, EpsilonLike, Numpy
 from ..exact import THRESHOLD_BITS, exp_floor, floor_to_grid
 from ..families import DistributionMechanism, Scatter, largest_spread

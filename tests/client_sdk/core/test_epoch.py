@@ -20,6 +20,7 @@ from client_sdk.core.epoch import (
     epoch_of,
     epoch_start,
     epochs_between,
+    is_date,
 )
 from client_sdk.core.errors import InvalidParameterError
 
@@ -134,3 +135,36 @@ def test_an_unknown_length_is_refused_by_every_function(unknown: str) -> None:
     ):
         with pytest.raises(InvalidParameterError, match=rule):
             refused()
+
+
+def written(text: str) -> bool:
+    """Whether ``datetime`` would write *text* for a day."""
+    try:
+        return str(date.fromisoformat(text)) == text
+    except ValueError:
+        return False
+
+
+@given(st.dates(), st.integers(0, 9), st.sampled_from("0123456789-/ ٣"))
+def test_a_date_is_what_the_standard_library_writes(day: date, place: int, letter: str) -> None:
+    changed = str(day)[:place] + letter + str(day)[place + 1 :]
+
+    assert is_date(str(day))
+    assert is_date(changed) == written(changed)
+
+
+@pytest.mark.parametrize("year", [1, 1900, 2000, 2023, 2024, 9999])
+def test_a_date_has_a_month_and_a_day_of_the_calendar(year: int) -> None:
+    texts = [f"{year:04}-{month:02}-{day:02}" for month in range(14) for day in range(33)]
+
+    assert list(map(is_date, texts)) == list(map(written, texts))
+
+
+@pytest.mark.parametrize("text", ["0000-01-01", "2024-1-01", "20240101", "2024-W01-1", "", None, 7])
+def test_what_is_no_date_is_refused(text: object) -> None:
+    assert not is_date(text)
+
+
+@given(st.dates())
+def test_the_day_of_a_date_counts_from_1970(day: date) -> None:
+    assert day_of_date(day) == (day - date(1970, 1, 1)).days

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 
 import pytest
 import requests
+from hypothesis import given
+from hypothesis import strategies as st
 
 from client_sdk.client import Client
 from client_sdk.core.errors import InvalidParameterError, TransportError
 from client_sdk.core.limits import MAX_ANSWER
 from client_sdk.core.locks import this_process
 from client_sdk.testing import answer_of
+from client_sdk.upload import transport
 from client_sdk.upload.transport import Answer, RequestsTransport
 from tests.support.device.device import CANARY, KEY, REGISTRY, changed, make_client
 from tests.support.device.slow_collector import slow_collector
@@ -297,6 +300,22 @@ def test_other_endpoints_are_refused_without_showing_a_secret(endpoint: str) -> 
         RequestsTransport(endpoint, KEY)
 
     assert not any(secret in str(caught.value) for secret in ("password", "key=1"))
+
+
+PARTS = ("http", "https", "://", "localhost", "127.0.0.1", "10.0.0.1", "a.b", ":", "0", "80")
+MORE = ("65535", "65536", "000080", "/", "//", "@", "?", "é", "")
+
+
+@given(st.lists(st.sampled_from(PARTS + MORE), max_size=8).map("".join))
+def test_an_endpoint_that_is_taken_as_plain_is_good_by_the_standard_library(endpoint: str) -> None:
+    if transport._is_plain(endpoint):
+        transport._require_url(endpoint)
+
+
+@pytest.mark.parametrize("port", ["", ":", ":443", ":65535"])
+@pytest.mark.parametrize("begin", ["https://a-b.Example", "http://localhost", "http://127.0.0.1"])
+def test_a_usual_endpoint_is_taken_as_plain(begin: str, port: str) -> None:
+    assert transport._is_plain(f"{begin}{port}/v1/reports")
 
 
 @pytest.mark.parametrize("end", ["", "/", "/v1/reports", "/v1/reports/"])
