@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import {
-  existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, unlinkSync,
+  existsSync, lutimesSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -139,6 +139,21 @@ test("a claim stops others while its process lives, and nobody once it is gone",
   assert.equal(takeClaim(folder, 9), null);
   next.release();
   assert.equal(takeClaim(folder, 9)?.name, "9-1");
+});
+
+test("a claim whose process cannot be seen counts as abandoned after a minute, and no sooner", (context) => {
+  const folder = folderOf(context);
+  symlinkSync("1 2 nonce elsewhere", join(folder, "claim-3-0"));
+  writeFileSync(join(folder, "claim-4-0"), ""); // as of a writer that was killed, where there are no links
+
+  for (const generation of [3, 4]) {
+    assert.equal(takeClaim(folder, generation), null);
+    const now = Date.now() / 1000;
+    lutimesSync(join(folder, `claim-${generation}-0`), now - 50, now - 50);
+    assert.equal(takeClaim(folder, generation), null);
+    lutimesSync(join(folder, `claim-${generation}-0`), now - 70, now - 70);
+    assert.equal(takeClaim(folder, generation)?.name, `${generation}-1`);
+  }
 });
 
 /** Returns the text of a claim of a process that is gone. */
