@@ -23,7 +23,7 @@ from ..privacy.opt_outs import answer_in
 from ..storage.trusted_clock import Uptimes
 from ..upload.transport import RequestsTransport, Transport
 from .engine import Engine
-from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in
+from .handover import NOTES, RATIO, Notes, erased_state, mark_of, permit_in, place_of
 from .inbox import Inbox, Settled
 
 _CAPS: Final = tuple(Caps().decimals())
@@ -88,7 +88,8 @@ def serve(
                 engine.uploader.run(seconds, last=True)
         if engine.store.exists:
             with suppress(HearsayError, OSError):
-                _note(engine, registry, data_dir, mark_of(caps), settled)
+                place = place_of({"endpoint": endpoint, "write_key": write_key, "caps": caps})
+                _note(engine, registry, data_dir, place, settled)
     engine.erasure.refresh()
     engine.leave()
     if (
@@ -133,7 +134,7 @@ def _is_withdrawn(folder: str, permit: bytes) -> bool:
     return not permit or permit_in(folder) != permit or answer_in(folder) == "denied"
 
 
-def _note(engine: Engine, registry: str, folder: str, caps: str, pendings: list[Settled]) -> None:
+def _note(engine: Engine, registry: str, folder: str, place: str, pendings: list[Settled]) -> None:
     """Tell later parents what they need not hand over.  Costs no more than a child if it fails."""
     now, due = engine.clock(), engine.uploader.due()
     with engine.store.transaction() as tx:  # one child at a time
@@ -141,12 +142,12 @@ def _note(engine: Engine, registry: str, folder: str, caps: str, pendings: list[
         if not engine.switch.granted:
             return
         notes = Notes.read(folder, registry, now)
-        settled = notes.settled if notes.caps == caps else {}
+        settled = notes.settled if notes.place == place else {}
         for pending, reason in pendings:
             until = engine.recorder.settled_until(tx, pending, reason)
             settled[pending.metric.name] = until, str(reason)
         kept = {name: row for name, row in settled.items() if row[0] > now}
-        _write(folder, Notes(due, kept, caps=caps).text(registry, now))
+        _write(folder, Notes(due, kept, place=place).text(registry, now))
 
 
 def serve_noting(

@@ -69,7 +69,7 @@ class Notes:
         settled: Mapping[str, tuple[float, str]] | None = None,
         *,
         erased: str = "",
-        caps: str = "",
+        place: str = "",
         refused: tuple[str, str] = ("", ""),
     ) -> None:
         """Say what is known.
@@ -77,11 +77,11 @@ class Notes:
         Args: due: when the next pass is due, in Unix time; None: nobody has noted it.
               settled: up to when, and why, values of each metric are not reported.
               erased: the state of the database in which a denial left nothing to erase.
-              caps: mark of those under which "budget" is a reason.
+              place: mark of the collector and the caps for which a child found *settled*.
               refused: mark of the settings that a child could not be made of, and why.
         """
         self.due, self.settled, self.erased = due, dict(settled or {}), erased
-        self.caps, self.refused = caps, refused
+        self.place, self.refused = place, refused
 
     @classmethod
     def read(cls, folder: str, registry: str, now: float) -> Notes:
@@ -96,13 +96,15 @@ class Notes:
             rows = (line.split(" ") for line in lines[5:])
             settled = {name: (float(until), reason) for name, until, reason in rows}
             refused, _, why = lines[4].partition(" ")
-            return cls(due or None, settled, erased=lines[2], caps=lines[3], refused=(refused, why))
+            return cls(
+                due or None, settled, erased=lines[2], place=lines[3], refused=(refused, why)
+            )
         except (OSError, ValueError, IndexError):
             return cls()
 
     def text(self, registry: str, now: float) -> str:
         """Return them as they are written at Unix time *now*."""
-        head = fingerprint(registry), f"{now} {self.due or 0.0}", self.erased, self.caps
+        head = fingerprint(registry), f"{now} {self.due or 0.0}", self.erased, self.place
         refused = " ".join(self.refused).encode("ascii", "replace").decode("ascii")
         rows = (f"{name} {until} {reason}" for name, (until, reason) in self.settled.items())
         text = "\n".join((*head, " ".join(refused.split()), *sorted(rows))) + "\n"
@@ -135,6 +137,11 @@ def checksum(text: str) -> str:
 def mark_of(settings: object) -> str:
     """Return what tells *settings* of plain types from others."""
     return checksum(repr(settings))
+
+
+def place_of(settings: Mapping[str, Any]) -> str:
+    """Return the mark of what ``Notes`` are for; a segment may change from run to run."""
+    return mark_of([settings[name] for name in ("endpoint", "write_key", "caps")])
 
 
 def fingerprint(registry: str) -> str:
@@ -242,9 +249,8 @@ class Handover:
         if self._notes is None:
             notes = Notes.read(self._settings["data_dir"], self._settings["registry"], now)
             self._notes = notes
-            if notes.caps != mark_of(self._settings["caps"]):
-                rows = notes.settled.items()
-                notes.settled = {name: row for name, row in rows if row[1] != "budget"}
+            if notes.place != place_of(self._settings):
+                notes.settled = {}  # other settings may be wrong ones, and a child is to say so
             refused, why = notes.refused
             if why and refused == mark_of(self._settings):
                 from ..core.stats import warn

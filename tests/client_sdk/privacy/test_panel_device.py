@@ -180,7 +180,13 @@ def test_a_program_that_ends_at_once_hands_over_nothing_that_was_not_drawn(tmp_p
     names = [f"metric_{i}" for i in range(12)]
     path.write_text(head + "".join(map(weekly, names)), encoding="utf-8")
     clock = FakeClock()
-    settings = {"data_dir": str(folder), "registry": str(path), "caps": {}}
+    settings = {
+        "data_dir": str(folder),
+        "registry": str(path),
+        "endpoint": "https://x.example",
+        "write_key": "key",
+        "caps": {},
+    }
     counts = serve(
         [(name, True, clock()) for name in names], sends=False, endpoint="https://x.example",
         write_key="key", consent="granted", segment=None, caps={}, clock=clock,

@@ -171,6 +171,24 @@ def test_what_a_child_could_not_be_made_of_is_logged_by_the_next_run(
     assert rows(tmp_path / "data", CHARGES) == [(1,)]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="looks for processes in /proc")
+def test_settings_that_become_wrong_are_noticed_though_the_metric_has_its_report(
+    tmp_path: Path,
+) -> None:
+    write_registry(tmp_path, metric_text("plain"))
+    assert said(tmp_path, configured("caps=None")) == []
+    noted = wait_for_notes(tmp_path)
+    wait_for_no_children(tmp_path)
+
+    wrong = configured('caps={"week": "eight"}')
+    assert said(tmp_path, wrong) == []
+    wait_for_notes(tmp_path, after=noted)
+    wait_for_no_children(tmp_path)
+
+    assert [line.partition(":")[0] for line in said(tmp_path, wrong)] == ["caps.week"]
+    wait_for_no_children(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["endpoint", "write_key"])
 def test_an_argument_that_is_no_text_is_refused_at_once(tmp_path: Path, name: str) -> None:
     from client_sdk import command
