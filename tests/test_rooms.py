@@ -40,7 +40,7 @@ collector.analytics.comparing: mechanisms registry | core estimation analytics
 collector.analytics.text: mechanisms | estimation
 collector.analytics.verbs: mechanisms registry | core estimation analytics analytics.comparing
     analytics.text
-collector.audit: core mechanisms | core estimation
+collector.audit: core mechanisms registry | core estimation
 collector.intake: core registry | core storage estimation
 collector.operations.telemetry: core registry root | core storage intake
 collector.planning: core mechanisms registry privacy | core estimation analytics.poisoning

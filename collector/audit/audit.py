@@ -13,11 +13,11 @@ Source: Clopper, Pearson, Biometrika 1934: the limits of both probabilities, hal
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import exp, log, sqrt
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from client_sdk.core.errors import InvalidParameterError
 from client_sdk.core.randomness import Randomness, system_randomness
@@ -44,6 +44,8 @@ DRAWS: Final = (
 LEAST_DRAWS: Final = 1_000  # reports a side; below, nothing can be said
 PAIRS: Final = 4  # that share the draws; 8 of 16 items are then looked at in every run
 LOOSE: Final = 6  # standard errors below the expected bound; a chance of 1e-9 if honest
+
+Reports: TypeAlias = Callable[[Any, int], Iterable[bytes]]  # payloads of a value, so many
 
 HOLDS: Final = "holds"
 LOOSE_VERDICT: Final = "shows less than claimed"  # needless noise, or a tamer event than the worst
@@ -92,10 +94,18 @@ class Audit:
 
 
 def audit(
-    mechanism: Mechanism[Any], randomness: Randomness, draws: int = DRAWS, pairs: int = PAIRS
+    mechanism: Mechanism[Any],
+    randomness: Randomness,
+    draws: int = DRAWS,
+    pairs: int = PAIRS,
+    *,
+    reports: Reports | None = None,
+    name: str | None = None,
 ) -> Audit:
     """Draw up to *pairs* pairs, then *draws* reports of either side, and compare with the claim.
 
+    Args:   reports: who makes them of a value; *mechanism* itself if left out.
+            name: of what was audited; that of *mechanism* if left out.
     Raises: InvalidParameterError: too few draws to say anything, or no pair.
     """
     if draws < LEAST_DRAWS:
@@ -104,17 +114,20 @@ def audit(
         raise InvalidParameterError("pairs", pairs, "must be at least 1")
     cases = cases_of(mechanism, randomness, pairs)
     each, alpha = draws // len(cases), ALPHA / len(cases)
-    trials = tuple(_try(mechanism, case, randomness, each, alpha) for case in cases)
-    return Audit(mechanism.name, float(mechanism.epsilon), draws, trials)
+
+    def own(value: Any, count: int) -> Iterable[bytes]:
+        return (mechanism.randomize(value, randomness) for _ in range(count))
+
+    trials = tuple(_try(mechanism, case, reports or own, each, alpha) for case in cases)
+    return Audit(name or mechanism.name, float(mechanism.epsilon), draws, trials)
 
 
 def _try(
-    mechanism: Mechanism[Any], case: Case, randomness: Randomness, draws: int, alpha: float
+    mechanism: Mechanism[Any], case: Case, reports: Reports, draws: int, alpha: float
 ) -> Trial:
     """Draw *draws* reports of either value of *case* and judge what they show."""
     likely, unlikely = (
-        sum(case.event(mechanism.randomize(value, randomness)) for _ in range(draws))
-        for value in (case.likely, case.unlikely)
+        sum(map(case.event, reports(value, draws))) for value in (case.likely, case.unlikely)
     )
     claimed, delta = float(mechanism.epsilon), float(mechanism.delta)
     honest = min(draws, round(exp(claimed) * unlikely + delta * draws))
@@ -179,6 +192,11 @@ def run(
     Raises: InvalidParameterError: too few draws to say anything, or no pair.
     """
     audits = [audit(mechanism, system_randomness(), draws, pairs) for mechanism in mechanisms]
+    return tell(audits, draws, as_json, show)
+
+
+def tell(audits: list[Audit], draws: int, as_json: bool, show: Callable[[str], object]) -> int:
+    """Show what was found, and return the exit status: 1 if a claim fails."""
     if as_json:
         show(json.dumps({"alpha": ALPHA, "audits": [a.as_dict() for a in audits]}))
     else:
@@ -195,7 +213,7 @@ def closing(draws: int) -> str:
     )
 
 
-_STRINGS: Final = 1 << 16  # of two bytes
+_STRINGS: Final = 1 << 14  # of two characters of ASCII, which are a text in any language
 
 
 class Case(NamedTuple):
@@ -282,8 +300,8 @@ def _of_key(mechanism: KeyValueMechanism, key: int, up: bool) -> Case:
 
 
 def _of_texts(mechanism: TextMechanism, likely: int, unlikely: int) -> Case:
-    """Return the case of two strings of two bytes each, which are printed as digits."""
-    wanted, other = (number.to_bytes(2, "big") for number in (likely, unlikely))
+    """Return the case of two strings of two characters each, which are printed as digits."""
+    wanted, other = (bytes(divmod(number, 128)) for number in (likely, unlikely))
 
     def tells(payload: bytes) -> bool:
         return mechanism.agrees(payload, wanted) and not mechanism.agrees(payload, other)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from client_sdk.core.errors import HearsayError, InvalidParameterError
 from client_sdk.mechanisms import MAX_REPORTS
@@ -310,18 +311,54 @@ def _metric(path: str, name: str) -> Metric:
 )
 @click.option("--draws", default=200_000, show_default=True, help="Reports for either side.")
 @click.option("--pairs", default=4, show_default=True, help="Pairs of values that share them.")
+@click.option(
+    "--device", metavar="COMMAND", help="Attack this program instead: JSON lines in and out."
+)
+@click.option(
+    "--registry", "registry_path", type=click.Path(exists=True, dir_okay=False),
+    help="With --device: the file that it was built with.",
+)  # fmt: skip
+@click.option("--metric", "metric_names", multiple=True, help="With --device: only this one.")
 @json_option
+@click.pass_context
 @explained
 def audit(
+    context: click.Context,
     wanted: tuple[str, ...],
     epsilon: str,
     domain_size: int,
     draws: int,
     pairs: int,
+    device: str | None,
+    registry_path: str | None,
+    metric_names: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Attack the mechanisms as installed here; exit status 1 if one tells more than it claims."""
     from ..audit.audit import mechanisms_of, run
 
+    if device is not None or registry_path is not None or metric_names:
+        if device is None or registry_path is None:
+            raise click.UsageError("--device and --registry go together, --metric with them")
+        typed = (
+            context.get_parameter_source(name) for name in ("wanted", "epsilon", "domain_size")
+        )
+        if any(source is not ParameterSource.DEFAULT for source in typed):
+            raise click.UsageError("a device claims what its registry says, and nothing else")
+        metrics = _load(registry_path)
+        chosen = [_metric(registry_path, name) for name in metric_names] or list(metrics)
+        raise SystemExit(_audit_device(device, chosen, draws, pairs, as_json))
     mechanisms = mechanisms_of(wanted, epsilon, domain_size)
     raise SystemExit(run(mechanisms, draws, as_json, click.echo, pairs))
+
+
+def _audit_device(
+    command: str, metrics: list[Metric], draws: int, pairs: int, as_json: bool
+) -> int:
+    """Audit what the program *command* reports of *metrics*; return the exit status."""
+    from ..audit.audit import tell
+    from ..audit.device import Device, audit_device
+
+    with Device(command) as device:
+        audits = audit_device(device, metrics, draws, pairs)
+    return tell(audits, draws, as_json, click.echo)
