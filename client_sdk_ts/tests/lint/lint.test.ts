@@ -9,30 +9,38 @@ import { ESLint } from "eslint";
 
 const PACKAGE = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** A file of the package, what of it gives way, the bug in its place, and the rule that finds it. */
-const BUGS: readonly (readonly [file: string, text: string, bug: string, rule: string])[] = [
-  ["mechanisms/grr.ts", "const item = itemOf(\"grr\", channel, value);", "const item = BigInt(Math.floor(Math.random() * 4));", "random"],
-  ["core/entropy.ts", "crypto.getRandomValues(bytes);", "bytes.forEach((_, i) => (bytes[i] = 256 * Math.random()));", "random"],
-  ["core/entropy.ts", "crypto.getRandomValues(bytes);", "const { random } = Math; bytes[0] = 256 * random();", "random"],
-  ["core/entropy.ts", "crypto.getRandomValues(bytes);", "const m = Math; bytes[0] = 256 * m.random();", "random"],
-  ["core/entropy.ts", "crypto.getRandomValues(bytes);", "bytes[0] = 256 * Math[\"random\"]();", "random"],
-  ["core/entropy.ts", "crypto.getRandomValues(bytes);", "bytes[0] = 256 * globalThis.Math.random();", "random"],
-  ["core/entropy.ts", "crypto.getRandomValues(bytes);", "bytes[0] = 256 * (globalThis as any)[\"Math\"].random();", "random"],
-  ["core/epoch.ts", "return Math.floor(seconds / DAY);", "return Math.floor(seconds / DAY + Math.random());", "random"],
-  ["core/exact.ts", "if (randomness.bernoulli(truth)) return symbol;", "if (Number(randomness.uniform(1n << 53n)) / 2 ** 53 < Number(truth.numerator) / Number(truth.denominator)) return symbol;", "exact"],
-  ["core/exact.ts", "if (randomness.bernoulli(truth)) return symbol;", "if (Number(randomness.uniform(truth.denominator)) < Number(truth.numerator)) return symbol;", "exact"],
-  ["core/exact.ts", "const shared = gcd(steps, top);", "const shared = BigInt([0].length * 0.5 | 0) || gcd(steps, top);", "exact"],
-  ["core/exact.ts", "let v = 0n;", "let v = BigInt(Math.floor(-Math.log(Number(u)))); ", "exact"],
-  ["core/exact.ts", "let count = 0n;", "let count: any = 0.25; count += 1;", "exact"],
-  ["core/exact.ts", "let odd = true;", "let odd = true; const f = (x: any) => x * d; f(n);", "exact"],
-  ["core/exact.ts", "let odd = true;", "let odd = true; const f = (x: bigint | number) => -x; f(n);", "exact"],
-  ["core/exact.ts", "let odd = true;", "let odd = true; for (let i = 0; odd && i !== 3; i++) odd = !odd;", "exact"],
-  ["core/randomness.ts", "return this.uniform(p.denominator) < p.numerator;", "return new Float64Array(1)[0]! === 0;", "exact"],
-  ["core/randomness.ts", "return this.uniform(p.denominator) < p.numerator;", "return new DataView(this.read(8).buffer as ArrayBuffer).getFloat64(0) === 0;", "exact"],
-  ["core/randomness.ts", "return this.uniform(p.denominator) < p.numerator;", "return this.uniform(10n ** 3n) < BigInt(Date.now());", "exact"],
-  ["mechanisms/pem.ts", "utf8 } from \"../core/bytes.js\";", "utf8 } from \"../core/bytes.js\"; import { dayOf } from \"../core/epoch.js\"; dayOf(1);", "exact"],
-  ["core/exact.ts", "product *= base", "product = base ** n", "exact"],
-  ["mechanisms/duchi.ts", "return numbered(", "/* eslint-disable */ const x = 1 / 3; if (x) return numbered(", "exact"],
+/** Each by itself at the end of a file; `r`, `n` and `p` are as in that file. */
+const RANDOM_BUGS = [
+  "Math.random();",
+  "const { random } = Math; random();",
+  "const m = Math; m.random();",
+  "Math[\"random\"]();",
+  "const name = \"random\"; Math[name]();",
+  "globalThis.Math.random();",
+  "(globalThis as any)[\"Math\"].random();",
+  "[1].map(Math.random);",
+  "/* eslint-disable */ Math.random();",
+];
+const EXACT_BUGS = [
+  "Math.floor(4.0);",
+  "Number(r.uniform(1n << 53n)) / 2 === 0;",
+  "Number(r.uniform(n)) < Number(p.numerator);",
+  "const x = Number(r.uniform(n)); x === 0;",
+  "[0].length * 5;",
+  "0.25;",
+  "let x: any = 1n; x += 1;",
+  "const f = (x: any) => x * n; f(n);",
+  "const f = (x: bigint | number) => -x; f(n);",
+  "for (let i = 0; i !== 3; i++) r.uniform(n);",
+  "new Float64Array(1);",
+  "new DataView(new ArrayBuffer(8)).getFloat64(0);",
+  "parseInt(\"1\");",
+  "Number.parseFloat(\"1\");",
+  "BigInt(Date.now());",
+  "n ** 2n;",
+  "crypto.getRandomValues(new Uint8Array(1));",
+  "void import(\"../core/epoch.js\");",
+  "/* eslint-disable */ 1 / 3;",
 ];
 
 test("the package keeps to its rules", async () => {
@@ -42,16 +50,30 @@ test("the package keeps to its rules", async () => {
   assert.deepEqual(results.flatMap(({ filePath, messages }) => messages.map(({ line, message }) => `${filePath}:${line} ${message}`)), []);
 });
 
+/** Returns which of `bugs` break the rule, planted together in a file of the package, a line each. */
+async function caught(file: string, rule: string, bugs: readonly string[]): Promise<string[]> {
+  const filePath = `${PACKAGE}src/${file}`;
+  const source = readFileSync(filePath, "utf8");
+  const types = "r: import(\"../core/randomness.js\").Randomness, n: bigint, p: import(\"../core/randomness.js\").Ratio";
+  const planted = bugs.map((bug, i) => `export function planted${i}(${types}): void { ${bug} void [r, n, p]; }`);
+
+  const [result] = await new ESLint({ cwd: PACKAGE }).lintText([source.trimEnd(), ...planted].join("\n"), { filePath });
+
+  const first = source.trimEnd().split("\n").length + 1;
+  const lines = new Set(result!.messages.filter(({ ruleId }) => ruleId === `hearsay/${rule}`).map(({ line }) => line));
+  return bugs.filter((_, i) => lines.has(first + i));
+}
+
 test("every planted bug breaks its rule", async () => {
-  const eslint = new ESLint({ cwd: PACKAGE });
-  for (const [file, text, bug, rule] of BUGS) {
-    const filePath = `${PACKAGE}src/${file}`;
-    const source = readFileSync(filePath, "utf8");
-    assert.ok(source.includes(text), `${file} has no ${text}`);
+  assert.deepEqual(await caught("core/epoch.ts", "random", RANDOM_BUGS), RANDOM_BUGS);
+  assert.deepEqual(await caught("core/exact.ts", "exact", EXACT_BUGS), EXACT_BUGS);
+});
 
-    const [result] = await eslint.lintText(source.replace(text, () => bug), { filePath });
+test("the rule of exact numbers holds where chances are drawn, and right code passes it", async () => {
+  const right = ["const i = [1, 2][Number(n)]; void i;", "n * 2n < p.numerator;", "[1].length === 1;", "~5 & 3;"];
 
-    const rules = result!.messages.map(({ ruleId }) => ruleId);
-    assert.ok(rules.includes(`hearsay/${rule}`), `${file}: ${bug} passes: ${JSON.stringify(result!.messages)}`);
+  for (const file of ["core/randomness.ts", "mechanisms/pem.ts", "mechanisms/grr.ts"]) {
+    assert.deepEqual(await caught(file, "exact", [...right, "1 / 3;"]), ["1 / 3;"], file);
   }
+  assert.deepEqual(await caught("core/epoch.ts", "exact", ["1 / 3;"]), []);
 });
