@@ -3,7 +3,7 @@
  *
  * A text that is damaged says nothing that can be relied upon, so what was spent is not known: a new
  * document is begun, in doubt.  If the checksum holds but a field is none that was ever written, what
- * can be relied upon stays: the ledger, the clock and what was retired, each if it is whole.  A document
+ * can be relied upon stays: the ledger, the clock, the consent and what was retired, each if it is whole.  A document
  * of a newer version is refused, and never written over; every version begins with this checksum.
  *
  * The damaged text is not set aside: it would be one more thing that a denial must erase, for nobody.
@@ -40,11 +40,18 @@ export function readDocument(text: unknown): State {
 
 /** Returns a document in doubt, with what of a `value` can be relied upon. */
 function restOf(value: Partial<State> | null): State {
-  const state = newState(true);
-  for (const key of ["ledger", "clock", "retired"] as const) {
+  const state = newState();
+  for (const key of ["ledger", "clock", "retired", "consent"] as const) {
     if (value && STATE[key](value[key])) Object.assign(state, { [key]: value[key] });
   }
-  erase(state); // the memo is of a secret that is not known
+  return doubted(state);
+}
+
+/** Returns `state` as one that another device may have too: without what two must not say or know. */
+export function doubted(state: State): State {
+  state.doubt = true;
+  if (state.clock) state.clock.up = -1; // the time since the last reading was spent elsewhere
+  erase(state);
   return state;
 }
 

@@ -9,24 +9,27 @@
  * what is left of it matches nothing more.  If there is a secret but no document, a ledger was lost, and
  * the new one begins in doubt.
  *
- * A folder that was copied or put back as a whole is not told from what it was.
+ * A document has the identity of its folder and machine.  One that was copied to another place keeps what
+ * it has spent, is in doubt, and loses what a copy must not repeat: reports, windows, the memo and the
+ * secret.  What is put back into the same folder is not told from what it was.
  */
 
 import {
-  chownSync, closeSync, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, statSync,
+  chownSync, closeSync, existsSync, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, statSync,
   writeSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
-import { fromBase64url, toBase64url } from "../core/bytes.js";
+import { fromBase64url, toBase64url, toHex, utf8 } from "../core/bytes.js";
 import { InvalidParameterError, StoreError } from "../core/errors.js";
+import { sha256 } from "../core/hashing.js";
 import { type Claim, codeOf, remove, removeOlder, takeClaim } from "./claims.js";
-import { readDocument, writeDocument } from "./document.js";
+import { doubted, readDocument, writeDocument } from "./document.js";
 import { newState, type State } from "./state.js";
 import type { Store } from "./store.js";
 
-/** In the folder: a line with its generation, and the document. */
+/** In the folder: a line with its generation and identity, and the document. */
 export const DOCUMENT_FILE = "hearsay.document";
 const SECRET_FILE = "secret";
 const SECRET_SIZE = 32; // bytes
@@ -34,12 +37,15 @@ const SECRET_SIZE = 32; // bytes
 /** Milliseconds that one process waits for others; a change takes some ten. */
 const BUSY_TIMEOUT = 5_000;
 const NAP = 10;
+const MACHINE_FILES = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 /** What systems say that cannot bring a folder to the disk, and need not. */
 const NO_FOLDER_SYNC: readonly unknown[] = ["EISDIR", "EINVAL", "EPERM", "EACCES", "ENOTSUP", "EBADF"];
 
 /** What lies in the folder. */
 interface Files {
   readonly generation: number;
+  /** Whether it was written here, as far as it says. */
+  readonly isOwn: boolean;
   readonly text: string | null;
   readonly secret: string | null;
 }
@@ -124,7 +130,7 @@ export class FileStore implements Store {
     try {
       const file = await open(path, "wx", 0o600);
       try {
-        await file.writeFile(`${files.generation + 1}\n${text}`);
+        await file.writeFile(`${files.generation + 1} ${identityOf(this.folder)}\n${text}`);
         await file.sync();
       } finally {
         await file.close();
@@ -163,10 +169,11 @@ export class FileStore implements Store {
     const secret = contentOf(join(this.folder, SECRET_FILE));
     const known = secret?.length === SECRET_SIZE && secret.some((byte) => byte);
     const content = bytes && bytes.toString("utf-8");
-    const generation = /^([0-9]{1,15})\n/.exec(content ?? "");
+    const head = /^([0-9]{1,15})(?: ([0-9a-f]+))?\n/.exec(content ?? "");
     return {
-      generation: Number(generation?.[1] ?? 0),
-      text: content && content.slice(generation?.[0].length ?? 0),
+      generation: Number(head?.[1] ?? 0),
+      isOwn: head?.[2] === undefined || head[2] === identityOf(this.folder),
+      text: content && content.slice(head?.[0].length ?? 0),
       secret: known ? toBase64url(secret) : null,
     };
   }
@@ -186,11 +193,30 @@ export class FileStore implements Store {
   }
 }
 
-function stateOf({ text, secret }: Files): State {
-  const state = text === null && secret !== null ? newState(true) : readDocument(text);
+function stateOf({ isOwn, text, secret }: Files): State {
+  const known = text === null && secret !== null ? newState(true) : readDocument(text);
+  const state = isOwn ? known : doubted(known);
   // a secret beside a document that is in doubt is of one that is gone
   if (!state.doubt) state.secret = secret;
   return state;
+}
+
+/** Returns what tells a folder from its copies, and this machine from others.  It is never sent. */
+function identityOf(folder: string): string {
+  const { ino } = statSync(folder, { bigint: true });
+  return toHex(sha256(utf8(`hearsay identity\0${machineId()}\0${ino}`))).slice(0, 32);
+}
+
+let machine: string | undefined;
+
+/** Returns what Linux calls this installation of it; empty elsewhere. */
+function machineId(): string {
+  const path = MACHINE_FILES.find((file) => existsSync(file));
+  try {
+    return (machine ??= path ? readFileSync(path, "latin1").trim() : "");
+  } catch {
+    return (machine = "");
+  }
 }
 
 function contentOf(path: string): Buffer | null {

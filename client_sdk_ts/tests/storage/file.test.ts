@@ -2,18 +2,24 @@
 
 import assert from "node:assert/strict";
 import {
-  existsSync, lutimesSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, unlinkSync,
-  writeFileSync,
+  cpSync, existsSync, lutimesSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync,
+  symlinkSync, unlinkSync, writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 
+import { DAY } from "../../src/core/epoch.js";
 import { InvalidParameterError, StoreError } from "../../src/core/errors.js";
+import { capsOf } from "../../src/privacy/caps.js";
 import { takeClaim } from "../../src/storage/claims.js";
 import { DOCUMENT_FILE, fileStore } from "../../src/storage/file.js";
+import { addReport, beginLedger, charge, totalsOf } from "../../src/storage/ledger.js";
+import { put } from "../../src/storage/outbox.js";
 import type { State } from "../../src/storage/state.js";
+import { advance } from "../../src/storage/trusted_clock.js";
 
+const METRIC = "0123456789ab";
 const SECRET = "A".repeat(42) + "E"; // 32 bytes
 
 function folderOf(context: TestContext): string {
@@ -99,6 +105,32 @@ test("a ledger that was lost beside its secret begins anew in doubt", async (con
   unlinkSync(join(folder, DOCUMENT_FILE));
 
   assert.deepEqual(await fileStore(folder).read((state) => [state.doubt, state.secret]), [true, null]);
+});
+
+test("a copy keeps what was spent, in doubt, and repeats nothing of what it was copied from", async (context) => {
+  const parent = folderOf(context);
+  const [folder, moved, copy] = ["a", "b", "c"].map((name) => join(parent, name)) as [string, string, string];
+  await fileStore(folder).update((state) => {
+    advance(state, 1e9, { boot: "a", up: 0 });
+    charge(state, capsOf(), { digest: METRIC, epoch: 1, nano: 1 }, 0);
+    addReport(state, METRIC, "tag");
+    put(state, { digest: METRIC, epoch: 1, payload: "AA", day: 0 }, {}, []);
+    state.windows.push({ digest: METRIC, epoch: 2, sealed: "AA" });
+    state.secret = SECRET;
+  });
+  renameSync(folder, moved);
+  cpSync(moved, copy, { recursive: true });
+
+  const [there, here] = await Promise.all([moved, copy].map((path) => fileStore(path).read((state) => state)));
+
+  assert.deepEqual([there?.doubt, there?.secret, there?.reports.length], [false, SECRET, 1]);
+  assert.deepEqual([here?.doubt, here?.secret, here?.reports, here?.windows], [true, null, [], []]);
+  assert.deepEqual(here?.ledger[METRIC], { ...there?.ledger[METRIC], memo: {} });
+  // the time that passed meanwhile is not trusted
+  assert.equal(advance(here!, 1e9 + 9 * DAY, { boot: "a", up: 9000 * DAY }), Math.floor(1e9 / DAY));
+  await fileStore(copy).update((state) => beginLedger(state, capsOf(), 0));
+  assert.deepEqual(await fileStore(copy).read((state) => [state.doubt, totalsOf(state, 0).week]), [false, 8e9]);
+  assert.deepEqual(readdirSync(copy), [DOCUMENT_FILE]);
 });
 
 test("what cannot be written is a StoreError, and nothing happened", async (context) => {
