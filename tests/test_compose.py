@@ -14,7 +14,7 @@ import yaml
 from client_sdk.registry import Registry
 from collector.core.config import STRICT, Config
 from collector.core.credentials import ADMIN, GATEWAY, READ, WRITE
-from collector.storage.access import INGEST, INIT, QUERY, USERS, WORKER, acl_lines, name_of
+from collector.storage.access import COPY, INGEST, INIT, QUERY, USERS, WORKER, acl_lines, name_of
 
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -23,6 +23,7 @@ SECOND = (ROOT / "examples" / "compose-archive.yml").read_text(encoding="utf-8")
 ARCHIVE: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["services"]
 MORE_SECRETS: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["secrets"]
 PRUNE: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
+BACKUP: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-backup.yml").read_text("utf-8"))
 OURS = ("init", "web", "worker")
 # By service, the variable that names an address of the store, and the user it should log in as.
 LOGINS = {
@@ -213,13 +214,14 @@ def test_make_secrets_makes_every_secret_and_no_command_shows_one(tmp_path: Path
     texts = {path.name: path.read_text("utf-8").strip() for path in folder.iterdir()}
     assert {f"./secrets/{name}" for name in texts} == {
         secret["file"]
-        for secrets in (COMPOSE["secrets"], MORE_SECRETS, PRUNE["secrets"])
+        for secrets in (COMPOSE["secrets"], MORE_SECRETS, PRUNE["secrets"], BACKUP["secrets"])
         for secret in secrets.values()
     }
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(set(texts.values())) == len(texts)
-    addresses = {user: urlsplit(texts[f"{user}_url"]) for user in USERS}
-    assert {a.username for a in addresses.values()} == {name_of(u, "hearsay") for u in USERS}
+    users = (*USERS, COPY)
+    addresses = {user: urlsplit(texts[f"{user}_url"]) for user in users}
+    assert {a.username for a in addresses.values()} == {name_of(u, "hearsay") for u in users}
     passwords = [str(address.password) for address in addresses.values()]
     assert min(map(len, passwords)) >= 43
     assert not [secret for secret in (*passwords, texts["write_key"]) if secret in made.stdout]
@@ -324,6 +326,26 @@ def test_the_service_that_prunes_is_as_confined_as_the_others_and_has_settings_t
     assert not {"ports", "cap_add", "privileged", "network_mode"} & set(prune)
     assert prune["secrets"] == list(PRUNE["secrets"]) == ["prune_url"]
     assert config.keep_days == 400
+
+
+def test_the_service_that_copies_is_as_confined_as_the_others_and_has_settings_that_work(
+    tmp_path: Path,
+) -> None:
+    backup, worker = BACKUP["services"]["backup"], SERVICES["worker"]
+    confined = ("restart", "user", "read_only", "cap_drop", "security_opt", "pids_limit", "tmpfs")
+    values = backup["environment"] | {"HEARSAY_REGISTRY": str(ROOT / "examples/metrics.toml")}
+    address = tmp_path / "copy_url"
+    address.write_text("redis://u:a-password@store:6379/0\n", encoding="utf-8")
+
+    config = Config.from_env(values | {"REDIS_URL_FILE": str(address)})
+
+    assert [backup[name] for name in confined] == [worker[name] for name in confined]
+    assert backup["volumes"] == [*worker["volumes"], "./backup:/backup"]
+    assert backup["command"][:3] == ["hearsay", "backup", "/backup"]
+    assert {"mem_limit", "cpus"} <= set(backup)
+    assert not {"ports", "cap_add", "privileged", "network_mode"} & set(backup)
+    assert backup["secrets"] == list(BACKUP["secrets"]) == ["copy_url"]
+    assert config.profile == STRICT
 
 
 def test_the_service_that_archives_has_settings_that_work_and_one_secret(tmp_path: Path) -> None:

@@ -103,6 +103,35 @@ def _prune(folder: Folder, days: int) -> int:
 
 
 @main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--every",
+    type=click.IntRange(60, 604_800),
+    help="Go on, with so many seconds between two runs.",
+)
+@click.option(
+    "--keep", "most", type=click.IntRange(1, 10_000), help="Delete all copies but the newest ones."
+)
+@explained
+def backup(folder: Path, every: int | None, most: int | None) -> None:
+    """Copy the whole store into FOLDER, as files from which a server starts."""
+    config = Config.from_env()
+    run = partial(_back_up, config, folder, most)
+    if every is None:
+        run()
+    else:
+        repeat(run, every)
+
+
+def _back_up(config: Config, folder: Path, most: int | None) -> None:
+    from ..operations.backup import back_up, keep
+
+    path, size = back_up(config.redis_url, folder, time.time())
+    deleted = 0 if most is None else keep(folder, most)
+    click.echo(f"{path}: {counted(size, 'byte')}; older copies deleted: {deleted:,}")
+
+
+@main.command()
 @click.option("--archive", "path", default="", help="Folder of the archive; HEARSAY_ARCHIVE.")
 @click.option("--scheduler", help="Address of a Dask scheduler; a local cluster if left out.")
 @click.option(

@@ -23,8 +23,9 @@ ARCHIVE: Final = "archive"  # hearsay archive, and hearsay refold to compare
 INGEST: Final = "ingest"  # hearsay serve, taking uploads
 QUERY: Final = "query"  # hearsay serve, reading tallies
 WORKER: Final = "worker"  # hearsay worker
+COPY: Final = "copy"  # hearsay backup, and replicas: takes all that the store holds
 USERS: Final = (INIT, INGEST, WORKER, QUERY, ARCHIVE, PRUNE)
-_OPTIONAL: Final = (PRUNE,)  # a store has this user only if there is an address for it
+_OPTIONAL: Final = (PRUNE, COPY)  # a store has these users only if there is an address for them
 _HEALTH: Final = "health"
 
 _EVERY: Final = "+ping +info +time"
@@ -86,6 +87,7 @@ _RULES: Final[Mapping[str, str]] = {
         " (+smembers +sismember %R~{p}:{*}:cells:*)"
         " (+hgetall %R~{p}:pruned)"
     ),
+    COPY: "+psync +replconf",
     PRUNE: (
         "~{p}:{*}:counters ~{p}:{*}:tally:* ~{p}:{*}:cells:* ~{p}:{*}:pruned ~{p}:pruned"
         " +fcall|hearsay_mark +fcall|hearsay_prune +scan +hget"
@@ -133,12 +135,12 @@ def name_of(user: str, prefix: str) -> str:
 def passwords_in(folder: Path) -> dict[str, str]:
     """Return the password of each user, from the files ``<user>_url`` of *folder*.
 
-    A user who only prunes is left out without a file.
+    A user who only prunes or copies is left out without a file.
 
     Raises: ConfigError: a file is missing, or holds no address with a password.
     """
     passwords: dict[str, str] = {}
-    for user in USERS:
+    for user in (*USERS, COPY):
         path = folder / f"{user}_url"
         if user in _OPTIONAL and not path.exists():
             continue

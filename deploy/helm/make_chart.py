@@ -131,6 +131,17 @@ CHART: Final = (
         ".Values.archive.enabled",
     ),
     Template(
+        "backup/backup.yaml",
+        {
+            **IMAGE,
+            **limits("backup", "256Mi"),
+            "storage: 10Gi": "storage: {{ .Values.backup.size }}",
+            'schedule: "17 2 * * *"': "schedule: {{ .Values.backup.schedule | quote }}",
+            '--keep, "30"': "--keep, {{ .Values.backup.keep | quote }}",
+        },
+        ".Values.backup.enabled",
+    ),
+    Template(
         "prune/prune.yaml",
         {
             **IMAGE,

@@ -28,10 +28,12 @@ pytestmark = needs_kubectl
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
 ARCHIVE: Thing = yaml.safe_load((ROOT / "examples/compose-archive.yml").read_text("utf-8"))
+BACKUP: Thing = yaml.safe_load((ROOT / "examples/compose-backup.yml").read_text("utf-8"))
 PRUNE: Thing = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
 IN_COMPOSE = {
     **{f"hearsay-{name}": SERVICES[name] for name in SERVICES},
     "hearsay-archive": ARCHIVE["services"]["archive"],
+    "hearsay-backup": BACKUP["services"]["backup"],
     "hearsay-prune": PRUNE["services"]["prune"],
 }
 PROXY = "a proxy"  # a pod of a namespace that may reach the web process
@@ -83,7 +85,9 @@ def test_what_is_applied_by_default_is_no_archive_and_deletes_nothing() -> None:
         settings = overlay(name)["ConfigMap", "hearsay-settings"]["data"]
 
         assert set(settings) == {"HEARSAY_REGISTRY", "HEARSAY_PROFILE"}
-        assert {"hearsay-archive", "hearsay-prune"} & set(pods(overlay(name))) == set()
+        assert {"hearsay-archive", "hearsay-prune", "hearsay-backup"} & set(
+            pods(overlay(name))
+        ) == set()
 
 
 def test_an_overlay_has_a_store_of_its_own_or_none() -> None:
@@ -118,9 +122,10 @@ def test_a_container_is_the_one_of_compose(things: Things) -> None:
         secrets = {volume["name"]: volume for volume in template["spec"]["volumes"]}["secrets"]
         environment = {one["name"]: one["value"] for one in here.get("env", ())}
         command = there["command"]
-        if name == "hearsay-prune":  # the schedule is the cluster's
-            assert command[2:4] == ["--every", "86400"]
-            command = command[:2] + command[4:]
+        if name in {"hearsay-prune", "hearsay-backup"}:  # the schedule is the cluster's
+            place = command.index("--every")
+            assert command[place + 1] == "86400"
+            command = command[:place] + command[place + 2 :]
 
         assert (here["image"], here["args"]) == (there["image"], command)
         assert f"{context['runAsUser']}:{context['runAsGroup']}" == there["user"]
@@ -277,7 +282,9 @@ def test_the_network_lets_each_reach_what_it_works_with_and_nobody_else(
         if {source, target} != {PROXY, STRANGER}  # not ours
     }
 
-    working = {f"hearsay-{name}" for name in ("init", "web", "worker", "archive", "prune")}
+    working = {
+        f"hearsay-{name}" for name in ("init", "web", "worker", "archive", "prune", "backup")
+    }
     assert let == {(PROXY, "hearsay-web")} | {(name, "hearsay-store") for name in working}
 
 

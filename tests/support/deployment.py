@@ -62,12 +62,12 @@ def overlay(name: str) -> Things:
 
 
 def with_options(folder: Path, name: str) -> Things:
-    """Return overlay *name* with archive and prune, as its own kustomization in *folder*."""
+    """Return overlay *name* with all options, as its own kustomization in *folder*."""
     copy = folder / "kubernetes"
     shutil.copytree(DEPLOY / "kubernetes", copy, dirs_exist_ok=True)
     top = copy / name / "kustomization.yaml"
     content = yaml.safe_load(top.read_text(encoding="utf-8"))
-    content["components"] = [*content.get("components", ()), "../archive", "../prune"]
+    content["components"] = [*content.get("components", ()), "../archive", "../prune", "../backup"]
     top.write_text(yaml.safe_dump(content), encoding="utf-8")
     return built(copy / name)
 

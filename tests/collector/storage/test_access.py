@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from collector.core.cells import Cell
 from collector.core.config import STANDARD
-from collector.core.errors import NotPreparedError, RefusedByStoreError
+from collector.core.errors import (
+    NotPreparedError,
+    RefusedByStoreError,
+    StorageUnavailableError,
+)
 from collector.demo.embedded import EmbeddedStore
+from collector.operations.backup import back_up
 from collector.storage.access import (
     ARCHIVE,
+    COPY,
     INGEST,
     INIT,
     PRUNE,
@@ -126,7 +133,7 @@ class Users:
         self.url, self.keys = url, own_keys()
         self.admin = Connection.open(url)
         self.open: list[Connection] = [self.admin]
-        for line in acl_lines(self.keys.prefix, dict.fromkeys(USERS, PASSWORD)):
+        for line in acl_lines(self.keys.prefix, dict.fromkeys((*USERS, COPY), PASSWORD)):
             words = _words(line)[1:]
             if words[0] != "default":  # the server is shared with other tests
                 self.admin.call("ACL", "SETUSER", *words)
@@ -157,7 +164,7 @@ class Users:
 
     def close(self) -> None:
         RedisStorage(self.admin, self.keys, STANDARD).destroy()
-        for user in USERS:
+        for user in (*USERS, COPY):
             self.admin.call("ACL", "DELUSER", name_of(user, self.keys.prefix))
         for connection in self.open:
             connection.close()
@@ -199,6 +206,30 @@ def test_a_user_is_refused_whatever_its_work_does_not_need(users: Users, user: s
     codes = {command: _refusal(connection, command) for command in commands}
 
     assert {command: code for command, code in codes.items() if code != "NOPERM"} == {}
+
+
+def test_who_copies_takes_all_and_does_nothing_else(users: Users, tmp_path: Path) -> None:
+    users.storage(INIT).prepare()
+    connection, names = users.connection(COPY), users.names()
+    commands = [command for command in FORBIDDEN if command != "PSYNC ? -1"]
+    commands += [command.format(**names) for command in NOT_OF[QUERY]]
+    login = f"unix://{name_of(COPY, users.keys.prefix)}:{PASSWORD}@"
+
+    codes = {command: _refusal(connection, command) for command in commands}
+    copy, size = back_up(users.url.replace("unix://", login, 1), tmp_path, 0.0)
+
+    assert {command: code for command, code in codes.items() if code != "NOPERM"} == {}
+    assert copy.name == "1970-01-01T00-00-00Z"
+    assert sum(path.stat().st_size for path in copy.rglob("*.rdb")) == size > 0
+
+
+def test_a_password_that_is_wrong_is_not_in_what_is_said(users: Users, tmp_path: Path) -> None:
+    login = f"unix://{name_of(COPY, users.keys.prefix)}:another-password@"
+
+    with pytest.raises(StorageUnavailableError, match=r"no copy of store.*WRONGPASS") as refused:
+        back_up(users.url.replace("unix://", login, 1), tmp_path, 0.0)
+
+    assert "another-password" not in str(refused.value)
 
 
 @pytest.mark.parametrize("user", USERS)
