@@ -22,7 +22,10 @@ HearsayError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False  # type checkers take it for true; a program that ends at once loads this
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class HearsayError(Exception):

@@ -11,12 +11,16 @@ never write there again as itself.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
 from os import PathLike
 
 from .errors import InvalidParameterError
-from .typing import Final, TypeAlias
+
+TYPE_CHECKING = False  # type checkers take it for true; a program that ends at once loads this
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .typing import Final, TypeAlias
 
 PathOrStr: TypeAlias = str | PathLike[str]
 
@@ -52,6 +56,10 @@ def make_folder(path: str) -> None:
         missing.append(above)
         above = os.path.dirname(above) or os.curdir
     os.makedirs(path, mode=0o700, exist_ok=True)
+    if not missing or not _is_root():
+        return
+    from contextlib import suppress  # what a program that ends at once need not load
+
     for folder in reversed(missing):
         with suppress(OSError):  # Windows opens no folders
             descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
@@ -82,10 +90,16 @@ def _open(path: str, exclusive: int) -> int:
 
 def _give(descriptor: int, path: str) -> None:
     """Give what root made to the owner of the folder that it lies in."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
+    if _is_root():
+        from contextlib import suppress
+
         with suppress(OSError):  # some file systems know no owners, or let nobody change them
             owner = os.stat(os.path.dirname(path) or os.curdir)
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def module_names(folders: Iterable[str]) -> set[str]:
