@@ -163,16 +163,17 @@ export function fetchTransport(endpoint: string, writeKey: string): Transport {
 
 /** Returns the beginning of the body; what is lost of it does not change the status. */
 async function textOf(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
   let text = "";
   try {
-    const reader = response.body?.getReader();
-    while (reader && text.length <= MAX_ANSWER) {
+    if (!response.body) return await response.text(); // React Native has it whole only
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    while (text.length <= MAX_ANSWER) {
       const { done, value } = await reader.read();
       if (done) break;
       text += decoder.decode(value, { stream: true });
     }
-    await reader?.cancel();
+    await reader.cancel();
   } catch {
     // it was cut
   }

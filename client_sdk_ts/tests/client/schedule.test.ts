@@ -1,0 +1,160 @@
+/** Laws of the background: what waits is sent by the schedule alone, by one tab at a time, and texts name the caps. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type Answer, Client, memoryStore } from "../../src/index.js";
+import { DAILY, DAY, FakeClock, FakeCollector, HOUR, options, registryOf, WEEKLY } from "./support.js";
+
+/** Lets all that is due now be done: stores and transports of these tests take no time. */
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+
+/** Lets so many times five minutes pass; the clients look as often as their timers would. */
+async function pass(clock: FakeClock, times: number, ...clients: Client[]): Promise<void> {
+  for (; times; times--) {
+    clock.time += HOUR / 12;
+    for (const client of clients) client.watch();
+    await settle();
+  }
+}
+
+function device(transport: FakeCollector, clock: FakeClock, more: Parameters<typeof options>[0] = {}): Client {
+  return new Client(options({ transport, clock: clock.read, uptime: clock.uptime, ...more }));
+}
+
+test("nothing is sent for two hours, one upload within six, and its time is no multiple of anything", async () => {
+  const minutes: number[] = [];
+  for (let number = 0; number < 12; number++) {
+    const [clock, collector] = [new FakeClock(), new FakeCollector()];
+    const client = device(collector, clock);
+    client.record(DAILY, true);
+    await settle();
+    let minute = 0;
+    for (; !collector.tries.length && minute < 400; minute += 5) {
+      clock.time += HOUR / 12;
+      client.watch();
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    minutes.push(minute);
+  }
+
+  assert.ok(minutes.every((minute) => minute >= 120 && minute <= 365), minutes.join());
+  assert.ok(new Set(minutes).size > 3, minutes.join()); // fewer: less likely than 1e-9
+});
+
+test("a pass that fell due while nothing ran does not show the start of the application", async () => {
+  const [clock, collector, store] = [new FakeClock(), new FakeCollector(), memoryStore()];
+  device(collector, clock, { store }).record(DAILY, true);
+  await settle();
+  clock.time += DAY;
+  const later = device(collector, clock, { store });
+  later.watch();
+  await settle();
+  assert.equal(collector.tries.length, 0);
+  await pass(clock, 13, later);
+
+  assert.equal(collector.tries.length, 1);
+});
+
+test("of many tabs one makes the pass", async () => {
+  const [clock, store] = [new FakeClock(), memoryStore()];
+  const collector = new FakeCollector();
+  const slow = {
+    send: async (body: string): Promise<Answer> => {
+      await new Promise((resolve) => setImmediate(resolve)); // others could begin meanwhile
+      return collector.send(body);
+    },
+  };
+  const tabs = Array.from({ length: 8 }, () => device(collector, clock, { store, transport: slow }));
+  tabs[0]!.record(DAILY, true);
+  for (const tab of tabs) tab.watch();
+  await settle();
+  clock.time += 7 * HOUR;
+  for (const tab of tabs) tab.watch(); // overdue: each rests
+  await settle();
+  await pass(clock, 13, ...tabs);
+
+  assert.equal(collector.tries.length, 1);
+  assert.equal(tabs.reduce((all, tab) => all + tab.stats().uploaded, 0), 1);
+});
+
+test("a store that fails is counted, and what comes after it is recorded", async () => {
+  const inner = memoryStore();
+  let broken = true;
+  const store = {
+    ...inner,
+    durable: true,
+    update: <T>(change: Parameters<typeof inner.update<T>>[0]): Promise<T> =>
+      broken ? Promise.reject(new Error("secret")) : inner.update(change),
+  };
+  const [clock, collector] = [new FakeClock(), new FakeCollector()];
+  const client = device(collector, clock, { store });
+  client.record(DAILY, true);
+  await client.flush(100);
+  broken = false;
+  client.record(WEEKLY, "free");
+  await client.flush(100);
+
+  const { internal, recorded, uploaded } = client.stats();
+  assert.ok(internal > 0);
+  assert.deepEqual([recorded, uploaded], [1, 1]);
+});
+
+test("a denial that cannot be carried out stops all until it is", async () => {
+  const inner = memoryStore();
+  let broken = false;
+  const store = {
+    ...inner,
+    update: <T>(change: Parameters<typeof inner.update<T>>[0]): Promise<T> =>
+      broken ? Promise.reject(new Error("full")) : inner.update(change),
+  };
+  const [clock, collector] = [new FakeClock(), new FakeCollector(() => "lose request")];
+  const client = device(collector, clock, { store });
+  client.record(DAILY, true);
+  await client.flush();
+  broken = true;
+  await client.setConsent("denied");
+  await client.setConsent("granted");
+  client.record(WEEKLY, "free");
+  clock.time += DAY;
+  collector.fate = () => undefined;
+  await client.flush();
+
+  assert.deepEqual([collector.tries.length, client.stats().recorded], [1, 1]);
+  broken = false;
+  await client.flush();
+  const { recorded, revoked, uploaded } = client.stats();
+  assert.deepEqual([collector.reports, recorded, revoked, uploaded], [1, 2, 1, 1]);
+  assert.notEqual(collector.tries[0], collector.tries[1]);
+});
+
+test("texts are those of the registry, and name caps that differ", () => {
+  const names = [DAILY, WEEKLY];
+  const registry = registryOf(...names);
+  const usual = new Client(options({ registry }));
+  const same = new Client(options({ registry, caps: { week: "8.0" } }));
+  const higher = new Client(options({ registry, caps: { week: "20", report: "5" } }));
+
+  assert.equal(usual.notice(), registry["notice"]);
+  assert.equal(same.explain(DAILY), usual.explain(DAILY));
+  for (const text of [higher.notice(), higher.explain(DAILY)]) {
+    assert.match(text, /one report gives\naway at most ε 5, any seven days, and so any day, at most ε 20, and all reports for\nas long as you use notes at most ε 1000/);
+  }
+  assert.throws(() => usual.explain("none"), /metric=none/);
+});
+
+test("what waits and what was sent is shown in words", async () => {
+  const [clock, collector] = [new FakeClock(), new FakeCollector()];
+  const client = device(collector, clock);
+  client.record(DAILY, true);
+  await client.flush();
+  client.record(WEEKLY, "free");
+  collector.fate = () => "lose request";
+  await client.flush();
+
+  const [waiting, sent] = (await client.show()).split(/sent, the last 1:/) as [string, string];
+  const title = (name: string): string => client.registry.metrics.get(name)!.title;
+  assert.ok(waiting.includes(title(WEEKLY)) && sent.includes(title(DAILY)));
+  assert.match(sent, /sent on: 2026-11-24/);
+});
