@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 
 from client_sdk.registry import Registry
 from collector.planning.compilation import compiled
-from tests.support.crowds.uploads import READ_TOKEN, WRITE_KEY, bearer
+from tests.support.crowds.uploads import COMMON, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.every_type import VALUES as OF_EVERY_TYPE
 from tests.support.device.every_type import registry_text
+from tests.support.device.loopback import running
+from tests.support.faults.proxy import Proxy, Weather
 from tests.support.node import Node
 from tests.support.sites.site import Site, running_site
 from tests.support.store.servers import needs_real
@@ -25,7 +28,13 @@ pytestmark = [pytest.mark.real, needs_real]
 # Of a row of 400 reports a false alarm is less likely than 2e-11, by Chernoff's bound for the
 # narrowest channel; of the 40 rows together less than 1e-9.
 STANDARD_ERRORS: Final = 8.0
+SEED: Final = 5  # of the weather
 VALUES: Final = {**OF_EVERY_TYPE, "category": ("light", "light", "light", "dark")}
+HOURLY: Final = (
+    '[metrics.hourly]\ntitle = "Of an hour"\nquestion = "Did it start?"\nevery = "1h"\n'
+    'type = "boolean"\nmechanism = "grr"\n'
+    + COMMON.format(epsilon="1.0", min_reports=100, expires="2027-12-31")
+)
 SEGMENT: Final = {"platform": "linux", "arm": "new", "version": "2"}
 MEANS: Final = {"mean": {"mean": 5.5}, "key_value": {"mean of a": 2.5, "mean of b": 5.0}}
 SHARES: Final[dict[str, dict[str, float]]] = {  # rows of other items are 0
@@ -56,7 +65,7 @@ class Collector:
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Collector]:
-    text, path = registry_text(), tmp_path / "metrics.toml"
+    text, path = registry_text() + HOURLY, tmp_path / "metrics.toml"
     path.write_text(text, "utf-8")
     (tmp_path / "metrics.json").write_text(compiled(Registry.from_text(text)), "utf-8")
     with running_site(tmp_path / "store", path, WRITE_KEY, READ_TOKEN) as site:
@@ -110,3 +119,25 @@ def test_a_flipped_comparison_is_seen(node: Node, collector: Collector) -> None:
     collector.site.wait_until_folded()
 
     assert "category light" in misses(collector, 400)
+
+
+def test_a_network_that_loses_and_repeats_counts_every_report_once(
+    node: Node, collector: Collector
+) -> None:
+    """Law: what is repeated is the same bytes; each report is in the tally, and once."""
+    weather = Weather(lose_request=0.2, lose_answer=0.25, repeat=0.2, hold=0.1, held_s=0.2)
+    port = urlsplit(collector.site.url).port
+    assert port is not None
+    with running(Proxy(port, weather, SEED)) as proxy:
+        words = (f"http://127.0.0.1:{proxy.port}", WRITE_KEY, str(collector.registry), "hourly")
+
+        done = node.run("build/tests/programs/lossy.js", *words)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    stats = told["stats"]
+    assert told["waiting"] == 0
+    assert set(told["bodies"]) == {1}
+    assert stats["network"] > 0
+    assert stats["uploaded"] == stats["recorded"] == 40
+    assert collector.site.wait_for_reports("hourly", 40) == 40
