@@ -3,6 +3,7 @@
 // charge FIRST COUNT: says that it is ready and, once its input ends, charges COUNT epochs from FIRST on, 0.04 epsilon each, and queues reports;
 //   prints as JSON how often what became of it.
 // go-on: charges epochs from the last one on, for ever, and prints each once its promise is kept.
+// erase: carries out a denial.
 // show: prints the document.
 
 import { writeSync } from "node:fs";
@@ -11,8 +12,8 @@ import { pathToFileURL } from "node:url";
 
 const [dist, folder, work, ...numbers] = process.argv.slice(2);
 const load = (path) => import(pathToFileURL(`${dist}/${path}.js`).href);
-const [{ capsOf }, ledger, { put }, { fileStore }] = await Promise.all(
-  ["privacy/caps", "storage/ledger", "storage/outbox", "storage/file"].map(load),
+const [{ capsOf }, ledger, { put }, { erase }, { fileStore }] = await Promise.all(
+  ["privacy/caps", "storage/ledger", "storage/outbox", "storage/erasure", "storage/file"].map(load),
 );
 
 const METRIC = "0123456789ab";
@@ -46,6 +47,7 @@ const works = {
   "go-on": async () => {
     for (;;) writeSync(1, `${await store.update(report())}\n`);
   },
+  erase: () => store.update((state) => void erase(state)),
   show: async () => console.log(JSON.stringify(await store.read((state) => state))),
 };
 await works[work](...numbers.map(Number));

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.support.device.small_disk import fill, small_disk
 from tests.support.node import PACKAGE, Node
 
 WORKER: Final = Path(__file__).parent / "store_worker.mjs"
@@ -47,11 +48,17 @@ def secret_of(epoch: int) -> str | None:
 
 
 def outcomes_of(
-    node: Node, folder: Path, processes: int, attempts: int, dist: Path = DIST
+    node: Node,
+    folder: Path,
+    processes: int,
+    attempts: int,
+    *,
+    first: int = 0,
+    dist: Path = DIST,
 ) -> Counter[str]:
     """Return what became of all attempts of *processes* at once."""
     running = [
-        start(node, folder, "charge", number * attempts, attempts, dist=dist)
+        start(node, folder, "charge", first + number * attempts, attempts, dist=dist)
         for number in range(processes)
     ]
     for process in running:
@@ -85,20 +92,20 @@ def test_processes_together_charge_exactly_the_cap(
     assert account["nano"] == CAP * NANO
     assert sum(last - first + 1 for first, last in account["epochs"]) == CAP
     assert len(state["reports"]) == CAP
-    assert [path.name for path in tmp_path.iterdir()] == ["hearsay.document"]
+    assert {path.name for path in tmp_path.iterdir()} == {"ballast", "hearsay.document"}
 
 
 def test_processes_that_take_no_turns_would_be_caught(node: Node, tmp_path: Path) -> None:
-    (tmp_path / "package.json").write_text('{"type": "module"}', "ascii")
-    dist = Path(shutil.copytree(DIST, tmp_path / "dist"))
-    source = dist / "storage" / "claims.js"
-    text = source.read_text("utf-8")
-    for check in ("if (create(path))", "if (isAlone("):
-        assert text.count(check) == 1
-        text = text.replace(check, check.replace("if (", "if (true || "))
-    source.write_text(text, "utf-8")
+    dist = patched(
+        tmp_path,
+        "storage/claims.js",
+        {
+            "if (create(path))": "if (create(path) || true)",
+            "if (isAlone(": "if (true || isAlone(",
+        },
+    )
 
-    outcomes = outcomes_of(node, tmp_path / "folder", 4, 80, dist)
+    outcomes = outcomes_of(node, tmp_path / "folder", 4, 80, dist=dist)
 
     account = state_of(node, tmp_path / "folder")["ledger"][METRIC]
     assert outcomes["recorded"] * NANO != account["nano"]
@@ -133,3 +140,52 @@ def test_a_kill_at_any_moment_loses_and_doubles_nothing(
         assert epochs == list(range(max(0, last + 1 - KEPT), last + 1))
         # a secret is changed before the document that says so appears
         assert state["secret"] in (None, secret_of(last), secret_of(last + 1))
+
+
+def test_on_a_full_disk_a_charge_is_refused_and_a_denial_is_carried_out(
+    node: Node, tmp_path: Path
+) -> None:
+    """Law: nothing is reported without its charge, and what waits can be withdrawn at any time."""
+    with small_disk(tmp_path / "disk") as disk:
+        before = outcomes_of(node, disk / "device", 1, 50)
+        fill(disk)
+        refused = outcomes_of(node, disk / "device", 1, 150, first=50)
+        full = state_of(node, disk / "device")
+        erased = erased_state(node, disk / "device", DIST)
+
+    assert before == {"recorded": 50}
+    assert refused["store"] > 0
+    assert set(refused) <= {"recorded", "store"}
+    recorded = 50 + refused["recorded"]
+    assert full["ledger"][METRIC]["nano"] == recorded * NANO
+    assert len(full["reports"]) == recorded
+    assert erased["reports"] == []
+    assert erased["ledger"][METRIC]["nano"] == recorded * NANO
+
+
+def test_a_store_that_gives_up_no_reserve_would_be_caught(node: Node, tmp_path: Path) -> None:
+    dist = patched(tmp_path, "storage/file.js", {"dropReserve(this.folder);": ""})
+    with small_disk(tmp_path / "disk") as disk:
+        outcomes_of(node, disk / "device", 1, 50)
+        fill(disk)
+
+        assert erased_state(node, disk / "device", dist)["reports"] != []
+
+
+def patched(folder: Path, name: str, texts: dict[str, str]) -> Path:
+    """Return a copy of the built package in which *texts* of a file stand otherwise."""
+    (folder / "package.json").write_text('{"type": "module"}', "ascii")
+    dist = Path(shutil.copytree(DIST, folder / "dist"))
+    content = (dist / name).read_text("utf-8")
+    for text, instead in texts.items():
+        assert content.count(text) == 1
+        content = content.replace(text, instead)
+    (dist / name).write_text(content, "utf-8")
+    return dist
+
+
+def erased_state(node: Node, folder: Path, dist: Path) -> Any:
+    """Return the document after a denial, which may have failed."""
+    with start(node, folder, "erase", dist=dist):
+        pass
+    return state_of(node, folder)

@@ -26,6 +26,7 @@ import { InvalidParameterError, StoreError } from "../core/errors.js";
 import { sha256 } from "../core/hashing.js";
 import { type Claim, codeOf, remove, removeOlder, takeClaim } from "./claims.js";
 import { doubted, readDocument, writeDocument } from "./document.js";
+import { dropReserve, keepReserve, meansFull } from "./reserve.js";
 import { newState, type State } from "./state.js";
 import type { Store } from "./store.js";
 
@@ -68,7 +69,13 @@ export class FileStore implements Store {
 
   async update<T>(change: (state: State) => T): Promise<T> {
     this.#requireOpen();
-    const turn = this.#turn.then(() => this.#update(change));
+    const turn = this.#turn.then(() =>
+      this.#update(change).catch((error: unknown) => {
+        if (!(error instanceof StoreError) || !meansFull(error.cause)) throw error;
+        dropReserve(this.folder);
+        return this.#update(change);
+      }),
+    );
     this.#turn = turn.catch(() => undefined);
     return turn;
   }
@@ -128,6 +135,7 @@ export class FileStore implements Store {
     const path = place(`new-${claim.name}`);
     remove(path); // of a claim of that name that came to nothing
     try {
+      if (text.length > (files.text?.length ?? 0)) keepReserve(this.folder); // room is for what shrinks
       const file = await open(path, "wx", 0o600);
       try {
         await file.writeFile(`${files.generation + 1} ${identityOf(this.folder)}\n${text}`);

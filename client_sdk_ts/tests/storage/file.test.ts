@@ -16,6 +16,7 @@ import { takeClaim } from "../../src/storage/claims.js";
 import { DOCUMENT_FILE, fileStore } from "../../src/storage/file.js";
 import { addReport, beginLedger, charge, totalsOf } from "../../src/storage/ledger.js";
 import { put } from "../../src/storage/outbox.js";
+import { RESERVE_FILE } from "../../src/storage/reserve.js";
 import type { State } from "../../src/storage/state.js";
 import { advance } from "../../src/storage/trusted_clock.js";
 
@@ -42,10 +43,10 @@ test("it makes its folder for one user, and leaves nothing but document and secr
     state.secret = SECRET;
   });
 
-  assert.deepEqual(readdirSync(folder).sort(), [DOCUMENT_FILE, "secret"]);
+  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE, "secret"]);
   if (process.platform !== "win32") {
-    const modes = [folder, join(folder, DOCUMENT_FILE), join(folder, "secret")].map((path) => statSync(path).mode & 0o777);
-    assert.deepEqual(modes, [0o700, 0o600, 0o600]);
+    const modes = [folder, join(folder, DOCUMENT_FILE), join(folder, RESERVE_FILE), join(folder, "secret")].map((path) => statSync(path).mode & 0o777);
+    assert.deepEqual(modes, [0o700, 0o600, 0o600, 0o600]);
   }
   assert.deepEqual(await fileStore(folder).read((state) => [state.consent, state.secret]), ["granted", SECRET]);
   assert.equal(readFileSync(join(folder, DOCUMENT_FILE), "utf-8").includes(SECRET), false);
@@ -58,7 +59,7 @@ test("a secret that is forgotten is gone from the folder", async (context) => {
 
   await store.update((state) => (state.secret = null));
 
-  assert.deepEqual(readdirSync(folder), [DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
   assert.equal(await store.read((state) => state.secret), null);
 });
 
@@ -76,7 +77,7 @@ test("a change that throws, and one that changes nothing, write nothing", async 
 
   assert.equal(await store.read(consentOf), "granted");
   assert.equal(statSync(join(folder, DOCUMENT_FILE)).ino, before);
-  assert.deepEqual(readdirSync(folder), [DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
 });
 
 test("a file that ends anywhere, or is none of ours, begins anew in doubt", async (context) => {
@@ -94,7 +95,7 @@ test("a file that ends anywhere, or is none of ours, begins anew in doubt", asyn
     assert.deepEqual(seen, [true, null, null], `at ${end}`);
   }
   await fileStore(folder).update((state) => (state.doubt = false));
-  assert.deepEqual(readdirSync(folder), [DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(folder).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
   assert.equal(await fileStore(folder).read((state) => state.doubt), false);
 });
 
@@ -130,7 +131,7 @@ test("a copy keeps what was spent, in doubt, and repeats nothing of what it was 
   assert.equal(advance(here!, 1e9 + 9 * DAY, { boot: "a", up: 9000 * DAY }), Math.floor(1e9 / DAY));
   await fileStore(copy).update((state) => beginLedger(state, capsOf(), 0));
   assert.deepEqual(await fileStore(copy).read((state) => [state.doubt, totalsOf(state, 0).week]), [false, 8e9]);
-  assert.deepEqual(readdirSync(copy), [DOCUMENT_FILE]);
+  assert.deepEqual(readdirSync(copy).sort(), [RESERVE_FILE, DOCUMENT_FILE]);
 });
 
 test("what cannot be written is a StoreError, and nothing happened", async (context) => {
