@@ -119,7 +119,7 @@ $(SDKS)/.installed: benchmarks/sdk_requirements.txt | setup
 screenshots: setup
 	$(BIN)/python -m tests.browser.screenshots
 
-secrets: $(SECRETS) secrets/users_acl
+secrets: $(SECRETS) secrets/users_acl secrets/replication_conf
 
 FORCE:
 
@@ -143,6 +143,10 @@ $(STORE_URLS): secrets/%_url:
 # every time: a release may bring other rights, and its files may be older than this one.
 secrets/users_acl: $(STORE_URLS) FORCE
 	$(call keep,$(or $(wildcard $(BIN)/python),python3) -m collector.storage.access secrets)
+
+# As whom a replica logs in at the store.
+secrets/replication_conf: secrets/copy_url
+	$(call keep,python3 -I -c 'from urllib.parse import urlsplit; u = urlsplit(open("$<").read()); print("masteruser " + u.username); print("masterauth " + u.password)')
 
 clean:
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -23,6 +23,7 @@ SECOND = (ROOT / "examples" / "compose-archive.yml").read_text(encoding="utf-8")
 ARCHIVE: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["services"]
 MORE_SECRETS: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["secrets"]
 PRUNE: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
+HA: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.ha.yml").read_text("utf-8"))
 BACKUP: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-backup.yml").read_text("utf-8"))
 OURS = ("init", "web", "worker")
 # By service, the variable that names an address of the store, and the user it should log in as.
@@ -214,17 +215,26 @@ def test_make_secrets_makes_every_secret_and_no_command_shows_one(tmp_path: Path
     texts = {path.name: path.read_text("utf-8").strip() for path in folder.iterdir()}
     assert {f"./secrets/{name}" for name in texts} == {
         secret["file"]
-        for secrets in (COMPOSE["secrets"], MORE_SECRETS, PRUNE["secrets"], BACKUP["secrets"])
+        for secrets in (
+            COMPOSE["secrets"],
+            MORE_SECRETS,
+            PRUNE["secrets"],
+            BACKUP["secrets"],
+            HA["secrets"],
+        )
         for secret in secrets.values()
     }
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(set(texts.values())) == len(texts)
     users = (*USERS, COPY)
+    replication = texts.pop("replication_conf").splitlines()
     addresses = {user: urlsplit(texts[f"{user}_url"]) for user in users}
     assert {a.username for a in addresses.values()} == {name_of(u, "hearsay") for u in users}
     passwords = [str(address.password) for address in addresses.values()]
     assert min(map(len, passwords)) >= 43
     assert not [secret for secret in (*passwords, texts["write_key"]) if secret in made.stdout]
+    copy = addresses["copy"]
+    assert replication == [f"masteruser {copy.username}", f"masterauth {copy.password}"]
     assert texts["users_acl"].splitlines() == list(
         acl_lines("hearsay", {u: str(a.password) for u, a in addresses.items()})
     )
