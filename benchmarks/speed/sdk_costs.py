@@ -17,11 +17,12 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -123,6 +124,18 @@ def compiled_registry() -> str:
     return compiled(Registry.from_text(REGISTRY))
 
 
+def installed_as(name: str) -> Distribution:
+    """Return the distribution called *name* of this environment.
+
+    A checkout in the working folder, whose files are all that a build took, does not count.
+    Raises: ModuleNotFoundError.
+    """
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    for package in distributions(name=name, path=folders):
+        return package
+    raise ModuleNotFoundError(f"{name} is not installed", name=name)
+
+
 def closure(names: Iterable[str]) -> dict[str, Distribution]:
     """Return the distributions called *names* and all that they need here, without extras."""
     from packaging.requirements import Requirement
@@ -133,10 +146,7 @@ def closure(names: Iterable[str]) -> dict[str, Distribution]:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if name in found:
             continue
-        try:
-            found[name] = distribution(name)
-        except PackageNotFoundError:
-            raise ModuleNotFoundError(f"{name} is not installed", name=name) from None
+        found[name] = installed_as(name)
         for line in found[name].requires or ():
             needed = Requirement(line)
             if needed.marker is None or needed.marker.evaluate({"extra": ""}):
@@ -161,7 +171,7 @@ def installed(names: Iterable[str]) -> tuple[int, float]:
 
 def reads(variable: str, names: Iterable[str]) -> bool:
     """Whether any Python file of *names* themselves says the environment *variable*."""
-    files = [path for name in names for path in _files(distribution(name))]
+    files = [path for name in names for path in _files(installed_as(name))]
     return any(variable.encode() in path.read_bytes() for path in files if path.suffix == ".py")
 
 

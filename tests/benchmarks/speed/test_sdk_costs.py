@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.metadata import distribution
 from io import BytesIO
+from pathlib import Path
 from zipfile import ZipFile
+
+import pytest
 
 from benchmarks.lib.page import README, ROOT
 from benchmarks.speed.sdk_costs import (
@@ -14,6 +18,7 @@ from benchmarks.speed.sdk_costs import (
     SDKS,
     Cost,
     device_bytes,
+    installed_as,
     parse,
     short_table,
     step_table,
@@ -67,3 +72,16 @@ def test_every_sdk_that_is_measured_is_pinned() -> None:
     needed = [name for sdk in SDKS if sdk.name != OURS for name in sdk.distributions]
 
     assert [name for name in needed if f"\n{name}==" not in pins] == []
+
+
+def test_a_checkout_in_the_working_folder_is_not_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout that was built lists its tests and pictures as files of the distribution."""
+    folder = tmp_path / "requests-0.0.1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: requests\nVersion: 0.0.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert distribution("requests").version == "0.0.1"
+    assert installed_as("requests").version != "0.0.1"
