@@ -58,13 +58,13 @@ def make_folder(path: str) -> None:
     os.makedirs(path, mode=0o700, exist_ok=True)
     if not missing or not _is_root():
         return
-    from contextlib import suppress  # what a program that ends at once need not load
-
     for folder in reversed(missing):
-        with suppress(OSError):  # Windows opens no folders
+        try:
             descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
-            _give(descriptor, folder)
-            os.close(descriptor)
+        except OSError:  # Windows opens no folders
+            continue
+        _give(descriptor, folder)
+        os.close(descriptor)
 
 
 def create(path: str) -> int:
@@ -91,11 +91,11 @@ def _open(path: str, exclusive: int) -> int:
 def _give(descriptor: int, path: str) -> None:
     """Give what root made to the owner of the folder that it lies in."""
     if _is_root():
-        from contextlib import suppress
-
-        with suppress(OSError):  # some file systems know no owners, or let nobody change them
+        try:
             owner = os.stat(os.path.dirname(path) or os.curdir)
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        except OSError:  # some file systems know no owners, or let nobody change them
+            return
 
 
 def _is_root() -> bool:

@@ -7,8 +7,6 @@ is ever looked at there: a base with parameters is a plain class, and a named tu
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 TYPE_CHECKING = False  # type checkers take it for true
 
 if TYPE_CHECKING:
@@ -56,6 +54,8 @@ else:
         """Makes the classes that derive from NamedTuple."""
 
         def __new__(cls, name, bases, body):
+            from collections import namedtuple
+
             names = body.pop("__annotations__")
             defaults = [body.pop(field) for field in names if field in body]
             kind = namedtuple(name, names, defaults=defaults, module=body["__module__"])

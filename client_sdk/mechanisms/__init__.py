@@ -76,9 +76,7 @@ def __getattr__(name: str) -> object:
     """Load a public name from its module (PEP 562)."""
     for module, public in _HOMES.items():
         if name in public:
-            from importlib import import_module
-
-            return getattr(import_module(f"{__name__}.{module}"), name)
+            return getattr(_imported(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -118,7 +116,10 @@ def load(name: str) -> type[Mechanism[Any]]:
     """
     if name not in names():
         raise UnknownMechanismError(name, names())
-    from importlib import import_module  # it loads ``warnings``, which a start need not pay for
-
-    mechanism: type[Mechanism[Any]] = import_module(_modules()[name]).MECHANISM
+    mechanism: type[Mechanism[Any]] = _imported(_modules()[name]).MECHANISM
     return mechanism
+
+
+def _imported(module: str) -> Any:
+    """Return a module of this package, without ``importlib``, which loads ``warnings``."""
+    return __import__(module, fromlist=[""])

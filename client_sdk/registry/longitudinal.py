@@ -30,7 +30,6 @@ Proof: write E for the oracle's largest ratio and D for the number of distinct v
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
@@ -200,6 +199,8 @@ def encode_item(item: int) -> bytes:
 
 def _squeeze(absorbed: bytes) -> Callable[[int], bytes]:
     """Return a reader of the SHAKE-256 stream of *absorbed*, no byte twice."""
+    import hashlib  # it loads OpenSSL: 4 MB that reports of fresh metrics need not pay for
+
     shake = hashlib.shake_256(absorbed)
     squeezed, position = b"", 0
 
