@@ -33,9 +33,10 @@ from typing import Final, NamedTuple
 
 from benchmarks.lib.page import PAGES, mark, publish, verdict
 from benchmarks.lib.page import table as markdown
-from benchmarks.speed.sdk_costs import NOWHERE, SDKS, named_registry
+from benchmarks.speed.sdk_costs import NOWHERE, SDKS, compiled_registry, named_registry
 from client_sdk import Client
 from client_sdk.core.epoch import DAY
+from client_sdk.recording.handover import issue_permit
 
 PAGE: Final = PAGES / "guide" / "costs.md"
 MARK: Final = mark("command")
@@ -57,14 +58,20 @@ OURS: Final = {
         "handover.toss = lambda: True\n",
         "command.record('dark_mode', True); command.record('files', 3)\n",
     ),
-    '`Client(mode="command")`': (
-        "from client_sdk import Client\n"
-        "client = Client('ENDPOINT', 'key', 'FOLDER/metrics.toml', data_dir='FOLDER/data',"
-        " consent='granted', mode='command')\n"
-        "from client_sdk.recording import handover\n"
-        "handover.toss = lambda: True\n",
-        "client.record('dark_mode', True); client.record('files', 3)\n",
-    ),
+    **{
+        name: (
+            "from client_sdk import Client\n"
+            f"client = Client('ENDPOINT', 'key', 'FOLDER/{registry}', data_dir='FOLDER/data',"
+            " consent='granted', mode='command')\n"
+            "from client_sdk.recording import handover\n"
+            "handover.toss = lambda: True\n",
+            "client.record('dark_mode', True); client.record('files', 3)\n",
+        )
+        for name, registry in (
+            ('`Client(mode="command")`', "metrics.toml"),
+            ('`Client(mode="command")`, compiled', "metrics.json"),
+        )
+    },
 }
 PEERS: Final = {  # what an application loads, and calls to tell one thing
     "glean-sdk": ("glean", "pass"),
@@ -145,9 +152,16 @@ def networks() -> Iterator[dict[str, str]]:
             one.close()
 
 
+def write_registries(folder: Path) -> None:
+    """Write the registry to *folder*, for people and compiled."""
+    (folder / "metrics.toml").write_text(named_registry())
+    (folder / "metrics.json").write_text(compiled_registry())
+
+
 def prepare(folder: Path) -> None:
     """Make *folder* that of a device with a report that waits and a pass that is due."""
-    (folder / "metrics.toml").write_text(named_registry())
+    write_registries(folder)
+    issue_permit(str(folder / "data"))  # as every hand-over but the first one finds it
     with Client(
         NOWHERE, "key", folder / "metrics.toml", consent="granted", data_dir=folder / "data",
         mode="manual", clock=lambda: time.time() - 2 * DAY,
@@ -213,7 +227,7 @@ def children() -> list[int]:
 def record_times() -> Iterator[tuple[str, float]]:
     """Yield the microseconds of a call of record in a row of RECORDS, by program."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "metrics.toml").write_text(named_registry())
+        write_registries(Path(folder))
         for name, (load, use) in OURS.items():
             call = use.split(";")[0]
             text = (
