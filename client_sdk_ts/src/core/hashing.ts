@@ -13,12 +13,12 @@ import { type Bytes, concat } from "./bytes.js";
 const BLOCK = 64; // bytes of SHA-256
 const RATE = 136; // bytes of SHAKE-256
 
-let roots: { squares: Uint32Array; cubes: Uint32Array } | undefined;
+let roots: { squares: Int32Array; cubes: Int32Array } | undefined;
 
 /** Returns the first 32 bits after the point of the square roots of 8 primes, and of the cube roots of 64. */
-function primeRoots(): { squares: Uint32Array; cubes: Uint32Array } {
+function primeRoots(): { squares: Int32Array; cubes: Int32Array } {
   if (roots) return roots;
-  roots = { squares: new Uint32Array(8), cubes: new Uint32Array(64) };
+  roots = { squares: new Int32Array(8), cubes: new Int32Array(64) };
   for (let n = 2, i = 0; i < 64; n++) {
     let divisor = 2;
     while (n % divisor) divisor++;
@@ -54,7 +54,7 @@ export function sha256(data: Uint8Array): Bytes {
 }
 
 /** Mixes a block into the state.  A registry is thousands of them: so nothing is called, and no list made. */
-function compress(state: Uint32Array, w: Int32Array, cubes: Uint32Array, data: Uint8Array, at: number): void {
+function compress(state: Int32Array, w: Int32Array, cubes: Int32Array, data: Uint8Array, at: number): void {
   for (let i = 0; i < 16; i++, at += 4) {
     w[i] = (data[at]! << 24) | (data[at + 1]! << 16) | (data[at + 2]! << 8) | data[at + 3]!;
   }

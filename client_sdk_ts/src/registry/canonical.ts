@@ -21,15 +21,15 @@ function written(value: unknown, levels: number): string {
   if (typeof value !== "object" || !levels) {
     throw new RegistryError(`registry: must be JSON of whole numbers, at most ${DEEPEST} levels deep`);
   }
-  let parts = ""; // added up, which takes half the time of lists that are joined
+  let parts = ""; // added up and never cut, which takes half the time of lists that are joined
   if (Array.isArray(value)) {
-    for (const part of value) parts += `,${written(part, levels - 1)}`;
-    return `[${parts.slice(1)}]`;
+    for (const part of value) parts += (parts && ",") + written(part, levels - 1);
+    return `[${parts}]`;
   }
   for (const key of sorted(Object.keys(value))) {
-    parts += `,${JSON.stringify(key)}:${written((value as Record<string, unknown>)[key], levels - 1)}`;
+    parts += `${parts && ","}${JSON.stringify(key)}:${written((value as Record<string, unknown>)[key], levels - 1)}`;
   }
-  return `{${parts.slice(1)}}`;
+  return `{${parts}}`;
 }
 
 /** Returns the SHA-256 of `text`, which is ASCII, in hexadecimal. */

@@ -3,7 +3,7 @@
 import { minus, over } from "../core/fractions.js";
 import type { Ratio } from "../core/randomness.js";
 import type { Domain } from "./compiled.js";
-import { type Table, fraction, isCount, labels, need } from "./fields.js";
+import { type Table, fraction, isCount, labels, need, refuse } from "./fields.js";
 import { booleans, funnel, indexOf, items, retention, set, texts } from "./item_domains.js";
 import { type Axis, keyValues, numbers, pair, places } from "./number_domains.js";
 
@@ -27,7 +27,7 @@ const KEYS: Readonly<Record<string, string>> = {
 
 /** Returns the domain of a `type`.  Throws RegistryError: `table` does not say it, and nothing else. */
 export function domainOf(type: string, { other, ...table }: Table, place: string): Domain {
-  need(Object.hasOwn(KEYS, type), place.replace(/domain$/, "type"), "must be a type of values of this version");
+  if (!Object.hasOwn(KEYS, type)) refuse(place.replace(/domain$/, "type"), "must be a type of values of this version");
   need(Object.keys(table).sort().join() === KEYS[type], place, `must hold ${KEYS[type]}`);
   const list = (key: string): readonly string[] => labels(`${place}.${key}`, table[key]);
   const range = (min: unknown, max: unknown): [low: Ratio, range: Ratio] => {
@@ -36,20 +36,20 @@ export function domainOf(type: string, { other, ...table }: Table, place: string
     need(length.numerator > 0n, `${place}.max`, "must be above min");
     return [low, length];
   };
-  const isOpen = other !== undefined;
-  need(!isOpen || ((type === "category" || type === "set") && list("values").includes(other as string)), `${place}.other`, "must be one of the values");
+  const isItem = type === "category" || type === "set";
+  const values = isItem ? list("values") : [];
+  need(other === undefined || values.includes(other as string), `${place}.other`, "must be one of the values");
+  if (isItem) return type === "set" ? set(values, other as string) : items(values.length, indexOf(values, other as string));
   switch (type) {
     case "boolean":
       return booleans();
-    case "category":
-      return items(list("values").length, indexOf(list("values"), other as string));
-    case "set":
-      return set(list("values"), other as string);
     case "funnel":
       return funnel(labels(`${place}.values`, ["none", ...list("values")]));
-    case "retention":
-      need(list("periods").length <= MOST_PERIODS, `${place}.periods`, `must be at most ${MOST_PERIODS}`);
-      return retention(list("periods"));
+    case "retention": {
+      const periods = list("periods");
+      need(periods.length <= MOST_PERIODS, `${place}.periods`, `must be at most ${MOST_PERIODS}`);
+      return retention(periods);
+    }
     case "string":
       need(isCount(table["length"], 1), `${place}.length`, "must be a whole number from 1 on");
       return texts(table["length"]);

@@ -87,7 +87,7 @@ export function need(holds: boolean, place: string, rule: string): asserts holds
 
 /** Returns `text` as far as it can be shown. */
 export function printable(text: string): string {
-  return Array.from(text, (letter) => (UNPRINTABLE.test(letter) ? "?" : letter)).join("");
+  return !UNPRINTABLE.test(text) ? text : Array.from(text, (letter) => (UNPRINTABLE.test(letter) ? "?" : letter)).join("");
 }
 
 /** Returns an object of `entries` that has no key but theirs. */

@@ -7,7 +7,7 @@ import type { Channel, Encoded } from "../mechanisms/mechanism.js";
 import { canonical, digestOf } from "./canonical.js";
 import type { Domain, Metric, Registry } from "./compiled.js";
 import { domainOf } from "./domains.js";
-import { type Table, broken, constant, isCount, isTable, isText, need, printable, shapeOf, tableFrom } from "./fields.js";
+import { type Table, broken, constant, isCount, isTable, isText, need, printable, refuse, shapeOf, tableFrom } from "./fields.js";
 
 const ENTRY = /* @__PURE__ */ shapeOf(
   "name:text title:text question:text owner:text type:text explanation:lines domain:table domain_size:count" +
@@ -41,18 +41,28 @@ export function metricOf(raw: unknown, index: number, dimensions: Registry["segm
   if (!lines.length) lines.push(...broken(`${place}spent.`, raw["spent"] as Table, SPENT));
   if (lines.length) throw new RegistryError(...lines);
   const entry = raw as unknown as Entry;
-  const { name, aggregate, otherwise, longitudinal, segments } = entry;
+  const { name, digest, title, question, explanation, type, every, longitudinal, spent, segments, aggregate, otherwise } = entry;
   const { name: mechanism, ...parameters } = entry.mechanism;
   need(isText(mechanism), `${place}mechanism`, "must be an object with the name of a mechanism");
   const channel = channelOf(place, entry, parameters);
-  const domain = domainOf(entry.type, entry.domain, `${place}domain`);
+  const domain = domainOf(type, entry.domain, `${place}domain`);
   need(domain.size === entry.domain_size, `${place}domain_size`, `must be ${domain.size}`);
   need(segments.every((dimension) => dimension in dimensions), `${place}segments`, "must be dimensions of the file");
   need(longitudinal === "fresh" || domain.encodes === "item", `${place}longitudinal`, "must be fresh for this type");
   const isFitting = aggregate === null ? otherwise === null : domain.aggregates.includes(aggregate);
-  need(isFitting, `${place}aggregate`, `must be one of ${domain.aggregates.join(", ")}`);
+  if (!isFitting) refuse(`${place}aggregate`, `must be one of ${domain.aggregates.join(", ")}`);
   return {
-    ...entry, // with keys that nobody reads
+    name,
+    digest,
+    title,
+    question,
+    explanation,
+    type,
+    every,
+    longitudinal,
+    spent,
+    segments,
+    aggregate,
     mechanism,
     channel,
     domain,
