@@ -71,6 +71,15 @@ async function record({ registry, name, values, calls, group, delay }) {
   return { p50: times[calls >> 1], p99: times[Math.floor(calls * 0.99)], most: times.at(-1), recorded, processor: (user + system) / 1e3 / recorded };
 }
 
-const modes = { randomize, record };
+/** Returns the milliseconds of processor time until a new process has read and checked a registry. */
+async function read({ registry }) {
+  const { readRegistry } = await load("registry/read");
+  const used = process.cpuUsage();
+  const { metrics } = readRegistry(registry);
+  const { user, system } = process.cpuUsage(used);
+  return { processor: (user + system) / 1e3, metrics: metrics.size };
+}
+
+const modes = { randomize, record, read };
 const jobs = JSON.parse(readFileSync(0, "utf8"));
 process.stdout.write(JSON.stringify(await Promise.all(jobs.map(modes[mode]))));

@@ -39,6 +39,7 @@ PAGE: Final = PAGES / "guide" / "costs.md"
 PROGRAM: Final = Path(__file__).with_suffix(".mjs")
 SCRIPT: Final = Path(__file__).with_name("typescript_page.js")
 ROUNDS: Final = 5  # processes a number
+READS: Final = 25  # processes that read a registry
 REPORTS: Final = 1_000_000  # of randomized response
 CALLS: Final = 1_000  # of record
 GROUP: Final = 10  # calls, after which the client has the time to write
@@ -47,6 +48,8 @@ FEW: Final = 20_000  # of every other mechanism
 GRR_BAR: Final = 2.0  # seconds of processor time for REPORTS
 NODE_BAR: Final = 1.0  # milliseconds of record, 99 of 100 calls
 CHROMIUM_BAR: Final = 5.0
+METRICS: Final = 100  # of a registry that is read
+READ_BAR: Final = 25.0  # milliseconds of processor time
 BARS: Final = {"hearsay, one mechanism": 10.0, "hearsay, all mechanisms": 16.0}  # KB, gzipped
 
 CLIENT: Final = (
@@ -269,6 +272,24 @@ def _record_line(where: str, costs: Mapping[str, float], bar: float) -> tuple[st
     return (where, p50, p99, most, f"99 % ≤ {bar:.0f} ms", verdict(costs["p99"] <= bar))
 
 
+def read_job() -> dict[str, Any]:
+    """Return a registry of METRICS: categories of 3 to 12 items, and numbers."""
+    number = 'type = "number"\nmin = 0\nmax = 100\nstep = 0.5\nunit = "s"\nmechanism = "duchi"'
+    kinds = [number if i % 3 else items("grr", 3 + i % 10) for i in range(METRICS)]
+    text = registry_text({f"metric_{i}": own for i, own in enumerate(kinds)}, epsilon="0.1")
+    return {"registry": compiled(Registry.from_text(text))}
+
+
+def read_table(job: Mapping[str, Any], cost: Mapping[str, float]) -> str:
+    """Return the time until a registry is read as Markdown."""
+    if cost["metrics"] != METRICS:
+        raise RuntimeError(f"metrics={cost['metrics']}: must be {METRICS}")
+    size = f"{METRICS} metrics, {len(job['registry']) / 1e3:.0f} KB"
+    time = f"{cost['processor']:.0f} ms"
+    line = (size, time, f"≤ {READ_BAR:.0f} ms", verdict(cost["processor"] <= READ_BAR))
+    return markdown(("a compiled registry in a new Node", "processor time", "bar", ""), [line])
+
+
 def main() -> None:
     """Print the tables, or write them with ``--write``."""
     node = next(nodes(), None)
@@ -281,6 +302,7 @@ def main() -> None:
     tables = (
         size_table(bundle_sizes(node)),
         record_table(in_node, record_in_chromium(node)),
+        read_table(read_job(), *run(node, "read", [read_job()], processes=READS)),
         randomize_table(jobs, run(node, "randomize", jobs)),
     )
     publish((PAGE, {"typescript": "\n\n".join(tables)}))
