@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 PACKAGE: Final = Path(__file__).parents[2] / "client_sdk_ts"
+EXAMPLES: Final = PACKAGE.parent / "examples" / "typescript"
 OLDEST: Final = 20  # major version of Node
 NO_NODE: Final = f"no Node {OLDEST} or later: neither on PATH nor in the environment"
 NO_MODULES: Final = "no compiler of TypeScript: npm cannot get what package-lock.json names"
@@ -116,8 +117,7 @@ def build(node: Node) -> None:
     Raises: ModulesMissingError: npm cannot get them.  AssertionError: it does not compile.
     """
     with _locked(PACKAGE / ".lock"):
-        if not _is_installed():
-            _install(node)
+        _install(node, PACKAGE)
         digest = _digest()
         stamp = PACKAGE / "build" / _BUILT
         if stamp.is_file() and stamp.read_text("utf-8") == digest:
@@ -136,25 +136,44 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _is_installed() -> bool:
+def install_examples(node: Node) -> None:
+    """Install what the examples in TypeScript are built with, beside the package.
+
+    Raises: ModulesMissingError: npm cannot get it.
+    """
+    with _locked(PACKAGE / ".lock"):
+        _install(node, EXAMPLES)
+
+
+def _is_installed(folder: Path) -> bool:
     """Whether npm has installed what the lock file names, but for other platforms."""
     try:
-        wanted = json.loads((PACKAGE / "package-lock.json").read_text("utf-8"))["packages"]
-        hidden = PACKAGE / "node_modules" / ".package-lock.json"
+        wanted = json.loads((folder / "package-lock.json").read_text("utf-8"))["packages"]
+        hidden = folder / "node_modules" / ".package-lock.json"
         present = json.loads(hidden.read_text("utf-8"))["packages"]
     except OSError:
         return False
     return all(
-        present[path]["version"] == entry["version"] if path in present else "optional" in entry
+        present[path].get("version") == entry.get("version")
+        if path in present
+        else "optional" in entry
         for path, entry in wanted.items()
         if path
     )
 
 
-def _install(node: Node) -> None:
-    words = (*node.npm, "ci", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
+def _install(node: Node, folder: Path) -> None:
+    """Install what is not there.  No script of a package runs: none of ours needs one."""
+    if _is_installed(folder):
+        return
+    options = ("--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
     done = subprocess.run(
-        words, cwd=PACKAGE, env=node.environment, capture_output=True, text=True, check=False
+        (*node.npm, "ci", *options, "--loglevel=error"),
+        cwd=folder,
+        env=node.environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise ModulesMissingError(done.stderr)

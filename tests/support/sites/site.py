@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
@@ -70,9 +70,17 @@ class Site:
 
 @contextmanager
 def running_site(
-    folder: Path, registry: Path, write_key: str, read_token: str, gateway_key: str | None = None
+    folder: Path,
+    registry: Path,
+    write_key: str,
+    read_token: str,
+    gateway_key: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Site]:
-    """Run a collector for *registry* on loopback until the block ends."""
+    """Run a collector for *registry* on loopback until the block ends.
+
+    Args: settings: variables beside those that every site needs.
+    """
     with Children() as children, launch(None, folder) as store:
         port = free_port(0)
         environment = {
@@ -83,6 +91,7 @@ def running_site(
             "HEARSAY_READ_TOKEN": read_token,
             "HEARSAY_PORT": str(port),
             **({} if gateway_key is None else {"HEARSAY_GATEWAY_KEY": gateway_key}),
+            **(settings or {}),
         }
         children.start("serve", environment)
         url = f"http://127.0.0.1:{port}"
