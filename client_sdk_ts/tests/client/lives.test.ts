@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 
 import { Client, fileStore, noOptOuts } from "../../src/node.js";
 import type { State } from "../../src/storage/state.js";
-import { DAILY, options, WEEKLY } from "./support.js";
+import { DAILY, LARGEST, options, WEEKLY } from "./support.js";
 
 const PROGRAM = fileURLToPath(new URL("../programs/short_life.js", import.meta.url));
 
@@ -78,5 +78,26 @@ test("two clients of one folder charge each metric once", async () => {
     const counts = clients.map((client) => client.stats());
     assert.equal(counts.reduce((all, { recorded }) => all + recorded, 0), 2);
     assert.equal(counts.reduce((all, { already_reported: more }) => all + more, 0), 2);
+  });
+});
+
+test("a denial is kept in the folder: the secret and what waited are gone, and other clients hear it", async () => {
+  await inFolder(async (folder) => {
+    const [first, second] = [0, 1].map(() => new Client({ ...options(), store: fileStore(folder), optOuts: noOptOuts })) as [Client, Client];
+    first.record(LARGEST, 3); // its window needs the secret
+    first.record(DAILY, true);
+    await first.flush(50);
+    assert.ok(existsSync(join(folder, "secret")));
+
+    await first.setConsent("denied");
+    second.record(WEEKLY, "free");
+    await second.close();
+    await first.close();
+
+    const state = await fileStore(folder).read((kept) => kept);
+    assert.deepEqual([state.secret, state.reports, state.uploads, state.windows], [null, [], [], []]);
+    assert.equal(Object.keys(state.ledger).length, 1);
+    assert.deepEqual([second.consent, second.stats().consent], ["denied", 1]);
+    assert.ok(!existsSync(join(folder, "secret")));
   });
 });
