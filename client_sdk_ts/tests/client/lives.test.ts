@@ -11,9 +11,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { Client, fileStore, noOptOuts } from "../../src/node.js";
+import { Client, fileStore } from "../../src/node.js";
 import type { State } from "../../src/storage/state.js";
-import { DAILY, LARGEST, options, WEEKLY } from "./support.js";
+import { DAILY, FakeCollector, LARGEST, options, WEEKLY } from "./support.js";
 
 const PROGRAM = fileURLToPath(new URL("../programs/short_life.js", import.meta.url));
 
@@ -26,6 +26,10 @@ async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** Returns a client of the folder that reaches no collector. */
+const device = (folder: string): Client =>
+  new Client(options({ store: fileStore(folder), transport: new FakeCollector(() => "refuse connection") }));
 
 /** Runs the program to its end; returns what it said and what its store keeps. */
 async function run(folder: string, endpoint: string, life: string): Promise<[said: string, status: unknown, state: State]> {
@@ -71,9 +75,9 @@ test("a thread of the same program has entropy, memory and a client of its own, 
 
 test("two clients of one folder charge each metric once", async () => {
   await inFolder(async (folder) => {
-    const clients = [0, 1].map(() => new Client({ ...options(), store: fileStore(folder), optOuts: noOptOuts }));
+    const clients = [0, 1].map(() => device(folder));
     for (const client of clients) for (const name of [DAILY, WEEKLY]) client.record(name, name === DAILY ? true : "free");
-    await Promise.all(clients.map((client) => client.close()));
+    await Promise.all(clients.map((client) => client.close(30_000)));
 
     const counts = clients.map((client) => client.stats());
     assert.equal(counts.reduce((all, { recorded }) => all + recorded, 0), 2);
@@ -83,16 +87,16 @@ test("two clients of one folder charge each metric once", async () => {
 
 test("a denial is kept in the folder: the secret and what waited are gone, and other clients hear it", async () => {
   await inFolder(async (folder) => {
-    const [first, second] = [0, 1].map(() => new Client({ ...options(), store: fileStore(folder), optOuts: noOptOuts })) as [Client, Client];
+    const [first, second] = [0, 1].map(() => device(folder)) as [Client, Client];
     first.record(LARGEST, 3); // its window needs the secret
     first.record(DAILY, true);
-    await first.flush(50);
+    await first.flush();
     assert.ok(existsSync(join(folder, "secret")));
 
     await first.setConsent("denied");
     second.record(WEEKLY, "free");
-    await second.close();
-    await first.close();
+    await second.close(30_000);
+    await first.close(30_000);
 
     const state = await fileStore(folder).read((kept) => kept);
     assert.deepEqual([state.secret, state.reports, state.uploads, state.windows], [null, [], [], []]);
