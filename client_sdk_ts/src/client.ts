@@ -10,7 +10,7 @@ import { ByteRandomness, type Randomness } from "./core/randomness.js";
 import type { Reason } from "./core/reasons.js";
 import { type Log, Stats } from "./core/stats.js";
 import type { Mechanism } from "./mechanisms/mechanism.js";
-import { type Caps, capsOf, type CapTexts, withinPanel } from "./privacy/caps.js";
+import { capBelow, type Caps, capsOf, type CapTexts, withinPanel } from "./privacy/caps.js";
 import { type Consent, consentOf, ConsentSwitch } from "./privacy/consent.js";
 import { browserOptOuts, type Environment, environmentSaysNo, type OptOuts } from "./privacy/opt_outs.js";
 import { Engine } from "./recording/engine.js";
@@ -120,11 +120,16 @@ export class Client<Values extends object = Record<string, unknown>> {
     this.#dryRun = dryRun;
     this.#consent = new ConsentSwitch(answer, optOuts, ignored);
     this.#stats = new Stats(options.log);
+    const caps = withinPanel(this.#caps, registry.panelWeek);
+    for (const { name, spent } of registry.metrics.values()) {
+      const cap = capBelow(caps, Math.max(spent.report, (spent.value ?? 0) - spent.report));
+      if (cap) this.#stats.warn(name, `metrics.${name}: is never reported, as a report costs more than caps.${cap}`);
+    }
     this.#engine = new Engine({
       device: {
         registry,
         mechanisms,
-        caps: withinPanel(this.#caps, registry.panelWeek),
+        caps,
         segment,
         randomness: options.randomness ?? new ByteRandomness(systemSource()),
         uptime: options.uptime ?? noUptime,

@@ -144,6 +144,14 @@ test("texts are those of the registry, and name caps that differ", () => {
   assert.throws(() => usual.explain("none"), /metric=none/);
 });
 
+test("a metric that no cap lets out is a warning for developers", () => {
+  const warnings: string[] = [];
+  const log = { debug: () => undefined, warn: (line: string) => void warnings.push(line) };
+  new Client(options({ registry: registryOf(DAILY, WEEKLY), caps: { report: "0.5" }, log }));
+
+  assert.deepEqual(warnings.map((line) => /metrics\.(\w+): is never reported.*caps\.report/.exec(line)?.[1]), [DAILY, WEEKLY]);
+});
+
 test("what waits and what was sent is shown in words", async () => {
   const [clock, collector] = [new FakeClock(), new FakeCollector()];
   const client = device(collector, clock);
