@@ -35,7 +35,7 @@ from .privacy.opt_outs import (
     policy_path,
     who_says_no,
 )
-from .recording.handover import PERMIT
+from .recording.handover import withdraw_permit
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -142,10 +142,7 @@ def remember(data_dir: PathOrStr, answer: Answer) -> None:
         file.write(text)
     os.replace(f"{path}.new", path)
     if answer == "denied":  # what was handed to a child until now stays unreported
-        from contextlib import suppress
-
-        with suppress(FileNotFoundError):
-            os.remove(os.path.join(folder, PERMIT))
+        withdraw_permit(folder)
 
 
 def perform(

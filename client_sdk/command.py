@@ -25,7 +25,7 @@ import time
 
 from .privacy.automation import may_be_told_apart, sign_of_automation
 from .privacy.opt_outs import policy_path, who_says_no
-from .recording.handover import Handover, erased_state, permit_in, plain, values_of
+from .recording.handover import Handover, erased_state, plain, values_of, withdraw_permit
 
 TYPE_CHECKING = False  # type checkers take it for true; loading typing costs more than all else
 
@@ -165,7 +165,9 @@ def _hand_over(handover: Handover) -> None:
         _program.count("opted_out" if opted_out else "consent", len(values))
         if (opted_out or consent == "denied") and os.path.exists(folder):
             erased = handover.notes(now).erased
-            if not erased or erased_state(folder) != erased or permit_in(folder):
+            # at once: a machine that is busy may not let this process erase before it ends
+            withdrawn = withdraw_permit(folder)
+            if withdrawn or not erased or erased_state(folder) != erased:
                 _here(settings, [], permit=None)  # it erases what waits
         return
     if sign_of_automation(folder, os.environ) and not may_be_told_apart(settings["registry"]):

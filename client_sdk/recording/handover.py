@@ -198,6 +198,17 @@ def issue_permit(folder: str) -> bytes:
         os.close(file)
 
 
+def withdraw_permit(folder: str) -> bool:
+    """Remove the permit in *folder*; return whether there was one, or it could not be removed."""
+    try:
+        os.remove(os.path.join(folder, PERMIT))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass  # whoever erases tries again
+    return True
+
+
 class Handover:
     """What one process has to hand over.  A child of fork begins with nothing."""
 

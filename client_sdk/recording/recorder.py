@@ -131,7 +131,7 @@ class Recorder:
         """Turn *pendings* into reports, in one transaction, and count what became of them.
 
         A refused one does not stop the others.  A ledger found in doubt is counted under STORE.
-        Args:   settled: takes those whose metric and epoch have their one report, or get none.
+        Args:   settled: takes those whose metric and epoch have their one report, or get none now.
         Raises: StoreError, EntropyError: nothing of the group happened.
         """
         counts: Counter[Reason] = Counter()

@@ -35,6 +35,7 @@ from tests.support.device.programs import (
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stops processes by signals")
 
+PATIENT: Final = "command._PATIENCE = 60"  # seconds; this machine may be busy with others
 STOPS: Final = """
 import signal
 spawn = os.posix_spawn
@@ -86,8 +87,8 @@ def opt_out_and_in(folder: Path) -> None:
 
 
 DENIALS: Final[dict[str, Callable[[Path], object]]] = {
-    "consent": lambda folder: run(folder, "", consent="denied"),
-    "environment": lambda folder: run(folder, "", DO_NOT_TRACK="1"),
+    "consent": lambda folder: run(folder, PATIENT, consent="denied"),
+    "environment": lambda folder: run(folder, PATIENT, DO_NOT_TRACK="1"),
     "client": deny_by_client,
     "answer": lambda folder: cli.remember(folder / "data", "denied"),
     "opt_out": lambda folder: opt_out(folder / "data"),
@@ -107,9 +108,23 @@ def test_what_was_handed_over_before_a_denial_is_not_reported(folder: Path, deni
     assert recorded(folder) == []
 
 
+@pytest.mark.parametrize("environment", [{}, {"DO_NOT_TRACK": "1"}])
+def test_a_denial_counts_though_its_process_ends_before_it_can_erase(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    """As on a machine that is busy with others: no thread of the process gets its turn."""
+    go_on = hand_over_to_a_stopped_child(folder)
+    busy = "from client_sdk.recording import background\nbackground.run_within = lambda *_: None"
+    run(folder, busy, consent="granted" if environment else "denied", **environment)
+
+    go_on()
+
+    assert recorded(folder) == []
+
+
 def test_nor_after_a_new_consent_whose_own_values_are_reported(folder: Path) -> None:
     go_on = hand_over_to_a_stopped_child(folder)
-    run(folder, "", consent="denied")
+    run(folder, PATIENT, consent="denied")
     noted = (folder / "data" / NOTES).stat().st_mtime_ns
     run(folder, "command.record('other', True)")
     wait_for_notes(folder, after=noted)
@@ -125,11 +140,11 @@ def test_a_denial_that_found_nothing_to_erase_before_is_heeded_again(folder: Pat
     run(folder, "command.record('plain', True)")
     noted = wait_for_notes(folder)
     wait_for_no_children(folder)
-    run(folder, "", consent="denied")
+    run(folder, PATIENT, consent="denied")
     assert (folder / "data" / NOTES).stat().st_mtime_ns > noted
     write_registry(folder, metric_text("plain", epsilon="0.5"))
     go_on = hand_over_to_a_stopped_child(folder)
-    run(folder, "", consent="denied")
+    run(folder, PATIENT, consent="denied")
 
     go_on()
 
