@@ -12,10 +12,14 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
-from queue import Empty, SimpleQueue
 
 from ..core.errors import InvalidParameterError
 from ..core.typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
+
+try:  # ``queue`` around them is for queues that it does not need, and takes 1 ms to load
+    from _queue import Empty, SimpleQueue
+except ImportError:  # an interpreter without C
+    from queue import Empty, SimpleQueue
 
 T = TypeVar("T")
 

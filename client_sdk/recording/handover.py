@@ -8,7 +8,6 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-from binascii import crc32
 
 from ..core.limits import DATABASE_FILE, MAX_COMPILED, MAX_EXPONENT
 from ..privacy.opt_outs import read_file
@@ -131,6 +130,8 @@ def _lines_of(folder: str) -> list[str]:
 
 def checksum(text: str) -> str:
     """Return what differs for another *text*, but for an accident of 1 in 2^32."""
+    from binascii import crc32
+
     return f"{crc32(text.encode('utf-8', 'replace')):08x}"
 
 
@@ -146,6 +147,8 @@ def place_of(settings: Mapping[str, Any]) -> str:
 
 def fingerprint(registry: str) -> str:
     """Return what changes when the content of the file *registry* does."""
+    from binascii import crc32  # erasure takes a name from here, and no sum
+
     try:
         text = read_file(registry, MAX_COMPILED)
     except OSError:

@@ -28,7 +28,7 @@ TOO_DEAR = {
 
 LATER: Final = {  # of the standard library; a client that is ready has not loaded it
     *("base64", "datetime", "importlib", "ipaddress", "json", "re", "struct", "typing"),
-    *("urllib.parse", "warnings"),
+    *("binascii", "queue", "urllib.parse", "warnings"),
 }
 
 ROOT: Final = str(Path(client_sdk.__file__).parent.parent)
