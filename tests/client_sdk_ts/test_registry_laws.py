@@ -199,6 +199,14 @@ def whole_of(registry: Registry, segment: dict[str, str], automated: bool) -> An
         return str(error)
 
 
+def test_a_text_that_python_can_print_is_read(node: Node) -> None:
+    """Refused is what would turn, hide or break a text; Python refuses more."""
+    refused = set(ask(node, "unprintable", 0x110000))
+
+    assert [code for code in refused if chr(code).isprintable()] == []
+    assert refused >= {0, 0x1B, 0x7F, 0x200F, 0x2028, 0x202E, 0x2066, 0xD800, 0xDFFF, 0xFEFF}
+
+
 def edits() -> list[tuple[str, dict[str, Any]]]:
     """Return documents with one key left out, or of another kind, each with its checksum."""
     whole = json.loads(compiled(Registry.from_text(EVERY_TYPE)))

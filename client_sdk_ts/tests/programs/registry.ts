@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { fromNumber, toHex } from "../../src/core/bytes.js";
 import { isInPanel } from "../../src/privacy/panel.js";
 import { type AggregateState, aggregatorOf } from "../../src/registry/aggregates.js";
+import { isText } from "../../src/registry/fields.js";
 import { readRegistry } from "../../src/registry/read.js";
 import { wholeSegment } from "../../src/registry/segment.js";
 import { writeValue } from "../support/channels.js";
@@ -58,6 +59,9 @@ const programs: Record<string, (input: never) => unknown> = {
     ),
 
   problems: (texts: string[]) => texts.map(problemsOf),
+
+  unprintable: (codes: number) =>
+    Array.from({ length: codes }, (_, code) => code).filter((code) => !isText(`a${String.fromCodePoint(code)}`)),
 };
 
 const input = JSON.parse(readFileSync(0, "utf8")) as never;
