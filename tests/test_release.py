@@ -82,13 +82,16 @@ def test_each_job_has_the_rights_that_it_needs_and_no_more() -> None:
     assert {name for name, job in JOBS.items() if "id-token" in job["permissions"]} == {
         "image",
         "index",
+        "npm",
     }
     assert JOBS["index"]["environment"] == "pypi"
+    assert JOBS["npm"]["environment"] == "npm"
     assert {name: job.get("needs") for name, job in JOBS.items()} == {
         "build": None,
         "image": "build",
         "index": "build",
-        "page": ["image", "index"],
+        "npm": "build",
+        "page": ["image", "index", "npm"],
     }
 
 
@@ -108,6 +111,16 @@ def test_every_action_is_pinned_by_its_major_version_or_its_commit() -> None:
 
 def test_no_expression_stands_in_a_script_where_a_tag_could_be_a_command() -> None:
     assert [script for script in SCRIPTS if "${{" in script] == []
+
+
+def test_the_npm_package_is_published_as_it_was_packed_with_its_provenance() -> None:
+    """Law: what publishes runs no script of a package and has no token."""
+    packs = [script for script in SCRIPTS if "npm pack" in script]
+    publishes = [script for script in SCRIPTS if "npm publish" in script]
+
+    assert [script.count("--ignore-scripts") for script in packs] == [2]
+    assert publishes == ["npm publish --provenance --access public ./npm/*.tgz"]
+    assert "NODE_AUTH_TOKEN" not in TEXT
 
 
 def test_every_script_is_one_that_bash_can_read() -> None:

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from client_sdk import __version__
 from tests.support.node import PACKAGE, Node, nodes
 
@@ -23,11 +25,41 @@ def test_it_compiles(node: Node) -> None:
     assert any((PACKAGE / "dist").rglob("*.d.ts"))
 
 
-def test_its_own_tests_pass_on_every_node_of_this_machine(node: Node) -> None:
-    for each in nodes():
+@pytest.mark.parametrize("others", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_its_own_tests_pass_on_every_node_of_this_machine(node: Node, others: bool) -> None:
+    for each in [each for each in nodes() if (each != node) is others]:
         done = each.run("--test", cwd=PACKAGE / "build", timeout=300)
 
         assert done.returncode == 0, f"Node {each.version}\n{done.stdout}{done.stderr}"
+
+
+def test_its_sources_and_tests_keep_the_rules_of_the_house(node: Node) -> None:
+    done = node.tool("eslint", ".")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_it_exports_was_built(node: Node) -> None:
+    targets = {
+        target
+        for entry in package()["exports"].values()
+        for target in entry.values()
+        if "*" not in target
+    }
+
+    assert [target for target in targets if not (PACKAGE / target).is_file()] == []
+
+
+def test_what_is_packed_is_what_was_built_and_no_source_or_test(node: Node) -> None:
+    done = subprocess.run(
+        [*node.npm, "pack", "--dry-run", "--json", "--ignore-scripts"],
+        cwd=PACKAGE, env=node.environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    paths = {file["path"] for file in json.loads(done.stdout)[0]["files"]}
+    beside = {path for path in paths if not path.startswith("dist/")}
+    assert beside == {"README.md", "package.json"}
+    assert {Path(path).name.partition(".")[2] for path in paths - beside} == {"js", "d.ts"}
 
 
 def test_it_needs_nothing_at_run_time_and_pins_what_builds_it() -> None:

@@ -1,4 +1,4 @@
-"""docs/guide/typescript.md: what it shows compiles, against the module of an example's registry."""
+"""docs/guide/typescript.md and the README: what they show compiles, against an example's module."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from tests.docs.pages import ROOT, blocks
 from tests.support.node import Node
 
 PAGE: Final = "docs/guide/typescript.md"
+PAGES: Final = (PAGE, "README.md")
 
 
 def test_every_program_of_the_page_compiles(node: Node, tmp_path: Path) -> None:
     """So does each mark of a wrong line: the compiler refuses one without an error."""
-    programs = [text for language, text in blocks(PAGE) if language == "ts"]
+    programs = [text for page in PAGES for language, text in blocks(page) if language == "ts"]
     registry = Registry.from_file(ROOT / "examples" / "metrics.toml")
 
     folder = project(
         tmp_path, registry, **{f"block_{number}": text for number, text in enumerate(programs)}
     )
 
-    assert len(programs) >= 3
+    assert len(programs) >= 4
     assert faults(node, folder) == []
 
 
@@ -33,3 +34,9 @@ def test_a_wrong_program_on_the_page_would_be_found(node: Node, tmp_path: Path) 
     folder = project(tmp_path, registry, wrong=program.replace('"dark"', '"drak"'))
 
     assert [name for name, _ in faults(node, folder)] == ["wrong.ts"]
+
+
+def test_the_program_of_the_readme_has_five_lines() -> None:
+    (text,) = [text for language, text in blocks("README.md") if language == "ts"]
+
+    assert sum(bool(line) for line in text.splitlines()) == 5
