@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from tests.support.crowds.uploads import COMMON, READ_TOKEN, WRITE_KEY, bearer
 from tests.support.device.every_type import VALUES as OF_EVERY_TYPE
 from tests.support.device.every_type import registry_text
 from tests.support.device.loopback import running
+from tests.support.enumeration.coverage import fits_rate
 from tests.support.faults.proxy import Proxy, Weather
 from tests.support.node import Node
 from tests.support.sites.site import Site, running_site
@@ -29,6 +31,9 @@ pytestmark = [pytest.mark.real, needs_real]
 # narrowest channel; of the 40 rows together less than 1e-9.
 STANDARD_ERRORS: Final = 8.0
 SEED: Final = 5  # of the weather
+DEVICES: Final = 400
+MANY: Final = 1_700  # of a day
+DAYS: Final = 3  # what is older counts as late
 VALUES: Final = {**OF_EVERY_TYPE, "category": ("light", "light", "light", "dark")}
 HOURLY: Final = (
     '[metrics.hourly]\ntitle = "Of an hour"\nquestion = "Did it start?"\nevery = "1h"\n'
@@ -55,10 +60,11 @@ class Collector:
     site: Site
     registry: Path
 
-    def rows(self, metric: str) -> dict[str, dict[str, Any]]:
-        """Return the rows of the estimate of *metric* by their item."""
+    def rows(self, metric: str, day: date | None = None) -> dict[str, dict[str, Any]]:
+        """Return the rows of the estimate of *metric* by their item, of one day if it is given."""
         url = f"{self.site.url}/v1/metrics/{metric}/estimate"
-        answer = requests.get(url, headers=bearer(READ_TOKEN), timeout=10)
+        window = {} if day is None else {"from": day.isoformat(), "to": day.isoformat()}
+        answer = requests.get(url, headers=bearer(READ_TOKEN), params=window, timeout=10)
         answer.raise_for_status()
         return {row["dimensions"]["item"]: row for row in answer.json()["rows"]}
 
@@ -72,13 +78,19 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
         yield Collector(site, tmp_path / "metrics.json")
 
 
-def fleet(node: Node, collector: Collector, devices: int, planted: str | None) -> dict[str, int]:
-    """Let so many devices record a value of every metric and send it; return their counts."""
+def fleet(
+    node: Node, collector: Collector, devices: int, planted: str | None = None, days: int = 1
+) -> dict[str, int]:
+    """Let so many devices record a value of every metric and send it; return their counts.
+
+    Args: days: over which they are spread, the last of which is today.
+    """
     question = {
         "endpoint": collector.site.url,
         "writeKey": WRITE_KEY,
         "registry": str(collector.registry),
         "devices": devices,
+        "days": days,
         "values": VALUES,
         "segment": SEGMENT,
         "planted": planted,
@@ -102,23 +114,47 @@ def misses(collector: Collector, devices: int) -> list[str]:
     return missed
 
 
-@pytest.mark.parametrize("devices", [400, pytest.param(5_000, marks=pytest.mark.slow)])
-def test_every_type_arrives_and_estimates_hold_the_truth(
-    node: Node, collector: Collector, devices: int
-) -> None:
-    counts = fleet(node, collector, devices, None)
+def test_every_type_arrives_and_estimates_hold_the_truth(node: Node, collector: Collector) -> None:
+    counts = fleet(node, collector, DEVICES)
     collector.site.wait_until_folded()
 
-    assert counts == {"recorded": devices * len(VALUES), "uploaded": devices * len(VALUES)}
-    assert misses(collector, devices) == []
-    assert collector.site.reports("number") == devices
+    assert counts == {"recorded": DEVICES * len(VALUES), "uploaded": DEVICES * len(VALUES)}
+    assert misses(collector, DEVICES) == []
+    assert collector.site.reports("number") == DEVICES
+
+
+@pytest.mark.slow
+def test_intervals_of_many_devices_cover_at_the_stated_rate(
+    node: Node, collector: Collector
+) -> None:
+    """Each day and metric is a trial of its own, of the first item whose share is known.
+
+    So few trials tell a rate below one half only; how far a row may lie is told for all of them.
+    """
+    today = datetime.now(UTC).date()
+    truths = {metric: next(iter(shares.items())) for metric, shares in SHARES.items()}
+    truths["mean"] = ("mean", MEANS["mean"]["mean"])
+
+    fleet(node, collector, MANY * DAYS, days=DAYS)
+    collector.site.wait_until_folded()
+
+    trials = hits = 0
+    for back in range(DAYS):
+        for metric, (item, truth) in truths.items():
+            row = collector.rows(metric, today - timedelta(days=back))[item]
+            assert row["n"] == MANY
+            trials += 1
+            hits += row["ci_low"] <= truth <= row["ci_high"]
+    assert fits_rate(hits, trials, 0.95), f"{hits} of {trials}"
+    assert not fits_rate(trials // 4, trials, 0.95)
+    assert misses(collector, MANY * DAYS) == []
 
 
 def test_a_flipped_comparison_is_seen(node: Node, collector: Collector) -> None:
-    fleet(node, collector, 400, "grr")
+    fleet(node, collector, DEVICES, "grr")
     collector.site.wait_until_folded()
 
-    assert "category light" in misses(collector, 400)
+    assert "category light" in misses(collector, DEVICES)
 
 
 def test_a_network_that_loses_and_repeats_counts_every_report_once(

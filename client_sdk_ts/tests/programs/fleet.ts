@@ -16,7 +16,9 @@ interface FleetOptions {
   /** Path of a compiled registry. */
   registry: string;
   devices: number;
-  /** By metric: device i records the one at i modulo their number. */
+  /** Device i lives i modulo this many days ago. */
+  days: number;
+  /** By metric: the devices of a day record these in turn. */
   values: Record<string, unknown[]>;
   segment: Record<string, string>;
   /** A planted bug: the mechanism of this name tells the truth as often as it should lie. */
@@ -26,7 +28,7 @@ interface FleetOptions {
 const AT_ONCE = 16;
 
 const options = JSON.parse(readFileSync(0, "utf8")) as FleetOptions;
-const { devices, endpoint, segment, values, writeKey } = options;
+const { days, devices, endpoint, segment, values, writeKey } = options;
 const registry: unknown = JSON.parse(readFileSync(options.registry, "utf8"));
 const mechanisms = allMechanisms.map((mechanism) => (mechanism.name === options.planted ? flipped(mechanism) : mechanism));
 const counts: Record<string, number> = {};
@@ -45,11 +47,13 @@ function flipped(mechanism: Mechanism): Mechanism {
 
 async function live(): Promise<void> {
   for (let device; (device = next++) < devices;) {
+    const now = (): number => Date.now() - (device % days) * 86_400_000;
     const client = new Client({
+      clock: now, uptime: () => ({ boot: "one", up: now() }),
       endpoint, writeKey, registry, mechanisms, segment,
       consent: "granted", store: memoryStore(), optOuts: noOptOuts, caps: { metric_week: "999", week: "999" },
     });
-    for (const [name, list] of Object.entries(values)) client.record(name, list[device % list.length]);
+    for (const [name, list] of Object.entries(values)) client.record(name, list[Math.floor(device / days) % list.length]);
     await client.close(60_000);
     for (const [reason, count] of Object.entries(client.stats())) counts[reason] = (counts[reason] ?? 0) + count;
   }
