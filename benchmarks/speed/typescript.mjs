@@ -11,7 +11,7 @@ const load = (path) => import(`${dist}/${path}.js`);
 const { ratioOf } = await load("core/exact");
 const { systemSource } = await load("core/entropy");
 const { ByteRandomness } = await load("core/randomness");
-const { allMechanisms } = await load("mechanisms/index");
+const { allMechanisms } = await load("all");
 
 const numbers = (entries) => Object.fromEntries(Object.entries(entries).map(([name, text]) => [name, BigInt(text)]));
 const chances = (entries) => Object.fromEntries(Object.entries(entries).map(([name, text]) => [name, ratioOf(text)]));

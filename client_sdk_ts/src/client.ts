@@ -14,6 +14,7 @@ import { capBelow, type Caps, capsOf, type CapTexts, withinPanel } from "./priva
 import { type Consent, consentOf, ConsentSwitch } from "./privacy/consent.js";
 import { browserOptOuts, type Environment, environmentSaysNo, type OptOuts } from "./privacy/opt_outs.js";
 import { Engine } from "./recording/engine.js";
+import type { Part, Parts } from "./recording/parts.js";
 import type { ReportView } from "./recording/recorder.js";
 import type { Registry } from "./registry/compiled.js";
 import { readRegistry } from "./registry/read.js";
@@ -39,8 +40,8 @@ export interface ClientOptions {
   readonly writeKey: string;
   /** What `hearsay registry compile` wrote: the parsed JSON, or its text. */
   readonly registry: unknown;
-  /** Those that the registry names, each imported by itself; `allMechanisms` are all of them. */
-  readonly mechanisms: readonly Mechanism[];
+  /** Those that the registry names, and parts that it needs, each imported by itself; `allMechanisms` are all. */
+  readonly mechanisms: readonly (Mechanism | Part)[];
   /** What the user has said; "denied" erases what an earlier run left. */
   readonly consent: Consent;
   /**
@@ -103,10 +104,7 @@ export class Client<Values extends object = Record<string, unknown>> {
   constructor(options: ClientOptions, { atEnd }: Platform = {}) {
     const { clock = Date.now, dryRun = false, store } = options;
     const registry = (this.registry = readRegistry(options.registry));
-    const mechanisms = new Map(options.mechanisms.map((mechanism) => [mechanism.name, mechanism]));
-    for (const { mechanism } of registry.metrics.values()) {
-      if (!mechanisms.has(mechanism)) throw new UnknownMechanismError(mechanism);
-    }
+    const [mechanisms, parts] = givenTo(registry, options.mechanisms);
     this.#caps = capsOf(options.caps);
     const optOuts = options.optOuts ?? defaultOptOuts();
     const automation = dryRun ? null : optOuts.automation();
@@ -129,6 +127,7 @@ export class Client<Values extends object = Record<string, unknown>> {
       device: {
         registry,
         mechanisms,
+        parts,
         caps,
         segment,
         randomness: options.randomness ?? new ByteRandomness(systemSource()),
@@ -241,6 +240,27 @@ export class Client<Values extends object = Record<string, unknown>> {
       },
     };
   }
+}
+
+/** Returns mechanisms by name, and parts.  Throws UnknownMechanismError: the registry needs one that is not among `given`. */
+function givenTo({ metrics, retireKey, seats }: Registry, given: ClientOptions["mechanisms"]): [Map<string, Mechanism>, Parts] {
+  const mechanisms = new Map<string, Mechanism>();
+  const parts = new Map<string, Part>();
+  for (const each of given) {
+    if ("randomize" in each) mechanisms.set(each.name, each);
+    else parts.set(each.name, each);
+  }
+  const need = (needed: unknown, name: Part["name"]): void => {
+    if (needed && !parts.has(name)) throw new UnknownMechanismError(name, "part");
+  };
+  need(seats, "panel");
+  need(retireKey, "retirement");
+  for (const { aggregate, longitudinal, mechanism } of metrics.values()) {
+    if (!mechanisms.has(mechanism)) throw new UnknownMechanismError(mechanism);
+    need(aggregate, "aggregates");
+    need(longitudinal !== "fresh", "permanent");
+  }
+  return [mechanisms, Object.fromEntries(parts)];
 }
 
 /** The environment, where there is one as in Node and React Native, and the browser. */

@@ -9,6 +9,7 @@ export type { Mechanism } from "./mechanisms/mechanism.js";
 export type { CapTexts } from "./privacy/caps.js";
 export type { Consent } from "./privacy/consent.js";
 export { browserOptOuts, noOptOuts, type OptOuts, withTelemetryLevel } from "./privacy/opt_outs.js";
+export type { Part } from "./recording/parts.js";
 export type { ReportView } from "./recording/recorder.js";
 export type { Metric, Registry } from "./registry/compiled.js";
 export { indexedDbStore } from "./storage/indexed_db.js";

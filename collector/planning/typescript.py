@@ -1,7 +1,8 @@
 """Typed metrics for the device in TypeScript: names, types of values, mechanisms and the registry.
 
 One module is all that an application adds to the package.  The types exist for the compiler only;
-the mechanisms that are imported are those that the registry names, so that a bundle has no other.
+the mechanisms and parts that are imported are those that the registry needs, so that a bundle has
+no other.
 The text depends on the registry alone.
 """
 
@@ -70,19 +71,34 @@ def _missing(registry: Registry) -> Iterator[str]:
 def _parts(registry: Registry) -> Iterator[str]:
     mechanisms = sorted({metric.mechanism_name for metric in registry})
     yield _HEAD.format(app=_plain(registry.app))
-    for name in mechanisms:
-        yield f'import {{ {name} }} from "{PACKAGE}/mechanisms/{name}";\n'
+    parts = list(needed_parts(registry))
+    for folder, imports in (("mechanisms", mechanisms), ("parts", parts)):
+        for name in imports:
+            yield f'import {{ {name} }} from "{PACKAGE}/{folder}/{name}";\n'
     yield "\n/** Each metric with the type of its values, for `Client<Metrics>`. */\n"
     yield "export type Metrics = {\n"
     for metric in registry:
         yield from _comment(metric)
         yield f"  {_text(metric.name)}: {value_type(metric)};\n"
-    yield "};\n\n/** The mechanisms that these metrics need, and no other. */\n"
-    yield f"export const mechanisms = [{', '.join(mechanisms)}] as const;\n"
+    yield "};\n\n/** The mechanisms and parts that these metrics need, and no other. */\n"
+    yield f"export const mechanisms = [{', '.join(mechanisms + parts)}] as const;\n"
     yield "\n/** What `hearsay registry compile` writes of the same registry. */\n"
     # a text, since "__proto__" in an object of JavaScript is no key as in JSON
     text = json.dumps(json.loads(compiled(registry)), separators=(",", ":"))
     yield f"export const registry: string = {_text(text)};\n"
+
+
+def needed_parts(registry: Registry) -> Iterator[str]:
+    """Yield the parts of the device that *registry* needs beside mechanisms, sorted."""
+    document = json.loads(compiled(registry))
+    if any(metric["aggregate"] for metric in document["metrics"]):
+        yield "aggregates"
+    if document["seats"] is not None:
+        yield "panel"
+    if any(metric["longitudinal"] != "fresh" for metric in document["metrics"]):
+        yield "permanent"
+    if document["retire_key"] is not None:
+        yield "retirement"
 
 
 def value_type(metric: Metric) -> str:

@@ -76,6 +76,7 @@ WRONG: Final = (
     *('client.record("took", [3]);', "const text: string = client.stats().uploaded;"),
     'client.setConsent("grantd");',
 )
+KEY: Final = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"  # of RFC 8032
 ODD: Final = ["it's", 'say "hi"', "back\\slash", "ε or ∞", "*/ alert(1) /*", "`${x}`"]
 
 
@@ -140,7 +141,7 @@ def test_every_wrong_line_is_an_error_and_no_other(
     assert faults(node, folder) == [("bare.ts", first + number) for number in range(len(WRONG))]
 
 
-def test_the_module_holds_the_registry_and_imports_its_mechanisms_only(
+def test_the_module_holds_the_registry_and_imports_what_it_needs_only(
     node: Node, tmp_path: Path, every_type: Registry
 ) -> None:
     program = (
@@ -151,8 +152,36 @@ def test_the_module_holds_the_registry_and_imports_its_mechanisms_only(
 
     mechanisms, text = evaluated(node, folder, "all.ts")
 
-    assert mechanisms == sorted({metric.mechanism_name for metric in every_type})
+    parts = ["aggregates", "permanent"]
+    assert mechanisms == sorted({metric.mechanism_name for metric in every_type}) + parts
     assert json.loads(text) == json.loads(compiled(every_type))
+
+
+@pytest.mark.parametrize(
+    ("parts", "head", "fields"),
+    [
+        ([], HEAD, {}),
+        (["aggregates"], HEAD, {"aggregate": '"any"'}),
+        (["permanent"], HEAD, {"longitudinal": '"permanent"'}),
+        (["panel"], HEAD + '[panel]\nweek = "8"\n', {}),
+        (
+            ["retirement"],
+            HEAD.replace('"notes"', f'{{ name = "notes", retire_key = "{KEY}" }}'),
+            {},
+        ),
+    ],
+)
+def test_a_module_makes_a_client_that_lacks_no_part_and_has_no_other(
+    node: Node, tmp_path: Path, parts: list[str], head: str, fields: dict[str, str]
+) -> None:
+    registry = Registry.from_text(head + table("a", BOOLEAN, **fields))
+    start = START.replace(', segment: { platform: "mac" }', "")
+    program = (
+        start + "console.log(JSON.stringify(mechanisms.map((m) => m.name)));\nclient.close();\n"
+    )
+    folder = project(tmp_path, registry, parts=program)
+
+    assert evaluated(node, folder, "parts.ts")[1:] == parts
 
 
 def test_odd_texts_stay_texts(node: Node, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import type { Store } from "../storage/store.js";
 import type { Counts } from "./counts.js";
 import { Erasure } from "./erasure.js";
 import { Inbox } from "./inbox.js";
-import { commit, type Device, type Pending, tick } from "./recorder.js";
+import { commit, type Device, type Pending } from "./recorder.js";
 
 /** Of a change; the write is shared, and the turn at the store is short. */
 const GROUP_SIZE = 100;
@@ -72,10 +72,10 @@ export class Engine {
     const { consent, device, now, stats, transport } = given;
     const store = this.#heeding(given.store);
     this.parts = { ...given, store };
-    const { randomness, registry } = device;
-    this.#inbox = new Inbox(registry, consent, stats);
+    const { parts, randomness, registry } = device;
+    this.#inbox = new Inbox(registry, consent, stats, parts);
     const maySend = (): boolean => consent.maySend;
-    this.#uploader = new Uploader({ store, transport, maySend, stats, now, randomness, retireKey: registry.retireKey });
+    this.#uploader = new Uploader({ store, transport, maySend, stats, now, randomness, retireKey: registry.retireKey, fetchRetired: parts.retirement?.fetchRetired });
     this.erasure = new Erasure(store, consent, stats, () => this.#answered, () => this.#inbox.clear());
     void this.applyConsent();
   }
@@ -217,7 +217,7 @@ export class Engine {
     const left = Math.min(...metrics.map(({ every }) => epochStart(every, epochOf(every, time) + 1))) - time;
     if (epochs === this.#epochsSeen) return left;
     if (metrics.some(({ otherwise }) => otherwise) || (await store.read(({ windows }) => windows.length))) {
-      this.#count(await store.update((state) => tick(state, device, time)));
+      this.#count(await store.update((state) => device.parts.aggregates!.tick(state, device, time)));
     }
     this.#epochsSeen = epochs;
     return left;

@@ -9,9 +9,10 @@ import { ExpiredMetricError, InvalidParameterError, UnknownMetricError } from ".
 import type { Reason } from "../core/reasons.js";
 import type { Stats } from "../core/stats.js";
 import type { ConsentSwitch } from "../privacy/consent.js";
-import { type Aggregator, aggregatorOf } from "../registry/aggregates.js";
+import type { Aggregator } from "../registry/aggregates.js";
 import type { Metric, Registry } from "../registry/compiled.js";
 import { MAX_WALL } from "../storage/trusted_clock.js";
+import type { Parts } from "./parts.js";
 import type { Pending, Settled } from "./recorder.js";
 
 /** Metrics and epochs that wait; only a clock that jumps makes as many. */
@@ -42,6 +43,7 @@ export class Inbox {
     private readonly registry: Registry,
     private readonly consent: ConsentSwitch,
     private readonly stats: Stats,
+    private readonly parts: Parts,
   ) {}
 
   /** How many reports and windows wait to be written. */
@@ -117,7 +119,7 @@ export class Inbox {
     const once = every === "once";
     const slot: Slot = {
       metric,
-      aggregator: aggregate ? aggregatorOf(metric) : null,
+      aggregator: aggregate ? this.parts.aggregates!.aggregatorOf(metric) : null,
       epoch,
       start: once ? -Infinity : epochStart(every, epoch),
       end: Math.min(once ? Infinity : epochStart(every, epoch + 1), (lastDay + 1) * DAY),

@@ -1,25 +1,23 @@
 /** From a value to a charged, perturbed and queued report: one change of the document, all of it or nothing. */
 
 import { fromHex, fromNumber, toBase64url } from "../core/bytes.js";
-import { dayOf, epochStart } from "../core/epoch.js";
+import { dayOf } from "../core/epoch.js";
 import { HearsayError, NotInPanelError } from "../core/errors.js";
 import type { Randomness } from "../core/randomness.js";
 import type { Reason } from "../core/reasons.js";
-import { randomizeBy } from "../mechanisms/longitudinal.js";
 import type { Encoded, Mechanism } from "../mechanisms/mechanism.js";
 import type { Caps } from "../privacy/caps.js";
 import type { ConsentSwitch } from "../privacy/consent.js";
-import { isInPanel } from "../privacy/panel.js";
 import type { AggregateState } from "../registry/aggregates.js";
 import type { Metric, Registry } from "../registry/compiled.js";
 import type { Segment } from "../registry/segment.js";
-import { addReport, beginLedger, charge, type Charge, reportsOf, tagOf } from "../storage/ledger.js";
+import { addReport, beginLedger, charge, type Charge, reportsOf } from "../storage/ledger.js";
 import { put } from "../storage/outbox.js";
 import { secretOf } from "../storage/secret.js";
 import type { State } from "../storage/state.js";
 import { advance, type Uptimes } from "../storage/trusted_clock.js";
 import { count, type Counts } from "./counts.js";
-import { addTo, openScheduled, takeEnded } from "./windows.js";
+import type { Parts } from "./parts.js";
 
 /** Checked values on their way to becoming a report. */
 export interface Pending {
@@ -44,6 +42,7 @@ export interface ReportView {
 export interface Device {
   readonly registry: Registry;
   readonly mechanisms: ReadonlyMap<string, Mechanism>;
+  readonly parts: Parts;
   readonly caps: Caps;
   readonly segment: Segment;
   readonly randomness: Randomness;
@@ -72,32 +71,15 @@ export function commit(state: State, device: Device, pendings: readonly Pending[
   return { counts, settled };
 }
 
-/** Reports the windows that ended by Unix time `now`, and opens those that are scheduled. */
-export function tick(state: State, device: Device, now: number): Counts {
-  const counts: Counts = new Map();
-  const { registry, randomness, consent } = device;
-  if (!consent.granted) return counts; // a denial erases in a change of its own
-  const day = begin(state, device, now, counts);
-  for (const { metric, epoch, value, days } of takeEnded(state, registry, now, day, counts)) {
-    // a report counts as recorded in the last second of its epoch, and ages with it
-    const pending = { metric, epoch, value, now: epochStart(metric.every, epoch + 1) - 1, count: 1 };
-    if (isRetired(state, metric)) count(counts, "retired");
-    else attempt(counts, [], pending, () => report(state, device, pending, day, days, counts));
-  }
-  const mayOpen = (metric: Metric, epoch: number): boolean => !isRetired(state, metric) && isIn(state, device, metric, epoch);
-  openScheduled(state, registry, now, day, mayOpen, randomness, counts);
-  return counts;
-}
-
 /** Returns the trusted day, with the ledger ready for it. */
-function begin(state: State, device: Device, now: number, counts: Counts): number {
+export function begin(state: State, device: Device, now: number, counts: Counts): number {
   const day = advance(state, now, device.uptime());
   if (beginLedger(state, device.caps, day)) count(counts, "store");
   return day;
 }
 
 /** Does `action`, and counts why it was refused; so were `others`, which came in the same epoch. */
-function attempt(counts: Counts, settled: Settled, pending: Pending, action: () => void, others?: number): void {
+export function attempt(counts: Counts, settled: Settled, pending: Pending, action: () => void, others?: number): void {
   let reason: Reason = "already_reported";
   let refused = pending.count;
   try {
@@ -117,17 +99,17 @@ function aggregate(state: State, device: Device, pending: Pending, now: number, 
   device.consent.require(); // again, as a denial erases in a change of its own
   const { metric, epoch, value } = pending;
   requirePanel(state, device, metric, epoch);
-  addTo(state, metric, epoch, value as AggregateState, pending.count, { trusted, wall: dayOf(now) }, device.randomness, counts);
+  device.parts.aggregates!.addTo(state, metric, epoch, value as AggregateState, pending.count, { trusted, wall: dayOf(now) }, device.randomness, counts);
 }
 
 /** Charges, perturbs and queues on the trusted `day`. */
-function report(
+export function report(
   state: State, device: Device, pending: Pending, day: number, days: Charge["days"], counts: Counts,
 ): void {
   device.consent.require(); // again, as a denial erases in a change of its own
   const { metric, epoch } = pending;
   const { digest, longitudinal, spent } = metric;
-  const { caps, randomness } = device;
+  const { caps, parts, randomness } = device;
   requirePanel(state, device, metric, epoch);
   const value = pending.value as Encoded;
   const bytes = fromHex(digest);
@@ -137,14 +119,16 @@ function report(
   } else {
     secret = secretOf(state, randomness);
     // the registry lets only items repeat
-    const tag = tagOf(secret, bytes, fromNumber((value as Encoded & { kind: "item" }).item, 4));
+    const tag = parts.permanent!.tagOf(secret, bytes, fromNumber((value as Encoded & { kind: "item" }).item, 4));
     const costs = [spent.report, (spent.value ?? 0) - spent.report, 0];
     const dearest = Math.max(...costs);
     charge(state, caps, { digest, epoch, nano: costs[reportsOf(state, digest, tag)]!, dearest, days }, day);
     addReport(state, digest, tag);
   }
   const mechanism = device.mechanisms.get(metric.mechanism)!;
-  const payload = randomizeBy({ longitudinal, mechanism, channel: metric.channel, digest: bytes }, value, secret, randomness);
+  const payload = longitudinal === "fresh"
+    ? mechanism.randomize(metric.channel, value, randomness)
+    : parts.permanent!.randomizeBy({ longitudinal, mechanism, channel: metric.channel, digest: bytes }, value, secret, randomness);
   if (!mayLeave(device, { metric: metric.name, epoch, payload })) return count(counts, "dropped");
   const dropped = put(state, { digest, epoch, payload: toBase64url(payload), day: dayOf(pending.now) }, device.segment, metric.segments);
   count(counts, "recorded");
@@ -159,10 +143,10 @@ function mayLeave({ onReport }: Device, view: ReportView): boolean {
   }
 }
 
-const isRetired = (state: State, { digest }: Metric): boolean => !!state.retired?.digests.includes(digest);
+export const isRetired = (state: State, { digest }: Metric): boolean => !!state.retired?.digests.includes(digest);
 
-function isIn(state: State, { registry, randomness }: Device, metric: Metric, epoch: number): boolean {
-  return !registry.seats?.[metric.digest] || isInPanel(registry, metric, epoch, secretOf(state, randomness));
+export function isIn(state: State, { parts, registry, randomness }: Device, metric: Metric, epoch: number): boolean {
+  return !registry.seats?.[metric.digest] || parts.panel!.isInPanel(registry, metric, epoch, secretOf(state, randomness));
 }
 
 function requirePanel(state: State, device: Device, metric: Metric, epoch: number): void {

@@ -10,14 +10,15 @@ import { dayOf } from "../core/epoch.js";
 import { TransportError } from "../core/errors.js";
 import type { Randomness } from "../core/randomness.js";
 import { type Stats } from "../core/stats.js";
-import { keepRetired, readRetirement } from "../privacy/retirement.js";
 import { expire, keepAcknowledged, waiting } from "../storage/outbox.js";
 import type { State, Times } from "../storage/state.js";
 import type { Store } from "../storage/store.js";
 import * as schedule from "./schedule.js";
 import * as sealing from "./sealing.js";
 import type { Upload } from "./sealing.js";
-import { type Answer, outcomeOf, readAcknowledgement, RETIRED_PATH, TOO_LARGE, type Transport } from "./transport.js";
+import { inTime, LATE, within } from "./patience.js";
+import type { fetchRetired } from "./retired.js";
+import { type Answer, outcomeOf, readAcknowledgement, TOO_LARGE, type Transport } from "./transport.js";
 import { reportsOf } from "./wire.js";
 
 /** Seconds; a pass so late was missed, as the timer looks twice in that time. */
@@ -45,6 +46,7 @@ export interface UploaderParts {
   readonly randomness: Randomness;
   /** Of who may retire metrics, in hexadecimal; null: nobody is asked. */
   readonly retireKey: string | null;
+  readonly fetchRetired: typeof fetchRetired | undefined;
 }
 
 /** Moves reports from the document to the collector.  Its promises reject with a StoreError or EntropyError. */
@@ -123,7 +125,7 @@ export class Uploader {
         const alone = scheduled || !upload.rows.length;
         upload = smaller ?? (await this.#commit(upload, answer, left() > 0 && !alone));
       }
-      if (accepted) await this.#fetchRetired(left());
+      if (accepted) await this.parts.fetchRetired?.(this.parts, (change) => this.#update(change), left());
     } finally {
       void before.then(leave);
     }
@@ -232,29 +234,6 @@ export class Uploader {
     });
   }
 
-  /**
-   * Asks which metrics are retired, and stops them.
-   *
-   * Only right after an upload that arrived, so that no other moment tells of this device.
-   */
-  async #fetchRetired(timeout: number): Promise<void> {
-    const { maySend, retireKey, stats, transport } = this.parts;
-    if (retireKey === null || !transport.fetch || timeout <= 0 || !maySend()) return;
-    let answer: Answer;
-    try {
-      answer = await inTime(transport.fetch(RETIRED_PATH, timeout), timeout);
-    } catch (error) {
-      stats.fail(error, 1, error instanceof TransportError ? "network" : "internal");
-      return;
-    }
-    if (answer.status !== 200) return; // this collector has none
-    const retirement = await readRetirement(answer.body ?? "", retireKey);
-    const dropped = retirement && (await this.#update((state) => keepRetired(state, retirement)));
-    if (!dropped) return stats.add("list_refused");
-    stats.add("withdrawn", dropped.reports);
-    stats.add("window_dropped", dropped.windows);
-  }
-
   #count(upload: Upload, answer: Answer, accepted: boolean): void {
     const { stats } = this.parts;
     if (!accepted) return stats.add("rejected", upload.reports);
@@ -287,26 +266,4 @@ export class Uploader {
     const left = this.#restUntil - now;
     return left > 0 && left <= schedule.FIRST_REST ? left : 0; // a longer one: the clock was set back
   }
-}
-
-const LATE = Symbol();
-
-/** Returns what `promise` becomes, or LATE after so many milliseconds, which keep no process alive. */
-async function within<T>(promise: Promise<T>, timeout: number): Promise<T | typeof LATE> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<typeof LATE>((resolve) => {
-    timer = setTimeout(resolve, Math.min(timeout, 2 ** 31 - 1), LATE);
-    (timer as { unref?: () => void }).unref?.();
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function inTime(answer: Promise<Answer>, timeout: number): Promise<Answer> {
-  const result = await within(answer, timeout);
-  if (result === LATE) throw new TransportError("no answer: timeout");
-  return result;
 }

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { type ClientOptions, memoryStore, noOptOuts, type Transport } from "../../src/index.js";
-import { allMechanisms } from "../../src/mechanisms/index.js";
+import { type ClientOptions, memoryStore, noOptOuts, type Part, type Transport } from "../../src/index.js";
+import { allMechanisms } from "../../src/all.js";
 import { grr } from "../../src/mechanisms/grr.js";
 import { Client } from "../../src/node.js";
+import { documentOf, type Json, withChecksum } from "../support/compiled.js";
 
 const EVERY_TYPE: unknown = JSON.parse(readFileSync(new URL("../../../tests/data/every_type.json", import.meta.url), "utf8"));
 
@@ -24,6 +25,27 @@ const options = (more: Partial<ClientOptions> = {}): ClientOptions => ({
 
 test("a mechanism that was not given is named with its import", () => {
   assert.throws(() => new Client(options({ mechanisms: [grr] })), /import \{ \w+ \} from "hearsay-telemetry\/mechanisms\/\w+"/);
+});
+
+test("a part that the registry needs and that was not given is named with its import", () => {
+  const document = documentOf("every_type");
+  const isPlain = (metric: Json): boolean => metric["aggregate"] === null && metric["longitudinal"] === "fresh";
+  const only = (keep: (metric: Json) => boolean, more: Json = {}): unknown => withChecksum({ ...document, ...more, metrics: document["metrics"].filter(keep) });
+  const needs: [part: Part["name"], registry: unknown][] = [
+    ["aggregates", only((metric) => metric["longitudinal"] === "fresh")],
+    ["permanent", only((metric) => metric["aggregate"] === null)],
+    ["retirement", only(isPlain, { retire_key: "0".repeat(64) })],
+    ["panel", documentOf("panel")],
+  ];
+  for (const [part, registry] of needs) {
+    const mechanisms = allMechanisms.filter(({ name }) => name !== part);
+
+    assert.throws(() => new Client(options({ registry, mechanisms })), {
+      message: `part=${part}: is not in mechanisms; import { ${part} } from "hearsay-telemetry/parts/${part}" and add it`,
+    });
+    assert.ok(new Client(options({ registry })).registry);
+  }
+  assert.ok(new Client(options({ registry: only(isPlain), mechanisms: allMechanisms.filter((each) => "randomize" in each) })).registry);
 });
 
 test("wrong options are refused at once, and no secret is shown", () => {

@@ -2,7 +2,7 @@
 
 import { TransportError } from "../../src/core/errors.js";
 import { type Answer, type ClientOptions, memoryStore, noOptOuts, type Transport } from "../../src/index.js";
-import { allMechanisms } from "../../src/mechanisms/index.js";
+import { allMechanisms } from "../../src/all.js";
 import { documentOf, type Json, withChecksum } from "../support/compiled.js";
 
 /** Milliseconds; noon of a Tuesday. */

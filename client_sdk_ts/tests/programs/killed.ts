@@ -7,7 +7,7 @@
 import { appendFileSync, readFileSync, writeSync } from "node:fs";
 
 import { TransportError } from "../../src/core/errors.js";
-import { allMechanisms } from "../../src/mechanisms/index.js";
+import { allMechanisms } from "../../src/all.js";
 import { type Answer, Client, fileStore, noOptOuts } from "../../src/node.js";
 
 const HOUR = 3_600_000;

@@ -6,7 +6,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { allMechanisms } from "../../src/mechanisms/index.js";
+import { allMechanisms } from "../../src/all.js";
 import { Client, memoryStore, noOptOuts, nodeTransport } from "../../src/node.js";
 
 const HOUR = 3_600_000;
