@@ -106,15 +106,19 @@ def seconds(tx: Transaction, wall: float, uptime: Uptime) -> float:
 def advance(tx: Transaction, wall: float, uptime: Uptime) -> int:
     """Return the trusted epoch day at Unix time *wall*, and keep how far it has come.
 
-    It is kept when a SAVE_EVERY has passed, and when a clock went backward: what is refused should
-    cost no writing to the disk.
+    It is kept when a SAVE_EVERY has passed, when a day has begun, and when a clock went backward:
+    what is refused should cost no writing to the disk.  A day that was charged is never followed by
+    the day before: of weeks, only those to the present day are looked at.
     """
     last, now = _Reading.load(tx), _Reading.of(wall, uptime)
     passed = 0 if last is None else _passed(last, now)
-    trusted = _begin(tx, last, now) + max(0, passed)
-    if last is None or last.up < 0 or not 0 <= passed < _MS * SAVE_EVERY:
+    before = _begin(tx, last, now)
+    trusted = before + max(0, passed)
+    today = trusted // (_MS * DAY)
+    is_new = today > before // (_MS * DAY)
+    if last is None or last.up < 0 or is_new or not 0 <= passed < _MS * SAVE_EVERY:
         replace(now, trusted=trusted).save(tx)
-    return trusted // (_MS * DAY)
+    return today
 
 
 def stop(tx: Transaction) -> None:

@@ -47,17 +47,20 @@ export function trustedDay(state: State, wall: number, uptime: Uptime): number {
 /**
  * Returns the trusted epoch day at Unix time `wall`, in seconds, and keeps how far it has come.
  *
- * It is kept when SAVE_EVERY has passed, and when a clock went backwards: what is refused should cost
- * no writing.
+ * It is kept when SAVE_EVERY has passed, when a day has begun, and when a clock went backwards: what is
+ * refused should cost no writing.  A day that was charged is never followed by the day before: of weeks,
+ * only those to the present day are looked at.
  */
 export function advance(state: State, wall: number, uptime: Uptime): number {
   const since = passed(state, wall, uptime);
-  const trusted = begin(state, wall) + Math.max(0, since);
+  const before = begin(state, wall);
+  const trusted = before + Math.max(0, since);
+  const day = whole(trusted / MS_OF_DAY);
   const unread = !state.clock || state.clock.up < 0 !== uptime.up < 0;
-  if (unread || since >= SAVE_EVERY || (since < 0 && uptime.up >= 0)) {
+  if (unread || since >= SAVE_EVERY || day > whole(before / MS_OF_DAY) || (since < 0 && uptime.up >= 0)) {
     state.clock = { trusted, wall: whole(1000 * wall), up: whole(uptime.up), boot: uptime.boot };
   }
-  return whole(trusted / MS_OF_DAY);
+  return day;
 }
 
 /** Returns the trusted time from which to go on, in milliseconds. */

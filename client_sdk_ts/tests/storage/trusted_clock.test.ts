@@ -45,6 +45,19 @@ test("a clock that is set back and put right, however often, gains nothing", () 
   assert.equal(spend(state, BEGIN + 7), 8);
 });
 
+test("a clock that is put back, or a boot, just after midnight does not bring back the day before", () => {
+  const minutes = (state: State, at: number, up: number, boot: string): number =>
+    advance(state, BEGIN * DAY + 60 * at, { boot, up: up < 0 ? up : 60_000 * up });
+
+  for (const [up, later, boot] of [[-1, -1, ""], [10, 16, "a"], [10, 1, "b"]] as const) {
+    const state = newState();
+    minutes(state, -4, up, "a");
+
+    assert.equal(minutes(state, 1, up < 0 ? up : up + 5, "a"), BEGIN);
+    assert.equal(minutes(state, boot === "b" ? 3 : -4, later, boot), BEGIN);
+  }
+});
+
 test("a clock that is set far ahead has one week early, and none again before it has come there", () => {
   const state = newState();
 

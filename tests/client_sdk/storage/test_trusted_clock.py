@@ -75,6 +75,8 @@ def days_of(*steps: str, named: bool = True) -> list[int]:
         (["reboot 9", "run 2"], [0, 2]),  # switched off, no time passes
         (["set 10", "reboot 0", "run 1"], [0, 0, 1]),
         (["set -10", "run 20"], [0, 20]),
+        (["run 0.496", "run 0.006", "set -0.01"], [0, 1, 1]),  # a few minutes after midnight
+        (["run 0.496", "run 0.006", "reboot 0"], [0, 1, 1]),
     ],
     ids=str,
 )
