@@ -19,9 +19,9 @@ export class Client<Values extends object = Record<string, unknown>> extends Any
     const { folder = null } = (options.store ?? {}) as Partial<FileStore>;
     super(
       {
-        uptime: nodeUptime,
-        optOuts: nodeOptOuts({ folder, ledger: folder && join(folder, DOCUMENT_FILE) }),
         ...options,
+        uptime: options.uptime ?? nodeUptime, // an option that is there and undefined is left out, too
+        optOuts: options.optOuts ?? nodeOptOuts({ folder, ledger: folder && join(folder, DOCUMENT_FILE) }),
         ...(!options.dryRun && { transport: options.transport ?? nodeTransport(options.endpoint, options.writeKey) }),
       },
       { atEnd },

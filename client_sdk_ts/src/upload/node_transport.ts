@@ -41,6 +41,7 @@ export function nodeTransport(endpoint: string, writeKey: string): Transport {
       });
       request.on("socket", (socket) => {
         socket.unref();
+        connected = !socket.connecting; // agents of proxies, as those of editors, give one that is
         socket.once("connect", () => (connected = true));
       });
       request.on("error", (error: NodeJS.ErrnoException) => settle(error.code ?? error.name));

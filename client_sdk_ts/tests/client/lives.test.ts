@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { Client, fileStore } from "../../src/node.js";
+import { Client, type ClientOptions, fileStore } from "../../src/node.js";
 import type { State } from "../../src/storage/state.js";
 import { DAILY, FakeCollector, LARGEST, options, WEEKLY } from "./support.js";
 
@@ -103,5 +103,18 @@ test("a denial is kept in the folder: the secret and what waited are gone, and o
     assert.equal(Object.keys(state.ledger).length, 1);
     assert.deepEqual([second.consent, second.stats().consent], ["denied", 1]);
     assert.ok(!existsSync(join(folder, "secret")));
+  });
+});
+
+test("a user's file says no, also to a client whose opt-outs are there and undefined", async () => {
+  await inFolder(async (folder) => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "telemetry-off"), "");
+    const { optOuts: _, ...rest } = options({ store: fileStore(folder) });
+
+    const clients = [new Client(rest), new Client({ ...rest, optOuts: undefined } as unknown as ClientOptions)];
+
+    for (const client of clients) assert.notEqual(client.consentLevel, "application");
+    await Promise.all(clients.map((client) => client.close()));
   });
 });

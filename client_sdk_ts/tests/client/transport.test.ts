@@ -1,8 +1,8 @@
 /** Laws of the two transports, on a real server that answers as collectors, proxies and portals do. */
 
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { Agent, createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type NetConnectOpts, type Socket } from "node:net";
 import { test } from "node:test";
 
 import { fetchTransport, type Transport } from "../../src/index.js";
@@ -125,4 +125,19 @@ for (const [name, make] of TRANSPORTS) {
 test("node: nobody there to connect to has seen nothing", async () => {
   await assert.rejects(nodeTransport("http://127.0.0.1:9", "key").send("{}", 2_000), { reason: "network", unseen: true });
   await assert.rejects(nodeTransport("https://nowhere.invalid", "key").send("{}", 5_000), { reason: "network", unseen: true });
+});
+
+test("node: who hangs up has seen the upload, also if a proxy's agent made the connection", async (context) => {
+  type Give = (error: null, socket: Socket) => void;
+  type Connecting = { createConnection(to: NetConnectOpts, give: Give): void };
+  // editors and tracers have all agents connect by way of a proxy, and give the socket once it is there
+  context.mock.method(Agent.prototype as unknown as Connecting, "createConnection", (to: NetConnectOpts, give: Give) => {
+    const socket = connect(to).once("connect", () => give(null, socket));
+  });
+
+  const requests = await serving(nodeTransport, (request) => request.socket.destroy(), async (transport) => {
+    await assert.rejects(transport.send("{}", 2_000), { reason: "network", unseen: false });
+  });
+
+  assert.equal(requests.length, 1);
 });
