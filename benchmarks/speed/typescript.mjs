@@ -11,7 +11,7 @@ const load = (path) => import(`${dist}/${path}.js`);
 const { ratioOf } = await load("core/exact");
 const { systemSource } = await load("core/entropy");
 const { ByteRandomness } = await load("core/randomness");
-const { allMechanisms } = await load("all");
+const { allMechanisms, allTypes } = await load("all");
 
 const numbers = (entries) => Object.fromEntries(Object.entries(entries).map(([name, text]) => [name, BigInt(text)]));
 const chances = (entries) => Object.fromEntries(Object.entries(entries).map(([name, text]) => [name, ratioOf(text)]));
@@ -75,7 +75,7 @@ async function record({ registry, name, values, calls, group, delay }) {
 async function read({ registry }) {
   const { readRegistry } = await load("registry/read");
   const used = process.cpuUsage();
-  const { metrics } = readRegistry(registry);
+  const { metrics } = readRegistry(registry, allTypes);
   const { user, system } = process.cpuUsage(used);
   return { processor: (user + system) / 1e3, metrics: metrics.size };
 }

@@ -17,6 +17,7 @@ import { Engine } from "./recording/engine.js";
 import type { Part, Parts } from "./recording/parts.js";
 import type { ReportView } from "./recording/recorder.js";
 import type { Registry } from "./registry/compiled.js";
+import type { ValueType } from "./registry/domains.js";
 import { readRegistry } from "./registry/read.js";
 import { type Segment, wholeSegment } from "./registry/segment.js";
 import { memoryStore, sessionStore } from "./storage/memory.js";
@@ -40,8 +41,8 @@ export interface ClientOptions {
   readonly writeKey: string;
   /** What `hearsay registry compile` wrote: the parsed JSON, or its text. */
   readonly registry: unknown;
-  /** Those that the registry names, and parts that it needs, each imported by itself; `allMechanisms` are all. */
-  readonly mechanisms: readonly (Mechanism | Part)[];
+  /** Those that the registry names, types of values and parts, each imported by itself; `allMechanisms` are all. */
+  readonly mechanisms: readonly (Mechanism | Part | ValueType)[];
   /** What the user has said; "denied" erases what an earlier run left. */
   readonly consent: Consent;
   /**
@@ -103,8 +104,9 @@ export class Client<Values extends object = Record<string, unknown>> {
   /** Prepares to record; nothing is sent yet.  Throws InvalidParameterError, RegistryError, UnknownMechanismError. */
   constructor(options: ClientOptions, { atEnd }: Platform = {}) {
     const { clock = Date.now, dryRun = false, store } = options;
-    const registry = (this.registry = readRegistry(options.registry));
-    const [mechanisms, parts] = givenTo(registry, options.mechanisms);
+    const [mechanisms, types, parts] = sorted(options.mechanisms);
+    const registry = (this.registry = readRegistry(options.registry, types));
+    requireAll(registry, mechanisms, parts);
     this.#caps = capsOf(options.caps);
     const optOuts = options.optOuts ?? defaultOptOuts();
     const automation = dryRun ? null : optOuts.automation();
@@ -242,16 +244,23 @@ export class Client<Values extends object = Record<string, unknown>> {
   }
 }
 
-/** Returns mechanisms by name, and parts.  Throws UnknownMechanismError: the registry needs one that is not among `given`. */
-function givenTo({ metrics, retireKey, seats }: Registry, given: ClientOptions["mechanisms"]): [Map<string, Mechanism>, Parts] {
+/** Returns mechanisms by name, types of values, and parts. */
+function sorted(given: ClientOptions["mechanisms"]): [mechanisms: Map<string, Mechanism>, types: ValueType[], parts: Parts] {
   const mechanisms = new Map<string, Mechanism>();
-  const parts = new Map<string, Part>();
+  const types: ValueType[] = [];
+  const parts: Record<string, Part> = {};
   for (const each of given) {
     if ("randomize" in each) mechanisms.set(each.name, each);
-    else parts.set(each.name, each);
+    else if ("domain" in each) types.push(each);
+    else parts[each.name] = each;
   }
+  return [mechanisms, types, parts];
+}
+
+/** Throws UnknownMechanismError: the registry needs a mechanism or part that was not given. */
+function requireAll({ metrics, retireKey, seats }: Registry, mechanisms: ReadonlyMap<string, Mechanism>, parts: Parts): void {
   const need = (needed: unknown, name: Part["name"]): void => {
-    if (needed && !parts.has(name)) throw new UnknownMechanismError(name, "part");
+    if (needed && !parts[name]) throw new UnknownMechanismError(name, "part");
   };
   need(seats, "panel");
   need(retireKey, "retirement");
@@ -260,7 +269,6 @@ function givenTo({ metrics, retireKey, seats }: Registry, given: ClientOptions["
     need(aggregate, "aggregates");
     need(longitudinal !== "fresh", "permanent");
   }
-  return [mechanisms, Object.fromEntries(parts)];
 }
 
 /** The environment, where there is one as in Node and React Native, and the browser. */

@@ -12,6 +12,7 @@ export { browserOptOuts, noOptOuts, type OptOuts, withTelemetryLevel } from "./p
 export type { Part } from "./recording/parts.js";
 export type { ReportView } from "./recording/recorder.js";
 export type { Metric, Registry } from "./registry/compiled.js";
+export type { ValueType } from "./registry/domains.js";
 export { indexedDbStore } from "./storage/indexed_db.js";
 export { keyValueStore } from "./storage/key_value.js";
 export { memoryStore } from "./storage/memory.js";

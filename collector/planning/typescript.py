@@ -1,8 +1,8 @@
 """Typed metrics for the device in TypeScript: names, types of values, mechanisms and the registry.
 
 One module is all that an application adds to the package.  The types exist for the compiler only;
-the mechanisms and parts that are imported are those that the registry needs, so that a bundle has
-no other.
+the mechanisms, types of values and parts that are imported are those that the registry needs, so
+that a bundle has no other.
 The text depends on the registry alone.
 """
 
@@ -23,6 +23,7 @@ from .compilation import compiled
 PACKAGE: Final = "hearsay-telemetry"
 # What the device in TypeScript does not draw by: mechanisms of others' telemetry, and one more.
 MISSING: Final = frozenset({"cms", "dbitflip", "discrete_gaussian", "hcms", "loloha", "rappor"})
+IN_EVERY_DEVICE: Final = frozenset({"boolean", "category"})  # types that need no import
 _WIDTH: Final = 100 - len("   * ")  # columns of a comment
 # What the SDK takes in TypeScript where it takes these types in Python.
 _TYPES: Final = {
@@ -71,8 +72,9 @@ def _missing(registry: Registry) -> Iterator[str]:
 def _parts(registry: Registry) -> Iterator[str]:
     mechanisms = sorted({metric.mechanism_name for metric in registry})
     yield _HEAD.format(app=_plain(registry.app))
+    types = sorted({metric.type for metric in registry} - IN_EVERY_DEVICE)
     parts = list(needed_parts(registry))
-    for folder, imports in (("mechanisms", mechanisms), ("parts", parts)):
+    for folder, imports in (("mechanisms", mechanisms), ("types", types), ("parts", parts)):
         for name in imports:
             yield f'import {{ {name} }} from "{PACKAGE}/{folder}/{name}";\n'
     yield "\n/** Each metric with the type of its values, for `Client<Metrics>`. */\n"
@@ -80,8 +82,8 @@ def _parts(registry: Registry) -> Iterator[str]:
     for metric in registry:
         yield from _comment(metric)
         yield f"  {_text(metric.name)}: {value_type(metric)};\n"
-    yield "};\n\n/** The mechanisms and parts that these metrics need, and no other. */\n"
-    yield f"export const mechanisms = [{', '.join(mechanisms + parts)}] as const;\n"
+    yield "};\n\n/** Mechanisms, types and parts that these metrics need, and no other. */\n"
+    yield f"export const mechanisms = [{', '.join(mechanisms + types + parts)}] as const;\n"
     yield "\n/** What `hearsay registry compile` writes of the same registry. */\n"
     # a text, since "__proto__" in an object of JavaScript is no key as in JSON
     text = json.dumps(json.loads(compiled(registry)), separators=(",", ":"))

@@ -35,10 +35,10 @@ import { createInterface } from "node:readline";
 import { ByteRandomness } from "hearsay-telemetry-build/src/core/randomness.js";
 import { systemSource } from "hearsay-telemetry-build/src/core/entropy.js";
 import { readRegistry } from "hearsay-telemetry-build/src/registry/read.js";
-import { allMechanisms } from "hearsay-telemetry-build/src/mechanisms/index.js";
+import { allMechanisms, allTypes } from "hearsay-telemetry-build/src/all.js";
 import { readFileSync } from "node:fs";
 
-const registry = readRegistry(readFileSync(process.argv[2], "utf8"));
+const registry = readRegistry(readFileSync(process.argv[2], "utf8"), allTypes);
 const honest = new ByteRandomness(systemSource());
 const cheat = {
   uniform: (n) => honest.uniform(n),

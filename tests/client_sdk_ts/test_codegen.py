@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from client_sdk.core.errors import RegistryError
 from client_sdk.mechanisms import names
 from client_sdk.registry import Registry
-from client_sdk.registry.kinds import Domain
+from client_sdk.registry.kinds import Domain, kinds
 from collector.cli import main
 from collector.planning.compilation import compiled
 from collector.planning.typescript import _TYPES, MISSING, PACKAGE, typescript_module
@@ -152,8 +152,9 @@ def test_the_module_holds_the_registry_and_imports_what_it_needs_only(
 
     mechanisms, text = evaluated(node, folder, "all.ts")
 
-    parts = ["aggregates", "permanent"]
-    assert mechanisms == sorted({metric.mechanism_name for metric in every_type}) + parts
+    types = {metric.type for metric in every_type} - {"boolean", "category"}
+    needed = [*sorted(types), "aggregates", "permanent"]
+    assert mechanisms == sorted({metric.mechanism_name for metric in every_type}) + needed
     assert json.loads(text) == json.loads(compiled(every_type))
 
 
@@ -223,6 +224,12 @@ def test_the_mechanisms_that_typescript_has_are_those_of_its_folder() -> None:
     files = {path.stem for path in (FOLDER / "src" / "mechanisms").glob("*.ts")}
 
     assert {name for name in names() if name not in files} == MISSING
+
+
+def test_the_types_that_typescript_has_are_those_of_the_registry() -> None:
+    files = {path.stem for path in (FOLDER / "src" / "types").glob("*.ts")}
+
+    assert files | {"boolean", "category"} == set(kinds())
 
 
 def test_a_metric_that_typescript_cannot_report_is_refused_by_name() -> None:

@@ -6,7 +6,7 @@
  * ├── InvalidValueError        a recorded value is outside its domain; it is not shown
  * ├── RegistryError            a registry file is wrong
  * ├── UnknownMetricError       no metric of that name or digest
- * ├── UnknownMechanismError    no mechanism or part of that name was given to the client
+ * ├── UnknownMechanismError    no mechanism, type or part of that name was given to the client
  * ├── ConsentError             the user has not agreed; nothing was recorded
  * │   ├── OptedOutError        environment, browser or user setting say no
  * │   └── AutomatedError       a machine runs the application; nothing was recorded
@@ -61,7 +61,7 @@ export class UnknownMetricError extends HearsayError {
   }
 }
 
-/** A mechanism or part that the registry needs was not given to the client. */
+/** A mechanism, a type of values or a part that the registry needs was not given to the client. */
 export class UnknownMechanismError extends HearsayError {
   constructor(name: string, kind = "mechanism") {
     super(`${kind}=${name}: is not in mechanisms; import { ${name} } from "hearsay-telemetry/${kind}s/${name}" and add it`);

@@ -1,4 +1,4 @@
-/** Values that are one of several items, a set of them, or a text. */
+/** Values that are one of several items, two of them, a set of them, or a text. */
 
 import { utf8 } from "../core/bytes.js";
 import { InvalidValueError } from "../core/errors.js";
@@ -39,6 +39,21 @@ export function booleans(): Domain {
 export function funnel(labels: readonly string[]): Domain {
   const index = indexOf(labels);
   return items(labels.length, (value, what) => index(value === null ? labels[0] : value, what), ["last", "most_common", "max"]);
+}
+
+/** An object or Map of two names to a label of each. */
+export function pair(parts: readonly (readonly [name: string, labels: readonly string[]])[]): Domain {
+  const names = parts.map(([name]) => name);
+  const indices = parts.map(([, labels]) => indexOf(labels));
+  const second = parts[1]![1].length;
+  return items(parts[0]![1].length * second, (value, what) => {
+    const answers = new Map(entriesOf(value));
+    if (answers.size !== 2 || !names.every((name) => answers.has(name))) {
+      throw new InvalidValueError(what, `takes an object or Map of ${names.join(" and ")} to a registered value of each`);
+    }
+    const [a, b] = indices.map((index, i) => index(answers.get(names[i]), `${what}, ${names[i]}`)) as [number, number];
+    return a * second + b;
+  });
 }
 
 /** The periods with activity: the first one is the highest bit. */
@@ -99,4 +114,10 @@ function finder(labels: readonly string[], other?: string): (label: unknown) => 
   const places = new Map<unknown, number>(labels.map((label, place) => [label, place]));
   const rest = places.get(other);
   return (label) => places.get(label) ?? (typeof label === "string" ? rest : undefined);
+}
+
+/** Returns the entries of a Map or plain object; undefined: it is neither. */
+export function entriesOf(value: unknown): [unknown, unknown][] | undefined {
+  if (value instanceof Map) return [...(value as Map<unknown, unknown>)];
+  return Object.prototype.toString.call(value) === "[object Object]" ? Object.entries(value as object) : undefined;
 }

@@ -6,7 +6,7 @@ import { RegistryError } from "../core/errors.js";
 import type { Channel, Encoded } from "../mechanisms/mechanism.js";
 import { canonical, digestOf } from "./canonical.js";
 import type { Domain, Metric, Registry } from "./compiled.js";
-import { domainOf } from "./domains.js";
+import { domainOf, type ValueType } from "./domains.js";
 import { type Table, broken, constant, isCount, isTable, isText, need, printable, refuse, shapeOf, tableFrom } from "./fields.js";
 
 const ENTRY = /* @__PURE__ */ shapeOf(
@@ -32,8 +32,8 @@ type Entry = Omit<Metric, "domain" | "mechanism" | "otherwise"> & {
   readonly payload_size: number;
 };
 
-/** Returns the metric of an entry, the `index`-th of a file with these `dimensions`.  Throws RegistryError. */
-export function metricOf(raw: unknown, index: number, dimensions: Registry["segments"]): Metric {
+/** Returns the metric of an entry, the `index`-th of a file with these `dimensions`.  Throws as `domainOf`. */
+export function metricOf(raw: unknown, index: number, dimensions: Registry["segments"], types: readonly ValueType[]): Metric {
   need(isTable(raw), `metrics.${index}`, "must be an object");
   const { name: called } = raw;
   const place = `metrics.${called && typeof called === "string" ? printable(called) : index}.`;
@@ -45,7 +45,7 @@ export function metricOf(raw: unknown, index: number, dimensions: Registry["segm
   const { name: mechanism, ...parameters } = entry.mechanism;
   need(isText(mechanism), `${place}mechanism`, "must be an object with the name of a mechanism");
   const channel = channelOf(place, entry, parameters);
-  const domain = domainOf(type, entry.domain, `${place}domain`);
+  const domain = domainOf(type, entry.domain, `${place}domain`, types);
   need(domain.size === entry.domain_size, `${place}domain_size`, `must be ${domain.size}`);
   need(segments.every((dimension) => dimension in dimensions), `${place}segments`, "must be dimensions of the file");
   need(longitudinal === "fresh" || domain.encodes === "item", `${place}longitudinal`, "must be fresh for this type");

@@ -1,11 +1,11 @@
-/** Values with numbers in them: a number, numbers by key, two answers together, and places. */
+/** Values with numbers in them: a number, numbers by key, and places. */
 
 import { InvalidValueError } from "../core/errors.js";
 import { ZERO, clamp, exactly, minus, over } from "../core/fractions.js";
 import type { Ratio } from "../core/randomness.js";
 import type { Encoded } from "../mechanisms/mechanism.js";
 import type { Domain } from "./compiled.js";
-import { type IndexOf, indexOf, items } from "./item_domains.js";
+import { entriesOf, type IndexOf, indexOf, items } from "./item_domains.js";
 
 /** Returns where a number lies, in steps, clamped to the range.  Throws InvalidValueError. */
 type PositionOf = (value: unknown, what: string) => Ratio;
@@ -29,21 +29,6 @@ export function keyValues(labels: readonly string[], low: Ratio, range: Ratio): 
     return { kind: "pairs", pairs: pairs.sort(([a], [b]) => a - b).map(([key, at]) => [BigInt(key), at]) };
   };
   return { encodes: "pairs", size: labels.length, aggregates: ["last"], encode };
-}
-
-/** An object or Map of two names to a label of each. */
-export function pair(parts: readonly (readonly [name: string, labels: readonly string[]])[]): Domain {
-  const names = parts.map(([name]) => name);
-  const indices = parts.map(([, labels]) => indexOf(labels));
-  const second = parts[1]![1].length;
-  return items(parts[0]![1].length * second, (value, what) => {
-    const answers = new Map(entriesOf(value));
-    if (answers.size !== 2 || !names.every((name) => answers.has(name))) {
-      throw new InvalidValueError(what, `takes an object or Map of ${names.join(" and ")} to a registered value of each`);
-    }
-    const [a, b] = indices.map((index, i) => index(answers.get(names[i]), `${what}, ${names[i]}`)) as [number, number];
-    return a * second + b;
-  });
 }
 
 /** A way to the cells of one axis of a map: where it begins, how long it is, and how many there are. */
@@ -83,10 +68,4 @@ function stepsFrom(low: Ratio, step: Ratio): PositionOf {
     if (isNumber && !Number.isFinite(value)) throw new InvalidValueError(what, "takes a finite number");
     return over(minus(exactly(value), low), step);
   };
-}
-
-/** Returns the entries of a Map or plain object; undefined: it is neither. */
-function entriesOf(value: unknown): [unknown, unknown][] | undefined {
-  if (value instanceof Map) return [...(value as Map<unknown, unknown>)];
-  return Object.prototype.toString.call(value) === "[object Object]" ? Object.entries(value as object) : undefined;
 }

@@ -10,6 +10,7 @@
 import { RegistryError } from "../core/errors.js";
 import { canonical, digestOf } from "./canonical.js";
 import type { Metric, Registry } from "./compiled.js";
+import type { ValueType } from "./domains.js";
 import { broken, isTable, need, shapeOf, tableFrom } from "./fields.js";
 import { metricOf } from "./metric.js";
 
@@ -36,9 +37,10 @@ interface Document {
 /**
  * Returns the registry that `source` is: a compiled one as text, or what its JSON was parsed to.
  *
- * Throws RegistryError, with every problem as `place: rule`.
+ * Throws RegistryError, with every problem as `place: rule`.  Throws UnknownMechanismError: the type of
+ * a metric is none of `types`.
  */
-export function readRegistry(source: unknown): Registry {
+export function readRegistry(source: unknown, types: readonly ValueType[]): Registry {
   const document = checked(typeof source === "string" ? parsed(source) : source);
   const { app, automation, retire_key: retireKey, panel_week: panelWeek, notice, seats } = document;
   const segments = tableFrom(Object.entries(document.segments));
@@ -48,7 +50,7 @@ export function readRegistry(source: unknown): Registry {
   const seated: string[] = [];
   document.metrics.forEach((entry, index) => {
     try {
-      const metric = metricOf(entry, index, segments);
+      const metric = metricOf(entry, index, segments, types);
       const { name, digest, every, longitudinal } = metric;
       if (metrics.has(name) || digests.has(digest)) problems.push(`metrics.${name}: stands twice, by its name or digest`);
       metrics.set(name, metric);

@@ -5,10 +5,11 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { type ClientOptions, memoryStore, noOptOuts, type Part, type Transport } from "../../src/index.js";
-import { allMechanisms } from "../../src/all.js";
+import { allMechanisms, allTypes } from "../../src/all.js";
 import { grr } from "../../src/mechanisms/grr.js";
 import { Client } from "../../src/node.js";
 import { documentOf, type Json, withChecksum } from "../support/compiled.js";
+import { registryOf } from "./support.js";
 
 const EVERY_TYPE: unknown = JSON.parse(readFileSync(new URL("../../../tests/data/every_type.json", import.meta.url), "utf8"));
 
@@ -24,7 +25,7 @@ const options = (more: Partial<ClientOptions> = {}): ClientOptions => ({
 });
 
 test("a mechanism that was not given is named with its import", () => {
-  assert.throws(() => new Client(options({ mechanisms: [grr] })), /import \{ \w+ \} from "hearsay-telemetry\/mechanisms\/\w+"/);
+  assert.throws(() => new Client(options({ mechanisms: allMechanisms.filter((each) => !("randomize" in each) || each === grr) })), /import \{ \w+ \} from "hearsay-telemetry\/mechanisms\/\w+"/);
 });
 
 test("a part that the registry needs and that was not given is named with its import", () => {
@@ -45,7 +46,26 @@ test("a part that the registry needs and that was not given is named with its im
     });
     assert.ok(new Client(options({ registry })).registry);
   }
-  assert.ok(new Client(options({ registry: only(isPlain), mechanisms: allMechanisms.filter((each) => "randomize" in each) })).registry);
+  assert.ok(new Client(options({ registry: only(isPlain), mechanisms: allMechanisms.filter((each) => "randomize" in each || "domain" in each) })).registry);
+});
+
+test("a type of values that the registry has and that was not given is named with its import", () => {
+  for (const { name } of allTypes) {
+    const mechanisms = allMechanisms.filter((each) => each.name !== name);
+
+    assert.throws(() => new Client(options({ mechanisms })), {
+      message: `type=${name}: is not in mechanisms; import { ${name} } from "hearsay-telemetry/types/${name}" and add it`,
+    });
+  }
+  assert.ok(new Client(options({ registry: registryOf("dark", "plan"), mechanisms: allMechanisms.filter((each) => !("domain" in each)) })));
+});
+
+test("types and parts are imported from the package by their names", async () => {
+  for (const each of allMechanisms.filter((given) => !("randomize" in given))) {
+    const module = (await import(`hearsay-telemetry/${"domain" in each ? "types" : "parts"}/${each.name}`)) as Record<string, { name: string }>;
+
+    assert.equal(module[each.name]?.name, each.name);
+  }
 });
 
 test("wrong options are refused at once, and no secret is shown", () => {

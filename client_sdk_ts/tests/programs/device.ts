@@ -19,6 +19,7 @@ import { systemSource } from "../../src/core/entropy.js";
 import { UnknownMetricError } from "../../src/core/errors.js";
 import { ByteRandomness } from "../../src/core/randomness.js";
 import { randomizeBy } from "../../src/mechanisms/longitudinal.js";
+import { allTypes } from "../../src/all.js";
 import { readRegistry } from "../../src/registry/read.js";
 import { mechanismOf, seeded, writeValue } from "../support/channels.js";
 import { revived } from "../support/values.js";
@@ -31,7 +32,7 @@ interface Line {
   encode?: boolean;
 }
 
-const registry = readRegistry(readFileSync(process.argv[2]!, "utf8"));
+const registry = readRegistry(readFileSync(process.argv[2]!, "utf8"), allTypes);
 const system = systemSource();
 
 function answer({ metric: name, value, entropy, secret, encode }: Line): object {

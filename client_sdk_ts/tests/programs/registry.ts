@@ -6,6 +6,7 @@ import { fromNumber, toHex } from "../../src/core/bytes.js";
 import { isInPanel } from "../../src/privacy/panel.js";
 import { type AggregateState, aggregatorOf } from "../../src/registry/aggregates.js";
 import { isText } from "../../src/registry/fields.js";
+import { allTypes } from "../../src/all.js";
 import { readRegistry } from "../../src/registry/read.js";
 import { wholeSegment } from "../../src/registry/segment.js";
 import { writeValue } from "../support/channels.js";
@@ -20,7 +21,7 @@ interface Aggregation {
 
 const programs: Record<string, (input: never) => unknown> = {
   aggregates: ({ registry: text, lots }: Aggregation) => {
-    const registry = readRegistry(text);
+    const registry = readRegistry(text, allTypes);
     return lots.map(([name, values]) => {
       const aggregator = aggregatorOf(registry.metrics.get(name)!);
       let kept: AggregateState | null = null;
@@ -37,7 +38,7 @@ const programs: Record<string, (input: never) => unknown> = {
   },
 
   panels: ({ registry: text, secrets, epochs }: { registry: string; secrets: number; epochs: number[] }) => {
-    const registry = readRegistry(text);
+    const registry = readRegistry(text, allTypes);
     return Array.from({ length: secrets }, (_, i) =>
       [...registry.metrics.values()]
         .map((metric) => Number(isInPanel(registry, metric, epochs[i % epochs.length]!, fromNumber(BigInt(i), 32))))
@@ -46,7 +47,7 @@ const programs: Record<string, (input: never) => unknown> = {
   },
 
   segments: ({ registries, segments }: { registries: string[]; segments: Record<string, string>[] }) =>
-    registries.map(readRegistry).map((registry) =>
+    registries.map((text) => readRegistry(text, allTypes)).map((registry) =>
       [true, false].map((automated) =>
         segments.map((segment) => {
           try {

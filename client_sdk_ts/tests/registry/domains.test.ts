@@ -5,10 +5,11 @@ import { test } from "node:test";
 
 import { InvalidValueError } from "../../src/core/errors.js";
 import type { Encoded } from "../../src/mechanisms/mechanism.js";
+import { allTypes } from "../../src/all.js";
 import { readRegistry } from "../../src/registry/read.js";
 import { textOf } from "../support/compiled.js";
 
-const REGISTRY = readRegistry(textOf("every_type"));
+const REGISTRY = readRegistry(textOf("every_type"), allTypes);
 
 function encode(name: string, value: unknown): Encoded {
   return REGISTRY.metrics.get(name)!.encode(value);

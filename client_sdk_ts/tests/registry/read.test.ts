@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { RegistryError } from "../../src/core/errors.js";
+import { allTypes } from "../../src/all.js";
 import { readRegistry } from "../../src/registry/read.js";
 import { type Json, documentOf, entryOf, problemsOf, sealed, textOf, withChecksum } from "../support/compiled.js";
 
@@ -13,7 +14,7 @@ const OTHER_KINDS = [null, true, 1.5, -1, "", "\u202e", [], [1], { a: 1 }];
 const MAY_BE_NULL = new Set(["retire_key", "panel_week", "seats", "epsilon_permanent", "need", "aggregate", "otherwise"]);
 
 test("the text of a registry and its JSON say the same", () => {
-  const [ofText, ofJson] = [readRegistry(TEXT), readRegistry(JSON.parse(TEXT))];
+  const [ofText, ofJson] = [readRegistry(TEXT, allTypes), readRegistry(JSON.parse(TEXT), allTypes)];
 
   assert.deepEqual([...ofText.metrics.keys()], [...ofJson.metrics.keys()]);
   assert.equal(ofText.metrics.size, documentOf("every_type")["metrics"].length);
@@ -22,17 +23,17 @@ test("the text of a registry and its JSON say the same", () => {
 });
 
 test("a metric has what its entry says", () => {
-  const runs = readRegistry(TEXT).metrics.get("runs")!;
+  const runs = readRegistry(TEXT, allTypes).metrics.get("runs")!;
 
   assert.deepEqual(runs.channel.constants["scale"], { numerator: 21n, denominator: 1n });
   assert.deepEqual(runs.otherwise, { kind: "position", position: { numerator: 5n, denominator: 1n } });
   assert.deepEqual(runs.spent, { report: 1_000_000_000, value: null, delta: 0 });
   assert.equal(runs.lastDay, Date.UTC(2099, 11, 31) / 86_400_000);
-  assert.equal(readRegistry(TEXT).metrics.get("kept")!.channel.parameters["kept"], 0x6be21d5e91b1aa4f1ff015090da4c2edn);
+  assert.equal(readRegistry(TEXT, allTypes).metrics.get("kept")!.channel.parameters["kept"], 0x6be21d5e91b1aa4f1ff015090da4c2edn);
 });
 
 test("the seats of a panel are exact", () => {
-  const registry = readRegistry(textOf("panel"));
+  const registry = readRegistry(textOf("panel"), allTypes);
   const seats = Object.values(registry.seats!);
 
   assert.equal(registry.panelWeek, 8_000_000_000);
@@ -254,8 +255,8 @@ test("keys that every object of JavaScript has are keys like others", () => {
 
     assert.deepEqual(problemsOf(sealed(top)), [`${key}: is not a known key`]);
     assert.deepEqual(problemsOf(sealed(inner)), [`metrics.dark.${key}: is not a known key`]);
-    assert.deepEqual(readRegistry(sealed(segments)).segments[key], ["a", "b"]);
-    assert.equal(readRegistry(TEXT).segments[key], undefined);
+    assert.deepEqual(readRegistry(sealed(segments), allTypes).segments[key], ["a", "b"]);
+    assert.equal(readRegistry(TEXT, allTypes).segments[key], undefined);
     assert.equal(problemsOf(withChecksum(parameters))[0]?.split(":")[0], "metrics.dark.digest");
   }
   assert.equal(({} as Json)["polluted"], undefined);
@@ -286,6 +287,6 @@ test("a file of five megabytes is refused before it is parsed, and as an object"
 test("a file that ends anywhere is refused", () => {
   const whole = TEXT.trimEnd();
   for (let i = 1; i < 200; i++) {
-    assert.throws(() => readRegistry(whole.slice(0, Math.floor((whole.length * i) / 200))), RegistryError);
+    assert.throws(() => readRegistry(whole.slice(0, Math.floor((whole.length * i) / 200)), allTypes), RegistryError);
   }
 });

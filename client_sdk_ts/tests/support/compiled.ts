@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import { canonical, digestOf } from "../../src/registry/canonical.js";
+import { allTypes } from "../../src/all.js";
 import { readRegistry } from "../../src/registry/read.js";
 
 export type Json = Record<string, any>;
@@ -37,7 +38,7 @@ export function withChecksum(document: Json): Json {
 /** Returns why a document is refused; none if it is read. */
 export function problemsOf(source: unknown): readonly string[] {
   try {
-    readRegistry(source);
+    readRegistry(source, allTypes);
   } catch (error) {
     return (error as { problems: readonly string[] }).problems;
   }
