@@ -182,4 +182,4 @@ function tryToRemove(path: string): void {
 
 const pathOf = (folder: string, name: string): string => join(folder, `claim-${name}`);
 
-export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code;

@@ -151,8 +151,13 @@ export class FileStore implements Store {
       remove(path);
       throw error;
     }
-    removeOlder(this.folder, files.generation + 1);
-    await syncFolder(this.folder);
+    try {
+      removeOlder(this.folder, files.generation + 1);
+      await syncFolder(this.folder);
+    } catch (error) {
+      // without a cause for which it would be done again: the change is there, and would be there twice
+      throw new StoreError(`${DOCUMENT_FILE}: ${codeOf(error)}: was replaced, but may not be on the disk`);
+    }
   }
 
   /** Overwrites the secret that there is, and puts a new one in its place, which is written to `path` first. */

@@ -5,6 +5,8 @@ import {
   cpSync, existsSync, lutimesSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync,
   symlinkSync, unlinkSync, writeFileSync,
 } from "node:fs";
+import promises from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -140,7 +142,26 @@ test("what cannot be written is a StoreError, and nothing happened", async (cont
 
   await assert.rejects(fileStore(join(folder, "file", "below")).update(grant), StoreError);
   await assert.rejects(fileStore(join(folder, "file")).update(grant), StoreError);
+  await assert.rejects(fileStore(folder).update((state) => void (state.doubt = 1 as unknown as boolean)), StoreError);
   for (const path of ["", "a\0b", null as unknown as string]) assert.throws(() => fileStore(path), InvalidParameterError);
+});
+
+test("a change is never done twice, also if the disk is full once it is there", async (context) => {
+  const folder = folderOf(context);
+  const { open } = promises;
+  let full = true;
+  context.mock.method(promises, "open", (path: string, ...rest: [string, number?]) => {
+    if (path !== folder || !full) return open(path, ...rest);
+    full = false;
+    return Promise.reject(Object.assign(new Error("full"), { code: "ENOSPC" }));
+  });
+  syncBuiltinESMExports();
+  context.after(syncBuiltinESMExports);
+  let calls = 0;
+
+  await assert.rejects(fileStore(folder).update((state) => (calls++, (state.times.rests += 1))), StoreError);
+
+  assert.deepEqual([calls, await fileStore(folder).read(({ times }) => times.rests)], [1, 1]);
 });
 
 test("a closed store finishes what was begun and takes nothing more", async (context) => {
