@@ -7,7 +7,7 @@
  */
 
 import { DAY, epochOf, epochStart } from "../core/epoch.js";
-import { EntropyError, StoreError } from "../core/errors.js";
+import { ConsentError, EntropyError, StoreError } from "../core/errors.js";
 import { MISTAKES, reasonOf, type Stats } from "../core/stats.js";
 import { SHORTEST_REST } from "../upload/schedule.js";
 import { type Delivery, Uploader } from "../upload/uploader.js";
@@ -29,6 +29,8 @@ const MAX_IDLE = 300;
 /** Seconds until the schedule is asked again while a pass runs, or after the store failed. */
 const RETRY = 60;
 const HOUR = 3_600;
+/** Seconds by which two clocks differ only if somebody set one. */
+const SET_BACK = 60;
 /** Milliseconds of a scheduled pass. */
 const UPLOAD_TIMEOUT = 120_000;
 /** The longest wait of a timer. */
@@ -59,6 +61,7 @@ export class Engine {
   readonly #born = performance.now();
   #closed = false;
   #answered = 0; // Unix time at which the application last said what the user has said
+  #answeredAt = 0; // the same by a clock that nobody sets
   #turn: Promise<unknown> = Promise.resolve();
   #sending: Promise<void> | undefined;
   #delay: Timer | undefined; // until what waits is written
@@ -95,6 +98,7 @@ export class Engine {
   /** Obeys the consent in force: erases, if it is denied.  Returns when that is done, or has failed. */
   async applyConsent(): Promise<void> {
     this.#answered = this.parts.now();
+    this.#answeredAt = performance.now();
     this.erasure.apply();
     this.#epochsSeen = "";
     if (this.parts.consent.erasureDue) await this.#look();
@@ -169,18 +173,22 @@ export class Engine {
   }
 
   /** Turns `group` into reports, or counts why not. */
-  async #commit(group: Pending[]): Promise<void> {
-    const { device, stats, store } = this.parts;
+  async #commit(group: Pending[], denials?: number): Promise<void> {
+    const { consent, device, stats, store } = this.parts;
     const values = group.reduce((all, pending) => all + pending.count, 0);
     this.erasure.refresh();
+    denials ??= consent.erasuresRequested; // of one since, nothing of the group is reported, even after a new yes
     if (!(await this.erasure.run())) return stats.add("store", values);
     try {
-      const { counts, settled } = await store.update((state) => commit(state, device, group));
+      const { counts, settled } = await store.update((state) => {
+        if (consent.erasuresRequested !== denials) throw new ConsentError("consent=denied: was said after this value");
+        return commit(state, device, group);
+      });
       this.#inbox.settle(settled);
       this.#count(counts);
     } catch (error) {
       if (error instanceof StoreError || error instanceof EntropyError || group.length === 1) stats.fail(error, values);
-      else for (const pending of group) await this.#commit([pending]); // nothing of the group happened: find the one
+      else for (const pending of group) await this.#commit([pending], denials); // nothing of the group happened: find the one
     }
   }
 
@@ -227,8 +235,10 @@ export class Engine {
   #heeding(store: Store): Store {
     const heed = ({ consent: denied }: State): void => {
       const { consent, now } = this.parts;
+      const answered = now() - (performance.now() - this.#answeredAt) / 1_000;
+      const since = answered < this.#answered - SET_BACK ? answered : this.#answered;
       // one from beyond tomorrow was before the clock was set back
-      if (consent.consent !== "granted" || !(Number(denied) > this.#answered && Number(denied) < now() + DAY)) return;
+      if (consent.consent !== "granted" || !(Number(denied) > since && Number(denied) < now() + DAY)) return;
       consent.consent = "denied";
       this.erasure.forget(); // who said it erases
     };

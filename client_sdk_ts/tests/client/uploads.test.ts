@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Answer, Client, memoryStore } from "../../src/index.js";
+import { type Answer, Client, memoryStore, type Store } from "../../src/index.js";
 import {
   counted, CRASHED, DAILY, DAY, FakeClock, FakeCollector, HOUR, HOURLY, LARGEST, options, registryOf, reportsIn, SUM, WEEKLY,
 } from "./support.js";
@@ -253,4 +253,40 @@ test("a retired metric is recorded no more, what waits of it is deleted, and no 
   assert.equal((await pass("<html>", LARGEST, 3)).retired, 2);
   assert.equal((await pass(await list(6, []), DAILY, true)).recorded, 4);
   assert.equal((await pass("", WEEKLY, "free")).retired, 3);
+});
+
+test("a no is heard by other clients also after the clock was set back", async () => {
+  const [clock, collector, store] = [new FakeClock(), new FakeCollector(), memoryStore()];
+  const [first, second] = [device(collector, clock, { store }), device(collector, clock, { store })];
+  first.record(DAILY, true);
+  await first.flush();
+
+  clock.time -= HOUR;
+  await first.setConsent("denied");
+  second.record(WEEKLY, "free");
+  await second.flush();
+
+  assert.deepEqual([second.consent, counted(second)], ["denied", { consent: 1 }]);
+});
+
+test("what was handed over before a no is not reported after a new yes, whatever a store does meanwhile", async () => {
+  const [collector, inner] = [new FakeCollector(), memoryStore()];
+  let fails = true;
+  const store: Store = {
+    ...inner,
+    update: (change) => {
+      if (!fails) return inner.update(change);
+      fails = false;
+      void client.setConsent("denied");
+      void client.setConsent("granted");
+      return Promise.reject(new TypeError("not one that a store may throw"));
+    },
+  };
+  const client = device(collector, new FakeClock(), { store });
+
+  client.record(DAILY, true);
+  client.record(WEEKLY, "free");
+  await client.flush();
+
+  assert.deepEqual([collector.tries, counted(client)], [[], { consent: 2 }]);
 });
