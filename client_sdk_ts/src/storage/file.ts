@@ -241,13 +241,22 @@ function contentOf(path: string): Buffer | null {
   }
 }
 
-/** Makes the folder and those above it, where there are none. */
+/**
+ * Makes the folder and those above it, where there are none.
+ *
+ * Not by a recursive mkdir: Node's never ends where a file system lets nobody make a folder, as /proc.
+ */
 function makeFolder(folder: string): void {
-  let first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  for (let path = folder; first !== undefined; path = dirname(path)) {
-    give(path);
-    if (path === first) first = undefined;
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return; // another process was first
+    throw error;
   }
+  give(folder);
 }
 
 /** Gives what root made, as by sudo, to the owner of the folder that it lies in. */

@@ -216,3 +216,12 @@ function abandoned(folder: string): string {
   const [, start, nonce, ...place] = readlinkSync(join(folder, "claim-1-0")).split(" ");
   return [2 ** 22 + 1, start, nonce, ...place].join(" ");
 }
+
+test("a folder that nobody can make is an error at once", async (context) => {
+  if (process.platform !== "linux") return context.skip("needs /proc");
+  const file = join(folderOf(context), "file");
+  writeFileSync(file, "");
+  for (const place of ["/proc/hearsay/telemetry", join(file, "telemetry"), file]) {
+    await assert.rejects(fileStore(place).update(grant), StoreError);
+  }
+});
