@@ -32,7 +32,13 @@ class SlowStorage implements KeyValueStorage {
 
 test("stores of one storage take turns, and none loses what another wrote", async () => {
   const storage = new SlowStorage();
-  const stores = [keyValueStore(storage), keyValueStore(storage), keyValueStore(storage)];
+  // an application may write its storage anew for each store
+  const wrapped: KeyValueStorage = {
+    getItem: (key) => storage.getItem(key),
+    setItem: (key, text) => storage.setItem(key, text),
+    removeItem: (key) => storage.removeItem(key),
+  };
+  const stores = [keyValueStore(storage), keyValueStore(storage), keyValueStore(wrapped)];
 
   await Promise.all(Array.from({ length: 30 }, (_, i) => stores[i % 3]!.update((state) => state.times.rests++)));
 
