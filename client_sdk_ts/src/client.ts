@@ -100,6 +100,7 @@ export class Client<Values extends object = Record<string, unknown>> {
   readonly #engine: Engine;
   readonly #withheld: string[] = [];
   readonly #dryRun: boolean;
+  readonly #keeps: boolean;
 
   /** Prepares to record; nothing is sent yet.  Throws InvalidParameterError, RegistryError, UnknownMechanismError. */
   constructor(options: ClientOptions, { atEnd }: Platform = {}) {
@@ -118,6 +119,7 @@ export class Client<Values extends object = Record<string, unknown>> {
       : (options.transport ?? fetchTransport(options.endpoint, options.writeKey));
     this.#store = dryRun ? memoryStore() : storeOf(store, registry);
     this.#dryRun = dryRun;
+    this.#keeps = store !== "session";
     this.#consent = new ConsentSwitch(answer, optOuts, ignored);
     this.#stats = new Stats(options.log);
     const caps = withinPanel(this.#caps, registry.panelWeek);
@@ -219,12 +221,12 @@ export class Client<Values extends object = Record<string, unknown>> {
   explain(name: keyof Values & string): string {
     const metric = this.registry.metrics.get(name);
     if (!metric) throw new UnknownMetricError(name);
-    return underCaps(metric.explanation, this.registry, this.#caps);
+    return underCaps(metric.explanation, this.registry, this.#caps, this.#keeps);
   }
 
   /** Returns a text to ask the user for consent with. */
   notice(): string {
-    return underCaps(this.registry.notice, this.registry, this.#caps);
+    return underCaps(this.registry.notice, this.registry, this.#caps, this.#keeps);
   }
 
   /** Returns what waits to be sent and what was sent, in words.  Rejects with a StoreError. */

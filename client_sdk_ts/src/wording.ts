@@ -12,8 +12,18 @@ import type { Metric, Registry } from "./registry/compiled.js";
 import type { State } from "./storage/state.js";
 import { type Report, reportsOf } from "./upload/wire.js";
 
-/** Returns `text` of `registry`, with what holds under the application's own `caps`. */
-export function underCaps(text: string, registry: Registry, caps: Caps): string {
+/**
+ * Returns `text` of `registry`, with what holds under the application's own `caps`.
+ *
+ * A device that `keeps` nothing does not know what earlier visits spent: the numbers are those of one.
+ */
+export function underCaps(text: string, registry: Registry, caps: Caps, keeps: boolean): string {
+  if (!keeps) {
+    return `${underCaps(text, registry, caps, true).trimEnd()}\n
+Nothing is kept between visits. So all these numbers are of one visit: each further one, as when the page is
+opened again, can give away as much again.
+`;
+  }
   const own = capTexts(caps);
   const same = Object.entries(capTexts(capsOf(registry.caps))).every(([name, cap]) => own[name as keyof Caps] === cap);
   if (same) return text;

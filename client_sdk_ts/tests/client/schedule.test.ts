@@ -144,6 +144,16 @@ test("texts are those of the registry, and name caps that differ", () => {
   assert.throws(() => usual.explain("none"), /metric=none/);
 });
 
+test("texts of a session say that their numbers are of one visit", () => {
+  const registry = registryOf(DAILY);
+  const client = new Client(options({ registry, store: "session" }));
+
+  for (const [text, kept] of [[client.notice(), registry["notice"]], [client.explain(DAILY), registry["metrics"][0].explanation]]) {
+    assert.ok(text.startsWith(kept.trimEnd()));
+    assert.match(text, /all these numbers are of one visit: each further one, as when the page is\nopened again, can give away as much again/);
+  }
+});
+
 test("a metric that no cap lets out is a warning for developers", () => {
   const warnings: string[] = [];
   const log = { debug: () => undefined, warn: (line: string) => void warnings.push(line) };
