@@ -27,7 +27,7 @@ export class Stats {
   /** Counts what `error` stopped, and logs the first one of each reason and metric. */
   fail(error: unknown, count = 1, reason = reasonOf(error)): void {
     this.add(reason, count);
-    const what = String((error as { what?: unknown } | null)?.what ?? "");
+    const what = error instanceof HearsayError ? String((error as { what?: unknown }).what ?? "") : "";
     if (error instanceof RegistryError) this.warn("registry", `${error.message}; compile the registry again`);
     if (reason === "expired") this.warn(what, `${ruleOf(error)}; it is recorded no more: renew or remove it`);
     this.#once(`${reason} ${what}`, () => this.log?.debug(`hearsay: ${reason}: ${ruleOf(error)}`));

@@ -9,6 +9,7 @@ export function erase(state: State): { readonly reports: number; readonly window
   const count = { reports: clear(state), windows: state.windows.length };
   state.windows = [];
   state.sent = [];
+  state.times.claim = ""; // the collector knows it
   forgetChanges(state); // while the memo says what was repeated
   for (const account of Object.values(state.ledger)) account.memo = {};
   state.secret = null;

@@ -90,7 +90,7 @@ const hostile = (): unknown[] => {
   const cyclic: unknown[] = [];
   cyclic.push(cyclic);
   return [
-    throwing, new Proxy([], { get: thrower }), { get length(): never { return thrower(); } }, { toString: thrower, valueOf: thrower },
+    throwing, new Proxy([], { get: thrower }), new Proxy([], { get: (): never => { throw { what: Object.create(null) }; } }), { get length(): never { return thrower(); } }, { toString: thrower, valueOf: thrower },
     Symbol("secret"), 10n ** 400n, -1n, "x".repeat(1 << 22), "\ud800", NaN, Infinity, -Infinity, -0, 5e-324, 1.7e308,
     null, undefined, cyclic, new Map(), new Set([1]), new Date(NaN), () => 1, [throwing], { a: throwing }, Object.create(null),
     new Array(2 ** 32 - 1), new Uint8Array(3),

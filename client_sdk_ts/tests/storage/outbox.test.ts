@@ -74,6 +74,7 @@ test("a denial leaves nothing but what was spent", () => {
   state.secret = "A".repeat(43);
   state.retired = { number: 1, digests: [METRIC] };
   keepAcknowledged(state, [{ digest: METRIC, epoch: 0, payload: "AA" }], 1);
+  state.times.claim = "an id";
 
   assert.deepEqual(erase(state), { reports: 4, windows: 1 });
 
