@@ -104,6 +104,7 @@ export class Client<Values extends object = Record<string, unknown>> {
 
   /** Prepares to record; nothing is sent yet.  Throws InvalidParameterError, RegistryError, UnknownMechanismError. */
   constructor(options: ClientOptions, { atEnd }: Platform = {}) {
+    requireKnown(options);
     const { clock = Date.now, dryRun = false, store } = options;
     const [mechanisms, types, parts] = sorted(options.mechanisms);
     const registry = (this.registry = readRegistry(options.registry, types));
@@ -243,6 +244,19 @@ export class Client<Values extends object = Record<string, unknown>> {
         return Promise.resolve({ status: 202, body: '{"accepted":0}' }); // it names no rejected report
       },
     };
+  }
+}
+
+const OPTIONS =
+  "endpoint writeKey registry mechanisms consent store segment caps strict dryRun onReport log optOuts transport clock uptime randomness".split(" ");
+
+/** Throws InvalidParameterError: of a `dryrun` or a `cap` nothing would come, and programs in JavaScript have no compiler. */
+export function requireKnown(options: unknown): void {
+  const keys = options && typeof options === "object" ? Object.keys(options) : ["options"];
+  const unknown = keys.find((key) => !OPTIONS.includes(key));
+  if (unknown) throw new InvalidParameterError(unknown, "...", `is no option of a client, which are ${OPTIONS.join(", ")}`);
+  if (!Array.isArray((options as ClientOptions).mechanisms)) {
+    throw new InvalidParameterError("mechanisms", typeof (options as ClientOptions).mechanisms, "must be a list of what the registry needs");
   }
 }
 

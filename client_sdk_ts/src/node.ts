@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 
-import { Client as AnyClient, type ClientOptions } from "./client.js";
+import { Client as AnyClient, type ClientOptions, requireKnown } from "./client.js";
 import { nodeOptOuts } from "./privacy/node_opt_outs.js";
 import { DOCUMENT_FILE, type FileStore } from "./storage/file.js";
 import { nodeUptime } from "./storage/node_uptime.js";
@@ -16,6 +16,7 @@ export { nodeTransport } from "./upload/node_transport.js";
 /** A client that writes what is queued before its process ends, and keeps none alive. */
 export class Client<Values extends object = Record<string, unknown>> extends AnyClient<Values> {
   constructor(options: ClientOptions) {
+    requireKnown(options);
     const { folder = null } = (options.store ?? {}) as Partial<FileStore>;
     super(
       {

@@ -1,6 +1,6 @@
 /** Counts by reason since the client was made, and the log for developers. */
 
-import { ExpiredMetricError, HearsayError, InvalidValueError, RegistryError, UnknownMetricError } from "./errors.js";
+import { HearsayError, RegistryError, UnknownMetricError } from "./errors.js";
 import { REASONS, type Reason } from "./reasons.js";
 
 /** Where a developer reads what went wrong; `console` will do.  Nothing of a user's value arrives there. */
@@ -59,9 +59,9 @@ export function reasonOf(error: unknown): Reason {
   return error instanceof HearsayError ? error.reason : "internal";
 }
 
-/** Returns what may be logged: the rule of a mistake, and of any other error no text, which may hold a value. */
+/** Returns what may be logged: the rule that this package names, and of any other error no text, which may hold a value. */
 export function ruleOf(error: unknown): string {
   if (error instanceof UnknownMetricError) return "the registry has no metric of that name";
-  if (error instanceof InvalidValueError || error instanceof ExpiredMetricError) return error.message;
+  if (error instanceof HearsayError) return error.message;
   return error instanceof Error ? error.name : typeof error;
 }

@@ -91,7 +91,7 @@ function parsed(text: string): unknown {
 
 /** Returns a document whose keys and checksum are right; its metrics are still to be checked. */
 function checked(document: unknown): Document {
-  need(isTable(document), "registry", "must be a compiled registry: its text, or what its JSON was parsed to");
+  need(isTable(document) && !ArrayBuffer.isView(document), "registry", "must be a compiled registry: its text, or what its JSON was parsed to");
   const rule = `must be ${VERSION}: compile the registry with this version of Hearsay`;
   need(document["hearsay_registry"] === VERSION, "hearsay_registry", rule);
   refuseAll(broken("", document, SHAPE));

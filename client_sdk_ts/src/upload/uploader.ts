@@ -100,7 +100,7 @@ export class Uploader {
   async delivery(queued: number): Promise<Delivery> {
     const [reports, times] = await this.parts.store.read((state) => [waiting(state), { ...state.times }] as const);
     const all = reports + queued;
-    return { complete: !all, waiting: all, wait: 1_000 * schedule.backoff(times, this.parts.now()) };
+    return { complete: !all, waiting: all, wait: Math.ceil(1_000 * schedule.backoff(times, this.parts.now())) };
   }
 
   /** Sends upload after upload, as far as they may share a pass, until one must wait. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { type ClientOptions, memoryStore, noOptOuts, type Part, type Transport } from "../../src/index.js";
+import { type ClientOptions, InvalidParameterError, memoryStore, noOptOuts, type Part, type Transport } from "../../src/index.js";
 import { allMechanisms, allTypes } from "../../src/all.js";
 import { grr } from "../../src/mechanisms/grr.js";
 import { Client } from "../../src/node.js";
@@ -119,6 +119,16 @@ test("no value and no name throws, rejects, or is counted but once", async () =>
   assert.equal(uploaded + closed, 0);
   assert.ok(withheld <= counts.recorded && opened <= counts.aggregated);
   assert.ok(!lines.join().includes("secret"));
+});
+
+test("options that nothing would come of are refused, naming them", () => {
+  for (const wrong of ["dryrun", "cap", "write_key"]) {
+    assert.throws(() => new Client({ ...options({}), [wrong]: true }), new RegExp(`^HearsayError: ${wrong}=...: is no option`));
+  }
+  const make = Client as unknown as new (options?: unknown) => Client;
+  assert.throws(() => new make(), InvalidParameterError);
+  assert.throws(() => new make({}), InvalidParameterError);
+  assert.throws(() => new make(options({ registry: Buffer.from("{}") })), /registry: must be a compiled registry: its text/);
 });
 
 test("a strict client throws what a developer did wrong, and nothing else", async () => {
