@@ -101,7 +101,10 @@ export class Engine {
     this.#answeredAt = performance.now();
     this.erasure.apply();
     this.#epochsSeen = "";
-    if (this.parts.consent.erasureDue) await this.#look();
+    if (!this.parts.consent.erasureDue) return;
+    if (this.#closed) this.parts.store.open?.(); // to erase, and it is closed again
+    await this.#look();
+    if (this.#closed) await this.#counting(() => this.parts.store.close());
   }
 
   /** Sees to the windows and the schedule from now on, whether or not anything is recorded. */
@@ -250,6 +253,7 @@ export class Engine {
       durable: store.durable,
       update: (change) => store.update(heeding(change)),
       read: (look) => store.read(heeding(look)),
+      open: () => store.open?.(),
       close: () => store.close(),
     };
   }

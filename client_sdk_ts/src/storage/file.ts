@@ -85,6 +85,10 @@ export class FileStore implements Store {
     return look(stateOf(this.#wrapped(() => this.#files())));
   }
 
+  open(): void {
+    this.#closed = false;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#turn;

@@ -99,6 +99,7 @@ export function indexedDbStore(app: string): Store {
     durable: true,
     update: (change) => inTurn("readwrite", change),
     read: (look) => inTurn("readonly", look),
+    open: () => void (closed = false),
     close: async () => {
       closed = true;
       const opening = connection;

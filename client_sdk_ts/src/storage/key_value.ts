@@ -44,6 +44,7 @@ export function keyValueStore(storage: KeyValueStorage, key = "hearsay-telemetry
         return result;
       }),
     read: (look) => inTurn(async (text) => look(readDocument(text))),
+    open: () => void (closed = false),
     close: async () => {
       closed = true;
     },

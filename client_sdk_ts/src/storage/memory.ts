@@ -44,6 +44,7 @@ function storeOf(held: Held): Store {
         return result;
       }),
     read: (look) => whileOpen(() => look(copy(held.state))),
+    open: () => void (closed = false),
     close: async () => {
       closed = true;
     },

@@ -20,6 +20,8 @@ export interface Store {
   update<T>(change: (state: State) => T): Promise<T>;
   /** Returns what `look` makes of the document, and writes nothing. */
   read<T>(look: (state: State) => T): Promise<T>;
+  /** Lets changes through again after `close`, as a denial must reach what was kept. */
+  open?(): void;
   close(): Promise<void>;
 }
 

@@ -106,6 +106,25 @@ test("a denial is kept in the folder: the secret and what waited are gone, and o
   });
 });
 
+test("a denial reaches what a closed client has kept, and closes the store again", async () => {
+  await inFolder(async (folder) => {
+    const client = device(folder);
+    client.record(LARGEST, 3); // its window needs the secret
+    client.record(DAILY, true);
+    await client.close(30_000);
+    assert.ok(existsSync(join(folder, "secret")));
+
+    await client.setConsent("denied");
+
+    const state = await fileStore(folder).read((kept) => kept);
+    assert.deepEqual([state.secret, state.reports, state.uploads, state.windows], [null, [], [], []]);
+    assert.deepEqual([client.stats().store, Object.keys(state.ledger).length], [0, 1]);
+    client.record(WEEKLY, "free");
+    await client.setConsent("granted");
+    assert.deepEqual([client.stats().closed, (await client.flush()).waiting], [1, null]);
+  });
+});
+
 test("a user's file says no, also to a client whose opt-outs are there and undefined", async () => {
   await inFolder(async (folder) => {
     mkdirSync(folder, { recursive: true });
