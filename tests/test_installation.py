@@ -110,7 +110,9 @@ def test_the_wheel_holds_every_file_of_the_packages_and_none_beside(dist: Path) 
     with ZipFile(only(dist, f"hearsay_telemetry-{__version__}-py3-none-any.whl")) as wheel:
         inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
 
-    assert inside == {name for name in tracked() if name.partition("/")[0] in PACKAGES} - set(IMAGE_ONLY)
+    assert inside == {name for name in tracked() if name.partition("/")[0] in PACKAGES} - set(
+        IMAGE_ONLY
+    )
 
 
 def test_the_sdist_holds_the_whole_repository_so_that_its_tests_run(dist: Path) -> None:
