@@ -93,7 +93,7 @@ In any seven days it is at most ε {epsilon(cost.week)}, in any {YEAR} days at m
 ε {epsilon(cost.life)}; then it stops by itself.{_exceptions(metrics, caps)}
 
 You can say no, and change your mind at any time. A no deletes what waits to be sent.
-DO_NOT_TRACK=1 in the environment is always obeyed.
+A no of your system or browser, such as DO_NOT_TRACK=1, is always obeyed.
 """
 
 
