@@ -14,6 +14,7 @@ from ..core.typing import TYPE_CHECKING, Final
 from ..privacy.consent import Consent
 from ..storage import outbox
 from ..storage.ledger import forget_changes
+from ..upload.schedule import forget_claim
 from .handover import NOTES, PERMIT
 
 if TYPE_CHECKING:
@@ -133,13 +134,14 @@ class Erasure:
 
 
 def erase(tx: Transaction, store: Store) -> int:
-    """Delete all that waits, acknowledged reports, the memo, the secret and damaged files.
+    """Delete what waits, ids of uploads, acknowledged reports, the memo, the secret, damaged files.
 
     Returns: how many reports waited.
     Raises:  StoreError: a file cannot be removed; then nothing was deleted from the database.
     """
     waiting = outbox.clear(tx)
     forget_changes(tx)
+    forget_claim(tx)
     for table in _ERASED_TABLES:
         tx.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
     store.remove_damaged()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from ..core.epoch import DAY, HOUR
 from ..core.randomness import Randomness
 from ..core.typing import TYPE_CHECKING, Final
-from ..storage.schema import property_of, set_property
+from ..storage.schema import property_of, remove_property, set_property
 
 if TYPE_CHECKING:
     from ..storage.schema import Transaction
@@ -150,6 +150,11 @@ class Schedule:
         for key, value in zip(_KEYS, values, strict=True):
             set_property(tx, key, value)
         set_property(tx, _CLAIM, self.claimed)
+
+
+def forget_claim(tx: Transaction) -> None:
+    """Delete the id of the upload that may be on its way: the collector knows it."""
+    remove_property(tx, _CLAIM)
 
 
 def _doubled(first: int, times: int) -> int:

@@ -94,6 +94,7 @@ def test_a_revocation_leaves_no_byte_of_what_was_sealed(tmp_path: Path, mode: st
     client.record("dark_mode", True)
     client.flush()
     (sealed,) = transport.sent
+    ((identifier,),) = rows(tmp_path, "SELECT id FROM uploads")
     before = bytes_on_disk(tmp_path)
 
     client.set_consent(Consent.DENIED)
@@ -103,6 +104,7 @@ def test_a_revocation_leaves_no_byte_of_what_was_sealed(tmp_path: Path, mode: st
     after = bytes_on_disk(tmp_path)
     client.close()
     assert (sealed in before, sealed in after, sealed[-40:] in after) == (True, False, False)
+    assert (identifier in before, identifier in after) == (True, False)  # the collector knows it
 
 
 def test_a_revocation_keeps_the_charges(tmp_path: Path) -> None:
