@@ -63,5 +63,6 @@ export function reasonOf(error: unknown): Reason {
 export function ruleOf(error: unknown): string {
   if (error instanceof UnknownMetricError) return "the registry has no metric of that name";
   if (error instanceof HearsayError) return error.message;
-  return error instanceof Error ? error.name : typeof error;
+  // a name of its own may be what a value threw
+  return [TypeError, RangeError, SyntaxError].find((kind) => error instanceof kind)?.prototype.name ?? typeof error;
 }

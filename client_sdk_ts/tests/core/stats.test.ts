@@ -55,6 +55,18 @@ test("the first failure of a kind is logged, and never the text of a foreign err
   ]);
 });
 
+test("of a foreign error that was given a name, its kind is logged", () => {
+  const lines: string[] = [];
+  const named = Object.assign(new RangeError("dark"), { name: "dark" });
+
+  for (const thrown of [named, Object.assign(new Error("dark"), { name: "dark" }), "dark"]) {
+    new Stats(logTo(lines)).fail(thrown);
+  }
+
+  const rules = ["RangeError", "object", "string"];
+  assert.deepEqual(lines, rules.map((rule) => `debug hearsay: internal: ${rule}`));
+});
+
 test("a developer is warned once of each thing, and a log that throws stops nothing", () => {
   const lines: string[] = [];
   const stats = new Stats(logTo(lines));
