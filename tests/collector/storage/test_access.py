@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from collector.core.cells import Cell
 from collector.core.config import STANDARD
 from collector.core.errors import (
     NotPreparedError,
@@ -27,7 +25,6 @@ from collector.storage.access import (
     QUERY,
     USERS,
     WORKER,
-    acl_lines,
     name_of,
 )
 from collector.storage.archive_queue import RedisArchiveQueue
@@ -46,14 +43,12 @@ from collector.storage.records import (
     WatchRecord,
 )
 from collector.storage.redis import RedisStorage
-from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.servers import needs_real
 from tests.support.store.stored import quarantined, tallies
+from tests.support.store.users import CELL, DAY, METRIC, PASSWORD, Users
 
 pytestmark = [pytest.mark.real, needs_real]
 
-METRIC, DAY = b"\x01" * 6, 30_000
-CELL = Cell(METRIC, 3, "")
-PASSWORD: Final = "password-for-tests"
 # What would let a stolen password read other data, run code, change settings or destroy counts.
 FORBIDDEN: Final = [
     *("EVAL return(1) 0", "EVALSHA 0000 0", "EVAL_RO return(1) 0", "SCRIPT LOAD return(1)"),
@@ -126,59 +121,11 @@ NOT_OF: Final[dict[str, list[str]]] = {
 }
 
 
-class Users:
-    """A deployment of its own on the shared server, and a connection for each user."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.keys = url, own_keys()
-        self.admin = Connection.open(url)
-        self.open: list[Connection] = [self.admin]
-        for line in acl_lines(self.keys.prefix, dict.fromkeys((*USERS, COPY), PASSWORD)):
-            words = _words(line)[1:]
-            if words[0] != "default":  # the server is shared with other tests
-                self.admin.call("ACL", "SETUSER", *words)
-
-    def connection(self, user: str) -> Connection:
-        login = f"unix://{name_of(user, self.keys.prefix)}:{PASSWORD}@"
-        self.open.append(Connection.open(self.url.replace("unix://", login, 1)))
-        return self.open[-1]
-
-    def storage(self, user: str) -> RedisStorage:
-        return RedisStorage(self.connection(user), self.keys, STANDARD)
-
-    def names(self) -> dict[str, str]:
-        keys = self.keys
-        return {
-            "stream": keys.stream(0),
-            "seen": keys.seen(0, DAY),
-            "shards": keys.shard_count,
-            "tally": keys.tally(0, CELL),
-            "cells": keys.cells(0, METRIC, 3),
-            "counters": keys.counters(0),
-            "quarantine": keys.quarantine(0),
-            "archive": keys.archive(0),
-            "credentials": f"{keys.prefix}:credentials",
-            "usage": f"{keys.prefix}:usage:{DAY}",
-            "counters2": "other:{0}:counters",
-        }
-
-    def close(self) -> None:
-        RedisStorage(self.admin, self.keys, STANDARD).destroy()
-        for user in (*USERS, COPY):
-            self.admin.call("ACL", "DELUSER", name_of(user, self.keys.prefix))
-        for connection in self.open:
-            connection.close()
-
-
 @pytest.fixture
 def users(real_store: EmbeddedStore) -> Iterator[Users]:
     made = Users(real_store.url)
     yield made
     made.close()
-
-
-def _words(line: str) -> list[str]:
-    return re.findall(r"\([^)]*\)|\S+", line)
 
 
 def _refusal(connection: Connection, command: str) -> str:
