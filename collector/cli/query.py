@@ -38,6 +38,9 @@ _URL, _TOKEN = "HEARSAY_URL", "HEARSAY_READ_TOKEN"  # names of variables
 @click.option("--from", "first", help="First day, such as 2026-01-01; needs --to.")
 @click.option("--to", "last", help="Last day; needs --from.")
 @click.option(
+    "--against", help="Earlier range beside it: previous, year, or 2026-01-01/2026-01-31."
+)
+@click.option(
     "--dimension", "dimensions", multiple=True, help="Row a value of it, or time:week; repeatable."
 )
 @click.option(
@@ -134,7 +137,7 @@ def _result(client: Client, metrics: Sequence[str], fields: dict[str, Any]) -> R
 
 
 def _fields(
-    verb: str, words: str | None, first: str | None, last: str | None,
+    verb: str, words: str | None, first: str | None, last: str | None, against: str | None,
     dimensions: tuple[str, ...], filters: tuple[str, ...], order_by: tuple[str, ...],
     options: tuple[str, ...], alpha: float | None, postprocess: str | None,
     small_cells: str | None, limit: int | None,
@@ -147,6 +150,7 @@ def _fields(
         raise click.UsageError("take --range, or --from and --to")
     fields: dict[str, Any] = {
         "date_range": words if first is None else [first, last],
+        "against": against.split("/") if against and "/" in against else against,
         "dimensions": list(dimensions) or None,
         "filters": list(map(_filter, filters)) or None,
         "order_by": list(map(_column, order_by)) or None,

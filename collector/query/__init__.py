@@ -4,6 +4,7 @@ request -> plan -> reading -> run, and ``cache`` for what cannot change any more
 """
 
 from .plan import Plan as Plan
+from .plan import earlier as earlier
 from .plan import plan as plan
 from .reading import without_pruned as without_pruned
 from .request import Query as Query

@@ -36,6 +36,8 @@ def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
         (
             reading.epochs[0],
             reading.epochs[-1],
+            reading.earlier and (reading.earlier[0], reading.earlier[-1]),
+            len(reading.epochs),
             reading.version,
             *map(_published, reading.definitions),
         )

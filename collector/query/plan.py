@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime
 from math import prod
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from client_sdk.core.epoch import ONCE, epoch_label, epoch_of
+from client_sdk.core.epoch import ONCE, epoch_label, epoch_of, epoch_start
 from client_sdk.registry.metric import Metric
 
 from ..analytics.rows import TIME
@@ -22,12 +22,13 @@ from .request import Query, convert
 from .window import (
     EPOCH,
     PERIOD,
+    PREVIOUS,
     day_of_text,
     days_of,
+    earlier_epochs,
     epochs_of,
     labeller,
     usual_range,
-    with_previous,
 )
 
 MOST_GROUPS: Final = 50_000  # slices of one question
@@ -48,6 +49,7 @@ class Reading:
     version: int | None
     is_open: bool  # the last epoch is still running
     label: Callable[[int], str] | None  # of the stretch of time of an epoch; None: no time asked
+    earlier: range | None = None  # those of the epochs that the others are held against
 
     @property
     def metric(self) -> Metric:
@@ -101,10 +103,8 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     if query.postprocess not in verb.postprocess:
         known = ", ".join(verb.postprocess)
         raise QueryError(f"postprocess: verb {query.verb} takes one of {known}")
-    first, last = _days(query, metrics, now)
-    readings = tuple(
-        _reading(catalog, metric, first, last, granularity, query, now) for metric in metrics
-    )
+    days = _days(query, metrics, now)
+    readings = tuple(_reading(catalog, metric, days, granularity, query, now) for metric in metrics)
     resolved = Plan(
         query=query,
         verb=verb,
@@ -115,6 +115,29 @@ def plan(query: Query, catalog: Catalog, now: float) -> Plan:
     )
     _require_moderate(resolved)
     return resolved
+
+
+def earlier(query: Query, catalog: Catalog, now: float) -> Query:
+    """Return *query* over the range that it names in ``against`` alone, to be drawn beside it.
+
+    Rows of both are matched by their place in their range.  Without ``against`` it is the
+    previous range.
+
+    Raises: as ``plan``.
+    """
+    metrics = _metrics(query, _verb(query.verb), catalog)
+    first, last = _days(query, metrics, now)
+    epochs = epochs_of(metrics[0], first, last, "date_range")
+    every = metrics[0].every
+    if every == ONCE:
+        rule = "has no earlier range: it is reported once"
+        raise QueryError(f"against: metric={metrics[0].name} {rule}")
+    stretch = earlier_epochs(metrics[0], epochs, (first, last), query.against or PREVIOUS)
+    ends = (
+        datetime.fromtimestamp(epoch_start(every, stretch[i]), UTC).date().isoformat()
+        for i in (0, -1)
+    )
+    return structs.replace(query, date_range=(next(ends), next(ends)), against=None)
 
 
 def _verb(name: str) -> Verb:
@@ -152,7 +175,13 @@ def _dimensions(query: Query, verb: Verb) -> tuple[str | None, tuple[str, ...]]:
     if verb.needs_time and TIME not in names:
         granularity = EPOCH
         names.insert(0, TIME)
-    return granularity, tuple(names)
+    if query.against is None:
+        return granularity, tuple(names)
+    if granularity not in (None, PERIOD):
+        rule = "makes two stretches of time, each one row"
+        other = "ask for each range by itself to see both over time"
+        raise QueryError(f"against: {rule}, so no {TIME} is shown within them; {other}")
+    return PERIOD, tuple(names) if TIME in names else (TIME, *names)
 
 
 def _require_dimension(metrics: Sequence[Metric], name: str, place: str) -> None:
@@ -190,23 +219,30 @@ def _days(query: Query, metrics: Sequence[Metric], now: float) -> tuple[date, da
 def _reading(
     catalog: Catalog,
     metric: Metric,
-    first: date,
-    last: date,
+    days: tuple[date, date],
     granularity: str | None,
     query: Query,
     now: float,
 ) -> Reading:
-    epochs = epochs_of(metric, first, last, "date_range")
+    chosen = epochs_of(metric, *days, "date_range")
+    before: range | None = None
     if granularity == PERIOD and metric.every != ONCE:
-        epochs = with_previous(epochs, "date_range")
-    label = None if granularity is None else labeller(metric, granularity, epochs, "dimensions")
+        before = earlier_epochs(metric, chosen, days, query.against or PREVIOUS)
+    label = None
+    if granularity is not None:
+        place = "dimensions" if query.against is None else "against"
+        label = labeller(metric, granularity, chosen, place, before)
+    epochs: Sequence[int] = chosen
+    if before is not None:
+        adjoins = before.stop == chosen.start
+        epochs = range(before.start, chosen.stop) if adjoins else (*before, *chosen)
     running = metric.every == ONCE or epochs[-1] >= epoch_of(metric.every, now)
     published = version_of(metric.every, epochs, now)
     version = published if query.version is None else query.version
     if query.version is not None and (published is None or query.version > published):
         rule = "none yet" if published is None else f"at most {published}"
         raise QueryError(f"version={query.version}: is not published; published is {rule}")
-    return Reading(catalog.definitions(metric), epochs, version, running, label)
+    return Reading(catalog.definitions(metric), epochs, version, running, label, before)
 
 
 def _require_moderate(plan: Plan) -> None:

@@ -29,7 +29,7 @@ from ..analytics.verb import ESTIMATE
 from ..core.cells import LAST_VERSION
 from ..core.errors import QueryError
 from ..estimation.precision import ALPHA
-from .window import day_of_text, days_of, epochs_of, usual_range
+from .window import Against, day_of_text, days_of, epochs_of, usual_range
 
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # 1 - level
 MOST_ROWS: Final = 10_000  # of one page
@@ -61,6 +61,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     metrics: Annotated[list[_Name], Meta(min_length=1, max_length=8)]
     verb: _Name = ESTIMATE
     date_range: str | tuple[str, str] | None = None  # None: the usual one of the metrics
+    against: Against | None = None  # an earlier range beside it
     dimensions: Annotated[list[_Name], Meta(max_length=4)] = field(default_factory=list)
     filters: Annotated[
         list[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from client_sdk.core.epoch import DAY, LENGTHS, ONCE, epoch_label, epoch_start, epochs_between
 from client_sdk.registry.metric import Metric
@@ -23,7 +23,10 @@ RANGES: Final = (*_DAYS, *_MONTHS, "year")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 EPOCH: Final = "epoch"  # the granularity of dimension "time" alone: the metric's own
-PERIOD: Final = "period"  # the window as one stretch, after as long a one just before it
+PERIOD: Final = "period"  # the window as one stretch, after the earlier one it is held against
+PREVIOUS: Final = "previous"  # which earlier one: just before it
+YEAR: Final = "year"  # the same dates a year ago
+Against: TypeAlias = Literal["previous", "year"] | tuple[str, str]
 # Of each granularity the lengths of epochs that it can hold whole.
 GRANULARITIES: Final[Mapping[str, tuple[str, ...]]] = {
     EPOCH: tuple(LENGTHS),
@@ -88,8 +91,43 @@ def epochs_of(metric: Metric, first: date, last: date, field: str) -> range:
     return epochs
 
 
-def with_previous(epochs: range, field: str) -> range:
-    """Return *epochs* after as many just before them.
+def earlier_epochs(
+    metric: Metric, epochs: range, days: tuple[date, date], against: Against
+) -> range:
+    """Return the epochs of the earlier stretch that *epochs*, those of *days*, are held against.
+
+    The previous stretch is as many epochs just before; a year ago are the same dates of that year.
+
+    Raises: QueryError: names ``against``: before the first day, or not before *days*; or names
+            ``date_range``: too long to have as many epochs before it.
+    """
+    if against == PREVIOUS:
+        return _previous(epochs, "date_range")
+    if isinstance(against, tuple):
+        first, last = (day_of_text(text, f"against.{i}") for i, text in enumerate(against))
+    else:
+        first, last = (_year_before(day) for day in days)
+    if last >= days[0]:
+        way = "name the earlier range here" if isinstance(against, tuple) else "take a shorter one"
+        rule = f"must end before {days[0]}, where date_range begins"
+        raise QueryError(f"against={last}: {rule}; {way}")
+    stretch = epochs_of(metric, first, last, "against")
+    if len(stretch) + len(epochs) > MAX_EPOCHS:
+        rule = f"must leave at most {MAX_EPOCHS} epochs, with those of date_range"
+        raise QueryError(f"against={first}: {rule}")
+    return stretch
+
+
+def _year_before(day: date) -> date:
+    """Return the same date a year before; of 29 February the 28th."""
+    if day.year <= FIRST_DAY.year:
+        raise QueryError(f"against={YEAR}: must leave room for a year after {FIRST_DAY}")
+    is_leap_day = (day.month, day.day) == (2, 29)
+    return day.replace(year=day.year - 1, day=28 if is_leap_day else day.day)
+
+
+def _previous(epochs: range, field: str) -> range:
+    """Return as many epochs as *epochs*, just before them.
 
     Raises: QueryError: names *field*: too many, or before the first day.
     """
@@ -99,11 +137,15 @@ def with_previous(epochs: range, field: str) -> range:
     first = epochs.start - len(epochs)
     if first < 0:
         raise QueryError(f"{field}: must leave room for as long a period after {FIRST_DAY}")
-    return range(first, epochs.stop)
+    return range(first, epochs.start)
 
 
-def labeller(metric: Metric, granularity: str, epochs: range, field: str) -> Callable[[int], str]:
+def labeller(
+    metric: Metric, granularity: str, epochs: range, field: str, earlier: range | None = None
+) -> Callable[[int], str]:
     """Return what gives each of *epochs* the label of its stretch of *granularity*.
+
+    Args: earlier: epochs of the stretch before, where the granularity is PERIOD.
 
     Raises: QueryError: names *field*: an epoch is longer than the stretch.
     """
@@ -115,10 +157,8 @@ def labeller(metric: Metric, granularity: str, epochs: range, field: str) -> Cal
         rule = "has no time: it is reported once" if every == ONCE else f"is reported every {every}"
         raise QueryError(f"{field}: metric={metric.name} {rule}; take a longer stretch of time")
     if granularity == PERIOD:
-        start = epochs[len(epochs) // 2]
-        before, after = epochs[: len(epochs) // 2], epochs[len(epochs) // 2 :]
-        names = [_span(every, before), _span(every, after)]
-        return lambda epoch: names[epoch >= start]
+        names = [_span(every, stretch) for stretch in (earlier or epochs, epochs)]
+        return lambda epoch: names[epoch >= epochs.start]
     if granularity in (EPOCH, "hour"):
         return lambda epoch: epoch_label(every, epoch)
     return lambda epoch: _label(epoch_start(every, epoch), granularity)

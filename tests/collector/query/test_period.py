@@ -1,4 +1,4 @@
-"""The period before: as many epochs as the window, just before it, as a stretch of its own."""
+"""An earlier range beside the window: the previous period, a year ago, or any two days."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import pytest
 from collector.core.catalog import Catalog
 from collector.core.cells import Cell, segment_text
 from collector.core.errors import QueryError
-from collector.query import Plan, Query, plan, run
+from collector.query import Plan, Query, earlier, plan, run
+from collector.query.cache import key_of
 from tests.support.crowds.uploads import NOON, TODAY, registry
 from tests.support.store.memory_storage import MemoryStorage
 
 REGISTRY = registry(min_reports=100)
 PAGE = REGISTRY.metric("page")
+CATALOG = Catalog([REGISTRY])
 
 
 def day(number: int) -> str:
@@ -82,3 +84,125 @@ def test_no_period_begins_before_the_first_day() -> None:
     """Epochs are not negative."""
     with pytest.raises(QueryError, match="room for as long a period after 1970-01-01"):
         asked("page", 3, 9)
+
+
+def compared(first: int, last: int, against: Any, **more: Any) -> Plan:
+    days = day(first), day(last)
+    return plan(Query(["page"], date_range=days, against=against, **more), CATALOG, NOON)
+
+
+def test_two_ranges_are_two_stretches_whatever_lies_between() -> None:
+    """The days between are of neither."""
+    (reading,) = compared(TODAY - 6, TODAY, (day(TODAY - 40), day(TODAY - 31))).readings
+
+    assert list(reading.epochs) == [*range(TODAY - 40, TODAY - 30), *range(TODAY - 6, TODAY + 1)]
+    assert reading.label is not None
+    assert {reading.label(epoch) for epoch in reading.epochs} == {
+        f"{day(TODAY - 40)}/{day(TODAY - 31)}",
+        f"{day(TODAY - 6)}/{day(TODAY)}",
+    }
+
+
+def test_a_year_ago_are_the_same_dates() -> None:
+    """A month is held against the month of that name; of a leap day the day before."""
+    query = Query(["page"], date_range=("2024-02-01", "2024-02-29"), against="year")
+
+    (reading,) = plan(query, CATALOG, NOON).readings
+
+    assert reading.label is not None
+    assert {reading.label(epoch) for epoch in reading.epochs} == {
+        "2023-02-01/2023-02-28",
+        "2024-02-01/2024-02-29",
+    }
+
+
+def test_against_needs_no_dimension_and_is_the_period_where_it_is_the_previous() -> None:
+    """What was asked as time:period is asked so, too."""
+    named = compared(TODAY - 6, TODAY, "previous")
+    before = asked("page", TODAY - 6, TODAY)
+
+    assert named.dimensions == before.dimensions == ("time",)
+    assert named.readings[0].epochs == before.readings[0].epochs
+    assert compared(TODAY, TODAY, "previous", dimensions=["platform"]).dimensions == (
+        "time",
+        "platform",
+    )
+
+
+def test_compare_tells_two_ranges_apart_and_leaves_out_what_lies_between() -> None:
+    """Days between would pull the difference towards 0."""
+    storage = MemoryStorage()
+    days = ((TODAY - 40, 1_500), (TODAY - 20, 5_000), (TODAY - 1, 2_200))
+    for epoch, count in days:
+        cell = Cell(PAGE.digest, epoch, segment_text(PAGE, {}))
+        storage.put({cell: list(enumerate([6_000, count, 6_000 - count, 0]))})
+
+    answer = run(
+        compared(TODAY - 1, TODAY, (day(TODAY - 41), day(TODAY - 40)), verb="compare"), storage
+    )
+
+    home = answer.rows[0]
+    assert home.dimensions["against"] == f"{day(TODAY - 41)}/{day(TODAY - 40)}"
+    assert (home.n, answer.meta.n) == (12_000, 12_000)
+    assert home.value == pytest.approx((2_200 - 1_500) / 6_000 / (0.5761 - 0.2119), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("first", "against", "message"),
+    [
+        (TODAY - 6, (TODAY - 10, TODAY - 6), "against=.*: must end before .*; name the earlier"),
+        (TODAY - 6, (TODAY + 1, TODAY + 2), "against=.*: must end before"),
+        (TODAY - 6, (TODAY - 20, TODAY - 21), "against=.*: must not be after"),
+        (TODAY - 400, "year", "against=.*: must end before .*; take a shorter one"),
+        (TODAY - 600, (TODAY - 10_500, TODAY - 601), "against=.*: must leave at most 10000"),
+        (0, "year", "against=year: must leave room for a year after 1970"),
+    ],
+)
+def test_a_range_that_cannot_be_held_against_is_refused(
+    first: int, against: Any, message: str
+) -> None:
+    """With what would work."""
+    ends = tuple(map(day, against)) if isinstance(against, tuple) else against
+    with pytest.raises(QueryError, match=message):
+        compared(first, min(TODAY, first + 600), ends)
+
+
+@pytest.mark.parametrize(("verb", "dimensions"), [("trend", []), ("estimate", ["time:day"])])
+def test_two_stretches_are_not_shown_day_by_day(verb: str, dimensions: list[str]) -> None:
+    """Each is one row; a chart asks for both by itself."""
+    with pytest.raises(QueryError, match=r"against: .*ask for each range by itself"):
+        compared(TODAY, TODAY, "previous", verb=verb, dimensions=dimensions)
+
+
+def test_the_question_of_the_earlier_range_alone_is_for_a_chart() -> None:
+    """As long, in the same dimensions, and itself a question that can be asked."""
+    days = day(TODAY - 6), day(TODAY)
+    query = Query(["page"], "trend", days, against="previous", dimensions=["time:day"])
+
+    before = earlier(query, CATALOG, NOON)
+
+    assert before.date_range == (day(TODAY - 13), day(TODAY - 7))
+    (reading,) = plan(before, CATALOG, NOON).readings
+    assert (len(reading.epochs), reading.is_open) == (7, False)
+
+
+def test_answers_against_different_ranges_are_kept_apart() -> None:
+    """The first and the last day of all may be the same, and those between differ."""
+    keys = {
+        key_of(compared(TODAY - 29, TODAY - 25, against, verb="compare"), "json", "contents")
+        for against in (
+            (day(TODAY - 60), day(TODAY - 50)),
+            (day(TODAY - 60), day(TODAY - 40)),
+            (day(TODAY - 60), day(TODAY - 30)),
+        )
+    }
+    split = {
+        key_of(compared(TODAY - begin, TODAY - 25, against, verb="compare"), "json", "contents")
+        for begin, against in (
+            (29, (day(TODAY - 60), day(TODAY - 30))),
+            (28, (day(TODAY - 60), day(TODAY - 29))),
+        )
+    }
+
+    assert None not in keys | split
+    assert (len(keys), len(split)) == (3, 2)
