@@ -99,7 +99,7 @@ class BooleanDomain(ItemDomain):
     aggregates: ClassVar[tuple[str, ...]] = ("last", "any")
     verb = "estimate"
     python_type = "bool"
-    told_of = "say yes"
+    told_of = "yes"
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self:

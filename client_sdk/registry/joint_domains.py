@@ -204,7 +204,7 @@ class RetentionDomain(ItemDomain):
     ordered = False
     verb = "retention"
     python_type = "Items[{label}]"
-    told_of = "{measure}came back in {item}"
+    told_of = "came back in {item}"
     remark = "The periods with activity. "
 
     @classmethod

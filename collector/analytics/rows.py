@@ -19,6 +19,7 @@ TIME: Final = "time"  # the dimension of stretches of time
 RELATIVE: Final = "relative"  # the unit of a difference as a part of what it is compared with
 LOWER_END: Final = "at the lower end"  # notes of numbers that the range of a metric cuts off
 UPPER_END: Final = "at the upper end"
+TOO_FEW: Final = "not enough reports"  # how reasons begin where that is why there is no number
 RAW: Final = "raw"  # unbiased, as debiased
 LEAST_P: Final = 0.001  # noise is not known well enough for less
 GOOD, FAIR, POOR, INSUFFICIENT = "good", "fair", "poor", "insufficient"
@@ -50,7 +51,7 @@ class Row:
     is_open: bool = False  # the window is still running
     influence: float | None = None  # how far 1 % of fake devices could move it, in ``unit``
     p_value: float | None = None  # of a difference: were there none
-    fakes_to_flip: int | None = None  # fake devices that could turn the sign of a difference
+    fakes_to_flip: int | None = None  # fake devices that could reverse a difference
     note: str | None = None  # what a reader must know beside the number
     reason: str | None = None
 

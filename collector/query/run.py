@@ -20,6 +20,7 @@ from .plan import Plan, Reading
 from .reading import blaming, marks_of, one_question, slices_of, without_pruned
 from .request import TOGETHER, WITHHOLD, Query
 
+IN_PROGRESS: Final = "in progress: the last period is not complete"
 FURTHEST: Final = "an item is the furthest step of a device; ask for funnel to see who reached it"
 OF_SAMPLE: Final = (
     "intervals of shares and means are of all devices; those of distributions, strings, variances"
@@ -348,7 +349,7 @@ def _warnings(
     for reading, slices, taken in zip(plan.readings, read, used, strict=True):
         name = reading.metric.name
         if reading.is_open and TIME not in plan.dimensions:
-            yield f"{name}: the window is still running; its last epoch is counted so far"
+            yield f"{name}: {IN_PROGRESS}"
         if sample := reading.metric.sample.in_words:
             yield f"{name}: {sample}; {OF_SAMPLE}"
         if _is_of_furthest(plan, reading):

@@ -113,9 +113,9 @@ def _remarks(row: Row) -> str:
         moved = number(row.influence, row.unit, abs(row.influence) / 2)
         influence = f"1 % fake devices could move it by {moved}"
     parts = (
-        "so far" if row.is_open else None,
+        "in progress" if row.is_open else None,
         chance(row.p_value) if row.p_value is not None else None,
-        f"{row.fakes_to_flip:,} fakes could turn the sign" if row.fakes_to_flip else None,
+        f"{row.fakes_to_flip:,} fakes could reverse this" if row.fakes_to_flip else None,
         influence,
         row.note,
     )

@@ -17,7 +17,20 @@ from werkzeug.wrappers import Response
 
 from ..core.catalog import Catalog
 from ..core.config import is_loopback
-from ..core.credentials import GATEWAY, OPEN, REPORT, SCOPES, WRITE, Credential
+from ..core.credentials import (
+    ANALYST,
+    ASK,
+    GATEWAY,
+    OPEN,
+    OPERATE,
+    OPERATOR,
+    REPORT,
+    SCOPES,
+    VIEW,
+    VIEWER,
+    WRITE,
+    Credential,
+)
 from ..core.errors import CollectorError, ForbiddenError, UnauthorizedError
 from ..intake.keyring import Keyring
 from .services import services
@@ -27,6 +40,7 @@ _HIDDEN: Final = "null"  # an origin that the page's Referrer-Policy, or its san
 _SECURE: Final = "__Host-hearsay"  # the browser then keeps it from other hosts, and sends it by TLS
 _MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
 _PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
+_LEAST_ROLE: Final = {VIEW: VIEWER, ASK: ANALYST, OPERATE: OPERATOR}  # with each scope
 _UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
@@ -178,5 +192,5 @@ def require(keyring: Keyring, needed: str, header: str) -> Credential:
     if credential is None or credential.kind in (WRITE, GATEWAY):  # those are public
         raise UnauthorizedError(_UNKNOWN if header else _NEEDED)
     if needed not in credential.scopes:
-        raise ForbiddenError(f"this token has no right to {needed}; another role has")
+        raise ForbiddenError(f"you need the {_LEAST_ROLE.get(needed, needed)} role for this")
     return credential

@@ -21,8 +21,8 @@ WEEKLY: Final = (
     'devices of a longer stretch: every = "7d" those of a week, "28d" those of four weeks'
 )
 CAVEAT: Final = (
-    "devices that reported: not those that run without consent, were not sampled, had no budget "
-    "left or nothing to report; whoever has a write key can add to them"
+    "Counts devices that sent a report. Devices without consent, outside the sample, or out of "
+    "budget are not included. Anyone with a write key can add reports"
 )
 
 

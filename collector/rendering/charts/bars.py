@@ -156,7 +156,7 @@ def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[E
 
 def _notes(noise: float | None, drawn: Sequence[Row]) -> Iterator[Note]:
     if noise:
-        yield Note("what noise alone could show", "noise")
+        yield Note("within noise", "noise")
     yield from remarks(drawn)
     if any(row.value is not None and row.unit == SHARE and row.value < 0 for row in drawn):
         yield Note("estimates are unbiased, so one of a share near 0 may lie below it")
@@ -183,7 +183,7 @@ def dots_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     foot = float(DOT_ROW * len(shown) + _HEADER * len(groups) + 6)
     body = bottom_axis(ticks, scale, unit, 0, foot)
     body += _body(shown, labels, header, scale, columns)
-    notes = remarks(shown, "hollow: so far, the period is still running")
+    notes = remarks(shown, "Hollow: current period, not complete")
     if len(rows) > len(shown):
         notes.append(Note(f"and {len(rows) - len(shown):,} more"))
     return Picture(
@@ -338,7 +338,7 @@ def _difference_notes(rows: Sequence[Row], drawn: Sequence[Row]) -> Iterator[Not
     for row in drawn if len(drawn) <= _FEW else ():
         if row.fakes_to_flip is not None and is_detectable(row):
             name = f"{label_of(row)}: " if label_of(row) else ""
-            yield Note(f"{name}{row.fakes_to_flip:,} fake devices could turn the sign")
+            yield Note(f"{name}{row.fakes_to_flip:,} fake devices could reverse this")
 
 
 def _describe_differences(rows: Sequence[Row], unit: str) -> str:

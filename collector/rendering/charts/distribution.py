@@ -202,7 +202,7 @@ def _buckets(rows: Sequence[Row], plot: _Plot) -> Iterator[Element]:
 
 def _notes(rows: Sequence[Row], drawn: Sequence[Row], noise: bool) -> Iterator[Note]:
     if noise:
-        yield Note("what noise alone could show", "noise")
+        yield Note("within noise", "noise")
     empty = [row for row in drawn if numbers_of(row) is None]
     if empty:
         yield Note(f"× no number in {len(empty)} of {len(drawn)} buckets: {reading(empty[0])}")

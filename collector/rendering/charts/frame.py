@@ -30,6 +30,7 @@ _WORDS: Final = {
     POINTS: "percentage points",
     RELATIVE: "relative to the control",
 }
+_MEASURES: Final = {"of the step before": "step conversion", "of the first period": "retained"}
 _MOST: Final = 3  # notes of single rows; the others are told by a pointer and in the table
 
 
@@ -242,13 +243,18 @@ def constant(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in differing)
 
 
+def measure_words(measure: str) -> str:
+    """Return what a row tells of an item, as a reader of reports calls it."""
+    return _MEASURES.get(measure, measure)
+
+
 def _part(name: str, value: str) -> str:
+    if name == MEASURE:
+        return measure_words(value)
     return f"against {value}" if name == AGAINST and value else value
 
 
-def remarks(
-    rows: Sequence[Row], still_open: str = "so far: the period is still running"
-) -> list[Note]:
+def remarks(rows: Sequence[Row], still_open: str = "Current period, not complete") -> list[Note]:
     """Return what is to be told of *rows*: open periods, post-processing, and their notes."""
     numbered = [row for row in rows if numbers_of(row)]
     notes = [Note(still_open)] if any(row.is_open for row in numbered) else []

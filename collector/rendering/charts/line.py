@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...analytics.rows import ALL, SHARE, TIME, Row
+from ...analytics.rows import ALL, SHARE, TIME, TOO_FEW, Row
 from ..numbers import Numbers, bounds_of, extent, numbers_of, reading, span
 from .axes import FOOT, label_width, labels_below, left_axis, left_width
 from .frame import (
@@ -330,15 +330,23 @@ def _apart(places: Sequence[float], low: float, high: float) -> list[float]:
 
 def _notes(times: Timeline, drawn: Sequence[Row], noise: bool) -> Iterator[Note]:
     if noise:
-        yield Note("what noise alone could show", "noise")
+        yield Note("within noise", "noise")
     if bounds := next(filter(bounds_of, drawn), None):
         yield Note(f"bars are bounds: {bounds.reason}")
     empty = [row for row in drawn if numbers_of(row) is None and bounds_of(row) is None]
     if empty:
-        yield Note(f"× no number at {len(empty)} of {len(drawn)} points: {reading(empty[0])}")
+        yield Note(_without_number(empty[0], len(empty), len(drawn)))
     if times.left_out:
         yield Note(f"and {times.left_out:,} more, smaller on average")
-    yield from remarks(drawn, "dashed: so far, the period is still running")
+    yield from remarks(drawn, "Dashed: current period, not complete")
+
+
+def _without_number(row: Row, empty: int, points: int) -> str:
+    """Return how many of *points* are *empty*, and why the first of them, *row*, is."""
+    why, _, needed = reading(row).partition(": ")
+    if why == TOO_FEW:
+        return f"× {empty} of {points} points have too few reports ({needed})"
+    return f"× {empty} of {points} points have no number: {reading(row)}"
 
 
 def _together(row: Row) -> Note:

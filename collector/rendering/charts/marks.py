@@ -137,7 +137,7 @@ def _sentence(row: Row, label: str, unit: str | None) -> str:
 
 
 def _note(row: Row) -> str | None:
-    parts = ("so far" if row.is_open else "", one_line(row.note or ""))
+    parts = ("in progress" if row.is_open else "", one_line(row.note or ""))
     return " · ".join(part for part in parts if part) or None
 
 

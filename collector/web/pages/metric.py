@@ -27,6 +27,7 @@ from .choices import DATES, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import Answers, Panel, PanelRequest, greatest, in_columns
 
+MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
 _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
 _ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
@@ -35,9 +36,9 @@ _SPREADING: Final = frozenset({"version", "release", "build"})
 _TITLES: Final = {  # of panels; another verb is called as its summary says
     "map": "Where devices are",
     "crosstab": "Both answers together",
-    "funnel": "How far devices came",
-    "retention": "How many came back",
-    "key_values": "Who holds each key, and how much",
+    "funnel": "Funnel",
+    "retention": "Retention",
+    "key_values": "Share of devices and average per key",
     "histogram": "Distribution",
     "mean": "Mean",
     "top_k": f"The {_SHORT} most common",
@@ -105,6 +106,13 @@ def has_choice(metric: Metric) -> bool:
     return item_needed(metric) and (is_line or bool(metric.segments))
 
 
+def experiment_title(metric: Metric, dimension: str, control: str) -> str:
+    """Return what the arms of *dimension* are held against: "Experiment: treated vs control"."""
+    treated = [value for value in metric.segments[dimension] if value != control]
+    arms = treated[0] if len(treated) == 1 else "each arm"
+    return f"Experiment: {arms} vs {control}"
+
+
 def granularity(metric: Metric, choices: Choices) -> str:
     """Return the stretch of time of which a line has one point."""
     if metric.every == "28d":
@@ -127,10 +135,12 @@ def _own(metric: Metric) -> tuple[str, dict[str, Any], str]:
 def _of_numbers(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
     if isinstance(metric.mechanism, DistributionMechanism):
         query = choices.query(metric, "cdf")
-        yield PanelRequest("up-to", "Up to which number", query)
+        yield PanelRequest("up-to", "Cumulative distribution", query)
         levels = {"levels": [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]}
         query = choices.query(metric, "quantile", levels)
-        yield PanelRequest("quantiles", "Quantiles", query, "p50 is the median: half are below.")
+        yield PanelRequest(
+            "quantiles", "Quantiles", query, "p50 is the median: half of the devices are below it."
+        )
 
 
 def _over_time(metric: Metric, choices: Choices, item: str) -> Iterator[PanelRequest]:
@@ -156,23 +166,23 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         return
     of_one = {"item": item} if item_needed(metric) else {}
     what = f"{named(metric, item)} by {name}" if of_one else f"By {name}"
-    hint = "Intervals hold all at once, so segments may be compared."
+    hint = "All intervals hold at once, so you may compare segments."
     query = choices.query(metric, "segments", of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, hint)
     if dimension in _ARMS:
         control = next((c for c in _CONTROLS if c in metric.segments[dimension]), None)
         options = {"dimension": dimension, "control": control or metric.segments[dimension][0]}
         query = choices.query(metric, "lift", {**options, **of_one}, [dimension])
-        hint = "Who is in which arm is taken as chance, so that the difference is that of the arms."
-        title = f"What {name} changes"
+        hint = "Devices are taken to be in their arms by chance."
+        title = experiment_title(metric, dimension, options["control"])
         if metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
         yield PanelRequest(f"lift-{dimension}", title, query, hint)
     if dimension in _SPREADING and metric.every != ONCE:
         stretch = granularity(metric, choices)
         query = choices.query(metric, "adoption", dimensions=[stretch, dimension])
-        hint = "Counted in the clear, without noise: shares of reports."
-        yield PanelRequest(f"spread-{dimension}", f"How each {name} spreads", query, hint)
+        hint = "Exact shares of reports: versions are sent in the clear, without noise."
+        yield PanelRequest(f"spread-{dimension}", f"Adoption by {name}", query, hint)
 
 
 @blueprint.get("/metric/<name>")
@@ -203,6 +213,7 @@ def metric_page(name: str) -> ResponseReturnValue:
         ranges=choices.ranges([metric]),
         items=items_of(metric) if has_choice(metric) else (),
         unchosen="last" if is_joined(metric.domain) else "most common",
+        much_late=MUCH_LATE,
         odds=odds(metric.most_nano, metric.mechanism.delta),
     )
 

@@ -18,8 +18,9 @@ from ...core.catalog import Catalog
 from ...core.cells import Cell
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Plan, Query, options, plan, run
+from ...query.run import IN_PROGRESS
 from ...rendering.charts import Face, chart_of
-from ...rendering.charts.frame import varying
+from ...rendering.charts.frame import measure_words, varying
 from ...rendering.tables import table_of
 from ...storage.protocols import TallyStore
 from ...storage.values import Index
@@ -153,7 +154,7 @@ def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
     query, origin = wish.query, auth.origin()
     rows, note = _without_common_note(reply.rows)
     # Beside the numbers, but for what the head of the page tells.
-    warnings = (text for text in reply.meta.warnings if "window is still running" not in text)
+    warnings = (text for text in reply.meta.warnings if IN_PROGRESS not in text)
     return Panel(
         wish,
         reply,
@@ -189,8 +190,10 @@ def _charts(wish: PanelRequest, rows: Iterable[Row]) -> Iterator[tuple[str, Mark
     for number, (measure, some) in enumerate(drawn.items()):
         face = Face(f"{identifier(wish.id)}-{number}", heading=False, width=WIDTH)
         plain = _labelled([_plain(row) for row in some])
-        chart = chart_of(wish.query.verb, plain, f"{wish.title} {measure}".strip(), face)
-        yield measure if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
+        chart = chart_of(
+            wish.query.verb, plain, f"{wish.title} {measure_words(measure)}".strip(), face
+        )
+        yield measure_words(measure) if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
 
 
 def _plain(row: Row) -> Row:

@@ -174,6 +174,4 @@ def test_a_whole_answer_says_what_it_rests_on() -> None:
 
     assert (meta.n, meta.total_rows, meta.intervals) == (900, 3, "pointwise")
     assert meta.query.verb == "estimate"
-    assert meta.warnings[0] == (
-        "page: the window is still running; its last epoch is counted so far"
-    )
+    assert meta.warnings[0] == ("page: in progress: the last period is not complete")

@@ -152,5 +152,5 @@ def test_a_page_says_what_its_numbers_of_segments_are_of(
     page = unescape(asker.get(f"/metric/{metric}?from=2026-01-05&to=2026-01-11").text)
 
     assert title in page
-    heading = re.findall(r"What arm changes[^<]*", page)[0]
+    heading = re.findall(r"Experiment: [^<]*", page)[0]
     assert first in heading

@@ -190,5 +190,5 @@ def test_operations_say_when_an_upload_is_not_where_the_counts_say(
     client = as_operator(make_app(), credentials)
     text = client.get("/operations", headers=BROWSER).text
 
-    assert "1 uploads are not where the counts say" in text
+    assert "1 upload is not where the counts say" in text
     assert "Something is wrong" in text
