@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -40,32 +40,35 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     options: Options = query.options
     if len(set(options.levels)) < len(options.levels):
         raise QueryError("options.levels: must be different")
-    comparisons = len(slices) * len(options.levels) if options.simultaneous else 1
+    comparisons = len(slices) * len(options.levels) if options.simultaneous else 0
     return Findings(
-        tuple(row for part in slices for row in _rows(part, query, query.alpha / comparisons))
+        tuple(
+            row
+            for part in slices
+            for row in quantile_rows(part, options.levels, query.alpha, comparisons)
+        )
     )
 
 
-def _rows(part: Slice, query: VerbQuery, alpha: float) -> list[Row]:
-    levels: tuple[float, ...] = query.options.levels
+def quantile_rows(
+    part: Slice, levels: Sequence[float], alpha: float, comparisons: int = 0
+) -> list[Row]:
+    """Return a row for each of *levels*, which differ, or the reason of the slice in each.
+
+    Args: comparisons: intervals that are to hold at once; 0: each for itself.
+    """
     names, unit = named([name_of(level) for level in levels]), part.metric.domain.unit
-    simultaneous = query.options.simultaneous
+    simultaneous = comparisons > 0
     if part.refusal is not None:
-        return refused_rows(part, names, query.alpha, unit, simultaneous=simultaneous)
-    rising = sorted(levels)
-    quantiles = quantiles_at(part.metric, part.tally, part.n, rising, alpha)
+        return refused_rows(part, names, alpha, unit, simultaneous=simultaneous)
+    rising, each = sorted(levels), alpha / max(comparisons, 1)
+    quantiles = quantiles_at(part.metric, part.tally, part.n, rising, each)
     by_level = dict(zip(rising, quantiles, strict=True))
     estimates = [by_level[level] for level in levels]
-    rows = rows_of(
-        part,
-        names,
-        estimates,
-        query.alpha,
-        unit,
-        postprocess=MONOTONE,
-        simultaneous=simultaneous,
-    )
-    return [with_notes(row, part.metric) for row in rows]
+    more: dict[str, Any] = {"postprocess": MONOTONE, "simultaneous": simultaneous}
+    return [
+        with_notes(row, part.metric) for row in rows_of(part, names, estimates, alpha, unit, **more)
+    ]
 
 
 def name_of(level: float) -> str:

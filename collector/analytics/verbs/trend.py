@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import ceil, floor, log10
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
+from ...core.errors import QueryError
 from ...estimation.significance import each_of, holm
 from ..comparing.differences import NO_CHANGE, difference
 from ..comparing.numbers import (
@@ -23,18 +25,26 @@ from ..comparing.numbers import (
     series_of,
     why_none,
 )
+from ..distribution import refusal as distribution_refusal
 from ..rows import SHARE, TIME, Findings, Row, chance, empty_row, row_of, with_item
 from ..verb import Slice, Verb, VerbQuery, merged
+from .quantile import Level, quantile_rows
 
 MOST_ITEMS: Final = 20  # lines that one picture can hold
+MOST_LEVELS: Final = 5  # quantiles of one answer
+MOST_WINDOWS: Final = 400  # rows of quantiles take milliseconds each
 MOST_FACTS: Final = 100  # series whose change is told
 _CLOSEST: Final = 1e-9  # ends of an interval, nearer ones are told apart no further
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
-    """One item, or all of at most MOST_ITEMS; how many stretches each row covers; whose change."""
+    """What is followed, how many stretches each row covers, and whose change it is.
+
+    One item, or all of at most MOST_ITEMS; or ``levels``: these quantiles of numbers, 0.95 for p95.
+    """
 
     item: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    levels: Annotated[tuple[Level, ...], Meta(max_length=MOST_LEVELS)] = ()
     window: Annotated[int, Meta(ge=1, le=92)] = 1
     population: Population = DRAWN
 
@@ -45,13 +55,16 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     Rows of a window are of all reports of its stretches, under the label of the last; the first
     rows are those of full windows.  Intervals are pointwise, those of windows that share stretches
     too.  A stretch without reports is no stretch.  Changes are looked for in stretches, not in
-    windows, whose errors are not independent.
+    windows, whose errors are not independent, and not in quantiles, whose errors are no more than
+    bounded.
 
-    Raises: QueryError: ``options.item``.
+    Raises: QueryError: ``options.item``, ``options.levels``.
     """
     if not slices:
         return Findings((), facts={"series": 0, "changes": []})
     options: Options = query.options
+    if options.levels:
+        return _of_quantiles(slices, options, query.alpha)
     items = items_of(slices[0].metric, options.item, MOST_ITEMS)
     all_series = list(series_of(askable(slices)))
     rows = [
@@ -62,10 +75,37 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     ]
     changes = _changes(all_series, items, query)
     warnings = [_sentence(change, slices[0]) for change in changes if change["detected"]]
-    if not rows:
-        warnings.append(f"there are fewer than {options.window} stretches of time with reports")
+    warnings += [] if rows else [_too_short(options)]
     facts = {"series": len(changes), "population": options.population}
     return Findings(tuple(rows), tuple(warnings), {**facts, "changes": changes[:MOST_FACTS]})
+
+
+def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Findings:
+    """Return a row a level of each window."""
+    metric = slices[0].metric
+    if reason := distribution_refusal(metric):
+        raise QueryError(f"options.levels: metric={metric.name} {reason}")
+    if options.item is not None or len(set(options.levels)) < len(options.levels):
+        raise QueryError("options.levels: must be different, and without an item")
+    wholes = [
+        merged(window, window[-1].dimensions)
+        for parts in series_of(slices)
+        for window in _windows(parts, options.window)
+    ]
+    if len(wholes) > MOST_WINDOWS:
+        rule = f"leaves {len(wholes)} stretches, must be at most {MOST_WINDOWS} of quantiles"
+        raise QueryError(f"options.levels: {rule}; take longer ones or a shorter window")
+    rows = [
+        row
+        for whole in wholes
+        for row in quantile_rows(replace(whole, refusal=why_none(whole)), options.levels, alpha)
+    ]
+    warnings = () if rows else (_too_short(options),)
+    return Findings(tuple(rows), warnings, {"series": 0, "changes": []})
+
+
+def _too_short(options: Options) -> str:
+    return f"there are fewer than {options.window} stretches of time with reports"
 
 
 def _windows(parts: Sequence[Slice], length: int) -> Iterator[Sequence[Slice]]:

@@ -12,9 +12,11 @@ from collector.analytics.comparing.differences import NO_CHANGE
 from collector.analytics.comparing.numbers import scan, scans_of
 from collector.analytics.rows import Findings
 from collector.analytics.verb import Slice, merged
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.crowds.boolean_slices import AGE, drawn, exact, is_at_most
 from tests.support.enumeration.coverage import fits_rate
+from tests.support.enumeration.populations import WAVE, metric_of, slice_of
 
 ALPHA: Final = 0.05
 DAYS: Final = 14
@@ -190,3 +192,63 @@ def test_a_planted_step_is_found_most_of_the_time_and_near_its_place() -> None:
 
     assert len(places) >= 150  # at a power of 0.99 fewer come once in 1e-40
     assert sum(abs(place - 7) <= 1 for place in places) >= len(places) / 2
+
+
+def weeks(*middles: int) -> list[Slice]:
+    """Return a slice a week of 20,000 devices whose numbers lie around each of *middles*."""
+    bins = np.arange(48)
+    return [
+        replace(
+            slice_of(metric_of(WAVE), _bell(bins, middle).tolist(), {"time": day(7 * i)}),
+            epochs=(i,),
+        )
+        for i, middle in enumerate(middles)
+    ]
+
+
+def _bell(bins: Any, middle: int) -> Any:
+    return np.rint(20_000 * np.exp(-0.5 * ((bins - middle) / 5) ** 2) / 12.5).astype(int)
+
+
+def test_any_quantiles_run_over_time_with_the_intervals_that_they_have_alone() -> None:
+    """Law: a row of a stretch is that of verb quantile; of a window, that of its reports."""
+    parts = weeks(15, 15, 30)
+    levels = [0.95, 0.5]
+
+    alone = ask("trend", parts, options={"levels": levels})
+    pairs = ask("trend", parts, options={"levels": levels, "window": 2})
+
+    assert alone.rows == ask("quantile", parts, options={"levels": levels}).rows
+    assert [row.item for row in alone.rows[:2]] == ["p95", "p50"]
+    assert alone.rows[4].ci_low > alone.rows[2].ci_high  # type: ignore[operator]
+    both = merged(parts[:2], parts[1].dimensions)
+    assert pairs.rows[:2] == ask("quantile", [both], options={"levels": levels}).rows
+    assert len(pairs.rows) == 4
+
+
+def test_a_stretch_without_enough_reports_has_no_quantile_but_the_reason() -> None:
+    """As it has no mean."""
+    first, second, third = weeks(15, 15, 15)
+    few = replace(second, n=50, tally=np.bincount([0] * 50, minlength=second.tally.size))
+
+    rows = ask("trend", [first, few, third], options={"levels": [0.95]}).rows
+
+    assert [row.value is None for row in rows] == [False, True, False]
+    assert "not enough reports: 50" in (rows[1].reason or "")
+
+
+@pytest.mark.parametrize(
+    ("parts", "options", "message"),
+    [
+        (flat([0.2, 0.3]), {"levels": [0.5]}, "options.levels: metric=crashed has no numbers"),
+        (weeks(15, 20), {"levels": [0.5, 0.5]}, "options.levels: must be different"),
+        (weeks(15, 20), {"levels": [0.5], "item": "mean"}, "without an item"),
+        (weeks(*[15] * 401), {"levels": [0.5]}, "leaves 401 stretches, must be at most 400"),
+    ],
+)
+def test_quantiles_that_cannot_be_followed_are_refused(
+    parts: list[Slice], options: dict[str, Any], message: str
+) -> None:
+    """With what would work."""
+    with pytest.raises(QueryError, match=message):
+        ask("trend", parts, options=options)
