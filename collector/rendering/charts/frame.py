@@ -24,6 +24,7 @@ _LINE: Final = 18  # user units, of the title and of the subtitle
 _NOTE: Final = 15  # user units a line
 _NARROWEST, _WIDEST = 280, 2_000  # user units
 _PREFIX: Final = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
+_ADDRESS: Final = re.compile(r"/(?![/\\])|https?://", re.ASCII)
 _SINKS: Final = {SMALL: 4.0, TEXT: 4.2, TITLE: 5.2}  # from the middle of a line to its foot
 _WORDS: Final = {
     SHARE: "share of devices",
@@ -56,6 +57,34 @@ class Face:
             raise InvalidParameterError("width", self.width, rule)
         if self.most_rows < 1:
             raise InvalidParameterError("most_rows", self.most_rows, "must be at least 1")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A note on a time axis: what happened *at* a time, as answers name it, such as a day.
+
+    ``url`` leads to what it is about: a path of these pages, or an address of the web.
+    """
+
+    at: str
+    text: str
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        if self.url and not _ADDRESS.match(self.url):
+            raise InvalidParameterError("url", self.url, "must begin with /, http:// or https://")
+
+
+@dataclass(frozen=True)
+class Before:
+    """The rows of an earlier period, drawn below those of a later one at the same places.
+
+    ``days`` is how much later a row is drawn than it was; ``name`` is that of the period.
+    """
+
+    rows: Sequence[Row]
+    days: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -196,11 +225,16 @@ def _document(
         viewBox=f"0 0 {face.width} {high:.0f}",
         width=face.width if alone else None,
         height=high if alone else None,
-        role="img",
+        role="group" if any(map(_leads, content)) else "img",  # an image holds no links
         aria_labelledby=" ".join(names),
         font_family=FONT,
     )
     return markup(root)
+
+
+def _leads(node: Element | str) -> bool:
+    """Return whether *node* holds a link."""
+    return isinstance(node, Element) and (node.tag == "a" or any(map(_leads, node.children)))
 
 
 def unit_words(unit: str) -> str:

@@ -9,7 +9,19 @@ from typing import Any, Final
 from ...analytics.rows import ITEM, MEASURE, SHARE, TIME, Row, units_of
 from .bars import bars_picture, difference_picture, dots_picture
 from .distribution import cdf_picture, cell_of, histogram_picture
-from .frame import DEFAULT, SEPARATOR, Face, Note, Picture, finish, label_of, stacked, varying
+from .frame import (
+    DEFAULT,
+    SEPARATOR,
+    Before,
+    Face,
+    Mark,
+    Note,
+    Picture,
+    finish,
+    label_of,
+    stacked,
+    varying,
+)
 from .heat import heat_picture
 from .line import line_picture
 from .map import Box, grid_picture
@@ -31,6 +43,8 @@ class _Answer:
     face: Face
     x_unit: str
     facts: Mapping[str, Any]
+    marks: Sequence[Mark]
+    before: Before | None
 
     def picture(self, rows: Sequence[Row]) -> Picture:
         """Return the picture of *rows*, which share a unit."""
@@ -40,13 +54,25 @@ class _Answer:
         if verb in _DIFFERENCES:
             return difference_picture(rows, *common)
         if TIME in names:
-            return line_picture(rows, *common)
+            return line_picture(rows, *common, self.marks, self._before(rows[0]))
         if len(names) >= 2:
             is_table = verb == "crosstab" or _is_wide(rows, names)
             return (heat_picture if is_table else dots_picture)(rows, *common)
         if rows[0].unit == SHARE and (verb in _ORDERED or names in ((), (ITEM,))):
             return bars_picture(rows, *common, ranked=verb not in _ORDERED)
         return dots_picture(rows, *common)
+
+    def _before(self, row: Row) -> Before | None:
+        """Return what of the earlier period shares unit and measure with *row*."""
+        if self.before is None:
+            return None
+        measure = row.dimensions.get(MEASURE)
+        rows = [
+            other
+            for other in self.before.rows
+            if other.unit == row.unit and other.dimensions.get(MEASURE) == measure
+        ]
+        return replace(self.before, rows=rows)
 
     def _shape(self, rows: Sequence[Row]) -> Picture:
         if self.verb == "cdf":
@@ -66,6 +92,8 @@ def chart_of(
     face: Face = DEFAULT,
     x_unit: str = "",
     facts: Mapping[str, Any] | None = None,
+    marks: Sequence[Mark] = (),
+    before: Before | None = None,
 ) -> str:
     """Return an SVG of the *rows* that *verb* answered.
 
@@ -73,8 +101,10 @@ def chart_of(
     distributions and maps of several slices, at most _MOST of them.
 
     Args: x_unit: of the numbers whose distribution it is.  facts: of the answer; of a map its box.
+          marks: notes, on each time axis.  before: an earlier period, below each line over time.
     """
-    parts, answer = list(_parts(verb, rows)), _Answer(verb, title, face, x_unit, facts or {})
+    parts = list(_parts(verb, rows))
+    answer = _Answer(verb, title, face, x_unit, facts or {}, marks, before)
     pictures = [answer.picture(part) for part in parts[:_MOST]] or [bars_picture(rows, title, face)]
     if len(parts) > _MOST:
         more = Note(f"and {len(parts) - _MOST:,} more pictures: ask for fewer slices")

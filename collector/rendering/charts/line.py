@@ -1,7 +1,4 @@
-"""Lines over time with the band of their intervals; a gap where there is no number.
-
-A timeline says which rows make which series, in which order, and where a line is cut.
-"""
+"""Lines over time with the band of their intervals; a gap where there is no number."""
 
 from __future__ import annotations
 
@@ -10,14 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...analytics.rows import ALL, SHARE, TIME, TOO_FEW, Row
-from ..numbers import Numbers, bounds_of, extent, numbers_of, reading, span
+from ..numbers import bounds_of, extent, numbers_of, reading, span
 from .axes import FOOT, label_width, labels_below, left_axis, left_width
 from .frame import (
     PAD,
+    Before,
     Face,
+    Mark,
     Note,
     Picture,
-    constant,
     label_of,
     named,
     nothing,
@@ -39,9 +37,20 @@ from .marks import (
     standing_whisker,
     stroke,
 )
-from .scale import Linear, hours_of, is_gap, nice_ticks, usual_step
+from .overlay import (
+    FLAGS,
+    Past,
+    flag_notes,
+    flags_drawn,
+    flags_of,
+    past_drawn,
+    past_notes,
+    past_of,
+)
+from .scale import Linear, nice_ticks
 from .scale import ticks as time_ticks
-from .svg import SERIES, Element, element, group, paint
+from .svg import Element, element, group, paint
+from .timeline import Point, Series, Timeline, runs, timeline
 
 _HEIGHT: Final = 220  # user units of the plot
 _MOST_MARKS: Final = 200  # of a picture: more would weigh more than the page
@@ -55,84 +64,6 @@ _TITLED: Final = 60  # marks; fewer also carry a title each
 
 
 @dataclass(frozen=True)
-class Point:
-    """A row at its place in time: hours from 1970, or its rank where times are no dates."""
-
-    at: float
-    row: Row
-
-
-@dataclass(frozen=True)
-class Series:
-    """The points of one line, ascending; ``number`` is that of its colour and marker."""
-
-    label: str
-    number: int
-    points: tuple[Point, ...]
-
-    @property
-    def numbered(self) -> list[tuple[Point, Numbers]]:
-        """Its points that have numbers, with them."""
-        return [(point, numbers) for point in self.points if (numbers := numbers_of(point.row))]
-
-    @property
-    def level(self) -> float:
-        """The mean of its numbers."""
-        values = [numbers.value for _, numbers in self.numbered]
-        return sum(values) / len(values) if values else 0.0
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """The series that are drawn, how many are not, and what the places stand for."""
-
-    series: tuple[Series, ...]
-    left_out: int
-    dated: bool
-    names: tuple[str, ...]  # of the places, where they are ranks
-    step: float
-
-
-def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
-    """Return the lines of *rows*: the greatest where there are more than *most*."""
-    names = tuple(dict.fromkeys(row.dimensions.get(TIME, "") for row in rows))
-    moments = {name: hours_of(name) for name in names}
-    dated = all(hours is not None for hours in moments.values())
-    ranks = {name: float(rank) for rank, name in enumerate(names)}
-    places = {name: moments[name] if dated else ranks[name] for name in names}
-    common = {TIME, *constant(rows)}
-    lines: dict[str, list[Point]] = {}
-    for row in rows:
-        point = Point(places[row.dimensions.get(TIME, "")] or 0.0, row)
-        lines.setdefault(label_of(row, common), []).append(point)
-    series = [
-        Series(label, 1, tuple(sorted(points, key=lambda point: point.at)))
-        for label, points in lines.items()
-    ]
-    if len(series) > most:
-        series.sort(key=lambda line: -line.level)
-    numbered = enumerate(series[:most], 1)
-    drawn = tuple(Series(entry.label, number, entry.points) for number, entry in numbered)
-    step = usual_step(sorted(place for place in places.values() if place is not None))
-    return Timeline(drawn, len(series) - len(drawn), dated, names, step)
-
-
-def runs(series: Series, step: float) -> list[list[Point]]:
-    """Return the stretches of *series* without a gap: neighbours in time, each with a number."""
-    stretches: list[list[Point]] = []
-    before: Point | None = None
-    for point in series.points:
-        if numbers_of(point.row) is None:
-            before = None
-            continue
-        if before is None or is_gap(before.at, point.at, step):
-            stretches.append([])
-        stretches[-1].append(point)
-        before = point
-    return stretches
-
-
-@dataclass(frozen=True)
 class _Plot:
     """Where everything is, in user units."""
 
@@ -142,8 +73,17 @@ class _Plot:
     unit: str
 
 
-def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
-    """Return *rows*, which share a unit, over "time": a line for each other label."""
+def line_picture(
+    rows: Sequence[Row],
+    title: str,
+    face: Face,
+    marks: Sequence[Mark] = (),
+    before: Before | None = None,
+) -> Picture:
+    """Return *rows*, which share a unit, over "time": a line for each other label.
+
+    Args: marks: notes on the axis.  before: what the lines are compared with.
+    """
     if not any(numbers_of(row) or bounds_of(row) for row in rows):
         return nothing(title, rows, face)
     whole = [row for row in rows if row.dimensions.get(TIME) == ALL]
@@ -151,26 +91,40 @@ def line_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     unit = rows[0].unit
     drawn = [point.row for series in times.series for point in series.points]
     several = len(times.series) > 1
-    plot = _plot(times, drawn, unit, face, several)
+    past = past_of(before, times)
+    plot = _plot(times, drawn, unit, face, several, past)
+    flags = flags_of(marks, times, plot.x)
     body: list[Element] = []
     noise = _noise(drawn, plot)
     if noise is not None:
         body.append(noise)
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
     body += _time_labels(times, plot, drawn)
+    body += past_drawn(past, plot.x, plot.y) if past else ()
     body += [band for series in times.series for band in _bands(series, times.step, plot)]
     body += [path for series in times.series for path in _lines(series, times.step, plot)]
+    body += flags_drawn(flags, plot.y.end, plot.y.start)
     body += _marks(times, plot)
     if several:
         body += _names(times, plot, face)
     _, common = named(drawn, (TIME,))
     subtitle = subtitle_of(drawn, common, unit_words(unit))
-    notes = (*_notes(times, drawn, noise is not None), *map(_together, whole[:_MOST_WHOLES]))
-    return Picture(title, subtitle, _described(times), tuple(body), _HEIGHT + 8 + FOOT, notes)
+    notes = (
+        *(past_notes(past) if past else ()),
+        *_notes(times, drawn, noise is not None),
+        *map(_together, whole[:_MOST_WHOLES]),
+        *flag_notes(flags),
+    )
+    moved = FLAGS if flags else 0.0
+    content = (group(body, transform=f"translate(0,{moved:.0f})"),) if moved else tuple(body)
+    return Picture(title, subtitle, _described(times), content, moved + _HEIGHT + 8 + FOOT, notes)
 
 
-def _plot(times: Timeline, drawn: Sequence[Row], unit: str, face: Face, named: bool) -> _Plot:
-    low, high = extent(drawn)
+def _plot(
+    times: Timeline, drawn: Sequence[Row], unit: str, face: Face, named: bool, past: Past | None
+) -> _Plot:
+    earlier = [point.row for _, series in (past.series if past else ()) for point in series.points]
+    low, high = extent([*drawn, *earlier])
     counted = not any(row.std_error for row in drawn)
     if low > 0 and (counted or high - low > (1 - _NEAR_ZERO) * high):
         low = 0.0

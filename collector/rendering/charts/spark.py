@@ -8,10 +8,10 @@ from typing import Final
 from ...analytics.rows import ALL, TIME, Row
 from ..numbers import extent, numbers_of, one_line, reading, span
 from .frame import DEFAULT, Face
-from .line import Series, runs, timeline
 from .marks import dot, line_path
 from .scale import Linear, apart
 from .svg import CSS, FONT, Element, element, markup, paint
+from .timeline import Series, runs, timeline
 
 WIDTH, HEIGHT = 120, 32  # user units
 _PAD: Final = 4  # user units

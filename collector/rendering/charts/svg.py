@@ -158,6 +158,7 @@ _TEXTS: Final = {
         "paint-order": "stroke",
     },
     "tick": {"fill": "@soft", "font-size": str(SMALL)},
+    "flag": {"fill": "@ink", "font-size": str(SMALL), "font-weight": "600"},
     "note": {"fill": "@soft", "font-size": str(SMALL)},
     "aside": {
         "fill": "@soft",
@@ -172,6 +173,8 @@ _SHAPES: Final = {
     "grid": {"stroke": "@faint", "stroke-width": "1"},
     "axis": {"stroke": "@line", "stroke-width": "1"},
     "reference": {"stroke": "@soft", "stroke-width": "1", "stroke-dasharray": "2 3"},
+    "past": {"fill": "none", "stroke": "@soft", "stroke-width": "1.5"},
+    "past-band": {"fill": "@soft", "fill-opacity": "0.12"},
     "bar": {"fill": "@series-1", "fill-opacity": "0.55"},
     "pale": {"fill": "@series-1", "fill-opacity": "0.22"},
     "outline": {"fill": "none", "stroke": "@series-1", "stroke-width": "1.5"},
@@ -189,6 +192,8 @@ _SHAPES: Final = {
 _OF_SERIES: Final = {
     "band": {"fill": "@", "fill-opacity": "0.16"},
     "line": {"fill": "none", "stroke": "@", "stroke-width": "2", "stroke-linejoin": "round"},
+    "past": {"fill": "none", "stroke": "@", "stroke-opacity": "0.5", "stroke-width": "1.25"},
+    "past-band": {"fill": "@", "fill-opacity": "0.07"},
     "open": {"fill": "none", "stroke": "@", "stroke-width": "2", "stroke-dasharray": "4 3"},
     "dot": {"fill": "@", "stroke": "@paper", "stroke-width": "1"},
     "ring": {"fill": "@paper", "stroke": "@", "stroke-width": "1.75"},

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from collector.analytics.rows import ITEM, SHARE, TIME, Row, empty_row, quality_of
 from collector.estimation.estimate import Estimate
-from collector.rendering.charts import Face, chart_of
+from collector.rendering.charts import Before, Face, Mark, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.map import Box
 from collector.rendering.charts.spark import spark
@@ -62,6 +62,33 @@ def months() -> list[Row]:
     rows[9:11] = [blank({TIME: day(i)}) for i in (9, 10)]
     rows[15] = replace(rows[15], note="change: lower than before")
     return rows
+
+
+def month_before() -> Before:
+    """Return the four weeks before those of ``months``, of which it has a day less."""
+    waves = [0.27 + 0.03 * sin(i / 4) for i in range(27)]
+    rows = [row({TIME: day(i - 28)}, wave, 0.008) for i, wave in enumerate(waves)]
+    return Before(rows, 28, "previous period, 2026-09-22 – 2026-10-19")
+
+
+def themes_before() -> Before:
+    """Return the four weeks before those of ``themes_over_time``."""
+    rows = [
+        row({ITEM: name, TIME: day(i - 28)}, max(0.01, 0.33 - 0.05 * j), 0.008)
+        for j, name in enumerate(THEMES)
+        for i in range(28)
+    ]
+    return Before(rows, 28, "previous period, 2026-09-22 – 2026-10-19")
+
+
+def notes() -> list[Mark]:
+    """Return notes, two of which are near together, one with an address and one out of view."""
+    return [
+        Mark(day(4), "2.4 released", "/boards/releases"),
+        Mark(day(20), "a new page for new users, which asks for what they came for and no more"),
+        Mark(day(21), "an outage of two hours"),
+        Mark(day(-9), "before all days"),
+    ]
 
 
 def year() -> list[Row]:
@@ -189,6 +216,10 @@ PICTURES: Final[dict[str, Drawn]] = {
     "line": lambda face: line(months(), "Share of dark mode", face),
     "lines": lambda face: line(themes_over_time(), "Themes over four weeks", face),
     "year": lambda face: line(year(), "Start-up time", face),
+    "notes": lambda face: line(months(), "Share of dark mode", face, notes(), month_before()),
+    "earlier": lambda face: line(
+        themes_over_time(), "Themes over four weeks", face, notes(), themes_before()
+    ),
     "histogram": lambda face: histogram(buckets(), "Start-up time", face, "ms"),
     "fine": lambda face: histogram(fine_buckets(), "Start-up time, finer", face, "ms"),
     "cdf": lambda face: cdf(cumulated(), "Start-up time, cumulated", face, "ms"),

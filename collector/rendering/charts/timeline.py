@@ -1,0 +1,90 @@
+"""Which rows make which line over time, in which order, and where a line is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...analytics.rows import TIME, Row
+from ..numbers import Numbers, numbers_of
+from .frame import constant, label_of
+from .scale import hours_of, is_gap, usual_step
+from .svg import SERIES
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row at its place in time: hours from 1970, or its rank where times are no dates."""
+
+    at: float
+    row: Row
+
+
+@dataclass(frozen=True)
+class Series:
+    """The points of one line, ascending; ``number`` is that of its colour and marker."""
+
+    label: str
+    number: int
+    points: tuple[Point, ...]
+
+    @property
+    def numbered(self) -> list[tuple[Point, Numbers]]:
+        """Its points that have numbers, with them."""
+        return [(point, numbers) for point in self.points if (numbers := numbers_of(point.row))]
+
+    @property
+    def level(self) -> float:
+        """The mean of its numbers."""
+        values = [numbers.value for _, numbers in self.numbered]
+        return sum(values) / len(values) if values else 0.0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The series that are drawn, how many are not, and what the places stand for."""
+
+    series: tuple[Series, ...]
+    left_out: int
+    dated: bool
+    names: tuple[str, ...]  # of the places, where they are ranks
+    step: float
+
+
+def timeline(rows: Sequence[Row], most: int = SERIES) -> Timeline:
+    """Return the lines of *rows*: the greatest where there are more than *most*."""
+    names = tuple(dict.fromkeys(row.dimensions.get(TIME, "") for row in rows))
+    moments = {name: hours_of(name) for name in names}
+    dated = all(hours is not None for hours in moments.values())
+    ranks = {name: float(rank) for rank, name in enumerate(names)}
+    places = {name: moments[name] if dated else ranks[name] for name in names}
+    common = {TIME, *constant(rows)}
+    lines: dict[str, list[Point]] = {}
+    for row in rows:
+        point = Point(places[row.dimensions.get(TIME, "")] or 0.0, row)
+        lines.setdefault(label_of(row, common), []).append(point)
+    series = [
+        Series(label, 1, tuple(sorted(points, key=lambda point: point.at)))
+        for label, points in lines.items()
+    ]
+    if len(series) > most:
+        series.sort(key=lambda line: -line.level)
+    numbered = enumerate(series[:most], 1)
+    drawn = tuple(Series(entry.label, number, entry.points) for number, entry in numbered)
+    step = usual_step(sorted(place for place in places.values() if place is not None))
+    return Timeline(drawn, len(series) - len(drawn), dated, names, step)
+
+
+def runs(series: Series, step: float) -> list[list[Point]]:
+    """Return the stretches of *series* without a gap: neighbours in time, each with a number."""
+    stretches: list[list[Point]] = []
+    before: Point | None = None
+    for point in series.points:
+        if numbers_of(point.row) is None:
+            before = None
+            continue
+        if before is None or is_gap(before.at, point.at, step):
+            stretches.append([])
+        stretches[-1].append(point)
+        before = point
+    return stretches
