@@ -54,7 +54,8 @@ collector.query.release: core mechanisms registry root | core storage estimation
     rendering
 collector.worker: core registry privacy | core storage estimation analytics analytics.poisoning
 collector.operations: | core storage intake operations.telemetry worker
-collector.demo: core registry privacy upload root | core storage analytics rendering operations
+collector.demo: core registry privacy upload root | core storage analytics rendering worker
+    operations
 collector.web: core mechanisms registry privacy root | core storage estimation analytics
     analytics.verbs intake operations.telemetry planning operations.doctor query rendering
     operations

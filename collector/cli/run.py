@@ -88,7 +88,7 @@ def worker(check: bool) -> None:
 @click.option(
     "--devices",
     type=click.IntRange(1_000),
-    default=5_000,
+    default=3_000,
     show_default=True,
     help="People to simulate.",
 )

@@ -18,6 +18,7 @@ STANDARD: Final = "standard"  # append-only file, synced every second: up to 2 s
 STRICT: Final = "strict"  # append-only file, synced at every write: nothing acknowledged is lost
 HA: Final = "ha"  # strict, and a replica confirmed: nothing acknowledged is lost with a machine
 VOLATILE: Final = "volatile"  # nothing is kept: tests and demos
+SHARDS: Final = 4  # of a store, unless its operator says otherwise
 PROFILES: Final = (STANDARD, STRICT, HA, VOLATILE)
 MIN_SECRET: Final = 16  # characters of a key, which tells applications apart and is no secret
 MIN_TOKEN: Final = 24  # characters of a token: 144 bits by chance; generated ones have 43
@@ -127,7 +128,7 @@ class Config:
             redis_url=redis_url,
             query_url=_store_url(env, "HEARSAY_QUERY_URL", redis_url),
             prefix=env.get("HEARSAY_PREFIX", "hearsay"),
-            shards=_integer(env, "HEARSAY_SHARDS", 4, 1, MAX_SHARDS),
+            shards=_integer(env, "HEARSAY_SHARDS", SHARDS, 1, MAX_SHARDS),
             profile=profile,
             credentials=_credentials(env),
             host=host,

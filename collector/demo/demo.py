@@ -22,30 +22,32 @@ from typing import Any, Final, TextIO
 
 from client_sdk.privacy.wording import counted
 from client_sdk.registry.registry import Registry
-from client_sdk.upload.transport import RequestsTransport
+from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
 
-from ..core.config import VOLATILE
+from ..core.config import SHARDS, VOLATILE
 from ..core.errors import ChildError
 from ..core.text_tables import table_lines
 from ..operations.parent_death import die_with_parent
 from ..rendering.numbers import number
+from ..storage.connect import open_storage
+from ..storage.redis import RedisStorage
 from .embedded import launch
 from .fleet import (
     DEMO_REGISTRY,
-    PAST_DAYS,
     PER_SECOND,
-    Traffic,
-    backfill,
     drive,
+    drive_gateways,
     population,
     run_forever,
     truth_of,
 )
+from .past import PAST_DAYS, Past, backfill
 
 _HEADINGS: Final = ("", "true", "estimate", "95 % interval", "covered")
 _START_TIMEOUT = 20.0  # seconds until the collector must answer
 _FOLD_TIMEOUT = 60.0  # seconds until everything acknowledged must be folded
 _POLL = 0.1  # seconds between two looks
+_ALONE: Final = 250  # devices with a client and an upload of their own; the others share gateways
 
 
 def covered(metrics: Mapping[str, Any]) -> dict[str, int]:
@@ -98,17 +100,22 @@ def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) 
             environment = site.environment()
             try:
                 children.start("serve", environment)
-                children.start("worker", environment)
+                worker = children.start("worker", environment)
                 site.wait_until(lambda: site.backlog() is not None, _START_TIMEOUT, children)
-                traffic, document = _measure(site, devices, children, out)
+                document = _measure(site, devices, children, out)
                 document |= {"store": store.kind, "seconds": round(time.monotonic() - started, 2)}
                 if as_json:
                     print(json.dumps(document))
                 else:
                     print_table(document, out)
-                    _say(out, f"{traffic.reports:,} reports in {document['seconds']} s")
+                    _say(out, f"{document['reports']:,} reports in {document['seconds']} s")
                 if not once:
-                    _serve(site, children, out, show)
+                    _say_where(site, out, show)
+                    children.end(worker)
+                    _fill(site, devices, children, out)
+                    children.start("worker", environment)
+                    _say(out, f"two weeks after {time.monotonic() - started:.0f} s")
+                    _go_on(site, children, out)
             except KeyboardInterrupt:
                 _say(out, "\nstopping")
             finally:
@@ -117,42 +124,56 @@ def run(devices: int, port: int, once: bool, as_json: bool, show: bool = False) 
     return 0
 
 
-def _measure(
-    site: _Site, devices: int, children: Children, out: TextIO
-) -> tuple[Traffic, dict[str, Any]]:
+def _measure(site: _Site, devices: int, children: Children, out: TextIO) -> dict[str, Any]:
     """Drive the fleet, wait until all is folded, and hold the estimates against the truth."""
     registry = Registry.from_file(str(DEMO_REGISTRY))
     people = population(devices, random.Random())  # noqa: S311  # people, not noise
-    transport = RequestsTransport(site.url, site.write_key)
-    traffic = drive(people, registry, transport, lambda done: _count(out, "devices", done, devices))
-    if traffic.uploads != devices:
-        raise children.failure(f"{devices - traffic.uploads} of {devices} uploads failed")
+    progress = _Progress(out, "devices", devices)
+    alone, others = people[:_ALONE], people[_ALONE:]
+    traffic = drive(alone, registry, site.transport, progress)
+    if others:
+        traffic += drive_gateways(others, registry, site.gateway_transport)
+        progress(devices)
+    if traffic.uploaded != devices * len(registry.metrics):
+        lost = devices * len(registry.metrics) - traffic.uploaded
+        raise children.failure(f"{lost} reports of {devices} devices were not acknowledged")
     site.wait_until(lambda: site.backlog() == 0, _FOLD_TIMEOUT, children)
     truth = truth_of(people, registry)
     metrics = {metric.name: site.estimate(metric.name, truth[metric.name]) for metric in registry}
-    return traffic, {
+    return {
         "metrics": metrics,
         "covered": covered(metrics),
         "reports": traffic.reports,
-        "uploads": traffic.uploads,
+        "devices": traffic.devices,
     }
 
 
-def _serve(site: _Site, children: Children, out: TextIO, show: bool) -> None:
-    """Let devices go on reporting while people look at the pages, until Ctrl-C or a death."""
+def _say_where(site: _Site, out: TextIO, show: bool) -> None:
+    """Say where the pages are and what opens them, and open them if wanted."""
     _say(out, f"read token: {site.read_token}  (HEARSAY_READ_TOKEN of the queries on the pages)")
     _say(out, f"result page: {site.page}  (Ctrl-C ends everything)")
     if show:
         webbrowser.open(site.page)
-    fleet = (
-        Registry.from_file(str(DEMO_REGISTRY)),
-        RequestsTransport(site.url, site.write_key),
-        random.Random(),  # noqa: S311  # people, not noise
+
+
+def _fill(site: _Site, devices: int, children: Children, out: TextIO) -> None:
+    """Let past days report, while no worker runs: the demo folds them itself."""
+    seed = random.SystemRandom().getrandbits(64)
+    past = Past(site.url, site.gateway_key, str(DEMO_REGISTRY), devices, seed, time.time())
+    backfill(
+        past,
+        site.storage(),
         children.require_alive,
+        _Progress(out, "past days", PAST_DAYS),
     )
-    backfill(*fleet, lambda done: _count(out, "past days", done, PAST_DAYS))
+
+
+def _go_on(site: _Site, children: Children, out: TextIO) -> None:
+    """Let devices go on reporting while people look at the pages, until Ctrl-C or a death."""
     _say(out, f"devices: {PER_SECOND} a second go on reporting")
-    run_forever(*fleet)
+    chance = random.Random()  # noqa: S311  # people, not noise
+    registry = Registry.from_file(str(DEMO_REGISTRY))
+    run_forever(registry, site.transport, chance, children.require_alive)
 
 
 class _Site:
@@ -162,8 +183,13 @@ class _Site:
         import requests
 
         self.url = f"http://127.0.0.1:{port}"
-        self.write_key, self.read_token = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        self._start_token = secrets.token_urlsafe(32)
+        self.write_key, self.gateway_key, self.read_token, self._start_token = (
+            secrets.token_urlsafe(32) for _ in range(4)
+        )
+        self.transport = RequestsTransport(self.url, self.write_key)
+        self.gateway_transport = RequestsTransport(
+            self.url, self.gateway_key, content_type=MESSAGEPACK
+        )
         self.page = f"{self.url}/login#token={self._start_token}"
         self._redis_url, self._port = redis_url, port
         self._prefix = f"hearsay-demo-{secrets.token_hex(4)}"
@@ -182,6 +208,7 @@ class _Site:
             "HEARSAY_PROFILE": VOLATILE,
             "HEARSAY_DEVELOPMENT": "1",
             "HEARSAY_WRITE_KEY": self.write_key,
+            "HEARSAY_GATEWAY_KEY": self.gateway_key,
             "HEARSAY_READ_TOKEN": self.read_token,
             "HEARSAY_HOST": "127.0.0.1",
             "HEARSAY_PORT": str(self._port),
@@ -224,20 +251,30 @@ class _Site:
                 raise children.failure(f"the collector was not ready within {seconds:.0f} s")
             time.sleep(_POLL)
 
+    def storage(self) -> RedisStorage:
+        """The store of both processes."""
+        return open_storage(self._redis_url, self._prefix, SHARDS, VOLATILE)
+
     def clean_up(self) -> None:
         """Delete the demo's keys, which matters if the store is the user's own."""
-        from ..storage.connect import open_storage
-
-        open_storage(self._redis_url, self._prefix, shards=4, profile=VOLATILE).destroy()
+        self.storage().destroy()
 
 
-def _count(out: TextIO, what: str, done: int, of: int) -> None:
-    """Tell how many have reported: on a terminal in place, elsewhere once at the end."""
-    text = f"{what}: {done:,} of {of:,} have reported"
-    if out.isatty():
-        print(f"\r{text}", end="\n" if done == of else "", file=out, flush=True)
-    elif done == of:
-        _say(out, text)
+class _Progress:
+    """Says how many have reported: on a terminal in place, elsewhere once at the end."""
+
+    def __init__(self, out: TextIO, what: str, of: int) -> None:
+        self._out, self._what, self._of = out, what, of
+        self._ended = False
+
+    def __call__(self, done: int) -> None:
+        """Say that *done* have; after all have, say no more."""
+        text = f"{self._what}: {done:,} of {self._of:,} have reported"
+        is_end, self._ended = done == self._of and not self._ended, done == self._of
+        if self._out.isatty() and (is_end or done < self._of):
+            print(f"\r{text}", end="\n" if is_end else "", file=self._out, flush=True)
+        elif is_end:
+            _say(self._out, text)
 
 
 def _say(out: TextIO, text: str) -> None:
@@ -283,6 +320,11 @@ class Children:
         self._running.append((command, process))
         return process
 
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """Stop one of the set in good order, and wait for it."""
+        self._running = [pair for pair in self._running if pair[1] is not process]
+        _end(process)
+
     def require_alive(self) -> None:
         """Raise ChildError if a process has ended."""
         for command, process in self._running:
@@ -299,12 +341,18 @@ class Children:
         for _, process in reversed(self._running):
             process.terminate()
         for _, process in self._running:
-            try:
-                process.wait(timeout=_GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            _end(process)
         self._running.clear()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to stop, and end it if it does not."""
+    process.terminate()
+    try:
+        process.wait(timeout=_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def free_port(wanted: int) -> int:

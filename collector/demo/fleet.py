@@ -1,6 +1,6 @@
 """Simulated devices: people drawn from published counts, each reporting through the real SDK.
 
-They report past days first, and then a few a second while the pages of the demo are watched.
+Some have a client of their own; crowds are behind gateways, where each has a ledger all the same.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from itertools import chain, repeat
 from typing import Final, TypeAlias, TypeVar
 
 from client_sdk.client import Client
-from client_sdk.core.epoch import DAY
-from client_sdk.core.limits import MAX_REPORT_AGE
+from client_sdk.gateway import Gateway
 from client_sdk.privacy.consent import Consent, NoOptOuts
 from client_sdk.registry.metric import Metric
 from client_sdk.registry.registry import Registry
@@ -30,19 +29,22 @@ Truth: TypeAlias = Mapping[str, Mapping[str, float]]  # metric name to row to tr
 
 DEMO_REGISTRY: Final = files("collector.demo") / "data" / "metrics.toml"
 _PROGRESS_EVERY: Final = 200  # devices between two reports of progress
-PAST_DAYS: Final = MAX_REPORT_AGE - 1  # a report is taken for so long, even around midnight
-A_DAY: Final = 1_100  # devices of a past day: just enough for its answer to have a number
-PER_SECOND: Final = 3  # devices after that; some hundredths of a processor
+PER_SECOND: Final = 3  # devices while pages are watched; some hundredths of a processor
 _AT_ONCE: Final = 500  # people drawn together
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a fleet did: devices driven, reports recorded, uploads acknowledged."""
+    """What a fleet did: devices driven, reports recorded, and of these acknowledged."""
 
     devices: int
     reports: int
-    uploads: int
+    uploaded: int
+
+    def __add__(self, other: Traffic) -> Traffic:
+        """Return what both did."""
+        reports, uploaded = self.reports + other.reports, self.uploaded + other.uploaded
+        return Traffic(self.devices + other.devices, reports, uploaded)
 
 
 def truth_of(people: Sequence[Person], registry: Registry) -> Truth:
@@ -65,13 +67,13 @@ def drive(
     Every device has a ledger, an outbox and noise of its own; only the connection is shared.
     Args: clock: of the devices, in Unix seconds.
     """
-    reports = uploads = 0
-    for done, (recorded, uploaded) in enumerate(visits(people, registry, transport, clock), 1):
-        reports += recorded
-        uploads += uploaded > 0  # one pass seals all of a device into one upload
+    reports = uploaded = 0
+    for done, visit in enumerate(visits(people, registry, transport, clock), 1):
+        reports += visit[0]
+        uploaded += visit[1]
         if done % _PROGRESS_EVERY == 0 or done == len(people):
             progress(done)
-    return Traffic(len(people), reports, uploads)
+    return Traffic(len(people), reports, uploaded)
 
 
 def visits(
@@ -80,7 +82,7 @@ def visits(
     transport: Transport,
     clock: Callable[[], float] = time.time,
 ) -> Iterable[tuple[int, int]]:
-    """Let one device after another record and upload, and yield how many reports each did."""
+    """Let one device after another report, and yield how many it recorded, and got rid of."""
     for person in people:
         client = Client(
             "http://127.0.0.1", "", registry, consent=Consent.GRANTED, data_dir=None,
@@ -95,33 +97,43 @@ def visits(
         yield stats["recorded"], stats["uploaded"]
 
 
+def drive_gateways(
+    people: Iterable[Person],
+    registry: Registry,
+    transport: Transport,
+    clock: Callable[[], float] = time.time,
+) -> Traffic:
+    """Let each person's device record at a gateway of its platform and version, and upload once.
+
+    Args: transport: with a gateway key.  clock: of the gateways, in Unix seconds.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[Person]] = {}
+    for person in people:
+        groups.setdefault(tuple(sorted(person.segment.items())), []).append(person)
+    traffic = Traffic(0, 0, 0)
+    for segment, group in groups.items():
+        gateway = Gateway(
+            "http://127.0.0.1", "", registry, consent=Consent.GRANTED, data_dir=None,
+            segment=dict(segment), transport=transport, opt_outs=NoOptOuts(), clock=clock,
+        )  # fmt: skip
+        with gateway:
+            gateway.record_many(
+                (f"{number}", name, value)
+                for number, person in enumerate(group)
+                for name, value in person.values.items()
+            )
+            gateway.flush()
+            stats = gateway.stats()
+        traffic += Traffic(len(group), stats["recorded"], stats["uploaded"])
+    return traffic
+
+
 def _counted(person: Person, metric: Metric) -> object:
     """Return the value of *person* in a form that can be counted."""
     value = person.values[metric.name]
     if metric.domain.parts and isinstance(value, Mapping):
         return tuple(value[name] for name in metric.domain.parts)
     return value
-
-
-def backfill(
-    registry: Registry,
-    transport: Transport,
-    chance: random.Random,
-    alive: Callable[[], None],
-    progress: Callable[[int], None],
-    a_day: int = A_DAY,
-) -> None:
-    """Let *a_day* devices report on each of the past days, the earliest first, by clocks set back.
-
-    Args: alive: called after every device, to raise if the demo is to end.
-          progress: is told how many days are done.
-    """
-    now = time.time()
-    for days_ago in range(PAST_DAYS, 0, -1):
-        people = population(a_day, chance, days_ago)
-        for _ in visits(people, registry, transport, _stopped_at(now - days_ago * DAY)):
-            alive()
-        progress(PAST_DAYS - days_ago + 1)
 
 
 def run_forever(
@@ -135,11 +147,6 @@ def run_forever(
     for _ in visits(_passers_by(chance), registry, transport):
         pause(chance.expovariate(PER_SECOND))
         alive()
-
-
-def _stopped_at(seconds: float) -> Callable[[], float]:
-    """Return a clock that shows the Unix time *seconds*."""
-    return lambda: seconds
 
 
 def _passers_by(chance: random.Random) -> Iterator[Person]:
@@ -167,7 +174,11 @@ VERSIONS: Final = ("4.8", "4.9")
 _LEAVING: Final = (0.35, 0.55, 0.10)  # of the platforms, for who leaves after one page
 _STAYING: Final = (0.60, 0.28, 0.12)
 _NEWEST: Final = 0.92  # of today's visitors that have the new version
-_A_DAY: Final = 0.065  # by how much that was less on each day before
+_A_DAY: Final = 0.1  # by how much that was less on each day before
+RELEASED: Final = 9  # days ago: the first with the new version
+# Invented too: since a new front page, some of those who would have left read on.
+REDESIGNED: Final = 4  # days ago: the first with the new front page
+_READING_ON: Final = 0.25
 
 
 @dataclass(frozen=True)
@@ -185,16 +196,27 @@ def population(devices: int, chance: random.Random, days_ago: int = 0) -> list[P
     are paired at random; each keeps its own distribution.  The household is drawn from the people
     of the same income.
 
-    Args: days_ago: of the visit; it decides how many have the new version.
+    Args: days_ago: of the visit; it decides how many have the new version, and read on.
     """
     newest = max(0.0, _NEWEST - _A_DAY * days_ago)
     pages = _draw(_counts("first_page.csv"), devices, chance)
     views = _draw(_counts("page_views.csv"), devices, chance)
+    if days_ago <= REDESIGNED:
+        views = _reading_on(views, chance)
     persons = _draw(_counts("age_income.csv"), devices, chance)
     drawn = zip(pages, views, persons, strict=True)
     return [
         _person(page, int(seen), int(age), rich == "true", newest, chance)
         for (page,), (seen,), (age, rich) in drawn
+    ]
+
+
+def _reading_on(views: Sequence[tuple[str, ...]], chance: random.Random) -> list[tuple[str, ...]]:
+    """Return *views*, where some of one page are now those of somebody who stayed."""
+    longer = [seen for seen in views if seen != ("1",)]
+    return [
+        chance.choice(longer) if seen == ("1",) and chance.random() < _READING_ON else seen
+        for seen in views
     ]
 
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Final, Literal
 
 from playwright.sync_api import Page, ViewportSize
 
 from client_sdk.registry import Registry
-from client_sdk.upload.transport import RequestsTransport
-from collector.demo.fleet import DEMO_REGISTRY, backfill, drive, population
+from client_sdk.upload.transport import MESSAGEPACK, RequestsTransport
+from collector.core.config import SHARDS, STANDARD
+from collector.demo.fleet import DEMO_REGISTRY, drive_gateways, population
+from collector.demo.past import Past, backfill
+from collector.storage.connect import open_storage
 from tests.support.sites.browsing import browser_path, running_browser, watched
 from tests.support.sites.shown_site import READ_TOKEN, WRITE_KEY, cookie_of
 from tests.support.sites.site import Site, running_site
@@ -30,8 +34,9 @@ PAGES: Final = {
 }
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 SIZE: Final[ViewportSize] = {"width": 1200, "height": 860}  # pixels
-DEVICES: Final = 5_000  # of today, as in the demo
+DEVICES: Final = 3_000  # of today, as in the demo
 _SEED: Final = 1999
+_GATEWAY_KEY: Final = "a-gateway-key-of-the-pictures"
 
 
 def main(folder: Path = FOLDER) -> None:
@@ -42,7 +47,8 @@ def main(folder: Path = FOLDER) -> None:
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as kept:
         registry = Path(str(DEMO_REGISTRY))
-        with running_site(Path(kept) / "store", registry, WRITE_KEY, READ_TOKEN) as site:
+        store = Path(kept) / "store"
+        with running_site(store, registry, WRITE_KEY, READ_TOKEN, _GATEWAY_KEY) as site:
             _feed(site)
             with running_browser(path) as browser:
                 for scheme in SCHEMES:
@@ -62,10 +68,14 @@ def shot_of(page: Page, name: str, path: Path | None = None) -> bytes:
 
 
 def _feed(site: Site) -> None:
-    registry = Registry.from_file(str(DEMO_REGISTRY))
-    transport, chance = RequestsTransport(site.url, WRITE_KEY), random.Random(_SEED)
-    backfill(registry, transport, chance, lambda: None, lambda done: None)
-    drive(population(DEVICES, chance), registry, transport)
+    """Bring two weeks of reports, as the demo does."""
+    site.kill_worker()
+    past = Past(site.url, _GATEWAY_KEY, str(DEMO_REGISTRY), DEVICES, _SEED, time.time())
+    backfill(past, open_storage(site.redis_url, "hearsay", SHARDS, STANDARD))
+    site.restart_worker()
+    transport = RequestsTransport(site.url, _GATEWAY_KEY, content_type=MESSAGEPACK)
+    people = population(DEVICES, random.Random(_SEED))
+    drive_gateways(people, Registry.from_file(str(DEMO_REGISTRY)), transport)
     site.wait_until_folded()
 
 

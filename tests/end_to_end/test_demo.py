@@ -72,7 +72,7 @@ def test_a_demo_leaves_no_file_behind(finished: tuple[int, str, Path]) -> None:
 
 
 def test_the_document_has_its_documented_shape(document: dict[str, Any]) -> None:
-    assert set(document) == {"metrics", "covered", "reports", "uploads", "store", "seconds"}
+    assert set(document) == {"metrics", "covered", "reports", "devices", "store", "seconds"}
     assert list(document["metrics"]) == list(REGISTRY.metrics)
     for metric in REGISTRY:
         shown = document["metrics"][metric.name]
@@ -89,7 +89,7 @@ def test_every_device_is_in_every_answer(document: dict[str, Any]) -> None:
     metrics = document["metrics"].values()
     assert {metric["n"] for metric in metrics} == {DEVICES}
     assert all(row["value"] is not None for metric in metrics for row in metric["rows"])
-    assert (document["reports"], document["uploads"]) == (len(REGISTRY.metrics) * DEVICES, DEVICES)
+    assert (document["reports"], document["devices"]) == (len(REGISTRY.metrics) * DEVICES, DEVICES)
 
 
 def test_the_covered_rows_are_counted(document: dict[str, Any]) -> None:

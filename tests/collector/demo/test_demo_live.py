@@ -1,21 +1,34 @@
-"""What arrives while the demo is watched: past days, each with its own reports, then a trickle."""
+"""What arrives while the demo is watched: past days, as if counted then, then a trickle."""
 
 from __future__ import annotations
 
 import random
+import struct
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
-from client_sdk.core.epoch import epoch_of
+from client_sdk.core.epoch import DAY, day_of, epoch_of
 from client_sdk.core.limits import MAX_CLOCK_SKEW, MAX_REPORT_AGE
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import Answer
 from collector.core.catalog import Catalog
-from collector.demo.fleet import A_DAY, DEMO_REGISTRY, PAST_DAYS, backfill, run_forever
+from collector.core.config import SHARDS, STANDARD
+from collector.core.errors import ChildError
+from collector.demo.fleet import DEMO_REGISTRY, run_forever
+from collector.demo.past import PAST_DAYS, Past, backfill
 from collector.intake.validation import judge
 from collector.intake.wire import JSON, decode
+from collector.storage.connect import open_storage
+from collector.storage.redis import RedisStorage
+from tests.support.sites.site import running_site
+from tests.support.store.servers import needs_real
+from tests.support.store.stored import tallies
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
 
@@ -52,36 +65,91 @@ class Ending:
             raise EndedError
 
 
-def test_every_past_day_gets_its_own_reports_and_none_is_refused() -> None:
-    transport, told = Judging(), list[int]()
+DEVICES = 40  # of a day
+DAYS = (PAST_DAYS, 2, 1)  # days ago
+WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (f"a-{n}-key-of-the-tests" for n in ("write", "gate", "read"))
 
-    backfill(REGISTRY, transport, random.Random(1), lambda: None, told.append, a_day=2)
 
-    today = epoch_of("1d", time.time())
-    days = {epoch: n for (name, epoch), n in transport.accepted.items() if name == "one_page"}
-    assert list(days.values()) == [2] * PAST_DAYS
-    assert list(days) == sorted(days)
-    assert max(days) - today in (-1, -2)  # midnight may have passed
-    assert transport.accepted["age", 0] == 2 * PAST_DAYS
-    assert transport.refused == 0
-    assert told == list(range(1, PAST_DAYS + 1))
+@dataclass(frozen=True)
+class Played:
+    """A collector whose past days have been played, on the day *today*."""
+
+    past: Past
+    storage: RedisStorage
+    today: int
+    told: list[int]
+
+
+@contextmanager
+def unworked_site(folder: Path) -> Iterator[tuple[Past, RedisStorage]]:
+    """A collector without a worker, and what its past would be."""
+    registry = Path(str(DEMO_REGISTRY))
+    with running_site(folder / "store", registry, WRITE_KEY, READ_TOKEN, GATEWAY_KEY) as site:
+        site.kill_worker()
+        past = Past(site.url, GATEWAY_KEY, str(registry), DEVICES, seed=1, now=time.time())
+        yield past, open_storage(site.redis_url, "hearsay", shards=SHARDS, profile=STANDARD)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    with unworked_site(tmp_path_factory.mktemp("past")) as (past, storage):
+        told: list[int] = []
+        backfill(past, storage, lambda: None, told.append, DAYS)
+        yield Played(past, storage, day_of(past.now), told)
+
+
+@pytest.mark.real
+@needs_real
+def test_past_days_are_counted_as_if_on_their_day(played: Played) -> None:
+    metric = REGISTRY.metric("one_page")
+    visitors = {played.today - ago: played.past.visitors(ago) for ago in DAYS}
+
+    vectors = tallies(played.storage, metric.digest, range(played.today - PAST_DAYS, played.today))
+
+    reports: Counter[int] = Counter()
+    for cell, packed in vectors.items():
+        reports[cell.epoch] += sum(struct.unpack_from(">q", vector)[0] for vector in packed)
+    assert {cell.lateness for cell in vectors} == {0}
+    assert reports == visitors
+
+
+@pytest.mark.real
+@needs_real
+def test_the_days_that_are_done_are_told_up_to_the_last(played: Played) -> None:
+    assert played.told == sorted(played.told)
+    assert played.told[-1] == len(DAYS)
+
+
+@pytest.mark.real
+@needs_real
+def test_a_past_that_the_collector_refuses_is_a_failure(
+    played: Played, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ChildError, match="could not be reported"):
+        backfill(replace(played.past, gateway_key="of-nobody"), played.storage, days=(1,))
+
+    assert "were not acknowledged" in capfd.readouterr().err
+
+
+@pytest.mark.real
+@needs_real
+def test_past_days_end_with_the_demo(played: Played) -> None:
+    with pytest.raises(EndedError):
+        backfill(played.past, played.storage, Ending(1), days=DAYS)
+
+
+def test_a_past_day_has_about_as_many_visitors_as_today_and_enough_for_a_number() -> None:
+    past = Past("http://127.0.0.1:1", GATEWAY_KEY, str(DEMO_REGISTRY), 1_000, seed=5, now=DAY)
+
+    visitors = [past.visitors(ago) for ago in range(1, PAST_DAYS + 1)]
+
+    assert len(set(visitors)) > 1
+    assert all(1_000 <= number <= 1_060 for number in visitors)
+    assert all(metric.min_reports <= 1_000 for metric in REGISTRY)
 
 
 def test_past_days_are_accepted_even_around_midnight() -> None:
     assert PAST_DAYS + MAX_CLOCK_SKEW <= MAX_REPORT_AGE
-
-
-def test_the_devices_of_a_past_day_are_enough_for_a_number() -> None:
-    assert all(metric.min_reports <= A_DAY for metric in REGISTRY)
-
-
-def test_past_days_end_with_the_demo() -> None:
-    transport = Judging()
-
-    with pytest.raises(EndedError):
-        backfill(REGISTRY, transport, random.Random(2), Ending(3), lambda done: None)
-
-    assert transport.accepted["age", 0] == 3
 
 
 def test_devices_go_on_one_at_a_time_with_a_pause_until_the_demo_ends() -> None:

@@ -12,8 +12,18 @@ from pathlib import Path
 import pytest
 
 from client_sdk.registry import Registry
-from client_sdk.upload.transport import Answer
-from collector.demo.fleet import DEMO_REGISTRY, MOST_VIEWS, VERSIONS, drive, population, truth_of
+from client_sdk.upload.transport import MESSAGEPACK, Answer
+from collector.demo.fleet import (
+    DEMO_REGISTRY,
+    MOST_VIEWS,
+    REDESIGNED,
+    RELEASED,
+    VERSIONS,
+    drive,
+    drive_gateways,
+    population,
+    truth_of,
+)
 from collector.intake.wire import JSON, decode
 
 REGISTRY = Registry.from_file(str(DEMO_REGISTRY))
@@ -120,6 +130,25 @@ def test_the_new_version_spreads_from_day_to_day() -> None:
     assert shares[0] < 1_000 < shares[-1]
 
 
+def test_the_new_version_is_seen_first_on_the_day_of_its_release() -> None:
+    chance = random.Random(12)
+
+    before, first = (population(2_000, chance, ago) for ago in (RELEASED + 1, RELEASED))
+
+    assert {person.segment["version"] for person in before} == {VERSIONS[0]}
+    assert {person.segment["version"] for person in first} == set(VERSIONS)
+
+
+def test_since_the_new_front_page_fewer_leave_after_one_page() -> None:
+    chance = random.Random(13)
+
+    days = [population(5_000, chance, ago) for ago in (REDESIGNED + 1, REDESIGNED)]
+
+    before, after = (sum(one.values["one_page"] is True for one in people) for people in days)
+    assert before / 5_000 == pytest.approx(0.367, abs=0.02)
+    assert after / before == pytest.approx(0.75, abs=0.05)
+
+
 def test_the_truth_is_counted_from_the_people() -> None:
     people = population(2_000, random.Random(5))
 
@@ -149,7 +178,25 @@ def test_each_device_sends_one_upload_with_a_report_per_metric() -> None:
         for upload in uploads
     )
     reports = 20 * len(REGISTRY.metrics)
-    assert (traffic.devices, traffic.reports, traffic.uploads) == (20, reports, 20)
+    assert (traffic.devices, traffic.reports, traffic.uploaded) == (20, reports, reports)
+
+
+def test_devices_behind_gateways_send_the_same_reports_in_an_upload_a_segment() -> None:
+    people, transport = population(200, random.Random(14)), Recording()
+
+    traffic = drive_gateways(people, REGISTRY, transport)
+
+    uploads = [decode(body, MESSAGEPACK) for body in transport.bodies]
+    segments = Counter(tuple(sorted(person.segment.items())) for person in people)
+    sent = Counter[tuple[tuple[str, str], ...]]()
+    for upload in uploads:
+        for column in upload.columns:
+            sent[tuple(sorted((upload.segment or {}).items()))] += (
+                len(column.payloads) // REGISTRY.by_digest[column.metric].mechanism.payload_size
+            )
+    reports = 200 * len(REGISTRY.metrics)
+    assert (traffic.devices, traffic.reports, traffic.uploaded) == (200, reports, reports)
+    assert sent == {segment: n * len(REGISTRY.metrics) for segment, n in segments.items()}
 
 
 def test_progress_is_told_and_ends_with_everybody() -> None:
