@@ -67,7 +67,9 @@ class Ending:
 
 DEVICES = 40  # of a day
 DAYS = (PAST_DAYS, 2, 1)  # days ago
-WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (f"a-{n}-key-of-the-tests" for n in ("write", "gate", "read"))
+WRITE_KEY, GATEWAY_KEY, READ_TOKEN = (
+    f"a-{n}-key-of-the-tests-0123" for n in ("write", "gate", "read")
+)
 
 
 @dataclass(frozen=True)
