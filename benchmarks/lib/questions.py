@@ -171,7 +171,9 @@ def question(request: Mapping[str, Any]) -> tuple[Verb, VerbQuery]:
     planned = plan(read(json.dumps(request).encode()), Catalog([REGISTRY]), NOW)
     query = planned.query
     segments = {name: planned.readings[0].metric.segments[name] for name in planned.groups}
-    return planned.verb, VerbQuery(query.alpha, query.postprocess, planned.options, segments)
+    metrics = tuple(reading.metric for reading in planned.readings)
+    asked = VerbQuery(query.alpha, query.postprocess, planned.options, segments, metrics)
+    return planned.verb, asked
 
 
 def hidden(slices: Sequence[Slice]) -> list[Slice]:

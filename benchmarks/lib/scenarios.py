@@ -43,6 +43,7 @@ from client_sdk.registry.domains import MEAN_OF
 from client_sdk.registry.joint_domains import PairDomain
 from collector.analytics.answer import label_truth
 from collector.analytics.rows import Findings
+from collector.analytics.verb import Slice
 from collector.estimation.estimate import quantile_positions
 
 FLIGHTS: Final = "flights from or to Chicago"
@@ -66,7 +67,7 @@ def scenarios() -> list[Scenario]:
     """Return all of them, in the order of the page."""
     return [
         *_items(), *_numbers(), _quantile(), _cdf(), _histogram(), _range(),
-        _trend(), _adoption(), _actives(), _compare(), _segments(), _lift(),
+        _trend(), _adoption(), _actives(), _compare(), _segments(), _lift(), _ratio(),
         _funnel(), _retention(), _crosstab(), _map(), _key_values(),
     ]  # fmt: skip
 
@@ -263,6 +264,31 @@ def _lift() -> Scenario:
         _of({"difference": -EFFECT, "lift": -EFFECT / one}, "measure"),
         seen=_significant,
         beside={"no difference": _sliced("one_page", "arm", alike)},
+    )
+
+
+def _ratio() -> Scenario:
+    seen = scaled(visits(PAGES[1]), VISITORS)
+    one = scaled(visits(), VISITORS)
+    total = float(np.arange(PAGES[0], PAGES[1] + 1) @ seen)
+    left = np.array([one.sum() - one[0], one[0]])
+    pages, alone = _whole("pages", seen), _whole("one_page", left)
+
+    def draw(times: int, generator: np.random.Generator) -> Iterator[list[Slice]]:
+        for above, below in zip(pages(times, generator), alone(times, generator), strict=True):
+            yield [*above, *below]
+
+    return Scenario(
+        {
+            "metrics": ["pages", "one_page"],
+            "verb": "ratio",
+            "date_range": ONE_DAY,
+            "options": {"of": "totals"},
+        },
+        f"{SITE}; more than {PAGES[1]} pages count as {PAGES[1]}",
+        "Pages for each visitor who left after one",
+        draw,
+        lambda _: total / float(left[1]),
     )
 
 

@@ -61,6 +61,7 @@ class VerbQuery:
     postprocess: str = RAW
     options: Any = field(default=None)  # a frozen struct of the verb's own type
     segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # grouped by, in order
+    metrics: tuple[Metric, ...] = ()  # asked about, in order: slices are of those that have reports
 
 
 def merged(parts: Sequence[Slice], dimensions: Mapping[str, str]) -> Slice:
@@ -120,6 +121,7 @@ class Verb:
     refusal: Callable[[Metric], str | None]
     options: type[Struct] = NoOptions
     postprocess: tuple[str, ...] = (RAW,)
+    least_metrics: int = 1
     most_metrics: int = 1
     needs_time: bool = False  # slices by epochs: asked for by dimension "time" if it is missing
     estimates: bool = True  # rows are shares and means of slices, to be held against the need

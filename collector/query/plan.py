@@ -154,6 +154,8 @@ def _metrics(query: Query, verb: Verb, catalog: Catalog) -> list[Metric]:
     if len(query.metrics) > verb.most_metrics:
         rule = f"verb {query.verb} takes at most {verb.most_metrics}; ask once for each"
         raise QueryError(f"metrics: {rule}")
+    if len(query.metrics) < verb.least_metrics:
+        raise QueryError(f"metrics: verb {query.verb} takes {verb.least_metrics}; name another")
     metrics = [catalog.metric(name) for name in query.metrics]
     for place, metric in enumerate(metrics):
         if reason := verb.refusal(metric):

@@ -115,6 +115,7 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
         plan.query.postprocess,
         plan.options,
         {name: plan.readings[0].metric.segments[name] for name in plan.groups},
+        tuple(reading.metric for reading in plan.readings),
     )
     read = [_read(plan, reading, storage) for reading in plan.readings]
     if marks_of(plan, storage) != plan.marks:  # an epoch is marked before anything of it goes

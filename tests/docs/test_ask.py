@@ -150,7 +150,7 @@ def test_a_comparison_of_the_page_is_answered(verb: str, question: str) -> None:
 
 def test_the_page_of_comparisons_has_every_option_of_its_verbs() -> None:
     """And a question for each verb."""
-    for verb in ("trend", "compare", "lift", "adoption", "actives", "segments"):
+    for verb in ("trend", "compare", "lift", "ratio", "adoption", "actives", "segments"):
         options = load(verb).options.__struct_fields__
 
         assert "```json" in SECTIONS[verb]

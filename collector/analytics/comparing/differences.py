@@ -12,13 +12,11 @@ from math import ceil, erfc, isfinite, sqrt
 from statistics import NormalDist
 from typing import Any, Final
 
-import numpy as np
-
 from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
-from ...estimation.estimate import Estimate, normal_quantile, ratio_limits
+from ...estimation.estimate import Estimate, normal_quantile
 from ...estimation.significance import each_of, holm
 from ..poisoning.influence import Side, fakes_to_flip
 from ..rows import AGAINST, TIME, Row, row_of, with_item
@@ -26,6 +24,7 @@ from ..sums import unsure
 from ..suppression import too_few
 from ..verb import Slice, merged
 from .numbers import Number, Population, numbers_of, others, reach_of, series_of
+from .ratios import ratio_of
 
 POWER: Final = 0.8  # the chance with which an effect is to be seen
 NO_CHANGE: Final = "no detectable change"
@@ -58,16 +57,11 @@ def lift(first: Number, second: Number, alpha: float) -> Estimate | None:
     """Return by which part of *second*, which must be above 0, *first* is more.
 
     None where the interval of *second* reaches 0: the ratio then has no bounds.
-
-    Source: Fieller, JRSS B 1954: the interval; the standard error is that of the ratio at itself.
     """
-    if second.value <= normal_quantile(alpha) * sqrt(second.variance):
+    ratio = ratio_of(first, second, alpha) if second.value > 0 else None
+    if ratio is None:
         return None
-    law = np.float64(first.variance), np.float64(second.variance)
-    low, high = ratio_limits(first.value, second.value, *law, alpha)
-    ratio = first.value / second.value
-    error = sqrt(first.variance + second.variance * ratio**2) / second.value
-    return Estimate(ratio - 1, error, float(low) - 1, float(high) - 1)
+    return Estimate(ratio.value - 1, ratio.std_error, ratio.ci_low - 1, ratio.ci_high - 1)
 
 
 def smallest_seen(error: float, alpha: float) -> float:

@@ -71,20 +71,22 @@ def refusal(metric: Metric) -> str | None:
     return "has neither items nor numbers; declare a category, a boolean or a number"
 
 
-def items_of(metric: Metric, item: str | None, most: int) -> tuple[str, ...]:
+def items_of(
+    metric: Metric, item: str | None, most: int, field: str = "options.item"
+) -> tuple[str, ...]:
     """Return the item that is *item*; without one all, of a boolean "true".
 
-    Raises: QueryError: names ``options.item``: no item of the metric, or more than *most* are left.
+    Raises: QueryError: names *field*: no item of the metric, or more than *most* are left.
     """
     labels = _labels(metric)
     if item is not None:
         if item not in labels:
-            raise QueryError(f"options.item: must be one of: {listed(labels)}")
+            raise QueryError(f"{field}: must be one of: {listed(labels)}")
         return (item,)
     items = metric.domain.answer_items() if labels == metric.domain.labels else labels
     if len(items) > most:
         rule = f"must name one of the {len(items)} items; at most {most} are taken together"
-        raise QueryError(f"options.item: {rule}")
+        raise QueryError(f"{field}: {rule}")
     return items
 
 

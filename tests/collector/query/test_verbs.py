@@ -62,6 +62,8 @@ QUESTIONS: Final[list[tuple[str, list[str], dict[str, Any]]]] = [
     ("range", ["theme"], {"options": {"low": "free", "high": "pro"}}),
     ("crosstab", ["people"], {"options": {"simultaneous": True}}),
     ("crosstab", ["theme", "plan"], {}),
+    ("ratio", ["wait", "theme"], {"options": {"denominator": "free", "of": "totals"}}),
+    ("ratio", ["shop", "plan"], {"options": {"numerator": "cart", "denominator": "x"}}),
     ("funnel", ["shop"], {}),
     ("heavy_hitters", ["word"], {"options": {"threshold": 0.45, "alphabet": "abcdef"}}),
     ("heavy_hitters", ["word"], {"options": {"candidates": ["cafe", "decade"]}}),

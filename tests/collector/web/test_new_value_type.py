@@ -52,7 +52,14 @@ from tests.support.store.memory_credentials import MemoryCredentials
 from tests.support.store.memory_storage import MemoryStorage
 
 SEEDED: Final = SeededRandomness(b"a new type")
-NEED_MORE: Final = {"compare", "lift", "segments", "adoption", "crosstab"}  # dimensions, metrics
+NEED_MORE: Final = {
+    "compare",
+    "lift",
+    "segments",
+    "adoption",
+    "crosstab",
+    "ratio",
+}  # dimensions, metrics
 N: Final = 210  # reports of each metric
 _COMMON: Final = COMMON.format(epsilon="2.0", min_reports=100, expires="2027-12-31")
 HEAD: Final = 'schema = 1\napp = "types"\n[segments]\nplatform = ["linux", "mac"]\n'

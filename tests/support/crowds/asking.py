@@ -25,12 +25,13 @@ def ask(
     postprocess: str = "raw",
     options: Mapping[str, Any] | None = None,
 ) -> Findings:
-    """Return what *verb* finds in *slices* of one metric, small ones told together."""
+    """Return what *verb* finds in *slices*; of one metric small ones are told together."""
     asked = load(verb)
     given = msgspec.convert(options or {}, asked.options)
-    if slices and not asked.counts(given):
+    metrics = tuple({part.metric.name: part.metric for part in slices}.values())
+    if len(metrics) == 1 and not asked.counts(given):
         ((slices, *_), _) = sized([slices], slices[0].metric, together=asked.merges_small)
-    return asked.answer(slices, VerbQuery(alpha, postprocess, given))
+    return asked.answer(slices, VerbQuery(alpha, postprocess, given, metrics=metrics))
 
 
 def holds(row: Row, truth: float) -> bool:

@@ -1,0 +1,192 @@
+"""One number as a multiple of another: the ratio of two metrics, such as revenue for each buyer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from client_sdk.registry.metric import Metric
+
+from ...core.errors import QueryError
+from ...estimation.significance import each_of
+from ..comparing.numbers import (
+    DRAWN,
+    Number,
+    Population,
+    Scatter,
+    askable,
+    items_of,
+    refusal,
+    scatters_of,
+    variance_if,
+)
+from ..comparing.ratios import UNBOUNDED, ratio_of
+from ..rows import SHARE, Findings, Row, empty_row, row_of, with_item
+from ..sums import BOUND_NOTE
+from ..suppression import shortage
+from ..verb import Slice, Verb, VerbQuery
+
+MOST_FACTS: Final = 1_000  # groups whose two numbers are told
+TOTALS: Final = "totals"
+TIMES: Final = "times"  # the unit of a ratio of two numbers of one unit
+_APART: Final = 0.05  # part by which numbers of reports may differ before it is said
+_SURER: Final = "a longer window or fewer groups make it surer"
+_Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which numbers of both metrics, of what, and for whom it holds.
+
+    ``numerator`` and ``denominator`` are items of the first and the second metric; none is needed
+    of a boolean or a number.  ``of`` "means" divides means and shares of the devices that
+    reported, "totals" sums and counts over all reports.
+    """
+
+    numerator: _Name | None = None
+    denominator: _Name | None = None
+    of: Literal["means", "totals"] = "means"
+    population: Population = "reported"
+    simultaneous: bool = False
+
+
+@dataclass(frozen=True)
+class Side:
+    """The number of *item* of *metric*, which is above or below the line."""
+
+    metric: Metric
+    item: str
+
+    @classmethod
+    def of(cls, metric: Metric, item: str | None, option: str) -> Side:
+        """Take *item*, or the only one.  Raises QueryError, which names *option*."""
+        return cls(metric, items_of(metric, item, 1, f"options.{option}")[0])
+
+    @property
+    def name(self) -> str:
+        """How a row names it: the metric, with the item where there are several."""
+        items = self.metric.domain.answer_items()
+        return self.metric.name if len(items) < 2 else f"{self.metric.name} {self.item}"
+
+    def why_none(self, part: Slice | None) -> str | None:
+        """Return why a group has no such number; None if it has."""
+        reason = shortage(self.metric, 0) if part is None else part.refusal
+        return reason and f"{self.metric.name}: {reason}"
+
+    def number(self, part: Slice, options: Options) -> tuple[Number, float]:
+        """Return the number, and what of its variance the draw of the devices gives it."""
+        value, scatter = scatters_of(part, (self.item,))[self.item]
+        alone = Scatter(scatter.noise, 0.0, scatter.noise)
+        whole, noise = (
+            variance_if(part, kind, options.population, in_time=False) for kind in (scatter, alone)
+        )
+        factor = part.n if options.of == TOTALS else 1
+        number = Number(value * factor, whole * factor**2, part.n)
+        return number, max(whole - noise, 0.0) * factor**2
+
+
+def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
+    """Answer with one row a group: the number of the first metric over that of the second.
+
+    Raises: QueryError: ``metrics``, ``options.numerator`` or ``options.denominator``, or
+        ``options.population``.
+    """
+    options: Options = query.options
+    first, second = query.metrics
+    if first.every != second.every:
+        rule = f"must be reported equally often, not every {first.every} and every {second.every}"
+        raise QueryError(f"metrics: {rule}")
+    if options.of == TOTALS and options.population == DRAWN:
+        raise QueryError('options.population: totals are of the devices that "reported"')
+    sides = (
+        Side.of(first, options.numerator, "numerator"),
+        Side.of(second, options.denominator, "denominator"),
+    )
+    groups: dict[tuple[tuple[str, str], ...], dict[str, Slice]] = {}
+    for part in askable(slices):
+        groups.setdefault(tuple(part.dimensions.items()), {})[part.metric.name] = part
+    pairs = [
+        (dict(names), [parts.get(side.metric.name) for side in sides])
+        for names, parts in groups.items()
+    ]
+    level = query.alpha
+    if options.simultaneous:
+        level = each_of(level, sum(_refusal(sides, pair) is None for _, pair in pairs))
+    found_rows = [_row(names, sides, pair, level, query) for names, pair in pairs]
+    rows = tuple(row for row, _ in found_rows)
+    facts = [fact for _, fact in found_rows if fact][:MOST_FACTS]
+    return Findings(rows, tuple(_unlike(slices, sides, options)), {"sides": facts})
+
+
+def _refusal(sides: Sequence[Side], pair: Sequence[Slice | None]) -> str | None:
+    """Return why a group has no ratio, as far as its reports go."""
+    reasons = (side.why_none(part) for side, part in zip(sides, pair, strict=True))
+    return next(filter(None, reasons), None)
+
+
+def _row(
+    names: dict[str, str],
+    sides: tuple[Side, Side],
+    pair: Sequence[Slice | None],
+    level: float,
+    query: VerbQuery,
+) -> tuple[Row, dict[str, Any] | None]:
+    """Return the row of a group, and both of its numbers as facts."""
+    first, second = sides
+    place = with_item(names, f"{first.name} / {second.name}")
+    parts = [part for part in pair if part is not None]
+    n, unit = sum(part.n for part in parts), _unit(first.metric, second.metric)
+    more: dict[str, Any] = {
+        "simultaneous": query.options.simultaneous,
+        "is_open": any(part.is_open for part in parts),
+    }
+    if refusal := _refusal(sides, pair):
+        return empty_row(place, n, query.alpha, unit, refusal, **more), None
+    over, under = (
+        side.number(part, query.options) for side, part in zip(sides, parts, strict=True)
+    )
+    shared = sqrt(over[1] * under[1])
+    fact = {
+        "dimensions": names,
+        "numerator": over[0].value,
+        "denominator": under[0].value,
+        "n_numerator": over[0].n,
+        "n_denominator": under[0].n,
+    }
+    ratio = ratio_of(over[0], under[0], level, shared)
+    if ratio is None:
+        reason = f"{UNBOUNDED}; {_SURER}"
+        return empty_row(place, n, query.alpha, unit, reason, **more), fact
+    more["note"] = BOUND_NOTE if shared else None
+    return row_of(place, ratio, n, query.alpha, unit, **more), fact
+
+
+def _unit(first: Metric, second: Metric) -> str:
+    """Return the unit of the ratio in words: EUR, EUR per minute, or times."""
+    over, under = ("" if m.domain.unit == SHARE else m.domain.unit for m in (first, second))
+    if over == under:
+        return TIMES
+    return f"{over} per {under}".strip() if under else over
+
+
+def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) -> Iterator[str]:
+    """Yield that means are of different devices, where the numbers of reports say so."""
+    first, second = (side.metric.name for side in sides)
+    n = Counter[str]()
+    for part in slices:
+        n[part.metric.name] += part.n
+    if options.of != TOTALS and abs(n[first] - n[second]) > _APART * max(n.values(), default=0):
+        yield (
+            f"{first} has {n[first]:,} reports and {second} {n[second]:,}, so the means are of "
+            "different devices; of = totals divides the sums"
+        )
+
+
+VERB = Verb(
+    answer, refusal, Options, least_metrics=2, most_metrics=2,
+    estimates=False, joins=True, merges_small=False,
+)  # fmt: skip
