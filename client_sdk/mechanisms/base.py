@@ -13,6 +13,7 @@ slow and obvious; a mechanism overrides them by vectorised ones, which must equa
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
@@ -323,6 +324,13 @@ class Mechanism(ABC, Generic[Value]):
     def position_reach(self, np: Numpy) -> Reach | None:
         """Return what one report can stand for in the mean, in grid steps; None: not known."""
         return None
+
+    def variation(self, np: Numpy) -> float:
+        """Return the largest total variation between the laws of two values, or a bound of it.
+
+        The bound: no channel of this epsilon has more than randomized response, tanh(epsilon / 2).
+        """
+        return math.tanh(float(self.spent) / 2)
 
     @abstractmethod
     def predict(self, n: int) -> float:

@@ -250,6 +250,17 @@ class DistributionMechanism(CountedReports[Fraction], PositionMechanism, RatioMe
             self.__dict__["_matrix"] = matrix
         return matrix
 
+    def variation(self, np: Numpy) -> float:
+        """Return the largest over all pairs of bins; positions between are mixtures of these."""
+        matrix = self.channel_matrix(np)
+        return (
+            max(
+                float(np.abs(matrix - bin_law).sum(axis=0).max())
+                for bin_law in matrix.T[:, :, None]
+            )
+            / 2
+        )
+
     def noise_law(self, tally: Array, np: Numpy) -> NoiseLaw:
         """No symbol is likelier than under its likeliest bin."""
         return NoiseLaw(highest=self.channel_matrix(np).max(axis=1))

@@ -178,6 +178,14 @@ class FrequencyOracle(SupportReports[int], ItemMechanism):
         per_report = q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (k * (p - q))
         return math.sqrt(per_report / n)
 
+    def variation(self, np: Numpy) -> float:
+        """Return p - q of a pure channel.
+
+        Derived: reports that support v and not w are likelier under v, those that support w and not
+        v less likely by as much, and all others the same; so p - q is the whole difference.
+        """
+        return float(self.channel.p - self.channel.q) if self.pure else super().variation(np)
+
     def share_reach(self, item: int, np: Numpy) -> Reach | None:
         """Return the reach by p and q; by enumeration of a channel that is not pure."""
         return self.support_reach if self.pure else ItemMechanism.share_reach(self, item, np)

@@ -226,12 +226,17 @@ _SIZE = _Within(1 / _MOST, _MOST)
     help="Chance to find it.",
 )  # fmt: skip
 @click.option("--buckets", is_flag=True, help="Into how many buckets to cut a number's range.")
+@click.option("--shuffled", is_flag=True, help="What a relay that shuffles reports leaves of ε.")
+@click.option(
+    "--colluding", type=_Within(0, 1, max_open=True), default=0.0, show_default=True,
+    help="With --shuffled: part of the devices that work with the collector.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @explained
 def plan_metrics(
     path: str, metric: str, devices: int | None, half_width: float | None, segment_share: float,
     effect: float | None, arms: tuple[float, float], epsilon: tuple[str, ...], alpha: float,
-    power: float, buckets: bool, as_json: bool,
+    power: float, buckets: bool, shuffled: bool, colluding: float, as_json: bool,
 ) -> None:  # fmt: skip
     """Show what devices and ε give for METRIC, and what a target half-width takes.
 
@@ -252,7 +257,10 @@ def plan_metrics(
         alpha=alpha,
         power=power,
     )
-    if buckets:
+    if shuffled:
+        reports = int(request.devices * segment_share * chosen.sample.share)
+        _show_shuffled(chosen, reports, colluding, as_json)
+    elif buckets:
         _show_buckets(chosen, max(int(request.devices * segment_share), 1), as_json)
     else:
         _show_plan(chosen, request, epsilon, as_json)
@@ -272,6 +280,17 @@ def _show_plan(
         click.echo(json.dumps(data, ensure_ascii=False, indent=2))
         return
     for line in lines_of(metric, request, lines, least):
+        click.echo(line)
+
+
+def _show_shuffled(metric: Metric, reports: int, colluding: float, as_json: bool) -> None:
+    from ..planning.amplification import shuffled_data, shuffled_lines
+
+    if as_json:
+        data = shuffled_data(metric, reports, colluding)
+        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+        return
+    for line in shuffled_lines(metric, reports, colluding):
         click.echo(line)
 
 

@@ -161,7 +161,7 @@ def test_every_option_of_the_command_is_on_the_page() -> None:
     """Law: what the command takes is in the table of options."""
     options = [name for one in plan_command.params for name in one.opts if name.startswith("--")]
 
-    assert len(options) == 10
+    assert len(options) == 12
     assert [name for name in options if f"| `{name}" not in PLAN] == []
 
 

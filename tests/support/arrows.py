@@ -29,6 +29,7 @@ ESTIMATORS: Final = (
     "collector.analytics.verbs.variance",
     "collector.analytics.poisoning.findings",
     "collector.analytics.poisoning.influence",
+    "collector.planning.amplification",
     "collector.planning.buckets",
     "collector.query.release.release",
 )
@@ -50,6 +51,7 @@ HOMES: Final = {
         "collector.analytics",
         "collector.demo.fleet",
         "collector.estimation",
+        "collector.planning.amplification",
         "collector.planning.buckets",
         "collector.query.release.release",
     ),

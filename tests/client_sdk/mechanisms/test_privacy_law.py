@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
 
+import numpy as np
 import pytest
 
 from client_sdk.core.randomness import Randomness
-from client_sdk.mechanisms import FrequencyOracle
+from client_sdk.mechanisms import DistributionMechanism, FrequencyOracle
 from client_sdk.mechanisms.items.grr import GRR
 from client_sdk.mechanisms.numbers._symbols import SymbolReports
 from client_sdk.mechanisms.numbers.discrete_gaussian import DiscreteGaussian
@@ -195,3 +196,30 @@ def test_a_planted_fault_breaks_the_likelihood_bound(planted: Small) -> None:
     bound = exp_below(planted.mechanism.spent)
 
     assert not likelihood_bound_holds(laws(planted), bound)
+
+
+@every_pure
+def test_the_variation_is_no_less_than_what_is_enumerated_and_just_that_where_known(
+    small: Small,
+) -> None:
+    stated, exact = small.mechanism.variation(np), largest_variation(small)
+    pure = isinstance(small.mechanism, FrequencyOracle) and small.mechanism.pure
+
+    assert exact <= stated * (1 + 1e-12)
+    if pure or isinstance(small.mechanism, DistributionMechanism):
+        assert stated == pytest.approx(exact, rel=1e-9)
+
+
+def test_half_of_a_variation_would_be_noticed() -> None:
+    small = smalls("grr")[0]
+
+    assert largest_variation(small) > small.mechanism.variation(np) / 2 + 1e-6
+
+
+def largest_variation(small: Small) -> float:
+    """Return the largest total variation of the values that are enumerated."""
+    reached = [{at: float(mass) for at, mass in law.pmf.items()} for law in laws(small)]
+    return max(
+        sum(abs(one.get(at, 0.0) - other.get(at, 0.0)) for at in {*one, *other}) / 2
+        for one, other in combinations(reached, 2)
+    )

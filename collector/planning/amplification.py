@@ -1,0 +1,345 @@
+"""What a relay leaves of ε: what reports tell of a device once their order is lost.  Pure.
+
+A relay that shuffles the reports of n devices hides which of them is whose.  Then the collector
+cannot tell two answers of one device apart by more than a smaller ε, with a small chance δ of more.
+That holds against who does not see what reaches the relay.  It never changes what a report itself
+may tell, which is the ε of the registry.
+
+Source: Balle, Bell, Gascón, Nissim, *The Privacy Blanket of the Shuffle Model*, CRYPTO 2019,
+    Lemma 5.3: with laws P, Q of two values, w the least law of all values at each report, and
+    l = (P - e^ε Q)/w, the divergence is at most 1/n of the mean positive part of the sum over n
+    devices of l with chance w, else 0.
+Derived: that mean over all mechanisms of e^ε0 = E whose laws have a total variation of β at most.
+    A spread that keeps the mean raises the mean of a convex function.  Lowering w to max(P, Q)/E is
+    one.  Splitting a report of P > Q into (E a, a) and (c, c) is one, a = (P-Q)/(E-1), c = Q-a; so
+    with α = β/(E-1) a device adds E - e^ε with chance α, 1 - e^ε E with α, and E (1 - e^ε) with
+    (1 - α(E+1))/E.  So is a larger β, as the third lies between the first two.
+    Given how many, m, add one of the first two, the excess is a tail of a binomial, from a
+    threshold that rises with m by 0 or 1; tails of neighbouring m differ by one or two terms, so
+    all follow from one by sums.  The number of those that add the third is spread to a few values.
+    The reduction of Wang et al., arXiv 2304.05007, puts its mean in its place, which is too little:
+    enumerating GRR of four items, a test passes that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client_sdk.core.epoch import ONCE
+from client_sdk.core.errors import InvalidParameterError
+from client_sdk.mechanisms import MAX_REPORTS, TextMechanism
+from client_sdk.registry.metric import Metric
+
+from ..core.text_tables import table_lines
+
+DELTA: Final = 1e-8  # the chance of more that a plan allows
+WINDOWS: Final = (1, 4, 13, 52)  # that are told together
+ASSUMES: Final = (
+    "it holds against who sees shuffled reports only: the relay is run by somebody else, who does "
+    "not collude with the collector, and an upload holds this report alone"
+)
+_ROUNDED: Final = 1 + 1e-12  # of a variation that was computed in floats
+_HALVINGS: Final = 32  # of the interval; the upper end is told
+_SLACK: Final = 1e-6  # of delta: kept back for rounding, and as much for what is not summed
+_TAIL: Final = 60.0  # standard deviations after which a binomial tail is 0 as a double
+_STEPS: Final = (-4.0, -2.5, -1.25, 0.0, 1.25, 2.5, 4.0)  # deviations
+_FEW_STEPS: Final = (-2.0, 0.0, 2.0)
+_MANY: Final = 2_000  # counts, from which the third hardly matters
+_NONE: Final = 1e-12  # a chance that is rounding
+_EVERY: Final = 64  # counts that are taken one by one
+_LEAST_DELTA: Final = 1e-30
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """A bound on what shuffled reports tell of one device: *epsilon* nats, but for *delta*."""
+
+    epsilon: float
+    delta: float
+    devices: int
+
+
+@lru_cache(maxsize=1024)
+def shuffled(
+    epsilon: float, devices: int, delta: float, variation: float | None = None
+) -> Shuffled:
+    """Return the least ε that holds for one report of each of *devices*, shuffled.
+
+    Args:   epsilon: nats of the whole upload, whose columns are linked.
+            variation: the largest total variation between the laws of two values; that of the worst
+                mechanism of this epsilon if left out.
+    Raises: InvalidParameterError: names the number at fault.
+    """
+    worst = math.tanh(epsilon / 2)  # (e^ε - 1)/(e^ε + 1), of randomized response
+    beta = worst if variation is None else min(variation * _ROUNDED, worst)
+    _require(0 < epsilon <= 64, "epsilon", epsilon, "must be above 0 and at most 64")
+    _require(1 <= devices <= MAX_REPORTS, "devices", devices, f"must be from 1 to {MAX_REPORTS}")
+    _require(_LEAST_DELTA <= delta < 1, "delta", delta, f"must be from {_LEAST_DELTA:g} to below 1")
+    _require(beta > 0, "variation", variation, "must be above 0")
+    total = _Sum(epsilon, devices, beta, delta * _SLACK)
+    enough = delta * (1 - 2 * _SLACK)
+    low, high = 0.0, epsilon
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if total.divergence(middle) <= enough:
+            high = middle
+        else:
+            low = middle
+    return Shuffled(high, delta, devices)
+
+
+def refusal(metric: Metric) -> str | None:
+    """Return why nothing can be claimed of shuffled reports of *metric*; None if something can."""
+    if metric.policy is not None:
+        return f"{metric.longitudinal}: a device's reports resemble each other, so they are linked"
+    if metric.mechanism.delta:
+        return f"{metric.mechanism_name}: its own delta is above 0, and the bound is for none"
+    if isinstance(metric.mechanism, TextMechanism):
+        return "strings: which part of a string a report is about is not hidden"
+    return None
+
+
+def shuffled_of(metric: Metric, devices: int, delta: float = DELTA) -> Shuffled:
+    """Return what holds for reports of *metric* by *devices* honest devices, shuffled.
+
+    Raises: InvalidParameterError: nothing can be claimed of it, or a number is at fault.
+    """
+    reason = refusal(metric)
+    _require(reason is None, "metric", metric.name, reason or "")
+    mechanism = metric.mechanism
+    return shuffled(float(mechanism.spent), devices, delta, mechanism.variation(np))
+
+
+def shuffled_data(metric: Metric, devices: int, colluding: float = 0.0) -> dict[str, Any]:
+    """Return the same as ``shuffled_lines`` as JSON types."""
+    bounds = _windows(metric, devices, colluding)
+    claimed = {"metric": metric.name, "epsilon_report": float(metric.mechanism.spent)}
+    if isinstance(bounds, str):
+        return {**claimed, "windows": [], "reason": bounds}
+    windows = [{"windows": k, **asdict(bound)} for k, bound in bounds]
+    return {**claimed, "windows": windows, "assumes": ASSUMES}
+
+
+def _windows(metric: Metric, devices: int, colluding: float) -> list[tuple[int, Shuffled]] | str:
+    """Return of each number of windows what holds of them together; why nothing does."""
+    honest = int(devices * (1 - colluding))
+    if reason := refusal(metric):
+        return reason
+    if honest < 1:
+        return "no honest device reports"
+    window = shuffled_of(metric, honest)
+    several = WINDOWS[1:] if metric.every != ONCE else ()
+    return [(1, window), *((k, composed(window, k, window.delta)) for k in several)]
+
+
+def shuffled_lines(metric: Metric, devices: int, colluding: float = 0.0) -> Iterator[str]:
+    """Yield the plan of a relay as text: one window, and several of the same device together.
+
+    Args: devices: that report in one window, of the smallest segment that is told apart.
+          colluding: the part of them that works with the collector, and hides nobody.
+    """
+    bounds = _windows(metric, devices, colluding)
+    if isinstance(bounds, str):
+        yield f"{metric.name}: no claim for a relay: {bounds}"
+        return
+    yield (
+        f"{metric.name}: a relay that shuffles {bounds[0][1].devices:,} reports leaves of ε "
+        f"{float(metric.mechanism.spent):.3g}, but for a chance of δ"
+    )
+    rows = [[str(k), above(bound.epsilon), above(bound.delta)] for k, bound in bounds]
+    yield from table_lines([["windows", "ε", "δ"], *rows], ">>>", indent="  ")
+    yield ASSUMES
+
+
+def divergence(
+    epsilon_shuffled: float, epsilon: float, devices: int, variation: float | None = None
+) -> float:
+    """Return the δ at which *epsilon_shuffled* holds: the other direction of ``shuffled``."""
+    beta = math.tanh(epsilon / 2) if variation is None else variation
+    return _Sum(epsilon, devices, beta, _LEAST_DELTA).divergence(epsilon_shuffled)
+
+
+def closed_form(epsilon: float, devices: int, delta: float) -> float:
+    """Return the bound that can be done by hand: never below ``shuffled``, and looser.
+
+    Source: Feldman, McMillan, Talwar, *Stronger Privacy Amplification by Shuffling*, SODA 2023.
+        It holds where e^ε0 is at most n / (8 ln(2/δ)) - 1; elsewhere it is that of a report.
+    """
+    odds = math.exp(epsilon)
+    if odds > devices / (8 * math.log(2 / delta)) - 1:
+        return epsilon
+    noise = 4 * math.sqrt(2 * math.log(4 / delta)) / math.sqrt((odds + 1) * devices)
+    return min(epsilon, math.log1p((odds - 1) * (noise + 4 / devices)))
+
+
+def composed(window: Shuffled, epochs: int, spare: float) -> Shuffled:
+    """Return what holds of *epochs* epochs together, each of which tells as much as *window*.
+
+    The least of plain and of advanced composition; the latter takes *spare* more of delta.
+
+    Source: Dwork, Roth, 2014, Theorems 3.16 and 3.20.
+    Raises: InvalidParameterError: there is no epoch, or nothing to spare.
+    """
+    _require(epochs >= 1, "epochs", epochs, "must be at least 1")
+    _require(0 < spare < 1, "spare", spare, "must be between 0 and 1")
+    plain = epochs * window.epsilon
+    spread = window.epsilon * math.sqrt(2 * epochs * math.log(1 / spare))
+    advanced = spread + epochs * window.epsilon * math.expm1(window.epsilon)
+    return Shuffled(min(plain, advanced), epochs * window.delta + spare, window.devices)
+
+
+class _Sum:
+    """The sum whose mean positive part is the divergence, by how many add one of the first two."""
+
+    def __init__(self, epsilon: float, devices: int, variation: float, omitted: float) -> None:
+        """Leave out counts that together add *omitted* at most to the divergence."""
+        self.odds = math.exp(epsilon)
+        self.alpha = variation / math.expm1(epsilon)
+        neither = 1 - self.alpha * (self.odds + 1)
+        neither = neither if neither > _NONE else 0.0  # it only lowers the sum
+        chance = min(1.0, 2 * self.alpha)
+        self.omitted, rare = omitted, omitted / (2 * self.odds)  # a device adds less than the odds
+        self.first, last = _range(devices, chance, rare)
+        self.first = max(self.first, 1)
+        self.m = np.arange(self.first, last + 1, dtype=np.float64)
+        self.before = self.alpha * _binomial(devices - 1, self.m - 1, chance)
+        self.same = _binomial(devices, self.m, chance) / devices
+        third = neither / self.odds / (1 - chance) if neither else 0.0
+        self.mean = self.odds * third * (devices - self.m)
+        self.nodes = _spread(devices - self.first, third, rare, many=self.m.size > _MANY)
+
+    def divergence(self, epsilon: float) -> float:
+        """Return a bound of what the law of one value exceeds e^epsilon times another's by."""
+        return self.omitted + sum(
+            weight * self._excess(epsilon, self.mean + self.odds * offset)
+            for offset, weight in self.nodes
+        )
+
+    def _excess(self, epsilon: float, third: _Floats) -> float:
+        """Return the mean positive part, where those of the third kind add *third* to each m."""
+        bound, odds = math.exp(epsilon), self.odds
+        least = (third * (bound - 1) + self.m * (bound * odds - 1)) / ((odds - 1) * (1 + bound))
+        least = np.clip(np.floor(least) + 1, 0, self.m + 1)  # of the first kind, from which it is
+        tail, edge = self._tails(least)
+        pair = self.before * ((odds - bound) * (tail + edge) + (1 - bound * odds) * tail)
+        rest = self.same * third * (1 - bound) * (tail + edge / 2)
+        return float((pair + rest).sum())
+
+    def _tails(self, least: _Floats) -> tuple[_Floats, _Floats]:
+        """Return Pr[Bin(m - 1, 1/2) >= least] of every m, and the chance of least - 1."""
+        edge = _binomial(self.m - 1, least - 1, 0.5)
+        size, start = self.first - 1, float(least[0])
+        reach = np.arange(start, min(size, start + _TAIL * math.sqrt(size + 1)) + 1)
+        begin = float(_binomial(float(size), reach, 0.5).sum())
+        rises = np.diff(least) > 0
+        lost = np.where(rises, _binomial(self.m[1:] - 1, least[:-1], 0.5), 0.0)
+        steps = edge[:-1] / 2 - lost
+        tails = begin + np.concatenate(([0.0], np.cumsum(steps)))
+        return np.maximum(tails, 0.0), edge
+
+
+def _spread(size: int, chance: float, omitted: float, *, many: bool) -> list[tuple[float, float]]:
+    """Return values of Bin(size, chance) less its mean, and their chances: a spread of that law.
+
+    Each count is shared out between the values next to it such that its mean is kept.  A smaller
+    *size* has less spread, so that it serves, too.
+    """
+    deviation = math.sqrt(size * chance * (1 - chance))
+    if not deviation:
+        return [(0.0, 1.0)]
+    mean = size * chance
+    first, last = _range(size, chance, omitted)
+    inner = [deviation * step for step in (_FEW_STEPS if many else _STEPS)]
+    if last - first <= _EVERY:
+        inner = [count - mean for count in range(first + 1, last)]
+    ends = [first - mean, last - mean]
+    nodes = np.array([ends[0], *(x for x in inner if ends[0] < x < ends[1]), ends[1]])
+    counts = np.arange(first, last + 1, dtype=np.float64)
+    law = _binomial(float(size), counts, chance)
+    weights = [float(np.interp(counts - mean, nodes, row) @ law) for row in np.eye(nodes.size)]
+    return list(zip(nodes.tolist(), weights, strict=True))
+
+
+def _range(size: int, chance: float, omitted: float) -> tuple[int, int]:
+    """Return the first and the last count of Bin(size, chance) that is not left out.
+
+    Source: Bernstein's inequality, for the chance of counts further from their mean.
+    """
+    mean, variance = size * chance, size * chance * (1 - chance)
+    nats = math.log(2 / omitted)
+    reach = nats / 3 + math.sqrt(nats * nats / 9 + 2 * variance * nats)
+    return max(0, math.floor(mean - reach)), min(size, math.ceil(mean + reach))
+
+
+def _binomial(size: _Floats | float, count: _Floats, chance: float) -> _Floats:
+    """Return Pr[Bin(size, chance) = count], 0 where the count is none; to 13 digits.
+
+    Source: Loader, Fast and accurate computation of binomial probabilities, 2000.
+    """
+    n = np.broadcast_to(np.asarray(size, dtype=np.float64), count.shape)
+    within = (count >= 0) & (count <= n)
+    law = np.zeros(count.shape)
+    if chance in (0.0, 1.0):
+        law[count == (n if chance else 0)] = 1.0
+        return law
+    with np.errstate(divide="ignore"):
+        at_none, at_all = n * math.log1p(-chance), n * math.log(chance)
+    law[within & (count == 0)] = np.exp(at_none[within & (count == 0)])
+    ends = within & (count == n) & (count > 0)
+    law[ends] = np.exp(at_all[ends])
+    inner = within & (count > 0) & (count < n)
+    n, k = n[inner], count[inner]
+    rest = n - k
+    exponent = (
+        _correction(n) - _correction(k) - _correction(rest)
+        - _deviance(k, n * chance) - _deviance(rest, n * (1 - chance))
+    )  # fmt: skip
+    law[inner] = np.exp(exponent) * np.sqrt(n / (2 * math.pi * k * rest))
+    return law
+
+
+def _deviance(count: _Floats, mean: _Floats) -> _Floats:
+    """Return count ln(count/mean) + mean - count, without cancellation where both are close."""
+    x = (count - mean) / (count + mean)
+    exact = count * np.log(count / mean) + mean - count
+    series, power = np.zeros_like(x), 2 * count * x
+    square = x * x
+    for j in range(1, 12):
+        power = power * square
+        series = series + power / (2 * j + 1)
+    return np.where(np.abs(x) < 0.1, (count - mean) * x + series, exact)
+
+
+def _correction(n: _Floats) -> _Floats:
+    """Return ln(n!) less Stirling's formula."""
+    inverse = 1 / np.maximum(n, 1.0)
+    s = inverse * inverse
+    series = inverse * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s / 1188))))
+    return np.where(n < 16, _FEW[np.minimum(n, 15).astype(np.int64)], series)
+
+
+def _stirling(n: int) -> float:
+    return 0.5 * math.log(2 * math.pi * n) + n * math.log(n) - n
+
+
+_FEW: Final = np.array([math.lgamma(i + 1) - _stirling(i) if i else 0.0 for i in range(16)])
+
+
+def above(number: float) -> str:
+    """Return *number* with three digits, rounded up: a bound is never told smaller than it is."""
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return f"{math.ceil(number / unit * (1 - 1e-12)) * unit:.3g}"
+
+
+def _require(holds: bool, name: str, value: object, rule: str) -> None:
+    if not holds:
+        raise InvalidParameterError(name, value, rule)
