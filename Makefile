@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 PEERS := .venv-peers
 SDKS := .venv-sdks
 SECRETS := $(addprefix secrets/,write_key gateway_key read_token admin_token)
-STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url archive_url prune_url copy_url)
+STORE_URLS := $(addprefix secrets/,init_url ingest_url worker_url query_url archive_url prune_url watch_url copy_url)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-faults dist install-test lint types bench bench-peers bench-sdks screenshots secrets clean FORCE

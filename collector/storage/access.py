@@ -21,11 +21,16 @@ INIT: Final = "init"  # hearsay init, keys, fsck, quarantine: people, and once a
 PRUNE: Final = "prune"  # hearsay prune, and nothing else
 ARCHIVE: Final = "archive"  # hearsay archive, and hearsay refold to compare
 INGEST: Final = "ingest"  # hearsay serve, taking uploads
+WATCH: Final = "watch"  # hearsay watch and hearsay report
 QUERY: Final = "query"  # hearsay serve, reading tallies
 WORKER: Final = "worker"  # hearsay worker
 COPY: Final = "copy"  # hearsay backup, and replicas: takes all that the store holds
-USERS: Final = (INIT, INGEST, WORKER, QUERY, ARCHIVE, PRUNE)
-_OPTIONAL: Final = (PRUNE, COPY)  # a store has these users only if there is an address for them
+USERS: Final = (INIT, INGEST, WORKER, QUERY, ARCHIVE, PRUNE, WATCH)
+_OPTIONAL: Final = (
+    PRUNE,
+    WATCH,
+    COPY,
+)  # a store has these users only if there is an address for them
 _HEALTH: Final = "health"
 
 _EVERY: Final = "+ping +info +time"
@@ -52,6 +57,7 @@ _RULES: Final[Mapping[str, str]] = {
         " +sismember +xadd +sadd +hvals +hincrby +hmget +hget +xlen +wait"
         " (+get +hget +hmget %R~{p}:shards %R~{p}:profile %R~{p}:generation)"
         " (+hgetall %R~{p}:credentials) (+hgetall %R~{p}:suspicions)"
+        " (+hget +hgetall %R~{p}:watch)"
         " (+hgetall +hset +expireat ~{p}:usage:* ~{p}:uploads:* ~{p}:activity:*)"
         " (+fcall_ro|hearsay_counted +hgetall +xlen"
         " %R~{p}:{*}:stream %R~{p}:{*}:quarantine %R~{p}:{*}:counters)"
@@ -86,6 +92,10 @@ _RULES: Final[Mapping[str, str]] = {
         " (+mget +hgetall +exists %R~{p}:{*}:tally:*)"
         " (+smembers +sismember %R~{p}:{*}:cells:*)"
         " (+hgetall %R~{p}:pruned)"
+    ),
+    WATCH: (
+        "%R~{p}:{*}:tally:* %R~{p}:{*}:cells:* +smembers +mget +hgetall (+hmget %R~{p}:pruned)"
+        " (+hget +hgetall +hset +hsetnx +hdel +fcall|hearsay_replace_checked ~{p}:watch)"
     ),
     COPY: "+psync +replconf",
     PRUNE: (
@@ -135,7 +145,7 @@ def name_of(user: str, prefix: str) -> str:
 def passwords_in(folder: Path) -> dict[str, str]:
     """Return the password of each user, from the files ``<user>_url`` of *folder*.
 
-    A user who only prunes or copies is left out without a file.
+    A user who only prunes, watches or copies is left out without a file.
 
     Raises: ConfigError: a file is missing, or holds no address with a password.
     """

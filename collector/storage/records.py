@@ -7,12 +7,15 @@ process writes sums, not steps, so a write that is repeated changes nothing.
 
 *Suspicions*: what the checks of closed epochs found, a field a metric.  A worker writes all of a
 metric in place of what was there before, so two that look at the same time change nothing.
+
+*Watches*: what people want to be told of: one ledger that changes in single steps, and a field a
+watch with what it said.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, Self
@@ -226,3 +229,156 @@ class RedisSuspicions(_Records):
             except (ValueError, msgspec.MsgspecError):
                 continue
         return entries
+
+
+QUIET: Final = "quiet"  # what a watch can say
+FIRING: Final = "firing"
+UNKNOWN: Final = "unknown"  # not enough reports
+UNABLE: Final = "unable"  # it cannot be computed
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a watch said of one period, and the number that it said it of."""
+
+    first: str  # days with which the window and its last period begin
+    last: str
+    state: str
+    text: str
+    at: int  # Unix time
+    value: float | None = None
+    low: float | None = None  # limits that are wrong with the rate of the watch
+    high: float | None = None
+    unit: str = ""
+    n: int = 0
+
+
+class WatchSeries(msgspec.Struct, frozen=True):
+    """What a watch is, and what it said of the last periods, newest first."""
+
+    name: str
+    metric: str
+    title: str  # the question in words
+    definition: str
+    rate: float  # chance of a false alarm of one evaluation
+    verdicts: tuple[Verdict, ...] = ()
+
+
+class WatchCursor(msgspec.Struct, frozen=True):
+    """How far a watch is, what it said last and since when, and what was last told of it."""
+
+    definition: str
+    last: str  # the first day of the last period that it was asked about
+    state: str
+    since: str
+    reported: str = QUIET
+
+
+class WatchMessage(msgspec.Struct, frozen=True):
+    """What is to be sent, and to which channels it still is: tries, and when the next is due."""
+
+    id: str
+    watch: str
+    metric: str
+    at: int  # Unix time
+    note: str
+    verdict: Verdict
+    left: dict[str, tuple[int, int]]
+
+
+class WatchLedger(msgspec.Struct, frozen=True):
+    """What changes in one step: who evaluates, how far each watch is, and what is to be sent."""
+
+    holder: str = ""  # the process that evaluates and sends, and until when no other does
+    until: int = 0
+    looked: int = 0  # Unix time of the last round
+    false_alarms: float = 0.0  # of all watches in any 365 days
+    cursors: dict[str, WatchCursor] = {}
+    outbox: tuple[WatchMessage, ...] = ()  # in order
+    sent: int = 0
+    given_up: int = 0
+
+
+class WatchStore(Protocol):
+    """The ledger of watches, and beside it a series of verdicts a watch.
+
+    Law: a ledger is replaced only by who has read the one before, so no step is taken twice.
+    Raises, all methods: StorageUnavailableError, StorageFullError.
+    """
+
+    def now(self) -> int:
+        """Return the Unix time of the store's own clock."""
+
+    def ledger(self) -> tuple[bytes, WatchLedger]:
+        """Return the ledger as it is stored, and what it says; b"" and an empty one at first."""
+
+    def replace(self, read: bytes, ledger: WatchLedger) -> bytes | None:
+        """Store *ledger* in place of the one that was *read*; return it as stored.
+
+        None: another is there; nothing was changed.
+        """
+
+    def series(self) -> dict[str, WatchSeries]:
+        """Return what each watch said, by its name."""
+
+    def put(self, series: WatchSeries) -> None:
+        """Write what a watch said, in place of what was there."""
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Delete the series of watches that are no more."""
+
+
+class RedisWatches(_Records):
+    """The WatchStore protocol on Redis or Valkey: a hash, and in it the ledger under a name of its
+    own.
+    """
+
+    _LEDGER: Final = "*"  # no name of a watch
+
+    @property
+    def _key(self) -> str:
+        return f"{self._prefix}:watch"
+
+    def now(self) -> int:
+        """Ask the server."""
+        return int(self._connection.call("TIME")[0])
+
+    def ledger(self) -> tuple[bytes, WatchLedger]:
+        """Read one field; what is not ours is passed over."""
+        text = self._connection.call("HGET", self._key, self._LEDGER) or b""
+        try:
+            return text, msgspec.json.decode(text, type=WatchLedger) if text else WatchLedger()
+        except msgspec.MsgspecError:
+            return text, WatchLedger()
+
+    def replace(self, read: bytes, ledger: WatchLedger) -> bytes | None:
+        """Write one field: the first by a command, others by the function that compares."""
+        text = msgspec.json.encode(ledger)
+        if not read:
+            done = self._connection.call("HSETNX", self._key, self._LEDGER, text)
+        else:
+            function = "FCALL", "hearsay_replace_checked", 1, self._key
+            done = self._connection.call(*function, self._LEDGER, read, text)
+        return text if done or self._is_stored(text) else None
+
+    def _is_stored(self, text: bytes) -> bool:
+        """Return whether *text* is there: a command whose answer was lost was sent once more."""
+        return bool(self._connection.call("HGET", self._key, self._LEDGER) == text)
+
+    def series(self) -> dict[str, WatchSeries]:
+        """Read the whole hash; what is not ours is passed over."""
+        series = {}
+        for name, text in _pairs(self._connection.call("HGETALL", self._key)).items():
+            try:
+                series[name.decode()] = msgspec.json.decode(text, type=WatchSeries)
+            except (ValueError, msgspec.MsgspecError):
+                continue
+        return series
+
+    def put(self, series: WatchSeries) -> None:
+        """Write one field."""
+        self._connection.call("HSET", self._key, series.name, msgspec.json.encode(series))
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Delete fields."""
+        if names:
+            self._connection.call("HDEL", self._key, *names)

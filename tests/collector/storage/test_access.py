@@ -24,6 +24,7 @@ from collector.storage.access import (
     PRUNE,
     QUERY,
     USERS,
+    WATCH,
     WORKER,
     name_of,
 )
@@ -40,7 +41,10 @@ from collector.storage.records import (
     RedisActivity,
     RedisCredentials,
     RedisSuspicions,
+    RedisWatches,
+    WatchLedger,
     WatchRecord,
+    WatchSeries,
 )
 from collector.storage.redis import RedisStorage
 from tests.support.store.servers import needs_real
@@ -112,6 +116,13 @@ NOT_OF: Final[dict[str, list[str]]] = {
         *("UNLINK {credentials}", "HGETALL {credentials}", "SADD {cells} x", "XRANGE {stream} - +"),
         *("SMEMBERS {seen}", "SET {shards} 9", "UNLINK {archive}", "FCALL hearsay_version 0"),
         *("FCALL hearsay_lose 1 {counters} 0 0 0 1", "XTRIM {stream} MAXLEN 0"),
+    ],
+    WATCH: [
+        *("CONFIG GET dir", "FUNCTION LOAD x", "SET {tally} x", "DEL {tally}", "SADD {cells} x"),
+        *("BITFIELD {tally} INCRBY i64 0 1", "XRANGE {stream} - +", "HGETALL {credentials}"),
+        *("HSET {credentials} a b", "HDEL {credentials} a", "HSET {tally} a 1", "SCAN 0"),
+        *("FCALL hearsay_replace_checked 1 {credentials} a b c", "FCALL hearsay_version 0"),
+        *("DEL {watch}", "EXPIRE {watch} 1", "HSET {counters} folded.uploads 0", "GET {shards}"),
     ],
     QUERY: [
         *("CONFIG GET dir", "FUNCTION LOAD x", "SET {tally} x", "DEL {tally}", "SADD {cells} x"),
@@ -294,6 +305,27 @@ def test_old_tallies_are_pruned_by_a_user_that_can_do_nothing_else(users: Users)
     assert query.pruned([METRIC]) == {METRIC: 4}
     assert RedisInspection(users.connection(ARCHIVE), users.keys).marks() == {METRIC: 4}
     assert worker.counters()[0].pruned_reports == 4
+
+
+def test_watches_are_kept_by_one_user_and_shown_by_another(users: Users) -> None:
+    users.storage(INIT).prepare()
+    keeper = RedisWatches(users.connection(WATCH), users.keys.prefix)
+    web = RedisWatches(users.connection(INGEST), users.keys.prefix)
+    series = WatchSeries("w", "m", "m above 1", "d", 0.1)
+
+    first = keeper.replace(b"", WatchLedger(holder="a"))
+    assert first is not None
+    assert keeper.replace(first, WatchLedger(holder="b"))
+    keeper.put(series)
+
+    assert keeper.now() > 0
+    assert web.ledger()[1].holder == "b"
+    assert web.series() == {"w": series}
+    assert list(users.storage(WATCH).vectors(users.storage(WATCH).index(METRIC, [3]), 2)) == []
+    assert users.storage(WATCH).pruned([METRIC]) == {}
+    keeper.forget(["w"])
+    with pytest.raises(RefusedByStoreError, match="NOPERM"):
+        web.put(series)
 
 
 def test_credentials_are_made_by_one_user_and_read_by_another(users: Users) -> None:

@@ -14,6 +14,7 @@ from collector.storage.access import (
     INGEST,
     PRUNE,
     USERS,
+    WATCH,
     acl_lines,
     database_in,
     passwords_in,
@@ -84,10 +85,10 @@ def test_passwords_are_taken_from_the_addresses_that_processes_use(tmp_path: Pat
 
 def test_who_prunes_nothing_needs_no_user_for_it(tmp_path: Path) -> None:
     """Law: the folder of an older release is enough."""
-    for user in set(USERS) - {PRUNE}:
+    for user in set(USERS) - {PRUNE, WATCH}:
         (tmp_path / f"{user}_url").write_text(f"redis://h-{user}:password@store:6379/0\n")
 
-    assert set(passwords_in(tmp_path)) == set(USERS) - {PRUNE}
+    assert set(passwords_in(tmp_path)) == set(USERS) - {PRUNE, WATCH}
 
 
 @pytest.mark.parametrize("text", [None, "", "redis://store:6379/0", "redis://canary@store/0"])

@@ -21,13 +21,20 @@ from collector.storage.records import (
     RedisActivity,
     RedisCredentials,
     RedisSuspicions,
+    RedisWatches,
     SuspicionStore,
     Usage,
+    Verdict,
+    WatchCursor,
+    WatchLedger,
+    WatchMessage,
     WatchRecord,
+    WatchSeries,
+    WatchStore,
 )
 from collector.storage.redis import RedisStorage
 from tests.support.store.memory_credentials import MemoryCredentials
-from tests.support.store.memory_storage import MemorySuspicions
+from tests.support.store.memory_storage import MemorySuspicions, MemoryWatches
 from tests.support.store.servers import EVERY_STORE, MEMORY
 
 DAY = 30_000  # in 2052, so that no server forgets it
@@ -183,3 +190,66 @@ def test_fields_that_are_not_ours_are_passed_over(
     assert credentials.records() == {FIRST: b"record"}
     assert activity.records(DAY) == [OF_WEB]
     assert suspicions.records() == {b"a" * 6: EARLIER}
+
+
+@pytest.fixture
+def watches(server_kind: str, keys: Keys, request: pytest.FixtureRequest) -> WatchStore:
+    """An empty store of watches."""
+    if server_kind == MEMORY:
+        return MemoryWatches(DAY)
+    request.getfixturevalue("store")
+    return RedisWatches(request.getfixturevalue("server"), keys.prefix)
+
+
+@EVERY_STORE
+def test_a_ledger_is_replaced_only_by_who_has_read_the_one_before(watches: WatchStore) -> None:
+    assert watches.ledger() == (b"", WatchLedger())
+
+    first = watches.replace(b"", WatchLedger(holder="a"))
+    late = watches.replace(b"", WatchLedger(holder="b"))
+    assert first is not None
+    second = watches.replace(first, WatchLedger(holder="c"))
+    stale = watches.replace(first, WatchLedger(holder="d"))
+
+    assert (late, stale) == (None, None)
+    assert watches.ledger() == (second, WatchLedger(holder="c"))
+
+
+@EVERY_STORE
+def test_a_replacement_that_is_repeated_has_happened_once_and_says_so(watches: WatchStore) -> None:
+    """Law: a command whose answer was lost is sent again."""
+    first = watches.replace(b"", WatchLedger(holder="a"))
+    assert first is not None
+
+    assert watches.replace(b"", WatchLedger(holder="a")) == first
+    second = watches.replace(first, WatchLedger(holder="b"))
+    assert watches.replace(first, WatchLedger(holder="b")) == second
+
+
+@EVERY_STORE
+def test_all_that_a_ledger_holds_comes_back(watches: WatchStore) -> None:
+    verdict = Verdict(
+        "2026-03-01", "2026-03-02", "firing", "m: \u00e9", 7, 0.5, 0.4, 0.6, "share", 9
+    )
+    message = WatchMessage("id", "w", "m", 7, "note", verdict, {"team": (2, 99)})
+    cursor = WatchCursor("d", "2026-03-02", "firing", "2026-03-01", "firing")
+    ledger = WatchLedger("a", 9, 8, 0.05, {"w": cursor}, (message,), 3, 1)
+
+    watches.replace(b"", ledger)
+
+    assert watches.ledger()[1] == ledger
+
+
+@EVERY_STORE
+def test_series_are_kept_by_name_beside_the_ledger_and_forgotten(watches: WatchStore) -> None:
+    series = [WatchSeries(name, "m", "title", "d", 0.1) for name in ("a", "b")]
+    watches.replace(b"", WatchLedger(holder="x"))
+
+    for each in series:
+        watches.put(each)
+    assert watches.series() == {each.name: each for each in series}
+    watches.forget(["a", "gone"])
+    watches.forget([])
+
+    assert set(watches.series()) == {"b"}
+    assert watches.ledger()[1].holder == "x"

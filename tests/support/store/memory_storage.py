@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from client_sdk.core.epoch import DAY
 from collector.core.cells import Cell
 from collector.core.errors import ClassEndedError, ForgottenUploadError, TallyOverflowError
 from collector.storage.protocols import ALONE_FROM, MAX_CLAIM
-from collector.storage.records import WatchRecord
+from collector.storage.records import WatchLedger, WatchRecord, WatchSeries
 from collector.storage.redis import MAX_DELTA, SEEN_DAYS
 from collector.storage.values import (
     ClaimedEntry,
@@ -258,3 +260,50 @@ class MemorySuspicions:
 
     def records(self) -> dict[bytes, WatchRecord]:
         return dict(self.found)
+
+
+class MemoryWatches:
+    """The WatchStore protocol.  ``clock`` is its time; ``failure``, if set, is raised."""
+
+    def __init__(self, clock: int = 0) -> None:
+        self.clock = clock
+        self.failure: Exception | None = None
+        self.stored = b""
+        self.kept: dict[str, WatchSeries] = {}
+        self.commits = 0
+
+    def now(self) -> int:
+        self._fail()
+        return self.clock
+
+    def ledger(self) -> tuple[bytes, WatchLedger]:
+        self._fail()
+        if not self.stored:
+            return b"", WatchLedger()
+        return self.stored, msgspec.json.decode(self.stored, type=WatchLedger)
+
+    def replace(self, read: bytes, ledger: WatchLedger) -> bytes | None:
+        self._fail()
+        text = msgspec.json.encode(ledger)
+        if self.stored not in (read, text):
+            return None
+        self.stored = text
+        self.commits += 1
+        return text
+
+    def series(self) -> dict[str, WatchSeries]:
+        self._fail()
+        return dict(self.kept)
+
+    def put(self, series: WatchSeries) -> None:
+        self._fail()
+        self.kept[series.name] = series
+
+    def forget(self, names: Sequence[str]) -> None:
+        self._fail()
+        for name in names:
+            self.kept.pop(name, None)
+
+    def _fail(self) -> None:
+        if self.failure:
+            raise self.failure

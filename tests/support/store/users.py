@@ -50,6 +50,7 @@ class Users:
             "archive": keys.archive(0),
             "credentials": f"{keys.prefix}:credentials",
             "usage": f"{keys.prefix}:usage:{DAY}",
+            "watch": f"{keys.prefix}:watch",
             "counters2": "other:{0}:counters",
         }
 
