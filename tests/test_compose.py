@@ -22,6 +22,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 SECOND = (ROOT / "examples" / "compose-archive.yml").read_text(encoding="utf-8")
 ARCHIVE: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["services"]
 MORE_SECRETS: dict[str, dict[str, Any]] = yaml.safe_load(SECOND)["secrets"]
+WATCH: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-watch.yml").read_text("utf-8"))
 PRUNE: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
 HA: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.ha.yml").read_text("utf-8"))
 BACKUP: dict[str, Any] = yaml.safe_load((ROOT / "examples/compose-backup.yml").read_text("utf-8"))
@@ -219,6 +220,7 @@ def test_make_secrets_makes_every_secret_and_no_command_shows_one(tmp_path: Path
             COMPOSE["secrets"],
             MORE_SECRETS,
             PRUNE["secrets"],
+            WATCH["secrets"],
             BACKUP["secrets"],
             HA["secrets"],
         )
@@ -336,6 +338,26 @@ def test_the_service_that_prunes_is_as_confined_as_the_others_and_has_settings_t
     assert not {"ports", "cap_add", "privileged", "network_mode"} & set(prune)
     assert prune["secrets"] == list(PRUNE["secrets"]) == ["prune_url"]
     assert config.keep_days == 400
+
+
+def test_the_service_that_watches_is_as_confined_as_the_others_and_has_settings_that_work(
+    tmp_path: Path,
+) -> None:
+    watch, worker = WATCH["services"]["watch"], SERVICES["worker"]
+    confined = ("restart", "user", "read_only", "cap_drop", "security_opt", "pids_limit", "tmpfs")
+    values = watch["environment"] | {"HEARSAY_REGISTRY": str(ROOT / "examples/metrics.toml")}
+    address = tmp_path / "watch_url"
+    address.write_text("redis://u:a-password@store:6379/0\n", encoding="utf-8")
+
+    config = Config.from_env(values | {"REDIS_URL_FILE": str(address)})
+
+    assert [watch[name] for name in confined] == [worker[name] for name in confined]
+    file = f"./examples/watches.toml:{config.watches}:ro"
+    assert watch["volumes"] == [*worker["volumes"], file]
+    assert watch["image"] == worker["image"]
+    assert {"mem_limit", "cpus"} <= set(watch)
+    assert not {"ports", "cap_add", "privileged", "network_mode"} & set(watch)
+    assert watch["secrets"] == list(WATCH["secrets"]) == ["watch_url"]
 
 
 def test_the_service_that_copies_is_as_confined_as_the_others_and_has_settings_that_work(

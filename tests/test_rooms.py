@@ -59,10 +59,12 @@ collector.demo: core registry privacy upload root | core storage analytics rende
 collector.web: core mechanisms registry privacy root | core storage estimation analytics
     analytics.verbs intake operations.telemetry planning operations.doctor query rendering
     operations
+collector.workspace:
+collector.workspace.watch: core registry | core storage estimation analytics query rendering
 collector.worker.archive: core registry | core storage estimation
 collector.cli: core mechanisms registry privacy root | core storage estimation audit
     operations.telemetry planning operations.doctor query rendering client query.release worker
-    operations demo worker.archive
+    operations demo worker.archive workspace.watch
 collector: | cli
 """
 

@@ -121,7 +121,7 @@ def demo(once: bool, as_json: bool, devices: int, port: int, show: bool) -> None
 def acl(urls: Path, as_file: bool) -> None:
     """Print the store's users, whose addresses with passwords are in the folder URLS.
 
-    It holds <user>_url of init, ingest, worker, query and archive, and of prune if somebody prunes,
+    It holds <user>_url of init, ingest, worker, query and archive, of prune and watch if needed,
     as make secrets does.  Passwords are printed as digests only.
     """
     from ..storage.access import acl_lines, database_in, passwords_in

@@ -47,6 +47,7 @@ KNOWN: Final = frozenset(
         "ARCHIVE_DAYS",
         "KEEP_DAYS",
         "RETIRED",
+        "WATCHES",
         "URL",
         *(
             f"{name}{end}"
@@ -101,6 +102,7 @@ class Config:
     development: bool = False  # keep the last reports in memory, for hearsay tail
     origins: tuple[str, ...] = ()  # whose pages may report from a browser
     retired: str = ""  # file of the list of retired metrics; "" for none
+    watches: str = ""  # file of what hearsay watch asks; "" for none
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -144,6 +146,7 @@ class Config:
             keep_days=_keep_days(env),
             development=development,
             retired=env.get("HEARSAY_RETIRED", ""),
+            watches=env.get("HEARSAY_WATCHES", ""),
         )
 
 

@@ -200,7 +200,9 @@ def test_a_unit_runs_the_command_of_its_container(name: str) -> None:
         assert start == "/opt/hearsay/bin/" + " ".join(command).replace("/backup", folder)
 
 
-@pytest.mark.parametrize("name", ["hearsay-web.service", "hearsay-worker@.service"])
+@pytest.mark.parametrize(
+    "name", ["hearsay-web.service", "hearsay-worker@.service", "hearsay-watch.service"]
+)
 def test_what_lasts_comes_back_and_may_take_as_long_to_stop_as_it_does(name: str) -> None:
     assert values(name, "Restart") == ["always"]
     assert int(values(name, "TimeoutStopSec")[0]) >= GRACE_S + 2

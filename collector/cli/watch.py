@@ -1,0 +1,112 @@
+"""``hearsay watch``: ask what a file of watches asks whenever numbers are published."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from client_sdk.core.epoch import ONCE
+from client_sdk.privacy.wording import counted
+
+from ..core.config import Config
+from ..core.errors import ConfigError
+from ..core.logs import configure
+from .root import explained, main
+
+if TYPE_CHECKING:
+    from ..core.catalog import Catalog
+    from ..workspace.watch.rounds import Outcome, Rounds
+    from ..workspace.watch.rules import Watches
+
+ROLE = "watch"
+_FIRED, _UNABLE = 2, 3  # exit statuses of --once
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False), required=False)
+@click.option(
+    "--once", is_flag=True, help="One round; exit status 2 if a watch fires, 3 if one cannot say."
+)
+@click.option(
+    "--check", is_flag=True, help="Only read the file, and say how often each watch may err."
+)
+@explained
+def watch(file: str | None, once: bool, check: bool) -> None:
+    """Evaluate the watches of FILE, or of HEARSAY_WATCHES, and send what they say."""
+    from ..core.catalog import Catalog
+    from ..workspace.watch.rules import read
+
+    config = Config.from_env()
+    if not (file or config.watches):
+        raise ConfigError("HEARSAY_WATCHES", "", "must name a file of watches, or give one")
+    watches = read(file or config.watches)
+    catalog = Catalog.from_files(config.registry_paths)
+    if check:
+        _check(watches, catalog)
+    elif once:
+        _once(_rounds(config, watches, catalog))
+    else:
+        _run(_rounds(config, watches, catalog))
+
+
+def _rounds(config: Config, watches: Watches, catalog: Catalog) -> Rounds:
+    from ..storage.connect import connect_reader
+    from ..storage.records import RedisWatches
+    from ..workspace.watch.delivery import deliver
+    from ..workspace.watch.rounds import Rounds
+
+    return Rounds(watches, catalog, connect_reader(config), RedisWatches.of(config), deliver)
+
+
+def _check(watches: Watches, catalog: Catalog) -> None:
+    """Print a line a watch; exit status 1 if one can never be computed."""
+    from ..workspace.watch.evaluation import metric_of
+    from ..workspace.watch.rounds import title_of
+
+    faults = 0
+    for each in watches.watch:
+        metric = metric_of(each, catalog)
+        if metric is None or metric.every == ONCE:
+            known = "is no metric of the registries" if metric is None else "is reported once"
+            click.echo(f"{each.name}: {each.metric} {known}")
+            faults += 1
+            continue
+        rate = watches.rate(metric.every)
+        title = title_of(each, metric.domain.unit)
+        click.echo(f"{each.name}: {title}; errs in at most {rate:.2g} of its evaluations")
+    share = f"{watches.false_alarms:.3g}"
+    click.echo(f"all together: a false alarm in any 365 days with a chance of at most {share}")
+    if faults:
+        raise click.ClickException(counted(faults, "fault"))
+
+
+def _once(rounds: Rounds) -> None:
+    outcome = rounds.round()
+    rounds.release()
+    if outcome is None:
+        click.echo("another process evaluates the watches", err=True)
+        return
+    from ..storage.records import FIRING, UNABLE
+
+    for state, count in sorted(outcome.states.items()):
+        click.echo(f"{state}: {count}")
+    click.echo(f"messages that wait: {outcome.waiting}")
+    raise SystemExit(_status(outcome, FIRING, UNABLE))
+
+
+def _status(outcome: Outcome, firing: str, unable: str) -> int:
+    if outcome.states.get(firing):
+        return _FIRED
+    return _UNABLE if outcome.states.get(unable) else 0
+
+
+def _run(rounds: Rounds) -> None:
+    from ..operations.processes import on_stop
+
+    configure(ROLE)
+    stop = threading.Event()
+    on_stop(stop.set, lambda: os._exit(0))
+    rounds.run(stop)

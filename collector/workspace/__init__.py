@@ -1,0 +1,1 @@
+"""What people keep beside the answers: boards, notes, links, and watches."""

@@ -1,0 +1,321 @@
+"""Webhooks are signed, go where the operator said and nowhere else; mail goes by a real server."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import socket
+import socketserver
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email import message_from_bytes
+from email.policy import default
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from collector.storage.records import FIRING, QUIET, UNABLE, Verdict, WatchMessage
+from collector.workspace.watch.delivery import (
+    SIGNATURE,
+    DeliveryError,
+    body_of,
+    deliver,
+    require_public,
+    signature,
+    subject_of,
+)
+from collector.workspace.watch.rules import Channel
+
+NOW: Final = 1_772_625_600
+VERDICT: Final = Verdict(
+    "2026-03-02", "2026-03-02", FIRING, "Dark mode: 60 % (57 to 63 %): above 50 %", NOW
+)
+MESSAGE: Final = WatchMessage("a" * 32, "dark", "m", NOW, "roll back", VERDICT, {})
+
+
+class Receiver(HTTPServer):
+    """Keeps what is posted, and answers with ``status``."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.status, self.location = 204, ""
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook?x=1"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        receiver: Any = self.server
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        receiver.requests.append((self.path, dict(self.headers), body))
+        self.send_response(receiver.status)
+        if receiver.location:
+            self.send_header("Location", receiver.location)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(server: socketserver.BaseServer) -> Iterator[Any]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with serving(Receiver()) as server:
+        yield server
+
+
+def test_a_webhook_is_signed_so_that_its_receiver_knows_it_is_ours(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret\n")
+    channel = Channel("team", webhook=receiver.url, secret_file=str(secret), private=True)
+
+    deliver(channel, MESSAGE, NOW)
+
+    ((path, headers, body),) = receiver.requests
+    assert path == "/hook?x=1"
+    assert headers["Idempotency-Key"] == MESSAGE.id
+    time, digest = (part.partition("=")[2] for part in headers[SIGNATURE].split(","))
+    expected = hmac.new(b"s3cret", f"{time}.".encode() + body, hashlib.sha256).hexdigest()
+    assert hmac.compare_digest(digest, expected)
+    said = json.loads(body)
+    assert (said["watch"], said["state"], said["note"]) == ("dark", FIRING, "roll back")
+
+
+def test_another_body_time_or_key_has_another_signature() -> None:
+    ours = signature(b"key", NOW, b"body")
+
+    others = [(b"key", NOW, b"bodY"), (b"key", NOW + 1, b"body"), (b"kez", NOW, b"body")]
+
+    assert ours not in {signature(*other) for other in others}
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 410, 429, 500, 503])
+def test_whatever_is_no_success_is_a_failure_and_nothing_is_followed(
+    receiver: Receiver, status: int
+) -> None:
+    receiver.status, receiver.location = status, receiver.url
+    channel = Channel("team", webhook=receiver.url, private=True)
+
+    with pytest.raises(DeliveryError, match=f"^channel=team: answered {status}$"):
+        deliver(channel, MESSAGE, NOW)
+    assert len(receiver.requests) == 1
+
+
+def test_a_receiver_that_is_not_there_is_a_failure_that_names_no_address() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    channel = Channel("team", webhook=f"http://127.0.0.1:{port}/secret-path", private=True)
+
+    with pytest.raises(DeliveryError) as failure:
+        deliver(channel, MESSAGE, NOW)
+    assert "secret-path" not in str(failure.value)
+
+
+INWARD: Final = (
+    *("127.0.0.1", "127.255.255.254", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1"),
+    *("169.254.169.254", "100.64.0.1", "0.0.0.1", "255.255.255.255", "224.0.0.1", "192.0.0.8"),
+    *("198.18.0.1", "192.0.2.1", "240.0.0.1", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1"),
+    *("fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254"),
+    *("2002:7f00:1::", "2002:a00:1::", "2001:db8::1", "100::1", "2001:0:4136::fdd2"),
+    *("64:ff9b::7f00:1", "64:ff9b:1::a00:1"),
+)  # fmt: skip
+
+
+def leading(addresses: list[str]) -> Callable[[str, int], list[str]]:
+    """Return a resolver whose every name has these *addresses*."""
+
+    def resolve(host: str, port: int) -> list[str]:
+        return addresses
+
+    return resolve
+
+
+@pytest.mark.parametrize("address", INWARD)
+def test_an_address_of_this_network_gets_no_connection(receiver: Receiver, address: str) -> None:
+    """Alone or behind a public address it is refused before anything connects."""
+    channel = Channel("team", webhook=f"https://hooks.example.org:{receiver.server_port}/")
+
+    for answers in ([address], ["93.184.216.34", address]):
+        with pytest.raises(DeliveryError, match="leads into this network"):
+            deliver(channel, MESSAGE, NOW, resolve=leading(answers))
+    assert receiver.requests == []
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"])
+def test_a_public_address_is_none_of_these(address: str) -> None:
+    require_public(address)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://hooks.example.org/", "ftp://hooks.example.org/", "file:///etc/passwd"),
+        *("https://", "https://user@hooks.example.org/", "gopher://x/", "//hooks.example.org/"),
+    ],
+)
+def test_only_tls_and_plain_addresses_are_taken(url: str) -> None:
+    def resolve(host: str, port: int) -> list[str]:
+        raise AssertionError("asked for a name")
+
+    with pytest.raises(DeliveryError, match="webhook: must be https"):
+        deliver(Channel("team", webhook=url), MESSAGE, NOW, resolve=resolve)
+
+
+def test_the_name_is_resolved_once_and_the_connection_goes_there(receiver: Receiver) -> None:
+    asked: list[str] = []
+
+    def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"]
+
+    url = f"http://hooks.example.org:{receiver.server_port}/"
+    deliver(Channel("team", webhook=url, private=True), MESSAGE, NOW, resolve=resolve)
+
+    assert asked == ["hooks.example.org"]
+    assert receiver.requests[0][1]["Host"].startswith("hooks.example.org")
+
+
+@pytest.mark.parametrize("name", ["self_signed", "wrong_host", "expired"])
+def test_a_server_that_cannot_prove_its_name_gets_no_message(name: str) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path("tests/data/tls") / f"{name}.pem")
+    receiver = Receiver()
+    receiver.socket = context.wrap_socket(receiver.socket, server_side=True)
+    receiver.handle_error = lambda *_: None  # type: ignore[method-assign]  # it fails on purpose
+    with serving(receiver):
+        channel = Channel(
+            "team", webhook=f"https://localhost:{receiver.server_port}/", private=True
+        )
+        with pytest.raises(DeliveryError):
+            deliver(channel, MESSAGE, NOW)
+
+    assert receiver.requests == []
+
+
+def test_a_server_that_proves_its_name_gets_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control of the one above: here the authority of the tests is believed."""
+    monkeypatch.setenv("SSL_CERT_FILE", "tests/data/tls/ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("tests/data/tls/good.pem")
+    receiver = Receiver()
+    receiver.socket = context.wrap_socket(receiver.socket, server_side=True)
+    with serving(receiver):
+        url = f"https://localhost:{receiver.server_port}/"
+        deliver(Channel("team", webhook=url, private=True), MESSAGE, NOW)
+
+    assert len(receiver.requests) == 1
+
+
+def test_slack_gets_one_text_in_which_nothing_is_markup() -> None:
+    verdict = Verdict("2026-03-02", "2026-03-02", FIRING, "<!channel> a & b", NOW)
+    message = WatchMessage("x", "dark", "m", NOW, "<https://evil|roll back>", verdict, {})
+
+    said = json.loads(body_of(Channel("team", webhook="https://x", form="slack"), message))
+
+    assert set(said) == {"text"}
+    assert "<" not in said["text"]
+    assert "&lt;!channel&gt; a &amp; b" in said["text"]
+
+
+@pytest.mark.parametrize(
+    ("state", "word"), [(FIRING, "alarm"), (QUIET, "over"), (UNABLE, "not answered")]
+)
+def test_a_message_says_in_a_line_what_happened(state: str, word: str) -> None:
+    verdict = Verdict("2026-03-02", "2026-03-02", state, "a\nb", NOW)
+    message = WatchMessage("x", "dark", "m", NOW, "", verdict, {})
+
+    assert subject_of(message) == f"[{word}] dark: a b (2026-03-02)"
+
+
+class MailServer(socketserver.TCPServer):
+    """Takes mail by SMTP; with a *context* it offers STARTTLS."""
+
+    allow_reuse_address = True
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Conversation)
+        self.context, self.mails = context, list[bytes]()
+
+
+class _Conversation(socketserver.StreamRequestHandler):
+    def say(self, text: str) -> None:
+        self.wfile.write(f"{text}\r\n".encode())
+
+    def handle(self) -> None:
+        server: Any = self.server
+        self.say("220 test")
+        while line := self.rfile.readline().decode(errors="replace").strip().upper():
+            if line.startswith(("EHLO", "HELO")):
+                self.say("250-test\r\n250-STARTTLS\r\n250 OK" if server.context else "250 OK")
+            elif line == "DATA":
+                self.say("354 go on")
+                body = b""
+                while (part := self.rfile.readline()) != b".\r\n":
+                    body += part
+                server.mails.append(body)
+                self.say("250 OK")
+            elif line == "QUIT":
+                self.say("221 bye")
+                return
+            else:
+                self.say("250 OK" if line.startswith(("MAIL", "RCPT", "RSET")) else "502 no")
+
+
+def mail_channel(port: int, **more: Any) -> Channel:
+    people = ["ops@example.org", "pm@example.org"]
+    server = f"127.0.0.1:{port}"
+    return Channel("mail", mail=people, sender="hearsay@example.org", server=server, **more)
+
+
+def test_a_mail_reaches_its_server() -> None:
+    with serving(MailServer()) as server:
+        deliver(mail_channel(server.server_address[1], tls="none"), MESSAGE, NOW)
+
+    (raw,) = server.mails
+    mail = message_from_bytes(raw, policy=default)
+    assert mail["To"] == "ops@example.org, pm@example.org"
+    assert mail["Subject"].startswith("[alarm] dark: Dark mode")
+    assert mail["Message-ID"] == f"<{MESSAGE.id}@example.org>"
+    assert "roll back" in mail.get_content()
+
+
+def test_a_mail_goes_over_no_open_line() -> None:
+    with serving(MailServer()) as server:
+        with pytest.raises(DeliveryError):
+            deliver(mail_channel(server.server_address[1]), MESSAGE, NOW)
+        remote = Channel(
+            "mail", mail=["a@b"], sender="a@b", server="mail.example.org:25", tls="none"
+        )
+        with pytest.raises(DeliveryError, match="is for a server on this machine"):
+            deliver(remote, MESSAGE, NOW)
+
+    assert server.mails == []
+
+
+def test_a_secret_that_is_missing_is_a_failure_and_told_by_its_file(tmp_path: Path) -> None:
+    channel = Channel("team", webhook_file=str(tmp_path / "none"))
+
+    with pytest.raises(DeliveryError, match=r"^channel=team: ConfigError$"):
+        deliver(channel, MESSAGE, NOW)

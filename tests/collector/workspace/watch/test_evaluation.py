@@ -1,0 +1,177 @@
+"""What watches say of numbers, changes and silence, and of what cannot be computed."""
+
+from __future__ import annotations
+
+import pytest
+
+from client_sdk.core.epoch import DAY
+from collector.storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict
+from collector.workspace.watch.evaluation import MOST_LATE, due, evaluate, newest
+from tests.support.device.registries import NUMBER
+from tests.support.store.watched import NEWEST, NOON, TODAY, Desk, catalog_of
+
+
+def verdict(desk: Desk, period: int = NEWEST, now: int = NOON) -> Verdict:
+    (watch, *_) = desk.watches.watch
+    return evaluate(desk.watches, watch, desk.catalog, desk.tallies, period, now)
+
+
+def watching(rule: str, **more: str) -> Desk:
+    lines = "\n".join(f"{name} = {value}" for name, value in more.items())
+    return Desk(f'[[watch]]\nname = "w"\nmetric = "m"\n{rule}\n{lines}\n')
+
+
+@pytest.mark.parametrize(
+    ("rule", "share", "state"),
+    [
+        ("above = 0.5", 0.6, FIRING),
+        ("above = 0.5", 0.5, QUIET),
+        ("above = 0.5", 0.4, QUIET),
+        ("below = 0.5", 0.4, FIRING),
+        ("below = 0.5", 0.5, QUIET),
+    ],
+)
+def test_a_threshold_fires_only_if_the_number_is_surely_beyond_it(
+    rule: str, share: float, state: str
+) -> None:
+    desk = watching(rule)
+    desk.fold(NEWEST, 20_000, share)
+
+    said = verdict(desk)
+
+    assert said.state == state
+    assert said.low is not None
+    assert said.high is not None
+    assert said.low <= share <= said.high
+    assert said.text.startswith("Dark mode: ")
+
+
+def test_a_change_is_told_only_beyond_what_matters() -> None:
+    desk = watching("changed = 0")
+    least = watching("changed = 0.4")
+    least.tallies = desk.tallies
+    for day, share in enumerate((0.2, 0.5), NEWEST - 1):
+        desk.fold(day, 20_000, share)
+
+    assert verdict(desk).state == FIRING
+    assert "points" in verdict(desk).text
+    assert verdict(least).state == QUIET
+
+
+def test_a_change_needs_a_time_before() -> None:
+    desk = watching("changed = 0")
+    desk.fold(NEWEST, 20_000, 0.5)
+
+    assert verdict(desk).state == UNKNOWN
+
+
+def test_a_window_joins_periods() -> None:
+    desk = watching("above = 0.5", window="7")
+    for day in range(NEWEST - 6, NEWEST + 1):
+        desk.fold(day, 5_000, 0.55)
+
+    said = verdict(desk)
+
+    assert (said.first, said.last, said.n) == ("2026-02-24", "2026-03-02", 35_000)
+
+
+def test_few_reports_are_no_alarm_and_no_number() -> None:
+    desk = watching("below = 0.5")
+    desk.fold(NEWEST, 50, 0.0)
+
+    said = verdict(desk)
+
+    assert (said.state, said.value) == (UNKNOWN, None)
+    assert "not enough reports" in said.text
+
+
+def silent(counts: list[int]) -> Verdict:
+    """Return what is said of the last of *counts*, which are a week apart."""
+    desk = watching("silent = 0.5")
+    for place, n in enumerate(reversed(counts)):
+        if n:
+            desk.fold(NEWEST - 7 * place, n, 0.5)
+    return verdict(desk)
+
+
+@pytest.mark.parametrize(
+    ("counts", "state"),
+    [
+        ([1_000, 1_000, 1_000, 1_000, 0], FIRING),
+        ([1_000, 1_000, 1_000, 1_000, 300], FIRING),
+        ([1_000, 1_000, 1_000, 1_000, 600], QUIET),
+        ([1_000, 0, 0, 0, 100], FIRING),
+        ([10, 10, 10, 10, 4], QUIET),  # below half, which chance may do
+        ([0, 0, 0, 0, 1_000], UNKNOWN),
+        ([0, 0, 0, 0, 0], UNKNOWN),
+    ],
+)
+def test_devices_fell_silent_if_far_fewer_report_than_on_that_weekday(
+    counts: list[int], state: str
+) -> None:
+    assert silent(counts).state == state
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "what"),
+    [
+        ("above = 1", {"item": '"gone"'}, "item: the answer has no such item"),
+        ("above = 1", {"verb": '"nothing"'}, "verb: must be one of"),
+        ("above = 1", {"options": "{nothing = 1}"}, "options"),
+        ("above = 1", {"filters": '[["is", "gone", ["a"]]]'}, "dimensions"),
+        ("above = 1", {"filters": '[["is", "platform", ["gone"]]]'}, "has the values"),
+        ("changed = 1", {"verb": '"actives"'}, "changed takes shares and means"),
+    ],
+)
+def test_what_cannot_be_computed_says_why(rule: str, more: dict[str, str], what: str) -> None:
+    desk = watching(rule, **more)
+    for day in (NEWEST - 1, NEWEST):
+        desk.fold(day, 20_000, 0.5)
+
+    said = verdict(desk)
+
+    assert said.state == UNABLE
+    assert what in said.text
+
+
+@pytest.mark.parametrize("every", ["once"])
+def test_what_is_never_published_cannot_be_watched(every: str) -> None:
+    desk = watching("above = 0.5")
+    desk.catalog = catalog_of(every)
+
+    assert "nothing of it is ever published" in verdict(desk).text
+
+
+@pytest.mark.parametrize("every", ["1h", "1d", "7d", "28d"])
+def test_the_newest_period_is_the_last_that_is_published(every: str) -> None:
+    desk = watching("above = 0.5")
+    desk.catalog = catalog_of(every)
+
+    period = newest(desk.watches.watch[0], desk.catalog.metric("m"), NOON)
+
+    assert "not enough reports" in verdict(desk, period).text
+    assert "is not published" in verdict(desk, period + 1).text
+
+
+def test_a_mean_is_watched_in_its_unit() -> None:
+    desk = watching("above = 3")
+    desk.catalog = catalog_of("1d", NUMBER)
+    metric = desk.catalog.metric("m")
+
+    assert metric.domain.unit == "minutes"
+    assert verdict(desk).state == UNKNOWN
+    assert "not enough reports" in verdict(desk).text
+
+
+def test_a_long_pause_is_not_made_up_for_in_full() -> None:
+    assert list(due(None, 100)) == [100]
+    assert list(due(98, 100)) == [99, 100]
+    assert list(due(100, 100)) == []
+    assert len(list(due(1, 100))) == MOST_LATE
+
+
+def test_days_are_those_of_utc() -> None:
+    desk = watching("above = 0.5")
+
+    assert newest(desk.watches.watch[0], desk.catalog.metric("m"), TODAY * DAY + 3_599) == TODAY - 3
+    assert newest(desk.watches.watch[0], desk.catalog.metric("m"), TODAY * DAY + 3_600) == TODAY - 2
