@@ -125,19 +125,22 @@ def load(text: str, kind: type[Registry]) -> Registry:
     if len(text) > MAX_COMPILED:
         raise RegistryError([f"registry: must have at most {MAX_COMPILED} characters"])
     document = _parsed(text)
-    problems = list(_broken("", document, _TOP))
+    separate = "separate" in document
+    rules = {**_TOP, **_SEPARATE} if separate else _TOP
+    problems = list(_broken("", document, rules))
     if problems:
         raise RegistryError(problems)
     if document["checksum"] != checksum_of(document):
         raise RegistryError(["checksum: must be that of the file, which was edited: compile again"])
     segments = {name: tuple(values) for name, values in document["segments"].items()}
+    own = document["app"] if separate else None
     metrics: list[Metric] = []
     for place, entry in enumerate(document["metrics"]):
         name = entry.get("name") if isinstance(entry, dict) else None
-        lines = [f"metrics.{name or place}{line}" for line in _problems(entry, segments)]
+        lines = [f"metrics.{name or place}{line}" for line in _problems(entry, segments, own)]
         problems += lines
         if not lines:
-            metrics.append(_light(entry, segments))
+            metrics.append(_light(entry, segments, document["app"], own))
     problems += _twice("name", (metric.name for metric in metrics))
     problems += _twice("digest", (metric.digest.hex() for metric in metrics))
     if not problems:
@@ -153,6 +156,7 @@ def load(text: str, kind: type[Registry]) -> Registry:
         automation=document["automation"],
         retire_key=document["retire_key"],
         seats=None if seats is None else {bytes.fromhex(d): tuple(seats[d]) for d in seats},
+        separate=separate,
     )
 
 
@@ -270,6 +274,8 @@ _TOP: Final[dict[str, Rule]] = {
     "metrics": (lambda value: isinstance(value, list) and bool(value), "must hold a metric"),
     "checksum": _TEXT,
 }
+# Absent unless it is true, so that other files keep their bytes.
+_SEPARATE: Final[dict[str, Rule]] = {"separate": (lambda value: value is True, "must be true")}
 _SPENT: Final[dict[str, Rule]] = {
     "report": _COUNT,
     "value": (_maybe(_is_count), "must be a whole number, or null"),
@@ -323,7 +329,9 @@ def _broken(place: str, entry: Entry, rules: Mapping[str, Rule]) -> Iterator[str
             yield f"{place}{key}: {rule}"
 
 
-def _problems(entry: Any, segments: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _problems(
+    entry: Any, segments: Mapping[str, tuple[str, ...]], own: str | None
+) -> Iterator[str]:
     if not isinstance(entry, dict):
         yield ": must be an object"
         return
@@ -335,7 +343,7 @@ def _problems(entry: Any, segments: Mapping[str, tuple[str, ...]]) -> Iterator[s
         return
     if unknown := sorted(set(entry["segments"]) - segments.keys()):
         yield f".segments: must be dimensions of the file, not {', '.join(unknown)}"
-    if digest_of(meaning_of_entry(entry)).hex() != entry["digest"]:
+    if digest_of(meaning_of_entry(entry, own)).hex() != entry["digest"]:
         yield ".digest: must be that of what the metric means"
 
 
@@ -347,8 +355,11 @@ def _twice(key: str, values: Iterable[str]) -> Iterator[str]:
         seen.add(value)
 
 
-def meaning_of_entry(entry: Entry) -> str:
-    """Return the meaning of a metric from its entry, as ``Metric.meaning`` does from its parts."""
+def meaning_of_entry(entry: Entry, app: str | None = None) -> str:
+    """Return the meaning of a metric from its entry, as ``Metric.meaning`` does from its parts.
+
+    Args: app: the application, if its reports are kept apart.
+    """
     otherwise = entry["otherwise"]
     return meaning_of(
         {key: entry[key] for key in ("name", "type", "domain", "epsilon", "every", "longitudinal")},
@@ -356,6 +367,7 @@ def meaning_of_entry(entry: Entry) -> str:
         epsilon_permanent=entry["epsilon_permanent"],
         aggregate=entry["aggregate"],
         otherwise=None if otherwise is None else otherwise["value"],
+        app=app,
     )
 
 
@@ -363,7 +375,9 @@ _COPIED: Final = ("name", "title", "question", "owner", "type", "every", "longit
 _NUMBERS: Final = ("expected_devices", "min_reports", "aggregate", "shape", "robust", "weight")
 
 
-def _light(entry: Entry, segments: Mapping[str, tuple[str, ...]]) -> Metric:
+def _light(
+    entry: Entry, segments: Mapping[str, tuple[str, ...]], app: str, own: str | None
+) -> Metric:
     """Return a metric of which no domain and no mechanism is made yet."""
     metric = CompiledMetric.__new__(CompiledMetric)
     metric.__dict__.update({key: entry[key] for key in (*_COPIED, *_NUMBERS, "panel")})
@@ -371,7 +385,9 @@ def _light(entry: Entry, segments: Mapping[str, tuple[str, ...]]) -> Metric:
         entry=entry,
         mechanism_name=entry["mechanism"]["name"],
         segments={name: segments[name] for name in sorted(entry["segments"])},
-        meaning=meaning_of_entry(entry),
+        meaning=meaning_of_entry(entry, own),
+        app=app,
+        separate=own is not None,
         digest=bytes.fromhex(entry["digest"]),
     )
     return metric

@@ -41,6 +41,7 @@ class Registry:
     retire_key: str | None = None  # whose lists retire metrics, in hexadecimal; None: nobody's
     # of the panel, by digest: low and high end and period; None: not worked out
     seats: Mapping[bytes, tuple[int, int, str]] | None = None
+    separate: bool = False  # the app is in the digest of each metric
 
     @classmethod
     def from_file(cls, path: RegistryFile) -> Registry:
@@ -70,9 +71,16 @@ class Registry:
             return load(text, cls)
         from .registry import parse  # a device with a compiled registry has no use for it
 
-        app, segments, metrics, week, automation, retire_key = parse(text)
-        by_name = {metric.name: metric for metric in metrics}
-        return cls(app, segments, by_name, week, automation, retire_key)
+        app, segments, metrics, week = parse(text)
+        return cls(
+            app=app.name,
+            segments=segments,
+            metrics={metric.name: metric for metric in metrics},
+            panel_week=week,
+            automation=app.automation,
+            retire_key=app.retire_key,
+            separate=app.separate,
+        )
 
     def __iter__(self) -> Iterator[Metric]:
         """Iterate over the metrics in the order of the file."""

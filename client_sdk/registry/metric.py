@@ -85,6 +85,14 @@ class Metric:
     weight: int = 1  # of its place in the panel, if the registry has one
     panel: bool = True  # false: it reports whatever the panel draws
     sample: Sample = Sample()  # as the panel of the registry gives it; devices do not read it
+    app: str = ""  # of the registry
+    separate: bool = False  # the app is in the digest, so that no other app's reports join its own
+    shared: bool = False  # another app of the collector has a metric of this name
+
+    @property
+    def address(self) -> str:
+        """The name by which people ask for it: with its app where the name alone is of several."""
+        return f"{self.app}/{self.name}" if self.shared else self.name
 
     @property
     def epsilon(self) -> Fraction:
@@ -157,6 +165,7 @@ class Metric:
             epsilon_permanent=self.epsilon_permanent,
             aggregate=self.aggregate,
             otherwise=None if otherwise is None else self.domain.as_given(otherwise),
+            app=self.app if self.separate else None,
         )
 
     @property

@@ -13,7 +13,7 @@ from fractions import Fraction
 from ..core.epoch import EVERY
 from ..core.errors import HearsayError, RegistryError
 from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
-from ..core.typing import Any, Final
+from ..core.typing import Any, Final, NamedTuple
 from ..core.wire import is_hex
 from ..mechanisms import names
 from . import fields
@@ -29,7 +29,7 @@ from .selection import FAMILIES, LONGITUDINAL, choose, choose_policy
 SCHEMA: Final = 1
 _TOP_KEYS: Final = {"schema", "app", "segments", "panel", "metrics"}
 _PANEL_KEYS: Final = {"week"}
-_APP_KEYS: Final = {"name", "automation", "retire_key"}
+_APP_KEYS: Final = {"name", "automation", "retire_key", "separate"}
 MAX_WEIGHT: Final = 1_000
 _WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # as of caps
 _COMMON_KEYS: Final = {
@@ -45,10 +45,17 @@ def known_keys() -> dict[str, set[str]]:
     return {"Keys of the file": _TOP_KEYS, "Keys of a metric": _COMMON_KEYS.union(*of_types)}
 
 
-def parse(
-    text: str,
-) -> tuple[str, dict[str, tuple[str, ...]], list[Metric], int | None, str, str | None]:
-    """Return the application, its segments, metrics, budget of the panel, and other keys of app.
+class App(NamedTuple):
+    """What a file says of its application."""
+
+    name: str
+    automation: str = IGNORE  # what becomes of machines that run it
+    retire_key: str | None = None  # of who may retire metrics
+    separate: bool = False  # its name is in the digest of each metric
+
+
+def parse(text: str) -> tuple[App, dict[str, tuple[str, ...]], list[Metric], int | None]:
+    """Return the application, its segments, its metrics, and the budget of the panel.
 
     Raises: RegistryError: with every problem found.
             IncompleteInstallationError: there are no mechanisms, whatever the text says.
@@ -59,10 +66,10 @@ def parse(
     fields.refuse_unknown("registry", table, _TOP_KEYS, problems)
     if type(table.get("schema")) is not int or table["schema"] != SCHEMA:
         problems.add("schema", f"must be {SCHEMA}")
-    app, automation, retire_key = _app(table.get("app"), problems)
+    app = _app(table.get("app"), problems)
     segments = _segments(table.get("segments", {}), problems)
     own: dict[str, tuple[str, ...]] = {}
-    if automation == SEGMENT:
+    if app.automation == SEGMENT:
         own = {DIMENSION: (PEOPLE, AUTOMATED)}
         if DIMENSION in segments:
             problems.add(f"segments.{DIMENSION}", f"is what app.automation={SEGMENT} declares")
@@ -72,7 +79,7 @@ def parse(
         problems.add("metrics", "must hold at least one metric")
         entries = {}
     metrics = [
-        _metric(name, entry, segments, problems, in_panel=week is not None, own=own)
+        _metric(name, entry, segments, problems, in_panel=week is not None, own=own, app=app)
         for name, entry in entries.items()
     ]
     good = [metric for metric in metrics if metric is not None]
@@ -80,7 +87,7 @@ def parse(
         problems.add("metrics", "two metrics share a digest; rename one")
     if problems.lines:
         raise RegistryError(problems.lines)
-    return app, {**segments, **own}, good, week, automation, retire_key
+    return app, {**segments, **own}, good, week
 
 
 def _metric(
@@ -91,6 +98,7 @@ def _metric(
     *,
     in_panel: bool,
     own: Mapping[str, tuple[str, ...]],
+    app: App,
 ) -> Metric | None:
     place = f"metrics.{name}"
     before = len(problems.lines)
@@ -175,13 +183,14 @@ def _metric(
         robust=robust,
         weight=weight,
         panel=has_seat,
+        app=app.name,
+        separate=app.separate,
     )
 
 
-def _app(entry: object, problems: Problems) -> tuple[str, str, str | None]:
-    """Return the name, what becomes of machines that run it, and who may retire metrics."""
+def _app(entry: object, problems: Problems) -> App:
     if not isinstance(entry, dict):
-        return fields.name("app", entry, problems), IGNORE, None
+        return App(fields.name("app", entry, problems))
     fields.refuse_unknown("app", entry, _APP_KEYS, problems)
     automation = entry.get("automation", IGNORE)
     if automation not in (IGNORE, SEGMENT):
@@ -189,7 +198,11 @@ def _app(entry: object, problems: Problems) -> tuple[str, str, str | None]:
     retire_key = entry.get("retire_key")
     if retire_key is not None and not is_hex(retire_key, KEY_SIZE):
         problems.add("app.retire_key", "must be a public key, in 64 small hexadecimal digits")
-    return fields.name("app.name", entry.get("name"), problems), str(automation), retire_key
+    separate = entry.get("separate", False)
+    if type(separate) is not bool:
+        problems.add("app.separate", "must be true or false")
+    name = fields.name("app.name", entry.get("name"), problems)
+    return App(name, str(automation), retire_key, separate is True)
 
 
 def _panel(table: Mapping[str, Any], problems: Problems) -> int | None:

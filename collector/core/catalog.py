@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 from client_sdk.core.dataclass import replace
 from client_sdk.core.errors import UnknownMetricError
@@ -11,21 +12,27 @@ from client_sdk.privacy.panel import with_samples
 from client_sdk.registry.metric import Metric, Sample
 from client_sdk.registry.registry import Registry
 
-from .errors import ConfigError
+from .errors import AmbiguousMetricError, ConfigError
+
+ADDRESS: Final = "(?:[a-z0-9_.]+/)?[a-z0-9_.]+"  # name, or app/name
 
 
 class Catalog:
-    """Registries, the current one first.  A digest is known if any of them declares it."""
+    """Registries, the current one first.  A digest is known if any of them declares it.
+
+    Several apps may have a metric of one name.  It is then addressed as ``app/name``, which every
+    metric may be, and the bare name is refused.
+    """
 
     def __init__(self, registries: Sequence[Registry]) -> None:
-        """Index *registries* by digest and, for queries, the current metrics by name.
+        """Index *registries* by digest and, for queries, the current metrics by address.
 
-        Raises: ConfigError: there is none, or two applications share the name of a metric.
+        Raises: ConfigError: there is none, or two applications define a metric alike.
         """
         if not registries:
             raise ConfigError("registry", "", "at least one registry file is needed")
-        self.registries = tuple(registries)
-        self._require_apps_apart()
+        _require_apart(registries)
+        self.registries = tuple(_addressed(registries))
 
     @classmethod
     def from_files(cls, paths: Iterable[str]) -> Catalog:
@@ -50,29 +57,53 @@ class Catalog:
 
     @cached_property
     def by_name(self) -> Mapping[str, Metric]:
-        """The definition under which each name is answered: that of the most current registry."""
+        """The definition under which each address is answered: the app's most current one."""
         return {
-            metric.name: metric for registry in reversed(self.registries) for metric in registry
+            metric.address: metric for registry in reversed(self.registries) for metric in registry
         }
 
+    @cached_property
+    def apps(self) -> tuple[str, ...]:
+        """The apps that have a metric here, in the order of their files."""
+        return tuple(
+            dict.fromkeys(registry.app for registry in self.registries if registry.metrics)
+        )
+
     def __iter__(self) -> Iterator[Metric]:
-        """Iterate over the metrics that have a name of their own."""
+        """Iterate over the metrics that have an address of their own."""
         return iter(self.by_name.values())
 
     def metric(self, name: str) -> Metric:
-        """Return the metric that *name* stands for now.  Raises UnknownMetricError."""
-        try:
+        """Return the metric that *name*, or ``app/name``, stands for now.
+
+        Raises: UnknownMetricError.  AmbiguousMetricError: several apps have it.
+        """
+        if name in self.by_name:
             return self.by_name[name]
-        except KeyError:
-            raise UnknownMetricError(name, tuple(self.by_name)) from None
+        app, _, own = name.rpartition("/")
+        named = {
+            (registry.app, own): registry.metrics[own]
+            for registry in reversed(self.registries)
+            if own in registry.metrics and app in ("", registry.app)
+        }
+        if not named:
+            raise UnknownMetricError(name, tuple(self.by_name))
+        if len(named) > 1:
+            raise AmbiguousMetricError(name, sorted(metric.address for metric in named.values()))
+        return next(iter(named.values()))
+
+    def of_app(self, app: str) -> tuple[Metric, ...]:
+        """Return the metrics of *app*; none if there is no such app."""
+        return tuple(metric for metric in self if metric.app == app)
 
     def definitions(self, metric: Metric) -> tuple[Metric, ...]:
-        """Return what *metric* was defined as, in any registry of its name: itself first.
+        """Return what *metric* was defined as, in any registry of its app: itself first.
 
         Its segments are those of ``by_digest``.  Only definitions with the same kind of domain
         are of one question; a name that was given to another one stands apart.
         """
-        same = (registry.metrics.get(metric.name) for registry in self.registries)
+        of_app = (registry for registry in self.registries if registry.app == metric.app)
+        same = (registry.metrics.get(metric.name) for registry in of_app)
         versions = {
             version.digest: self.by_digest[version.digest]
             for version in (metric, *filter(None, same))
@@ -91,21 +122,37 @@ class Catalog:
             ]
         )
 
-    def _require_apps_apart(self) -> None:
-        """Raise ConfigError if two apps share a name: answers to it would hide one of them.
 
-        What they define alike could not even be told apart: who reads one would read both.
-        """
-        owners: dict[str, str] = {}
-        for registry in self.registries:
-            for metric in registry:
-                owner = owners.setdefault(metric.name, registry.app)
-                if owner != registry.app:
-                    rule = (
-                        f"is a metric of {owner} and of {registry.app}: rename one of them, or"
-                        " serve each app by a collector with a HEARSAY_PREFIX of its own"
-                    )
-                    raise ConfigError("metric", metric.name, rule)
+def _require_apart(registries: Sequence[Registry]) -> None:
+    """Raise ConfigError if two apps define a metric alike: who reads one would read both."""
+    owners: dict[bytes, str] = {}
+    for registry in registries:
+        for metric in registry:
+            owner = owners.setdefault(metric.digest, registry.app)
+            if owner != registry.app:
+                rule = (
+                    f"is defined alike in {owner} and {registry.app}, so their reports could not"
+                    f' be kept apart: write app = {{ name = "{registry.app}", separate = true }}'
+                    " in one of the files, or give each app a collector with a HEARSAY_PREFIX of"
+                    " its own"
+                )
+                raise ConfigError("metric", metric.name, rule)
+
+
+def _addressed(registries: Sequence[Registry]) -> Iterator[Registry]:
+    """Yield *registries* whose metrics know their app, and whether others have their name."""
+    owners: dict[str, set[str]] = {}
+    for registry in registries:
+        for name in registry.metrics:
+            owners.setdefault(name, set()).add(registry.app)
+    for registry in registries:
+        app = registry.app
+        shared = {name: len(owners[name]) > 1 for name in registry.metrics}
+        if all((m.app, m.shared) == (app, shared[m.name]) for m in registry):
+            yield registry
+            continue
+        metrics = {m.name: replace(m, app=app, shared=shared[m.name]) for m in registry}
+        yield replace(registry, metrics=metrics)
 
 
 def _sampled(registries: Sequence[Registry]) -> list[Registry]:

@@ -22,6 +22,7 @@ CollectorError
 │   ├── BodyTooLargeError                 longer than the key allows, as sent or inflated
 │   ├── UnsupportedTypeError              a type or encoding that is not read
 │   └── QueryError                        a parameter cannot be used
+│       ├── AmbiguousMetricError          several apps have a metric of this name
 │       └── PrunedError                   all that a question is about was deleted
 ├── CredentialError (ValueError)          what a key or token is to allow could not be meant
 ├── UnauthorizedError (PermissionError)   no key or token, or one that is not known
@@ -176,6 +177,15 @@ class QueryError(RequestError):
     def rule(self) -> str:
         """What would work."""
         return str(self).partition(": ")[2]
+
+
+class AmbiguousMetricError(QueryError):
+    """Several apps have a metric of this name.  ``addresses`` are those to choose from."""
+
+    def __init__(self, name: str, addresses: Sequence[str]) -> None:
+        self.name, self.addresses = name, tuple(addresses)
+        rule = "several apps have this metric: write " + " or ".join(addresses)
+        super().__init__(f"metrics={name}: {rule}")
 
 
 class PrunedError(QueryError):

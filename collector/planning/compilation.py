@@ -28,6 +28,7 @@ def compiled(registry: Registry, caps: Caps | None = None) -> str:
     document: dict[str, Any] = {
         FORMAT: VERSION,
         "app": registry.app,
+        **({"separate": True} if registry.separate else {}),
         "automation": registry.automation,
         "retire_key": registry.retire_key,
         "segments": {name: list(values) for name, values in registry.segments.items()},

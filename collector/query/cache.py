@@ -50,7 +50,7 @@ def key_of(plan: Plan, form: str, contents: str) -> bytes | None:
 
 def _published(metric: Metric) -> tuple[Any, ...]:
     """Return what an answer depends on beside the store; the digest stands for most of it."""
-    words = metric.name, metric.title, metric.question, metric.segments
+    words = metric.address, metric.title, metric.question, metric.segments
     limits = (
         metric.min_reports,
         metric.expected_devices,

@@ -157,9 +157,11 @@ def _metrics(query: Query, verb: Verb, catalog: Catalog) -> list[Metric]:
     if len(query.metrics) < verb.least_metrics:
         raise QueryError(f"metrics: verb {query.verb} takes {verb.least_metrics}; name another")
     metrics = [catalog.metric(name) for name in query.metrics]
+    if len({metric.digest for metric in metrics}) < len(metrics):  # by name and by app/name
+        raise QueryError("metrics: must be different")
     for place, metric in enumerate(metrics):
         if reason := verb.refusal(metric):
-            raise QueryError(f"metrics.{place}: {metric.name}: {reason}")
+            raise QueryError(f"metrics.{place}: {metric.address}: {reason}")
     return metrics
 
 
@@ -190,7 +192,7 @@ def _require_dimension(metrics: Sequence[Metric], name: str, place: str) -> None
     for metric in metrics:
         if name not in metric.segments:
             names = ", ".join((TIME, *metric.segments))
-            raise QueryError(f"{place}: metric={metric.name} has the dimensions {names}")
+            raise QueryError(f"{place}: metric={metric.address} has the dimensions {names}")
 
 
 def _filters(query: Query, metrics: Sequence[Metric]) -> dict[str, frozenset[str]]:

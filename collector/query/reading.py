@@ -78,7 +78,7 @@ def blaming(*metrics: Metric) -> Iterator[None]:
     try:
         yield
     except (InvalidTallyError, ArithmeticError) as error:
-        names = ", ".join(metric.name for metric in metrics)
+        names = ", ".join(metric.address for metric in metrics)
         rule = "has a tally that no reports can give; run hearsay fsck"
         raise DamagedTallyError(f"metric={names}: {rule}") from error
 
@@ -120,7 +120,7 @@ class _Total:
         self._add()
         metric, n = self._metric, self._sum.n
         if n < 0:
-            raise InvalidTallyError(f"metric={metric.name}: n={n}: must not be negative")
+            raise InvalidTallyError(f"metric={metric.address}: n={n}: must not be negative")
         if n > MAX_REPORTS:
             rule = f"leaves {n} reports, must be at most {MAX_REPORTS}; take fewer epochs"
             raise QueryError(f"date_range: {rule}")
@@ -171,7 +171,7 @@ def _unpruned(reading: Reading, marks: Mapping[bytes, int]) -> Reading:
     if not epochs:
         metric, (_, last) = reading.metric, reading.window
         when = "" if metric.every == ONCE else f" up to {last}"
-        rule = f"what was reported on {metric.name}{when} was deleted by an operator (pruned)"
+        rule = f"what was reported on {metric.address}{when} was deleted by an operator (pruned)"
         raise PrunedError(f"date_range: {rule}; take later days")
     return replace(reading, epochs=epochs)
 
@@ -182,7 +182,7 @@ def _notes(reading: Reading, marks: Mapping[bytes, int]) -> Iterator[str]:
         bisect_left(reading.epochs, marks.get(definition.digest, 0))
         for definition in reading.definitions
     }
-    name, every = reading.metric.name, reading.metric.every
+    name, every = reading.metric.address, reading.metric.every
     for count in sorted(gone - {0}):
         last = epoch_label(every, reading.epochs[count - 1])
         whose = "" if len(gone) == 1 else " under one of its definitions"

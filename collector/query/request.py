@@ -169,7 +169,7 @@ def question(metric: Metric, parameters: Mapping[str, str], now: float) -> Query
         first = day_of_text(parameters["from"], "from")
     epochs_of(metric, first, last, "from")
     return Query(
-        metrics=[metric.name],
+        metrics=[metric.address],
         date_range=(first.isoformat(), last.isoformat()),
         filters=list(_filters(metric, parameters)),
         alpha=_alpha(parameters),

@@ -288,7 +288,7 @@ def _basis(plan: Plan, reading: Reading, read: Sequence[list[Slice]]) -> Basis:
     first, last = reading.window
     unit, expected = expectation(metric, plan.query.alpha)
     return Basis(
-        name=metric.name,
+        name=metric.address,
         title=metric.title,
         question=metric.question,
         type=metric.type,
@@ -348,7 +348,7 @@ def _warnings(
     plan: Plan, read: Sequence[list[list[Slice]]], used: Sequence[list[list[Slice]]]
 ) -> Iterator[str]:
     for reading, slices, taken in zip(plan.readings, read, used, strict=True):
-        name = reading.metric.name
+        name = reading.metric.address
         if reading.is_open and TIME not in plan.dimensions:
             yield f"{name}: {IN_PROGRESS}"
         if sample := reading.metric.sample.in_words:

@@ -155,7 +155,7 @@ def labeller(
         raise QueryError(f"{field}: time is asked for as time, {known}")
     if every not in GRANULARITIES[granularity]:
         rule = "has no time: it is reported once" if every == ONCE else f"is reported every {every}"
-        raise QueryError(f"{field}: metric={metric.name} {rule}; take a longer stretch of time")
+        raise QueryError(f"{field}: metric={metric.address} {rule}; take a longer stretch of time")
     if granularity == PERIOD:
         names = [_span(every, stretch) for stretch in (earlier or epochs, epochs)]
         return lambda epoch: names[epoch >= epochs.start]

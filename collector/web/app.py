@@ -18,6 +18,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from flask import Flask, request
+from werkzeug.routing import BaseConverter
 from werkzeug.wrappers import Response
 
 from ..core.catalog import Catalog
@@ -59,6 +60,13 @@ class Store(Intake, TallyStore, Protocol):
     """A store for one application: it takes uploads, and is read for answers."""
 
 
+class MetricConverter(BaseConverter):
+    """``name`` or ``app/name`` in an address; what stands before a file is always a name."""
+
+    regex = r"(?:[a-z0-9_.]+/(?![^/]+\.(?:csv|svg|png|json|geojson|parquet)$))?[a-z0-9_.]+"
+    part_isolating = False
+
+
 def create_app(
     config: Config | None = None,
     storage: Store | None = None,
@@ -80,6 +88,7 @@ def create_app(
     if config.retired:
         route.retired_list(config.retired)  # one that is wrong is told to who starts the process
     app = Flask(__name__)
+    app.url_map.converters["metric"] = MetricConverter
     app.url_map.merge_slashes = False  # an address is right or unknown; nothing is redirected
     credentials = credentials or RedisCredentials.of(config)
     keyring = Keyring(config.credentials, credentials, catalog, clock, monotonic)

@@ -193,5 +193,5 @@ def _tallies(
 def _name(cell: Cell, metrics: Mapping[bytes, Metric]) -> str:
     metric = metrics.get(cell.metric)
     digest = cell.metric.hex()
-    name = f"{metric.name}@{digest[:_DIGEST_SHOWN]}" if metric else digest
+    name = f"{metric.address}@{digest[:_DIGEST_SHOWN]}" if metric else digest
     return f"metric={name} epoch={cell.epoch} segment={cell.segment!r} lateness={cell.lateness}"

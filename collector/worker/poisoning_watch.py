@@ -77,7 +77,7 @@ class Watch:
                 raise  # the next metric would wait for the store just as long
             except Exception as error:  # noqa: BLE001  # logged; the other metrics are looked at
                 what = type(error).__name__
-                _log.error("metric=%s: cannot be looked at: %s: %s", metric.name, what, error)
+                _log.error("metric=%s: cannot be looked at: %s: %s", metric.address, what, error)
                 continue
             self._suspicions.put(metric.digest, watched)
 

@@ -66,7 +66,7 @@ class Share:
         name, epochs = self.digest.hex(), self.epochs
         span = f"{epochs[0]} to {epochs[-1]}"
         if self.metric is not None:
-            name = f"{self.metric.name} ({name})"
+            name = f"{self.metric.address} ({name})"
             ends = (epoch_label(self.metric.every, epoch) for epoch in (epochs[0], epochs[-1]))
             span = " to ".join(dict.fromkeys(ends))
         reports, size = counted(self.reports, "report"), counted(self.size, "byte")
@@ -130,18 +130,25 @@ def _chosen(catalog: Catalog, selection: Selection) -> Mapping[bytes, Metric | N
     chosen: dict[bytes, Metric | None] = {
         metric.digest: metric
         for app, metric in metrics
-        if app in selection.apps
-        or metric.name in selection.metrics
-        or not (selection.apps or selection.metrics)
+        if app in selection.apps or not (selection.apps or selection.metrics)
     }
     for name in selection.metrics:
-        if name not in {metric.name for _, metric in metrics}:
+        named = [m for app, m in metrics if name in (m.address, f"{app}/{m.name}")]
+        chosen |= {metric.digest: metric for metric in named}
+        if not named:
+            _refuse_of_several(name, metrics)
             digest = _digest(name)
             chosen[digest] = catalog.by_digest.get(digest)
             if chosen[digest] is None and selection.before is not None:
                 rule = "is in no registry here, so its epochs have no dates: leave out the date"
                 raise RequestError(f"metric={name}: {rule}")
     return chosen
+
+
+def _refuse_of_several(name: str, metrics: Iterable[tuple[str, Metric]]) -> None:
+    """Raise RequestError if several apps have metrics called *name*."""
+    if addresses := sorted({metric.address for _, metric in metrics if metric.name == name}):
+        raise RequestError(f"metric={name}: is of several apps: write {' or '.join(addresses)}")
 
 
 def _digest(name: str) -> bytes:

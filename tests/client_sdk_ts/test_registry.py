@@ -32,7 +32,7 @@ from tests.support.node import Node
 
 # Texts that languages take differently: keys of every object, numbers, halves of pairs, accents.
 LABELS: Final = '["__proto__", "constructor", "10", "2", "😀", "\ufffd", "é", "e\u0301", "İ", "ß"]'
-STRANGE: Final = HEAD.replace('"notes"', '"strange"') + "".join(
+STRANGE: Final = HEAD.replace('"notes"', '{ name = "strange", separate = true }') + "".join(
     (
         table("__proto__", BOOLEAN),
         table("constructor", {**CATEGORY, "values": LABELS}),

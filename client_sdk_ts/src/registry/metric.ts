@@ -32,8 +32,17 @@ type Entry = Omit<Metric, "domain" | "mechanism" | "otherwise"> & {
   readonly payload_size: number;
 };
 
-/** Returns the metric of an entry, the `index`-th of a file with these `dimensions`.  Throws as `domainOf`. */
-export function metricOf(raw: unknown, index: number, dimensions: Registry["segments"], types: readonly ValueType[]): Metric {
+/**
+ * Returns the metric of an entry, the `index`-th of a file with these `dimensions`; `app` is in its
+ * digest if that is not null.  Throws as `domainOf`.
+ */
+export function metricOf(
+  raw: unknown,
+  index: number,
+  dimensions: Registry["segments"],
+  types: readonly ValueType[],
+  app: string | null,
+): Metric {
   need(isTable(raw), `metrics.${index}`, "must be an object");
   const { name: called } = raw;
   const place = `metrics.${called && typeof called === "string" ? printable(called) : index}.`;
@@ -44,7 +53,7 @@ export function metricOf(raw: unknown, index: number, dimensions: Registry["segm
   const { name, digest, title, question, explanation, type, every, longitudinal, spent, segments, aggregate, otherwise } = entry;
   const { name: mechanism, ...parameters } = entry.mechanism;
   need(isText(mechanism), `${place}mechanism`, "must be an object with the name of a mechanism");
-  const channel = channelOf(place, entry, parameters);
+  const channel = channelOf(place, entry, parameters, app);
   const domain = domainOf(type, entry.domain, `${place}domain`, types);
   need(domain.size === entry.domain_size, `${place}domain_size`, `must be ${domain.size}`);
   need(segments.every((dimension) => dimension in dimensions), `${place}segments`, "must be dimensions of the file");
@@ -73,13 +82,13 @@ export function metricOf(raw: unknown, index: number, dimensions: Registry["segm
 }
 
 /** Returns what the draws need, having checked the digest, which is of the parameters too. */
-function channelOf(place: string, entry: Entry, own: Table): Channel {
+function channelOf(place: string, entry: Entry, own: Table, app: string | null): Channel {
   const named = <T>(table: Table, load: (place: string, value: unknown) => T, key: string): Readonly<Record<string, T>> =>
     tableFrom(Object.entries(table).map(([name, value]) => [name, load(`${place}${key}.${printable(name)}`, value)]));
   const parameters = named(own, parameter, "mechanism");
   const constants = named(entry.constants, constantOf, "constants");
   const parts = MEANING.map((key): [string, unknown] => [key, entry[key]]);
-  parts.push(["mechanism", { ...entry.mechanism, ...parameters }], ["otherwise", entry.otherwise && entry.otherwise.value]);
+  parts.push(["mechanism", { ...entry.mechanism, ...parameters }], ["otherwise", entry.otherwise && entry.otherwise.value], ["app", app]);
   const meaning = canonical(tableFrom(parts.filter(([, part]) => part !== null)));
   need(digestOf(meaning).slice(0, 12) === entry.digest, `${place}digest`, "must be that of what the metric means");
   return { parameters, constants, domainSize: BigInt(entry.domain_size), payloadSize: entry.payload_size };

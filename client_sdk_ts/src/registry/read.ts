@@ -24,6 +24,8 @@ const SHAPE = /* @__PURE__ */ shapeOf(
 /** A document whose keys are of their kinds. */
 interface Document {
   readonly app: string;
+  /** The app is in the digest of each metric; absent if it is not. */
+  readonly separate?: true;
   readonly automation: Registry["automation"];
   readonly retire_key: string | null;
   readonly segments: Record<string, readonly string[]>;
@@ -43,6 +45,7 @@ interface Document {
 export function readRegistry(source: unknown, types: readonly ValueType[]): Registry {
   const document = checked(typeof source === "string" ? parsed(source) : source);
   const { app, automation, retire_key: retireKey, panel_week: panelWeek, notice, seats } = document;
+  const own = document.separate ? app : null;
   const segments = tableFrom(Object.entries(document.segments));
   const metrics = new Map<string, Metric>();
   const problems: string[] = [];
@@ -50,7 +53,7 @@ export function readRegistry(source: unknown, types: readonly ValueType[]): Regi
   const seated: string[] = [];
   document.metrics.forEach((entry, index) => {
     try {
-      const metric = metricOf(entry, index, segments, types);
+      const metric = metricOf(entry, index, segments, types, own);
       const { name, digest, every, longitudinal } = metric;
       if (metrics.has(name) || digests.has(digest)) problems.push(`metrics.${name}: stands twice, by its name or digest`);
       metrics.set(name, metric);
@@ -94,7 +97,9 @@ function checked(document: unknown): Document {
   need(isTable(document) && !ArrayBuffer.isView(document), "registry", "must be a compiled registry: its text, or what its JSON was parsed to");
   const rule = `must be ${VERSION}: compile the registry with this version of Hearsay`;
   need(document["hearsay_registry"] === VERSION, "hearsay_registry", rule);
-  refuseAll(broken("", document, SHAPE));
+  const { separate = true, ...always } = document;
+  need(separate === true, "separate", "must be true, or absent");
+  refuseAll(broken("", always, SHAPE));
   const { checksum, ...rest } = document;
   const text = canonical(rest);
   requireSize(text);

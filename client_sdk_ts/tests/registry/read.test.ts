@@ -32,6 +32,15 @@ test("a metric has what its entry says", () => {
   assert.equal(readRegistry(TEXT, allTypes).metrics.get("kept")!.channel.parameters["kept"], 0x6be21d5e91b1aa4f1ff015090da4c2edn);
 });
 
+test("a file that keeps its app apart says so by true, and its digests are of the app", () => {
+  const document = documentOf("every_type");
+
+  assert.deepEqual(problemsOf(withChecksum({ ...document, separate: false })), ["separate: must be true, or absent"]);
+  const problems = problemsOf(withChecksum({ ...document, separate: true }));
+  assert.equal(problems.length, document["metrics"].length);
+  assert.ok(problems.every((line) => line.endsWith(".digest: must be that of what the metric means")));
+});
+
 test("the seats of a panel are exact", () => {
   const registry = readRegistry(textOf("panel"), allTypes);
   const seats = Object.values(registry.seats!);

@@ -121,7 +121,7 @@ def bounded(part: Slice, other: Slice, alpha: float, tables: int = 0) -> list[Ro
 
     Args: tables: whose intervals are to hold at once with those of this one; 0: each for itself.
     """
-    first, second = part.metric.name, other.metric.name
+    first, second = part.metric.address, other.metric.address
     cells = [{first: x, second: y} for x in _labels(part) for y in _labels(other)]
     rows = [{first: x, second: ALL} for x in _labels(part)]
     columns = [{first: ALL, second: y} for y in _labels(other)]
@@ -173,7 +173,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
 
     Raises: QueryError: one metric that is no pair, or a name that is a dimension, too.
     """
-    metrics = list({part.metric.name: part.metric for part in slices}.values())
+    metrics = list({part.metric.address: part.metric for part in slices}.values())
     if len(metrics) == 2:
         return _apart(slices, metrics, query)
     if not metrics:
@@ -257,13 +257,13 @@ def _apart(slices: Sequence[Slice], metrics: Sequence[Metric], query: VerbQuery)
     first, second = metrics
     rows: list[Row] = []
     comparisons = len(slices) if query.options.simultaneous else 0
-    others = {_key(part): part for part in slices if part.metric.name == second.name}
+    others = {_key(part): part for part in slices if part.metric.address == second.address}
     for part in slices:
         other = others.get(_key(part))
-        if part.metric.name == first.name and other is not None:
-            _require_free(part, (first.name, second.name))
+        if part.metric.address == first.address and other is not None:
+            _require_free(part, (first.address, second.address))
             rows += bounded(part, other, query.alpha, comparisons)
-    return Findings(tuple(rows), (f"{first.name} and {second.name}: {APART}; {DECLARE}",))
+    return Findings(tuple(rows), (f"{first.address} and {second.address}: {APART}; {DECLARE}",))
 
 
 def _key(part: Slice) -> tuple[tuple[str, str], ...]:

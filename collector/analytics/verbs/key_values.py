@@ -33,7 +33,7 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         domain = part.metric.domain
         for place, key in enumerate(query.options.keys):
             if key not in domain.labels:
-                rule = f"must be one of the {domain.size} keys of {part.metric.name}"
+                rule = f"must be one of the {domain.size} keys of {part.metric.address}"
                 raise QueryError(f"options.keys.{place}: {rule}")
     findings = estimate.answer(slices, query)
     if not query.options.keys:

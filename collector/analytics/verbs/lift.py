@@ -143,7 +143,7 @@ def _sentence(comparison: Comparison) -> str:
     rest = f"; to show one as seen here takes about {needed:,} reports" if needed else ""
     what = ", ".join(power["dimensions"].values())
     return (
-        f"{metric.name}: {what}: {power['reports']:,} reports show a difference of "
+        f"{metric.address}: {what}: {power['reports']:,} reports show a difference of "
         f"{scale * power['smallest_seen']:.3g} {ending} with {100 * POWER:g} % power{rest}"
     )
 

@@ -175,7 +175,7 @@ def _sentence(change: dict[str, Any], part: Slice) -> str:
     ends = f"{floor(low * grid) / grid:,.{places}f} to {ceil(high * grid) / grid:,.{places}f}"
     what = ", ".join(change["dimensions"].values())
     return (
-        f"{part.metric.name}: {what} changed at {change['changed_at']} "
+        f"{part.metric.address}: {what} changed at {change['changed_at']} "
         f"from {before:,.{places}f} to {after:,.{places}f}{ending} "
         f"(difference {ends}{apart}, {chance(change['p_value'])})"
     )

@@ -80,7 +80,7 @@ def _still(
         if metric is None or metric.every == ONCE or first > today:
             continue
         if storage.index(digest, epochs_between(metric.every, first, today)).cells:
-            yield metric.name
+            yield metric.address
 
 
 def retired(config: Config, state: State) -> Iterator[Finding]:

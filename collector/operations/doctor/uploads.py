@@ -172,7 +172,7 @@ def growth(config: Config, state: State) -> Iterator[Finding]:
 def registry(config: Config, state: State) -> Iterator[Finding]:
     """Look for metrics that have expired or soon will."""
     now = state.now / DAY
-    left = {metric.name: day_of_date(metric.expires) + 1 - now for metric in state.metrics}
+    left = {metric.address: day_of_date(metric.expires) + 1 - now for metric in state.metrics}
     ended = sorted(name for name, days in left.items() if days <= 0)
     soon = sorted(name for name, days in left.items() if 0 < days <= SOON_DAYS)
     why = "devices record nothing after the day in expires"

@@ -113,7 +113,7 @@ def take(
     now = clock()
     today = day_of(now)
     known = list(metrics)
-    names = [(metric.name, metric.digest) for metric in known]
+    names = [(metric.address, metric.digest) for metric in known]
     ends = [day_of_date(metric.expires) + 1 for metric in known]  # the first day without it
     to_come = [end for end in ends if end > today]
     away = Snapshot(

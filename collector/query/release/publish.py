@@ -63,7 +63,7 @@ def release(
     """
     metric = catalog.metric(request.metric)
     if reason := refusal(metric, records=request.size is not None):
-        raise QueryError(f"metric={metric.name}: {reason}")
+        raise QueryError(f"metric={metric.address}: {reason}")
     query = question(metric, request.parameters, now)
     fields = {"dimensions": list(request.by), "small_cells": request.small_cells}
     resolved = without_pruned(plan(msgspec.structs.replace(query, **fields), catalog, now), storage)
@@ -87,7 +87,7 @@ def _read(plan: Plan, storage: TallyStore) -> tuple[tuple[Part, ...], int]:
     with blaming(metric):
         read = slices_of(plan, reading, metric, storage)
         if not read:
-            raise QueryError(f"metric={metric.name}: no reports in this window")
+            raise QueryError(f"metric={metric.address}: no reports in this window")
         ((slices, *_), _) = sized([read], metric, together=is_whole)
         few = [] if is_whole else withheld(slices)
         kept = slices if is_whole else [part for part in slices if part.refusal is None] or slices

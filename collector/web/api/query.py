@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from client_sdk.registry.metric import Metric
 
+from ...core.catalog import ADDRESS
 from ...core.cells import LAST_VERSION
 from ...core.credentials import ASK, VIEW
 from ...core.errors import QueryError, UnsupportedTypeError
@@ -28,7 +29,7 @@ blueprint = Blueprint("query", __name__)
 MOST_BYTES: Final = 64 * 1024  # of a question
 _DATE: Final = {"type": "string", "format": "date"}
 _PARAMETERS: Final = (
-    in_path("name", "^[a-z0-9_.]+$", "The name of a metric."),
+    in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name."),
     in_query("from", _DATE, "The first day; thirty days up to `to` if left out."),
     in_query("to", _DATE, "The last day; today if left out."),
     in_query(
@@ -84,7 +85,7 @@ def list_metrics() -> ResponseReturnValue:
     return {"metrics": [describe(metric) for metric in visible()]}
 
 
-@blueprint.get("/v1/metrics/<name>/estimate")
+@blueprint.get("/v1/metrics/<metric:name>/estimate")
 @scope(ASK)
 @_operation(*_PARAMETERS, _FORMAT)
 def estimate(name: str) -> ResponseReturnValue:
@@ -159,7 +160,8 @@ def _answer(query: Query) -> ResponseReturnValue:
 def describe(metric: Metric) -> dict[str, object]:
     """Return a metric as JSON: its question, domain, privacy and name on the wire."""
     return {
-        "name": metric.name,
+        "name": metric.address,
+        "app": metric.app,
         "title": metric.title,
         "question": metric.question,
         "type": metric.type,

@@ -73,12 +73,14 @@ class Part(Struct, forbid_unknown_fields=True):
 class Metric(Struct, forbid_unknown_fields=True):
     """A metric, with its domain by the keys of a registry.
 
+    ``name`` is ``app/name`` where several apps have a metric of this name.
     A panel lets each device report with the chance ``inclusion``; it is 1 without one.
     ``values`` are the items, the keys, or the steps of a funnel.  ``min`` and ``max`` are the ends
     of a number, or [longitude, latitude] of a map with ``cells`` [columns, rows].
     """
 
     name: str
+    app: str
     title: str
     question: str
     type: str

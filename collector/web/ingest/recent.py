@@ -99,7 +99,7 @@ def _in_words(report: _Report, catalog: Catalog) -> RecentReport | None:
         return None  # this reader's token does not open it
     return RecentReport(
         number=report.number,
-        metric=metric.name,
+        metric=metric.address,
         epoch=epoch_label(metric.every, cell.epoch),
         every=metric.every,
         segment=cell.segment,

@@ -94,7 +94,7 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
     metrics = [name for name in parameters.getlist("metric") if name]
     first = next(iter(catalog), None)
     return Query(
-        metrics=metrics or ([first.name] if first else [""]),
+        metrics=metrics or ([first.address] if first else [""]),
         verb=verb,
         date_range=picked.date_range,
         dimensions=[name for name in parameters.getlist("by") if name],
@@ -130,7 +130,7 @@ def _options(parameters: MultiDict[str, str], verb: str) -> dict[str, Any]:
 def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
     """Return what the form shows."""
     metrics = list(catalog)
-    picked = [m for m in metrics if query and m.name in query.metrics] or metrics[:1]
+    picked = [m for m in metrics if query and m.address in query.metrics] or metrics[:1]
     verbs = _verbs(picked[0]) if picked else {}
     verb = query.verb if query and query.verb in names() else ESTIMATE
     loaded: Verb = load(verb)
@@ -140,7 +140,7 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
     words = date_range if isinstance(date_range, str) else ""
     return {
         "metrics": metrics,
-        "picked": [metric.name for metric in picked],
+        "picked": [metric.address for metric in picked],
         "verbs": verbs,
         "verb": verb,
         "about": summary(verb),

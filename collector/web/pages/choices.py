@@ -86,7 +86,7 @@ class Choices:
             ("is", name, [value]) for name, value in self.segment if name in metric.segments
         ]
         return Query(
-            metrics=[metric.name],
+            metrics=[metric.address],
             verb=verb,
             date_range=self.date_range,
             dimensions=list(dimensions),

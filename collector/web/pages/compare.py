@@ -121,7 +121,7 @@ def _item(metric: Metric, choices: Choices, answers: Answers) -> str:
     items = items_of(metric)
     if choices.item in items or not item_needed(metric):
         return choices.item if choices.item in items else ""
-    query = Query(metrics=[metric.name], verb="top_k", date_range=choices.date_range)
+    query = Query(metrics=[metric.address], verb="top_k", date_range=choices.date_range)
     try:
         item = usual_item(metric, answers.reply(query).rows)
     except QueryError:

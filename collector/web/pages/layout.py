@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
@@ -15,14 +16,17 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
 from client_sdk import __version__
+from client_sdk.core.errors import UnknownMetricError
 
 from ...core.credentials import ASK, OPERATE, VIEW, Credential
+from ...core.errors import QueryError
 from ...query.window import RANGES
 from .. import auth
 from ..api.openapi import in_query
 from ..auth import is_page, visitor
 from ..problems import CONTENT_TYPE as PROBLEM
 from ..problems import Document
+from ..services import services
 
 CONTENT_TYPE: Final = "text/html; charset=utf-8"
 # A form sends a day that was not filled in as an empty one.
@@ -72,6 +76,7 @@ def shown(template: str, code: int = 200, **context: Any) -> Response:
     frame = {
         "links": addressed(links_of(who)),
         "here": request.endpoint or "",
+        "apps": _apps_of(who),
         "logged_in": bool(who and auth.presented()),
         "version": __version__,
     }
@@ -82,6 +87,33 @@ def shown(template: str, code: int = 200, **context: Any) -> Response:
         response.add_etag(weak=True)
         response.make_conditional(request)
     return response
+
+
+def _apps_of(credential: Credential | None) -> list[dict[str, Any]]:
+    """Return the switch between the apps that *credential* may see; nothing if there is one."""
+    if credential is None or VIEW not in credential.scopes:
+        return []
+    catalog = services().keyring.view(credential)
+    if len(catalog.apps) < 2:
+        return []
+    place = request.view_args or {}
+    here = place.get("app", "")
+    if not here and request.endpoint == "metric.metric_page":
+        with suppress(UnknownMetricError, QueryError):
+            here = catalog.metric(place["name"]).app
+    every = {"title": "All apps", "url": url_for("overview.overview"), "is_here": False}
+    every["is_here"] = request.endpoint == "overview.overview"
+    return [
+        every,
+        *(
+            {
+                "title": app,
+                "url": url_for("overview.app_overview", app=app),
+                "is_here": app == here,
+            }
+            for app in catalog.apps
+        ),
+    ]
 
 
 def links_of(credential: Credential | None) -> list[Link]:

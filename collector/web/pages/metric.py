@@ -18,6 +18,7 @@ from client_sdk.registry.metric import Metric
 from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
 from ...analytics.verb import ESTIMATE, load, summary
+from ...core.catalog import ADDRESS
 from ...core.credentials import VIEW
 from ...query.request import SEGMENT
 from ...rendering.tables import csv_of
@@ -52,7 +53,7 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 }
 blueprint = Blueprint("metric", __name__)
 CSV = "text/csv; charset=utf-8"
-_NAME = in_path("name", "^[a-z0-9_.]+$", "The name of a metric.")
+_NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
 _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
 _PARAMETERS = (_ITEM, *RANGE_PARAMETERS)
@@ -185,7 +186,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         yield PanelRequest(f"spread-{dimension}", f"Adoption by {name}", query, hint)
 
 
-@blueprint.get("/metric/<name>")
+@blueprint.get("/metric/<metric:name>")
 @scope(VIEW, page=True)
 @Operation(media_type=CONTENT_TYPE, parameters=(_NAME, *_PARAMETERS), problems=(400, 404))
 def metric_page(name: str) -> ResponseReturnValue:
@@ -218,7 +219,7 @@ def metric_page(name: str) -> ResponseReturnValue:
     )
 
 
-@blueprint.get("/metric/<name>/<panel>.csv")
+@blueprint.get("/metric/<metric:name>/<panel>.csv")
 @scope(VIEW, page=True)
 @Operation(media_type=CSV, parameters=(_NAME, _PANEL, *_PARAMETERS), problems=(400, 404, 500))
 def metric_csv(name: str, panel: str) -> ResponseReturnValue:
@@ -248,7 +249,7 @@ def _csv(metric: Metric, wish: PanelRequest, choices: Choices) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
     address = Choices(**{**vars(choices), "item": item}).address()
-    return url_for("metric.metric_csv", name=metric.name, panel=wish.id) + address
+    return url_for("metric.metric_csv", name=metric.address, panel=wish.id) + address
 
 
 def _item(metric: Metric, choices: Choices, first: Panel) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from markupsafe import Markup
+from werkzeug.exceptions import NotFound
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
@@ -30,7 +31,7 @@ from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
 from .. import auth
-from ..api.openapi import Operation
+from ..api.openapi import Operation, in_path
 from ..auth import scope, visible
 from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -39,6 +40,7 @@ from .panels import NOTHING, Answers, greatest, identifier
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
+_APP = in_path("app", "^[a-z0-9_.]+$", "An app of the registries.")
 blueprint = Blueprint("overview", __name__)
 
 
@@ -64,7 +66,7 @@ class Tile:
 
 def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     """Return the tile of *metric*; what is damaged costs no other tile."""
-    url = url_for("metric.metric_page", name=metric.name) + choices.address()
+    url = url_for("metric.metric_page", name=metric.address) + choices.address()
     try:
         reply = answers.reply(_question(metric, choices))
         row = _headline(metric, reply)
@@ -175,7 +177,7 @@ def _line(
     options = {} if metric.domain.grid else {ITEM: item}
     query = choices.query(metric, "trend", options, [granularity(metric, choices)])
     reply = answers.reply(query)
-    face = Face(prefix=identifier(f"line-{metric.name}"), heading=False)
+    face = Face(prefix=identifier(f"line-{metric.address}"), heading=False)
     drawn = Markup(spark(reply.rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
     return drawn, *_change(reply)
 
@@ -193,14 +195,30 @@ def _change(reply: Answer) -> tuple[str, float | None]:
 @Operation(media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,))
 def overview() -> ResponseReturnValue:
     """Show every metric: its number with the interval, its line, and what it rests on."""
+    return _overview(list(visible()))
+
+
+@blueprint.get("/apps/<app>")
+@scope(VIEW, page=True)
+@Operation(media_type=CONTENT_TYPE, parameters=(_APP, *RANGE_PARAMETERS), problems=(400, 404))
+def app_overview(app: str) -> ResponseReturnValue:
+    """Show the metrics of one app, as the overview shows all."""
+    metrics = visible().of_app(app)
+    if not metrics:
+        raise NotFound(f"There is no app {app} here. The overview shows all that you may read.")
+    return _overview(metrics, app)
+
+
+def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
     require_known(request.args, RANGE_PARAMETERS)
     choices = choices_of(request.args)
     answers = Answers()
-    tiles = sure_of_changes([tile_of(metric, choices, answers) for metric in visible()])
-    first = next(iter(visible()), None)
+    tiles = sure_of_changes([tile_of(metric, choices, answers) for metric in metrics])
+    first = next(iter(metrics), None)
     return shown(
         "overview.html",
         tiles=tiles,
+        app=app,
         chosen=choices.shown_for(()),
         ranges=choices.ranges(()),
         is_empty=not any(tile.n for tile in tiles),

@@ -188,6 +188,25 @@ def test_a_registry_has_no_part_that_is_not_compiled() -> None:
     assert again.automation == "segment"
 
 
+def test_a_separate_app_is_in_every_digest_and_nothing_else_of_the_file_changes() -> None:
+    """A file of an app that is not separate has no key of it: its bytes are as they were."""
+    own = 'app = { name = "notes", separate = true }'
+    text = compiled(Registry.from_text(RICH.replace('app = "notes"', own)))
+    again, plain_document = Registry.from_text(text), json.loads(rich_text())
+    document = json.loads(text)
+
+    assert again.separate
+    assert not {m.digest for m in again} & {m.digest for m in rich()}
+    assert compiled(again) == text
+    assert set(document) - set(plain_document) == {"separate"}
+    assert refusal(edited(lambda d: d.update(separate=False), text)) == ["separate: must be true"]
+    without = refusal(edited(lambda d: d.pop("separate"), text))
+    assert len(without) == len(document["metrics"])
+    assert all(line.endswith("must be that of what the metric means") for line in without)
+    validator = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
+    assert validator.is_valid(document)
+
+
 def test_a_compiled_registry_compiles_to_itself() -> None:
     assert compiled(Registry.from_text(rich_text())) == rich_text()
 

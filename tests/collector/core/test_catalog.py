@@ -9,7 +9,7 @@ import pytest
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry import Registry
 from collector.core.catalog import Catalog
-from collector.core.errors import ConfigError
+from collector.core.errors import AmbiguousMetricError, ConfigError
 from tests.support.crowds.uploads import registry, registry_text
 
 CURRENT, OLD = registry(epsilon="1.0"), registry(epsilon="2.0")
@@ -66,15 +66,75 @@ def test_a_catalog_needs_a_registry() -> None:
         Catalog([])
 
 
-@pytest.mark.parametrize("values", ['["home", "news", "shop"]', '["home", "news", "till"]'])
-def test_two_apps_must_not_have_metrics_of_one_name(values: str) -> None:
-    """Answers to it would hide one of them; defined alike, who reads one app would read both."""
-    text = registry_text().replace('app = "test"', 'app = "other"')
-    other = Registry.from_text(text.replace('["home", "news", "shop"]', values))
+def other_app(*, separate: bool = False, values: str = '["home", "news", "shop"]') -> Registry:
+    """Return the registry of another app, with metrics of the same names."""
+    app = 'app = { name = "other", separate = true }' if separate else 'app = "other"'
+    text = registry_text().replace('app = "test"', app)
+    return Registry.from_text(text.replace('["home", "news", "shop"]', values))
 
-    with pytest.raises(ConfigError, match="metric=page: is a metric of test and of other") as told:
-        Catalog([CURRENT, other])
-    assert "HEARSAY_PREFIX" in str(told.value)
+
+def test_two_apps_that_define_a_metric_alike_are_refused_with_what_to_write() -> None:
+    """They share a digest: who reads one app would read both."""
+    with pytest.raises(ConfigError, match="is defined alike in test and other") as told:
+        Catalog([CURRENT, other_app()])
+
+    assert 'app = { name = "other", separate = true }' in str(told.value)
+
+
+def test_a_separate_app_shares_no_digest_whatever_it_defines_alike() -> None:
+    other = other_app(separate=True)
+
+    assert not {m.digest for m in CURRENT} & {m.digest for m in other}
+    assert len(Catalog([CURRENT, other]).by_digest) == 2 * len(CURRENT.metrics)
+
+
+def test_an_app_that_is_not_separate_keeps_its_digests() -> None:
+    plain = Registry.from_text(registry_text().replace('"test"', '{ name = "x" }', 1))
+
+    assert [m.digest for m in plain] == [m.digest for m in CURRENT]
+
+
+def test_a_name_of_two_apps_is_refused_with_both_addresses() -> None:
+    catalog = Catalog([CURRENT, other_app(separate=True)])
+
+    with pytest.raises(AmbiguousMetricError, match="write other/page or test/page"):
+        catalog.metric("page")
+    assert catalog.metric("test/page").digest == CURRENT.metric("page").digest
+    assert catalog.metric("other/page").address == "other/page"
+    assert catalog.apps == ("test", "other")
+    assert {m.address for m in catalog.of_app("other")} == {f"other/{n}" for n in CURRENT.metrics}
+
+
+def test_a_metric_of_one_app_is_addressed_by_its_name_and_known_by_both() -> None:
+    catalog = Catalog([CURRENT])
+
+    assert catalog.metric("test/page") is catalog.metric("page")
+    assert catalog.metric("page").address == "page"
+    with pytest.raises(UnknownMetricError):
+        catalog.metric("other/page")
+
+
+def test_definitions_are_those_of_the_same_app() -> None:
+    """Otherwise an answer would add up what two apps have counted."""
+    other = other_app(separate=True)
+    catalog = Catalog([CURRENT, other, OLD])
+
+    mine = [metric.digest for metric in catalog.definitions(catalog.metric("test/page"))]
+    its = [metric.digest for metric in catalog.definitions(catalog.metric("other/page"))]
+
+    assert mine == [CURRENT.metric("page").digest, OLD.metric("page").digest]
+    assert its == [other.metric("page").digest]
+
+
+def test_a_token_of_one_app_asks_by_bare_names() -> None:
+    both = Catalog([CURRENT, other_app(separate=True)])
+
+    mine = both.only(lambda app, name: app == "other")
+
+    assert mine.metric("page").address == "page"
+    assert mine.apps == ("other",)
+    with pytest.raises(UnknownMetricError):
+        mine.metric("test/page")
 
 
 def test_a_catalog_of_some_metrics_knows_no_other_by_name_or_digest() -> None:

@@ -60,10 +60,10 @@ def test_a_heartbeat_that_cannot_be_written_is_named_with_status_1(run: Run) -> 
     assert "HEARSAY_HEARTBEAT=/nowhere/beat" in done.output
 
 
-def test_two_apps_with_metrics_of_one_name_are_named_with_status_1(
+def test_two_apps_that_define_a_metric_alike_are_named_with_status_1(
     run: Run, tmp_path: Path
 ) -> None:
-    """As at the start: an answer would be of one of them, and hide the other."""
+    """As at the start: reports of one would be counted among those of the other."""
     paths = [tmp_path / f"{app}.toml" for app in ("test", "other")]
     for path in paths:
         text = registry_text(expires="2099-12-31").replace('app = "test"', f'app = "{path.stem}"')
@@ -72,7 +72,7 @@ def test_two_apps_with_metrics_of_one_name_are_named_with_status_1(
     done = run("check-config", HEARSAY_REGISTRY=os.pathsep.join(map(str, paths)))
 
     assert done.exit_code == 1
-    assert "metric=page: is a metric of test and of other" in done.output
+    assert "is defined alike in test and other" in done.output
 
 
 def test_what_is_legal_and_hardly_meant_is_status_1_only_if_strict(run: Run) -> None:
