@@ -173,7 +173,7 @@ def _merged(names: Mapping[Group, Group], metric: Metric) -> Iterator[str]:
     """Yield how many groups are told together."""
     if names:
         few = f"{len(names):,} groups with fewer than {metric.min_reports:,} reports each"
-        yield f"{metric.name}: {OTHER} is {few}, together"
+        yield f"{metric.address}: {OTHER} is {few}, together"
 
 
 def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterator[str]:
@@ -182,7 +182,7 @@ def _withheld(definitions: Sequence[Sequence[Slice]], metric: Metric) -> Iterato
     n, few = (sum(part.n for part in group) for group in (slices, withheld(slices)))
     if few:
         yield (
-            f"{metric.name}: {few:,} of {n:,} reports are in groups with fewer than "
+            f"{metric.address}: {few:,} of {n:,} reports are in groups with fewer than "
             f"{metric.min_reports:,}, which have no number; a total of the other rows is off by at "
             f"most {off_by(metric, few, n)}"
         )

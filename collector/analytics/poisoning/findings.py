@@ -131,7 +131,7 @@ def suspicions_of(part: Slice, past: Sequence[EpochEstimates]) -> Iterator[str]:
 
 def _named(part: Slice, place: str) -> str:
     """Return what a slice is called."""
-    return f"{part.metric.name} ({place})" if place else part.metric.name
+    return f"{part.metric.address} ({place})" if place else part.metric.address
 
 
 def impossible(part: Slice) -> Iterator[str]:
@@ -178,7 +178,7 @@ def missed(rows: Iterable[Row], metric: Metric) -> Iterator[str]:
         if off > BEYOND * row.std_error:
             side = f"outside of its own interval, {row.ci_low:.4g} to {row.ci_high:.4g}"
             place = ", ".join(row.dimensions.values())
-            name = f"{metric.name} ({place})" if place else metric.name
+            name = f"{metric.address} ({place})" if place else metric.address
             number = f"the number {value:.4g} {row.unit} lies"
             yield f"{name}: {_not_of_honest(number, off, row.std_error, side)}"
 

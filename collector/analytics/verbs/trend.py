@@ -84,7 +84,7 @@ def _of_quantiles(slices: Sequence[Slice], options: Options, alpha: float) -> Fi
     """Return a row a level of each window."""
     metric = slices[0].metric
     if reason := distribution_refusal(metric):
-        raise QueryError(f"options.levels: metric={metric.name} {reason}")
+        raise QueryError(f"options.levels: metric={metric.address} {reason}")
     if options.item is not None or len(set(options.levels)) < len(options.levels):
         raise QueryError("options.levels: must be different, and without an item")
     wholes = [

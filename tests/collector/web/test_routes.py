@@ -294,3 +294,11 @@ def test_a_damaged_tally_costs_only_the_answer_of_its_own_metric(
     assert page.text.count("hearsay fsck") == 1
     assert answer.status_code == 500
     assert "urn:hearsay:problem:damaged-tally" in answer.text
+
+
+def test_a_route_of_a_metric_takes_its_address_too(app: Flask) -> None:
+    """A metric of a name that two apps have is reached as app/name only."""
+    rules = [rule.rule for rule in app.url_map.iter_rules() if "name>" in rule.rule]
+
+    assert [rule for rule in rules if "<name>" in rule] == []
+    assert len([rule for rule in rules if "<metric:name>" in rule]) >= 3
