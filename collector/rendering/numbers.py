@@ -1,33 +1,22 @@
-"""Numbers as people read them, with as many digits as their interval deserves and no more.
-
-Also how wide texts are, without a font: widths of a wide sans-serif, so that what fits here fits.
-"""
+"""Numbers as people read them, with as many digits as their interval deserves and no more."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from math import ceil, floor, isfinite, log10
 from typing import Final, NamedTuple
-from unicodedata import bidirectional, category, combining, east_asian_width
 
 from ..analytics.rows import LOWER_END, RELATIVE, SHARE, UPPER_END, Row
+from .letters import ELLIPSIS, one_line
 
-ELLIPSIS: Final = "…"
-_THIN: Final = frozenset("iIjl.,:;'|!()[]{} ft-/")  # parts of an em: see _em
-_BROAD: Final = frozenset("mwMW@%—…")
-# Marks that turn the order of the letters after them, also of numbers that are not the label's.
-_TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_SPACES: Final = re.compile(r"\s+")
-_RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
 POINTS: Final = "points"  # the unit of a difference of shares, in percentage points
 MINUS: Final = "\u2212"
 _SYMMETRIC: Final = 0.15  # of the half-width: how far the arms of ± may differ from each other
 _KNOWN: Final = 9  # digits after the first at most, however small the interval is
 _GREATEST: Final = 1e300  # beyond, and of what is not finite, nothing is drawn
 _SIGN: Final = 3  # more digits than an interval deserves, where the sign hangs on them
+_MORE: Final = 2  # more digits than an interval deserves, where the others of its chart have them
 _UNIT: Final = 16  # letters
 _DUST: Final = 1e-9  # of a digit: 0.30000000000000004 is 0.3
 _PLAIN: Final = (1e-6, 1e12)  # numbers beyond are written with a power of ten
@@ -40,60 +29,6 @@ def span(values: Iterable[float]) -> tuple[float, float]:
     """Return the least and the greatest of the finite *values*; 0 and 0 if there are none."""
     finite = [value for value in values if isfinite(value)]
     return (min(finite), max(finite)) if finite else (0.0, 0.0)
-
-
-def one_line(text: str) -> str:
-    """Return *text* as one line that turns no letters but its own."""
-    if text.isascii():
-        return " ".join(text.split())
-    flat = _SPACES.sub(" ", _TURNING.sub("", text)).strip()
-    turned = any(bidirectional(letter) in _RIGHT_TO_LEFT for letter in flat)
-    return f"\u2068{flat}\u2069" if turned else flat
-
-
-def width_of(text: str, size: float) -> float:
-    """Return about how wide *text* is at the font size *size*, in user units, rather too wide."""
-    return size * sum(map(_em, text))
-
-
-def shortened(text: str, size: float, room: float) -> str:
-    """Return *text* as one line, with an ellipsis for what does not fit into *room* user units."""
-    line = one_line(text)
-    if width_of(line, size) <= room:
-        return line
-    width, letters = room - width_of(ELLIPSIS, size), []
-    for letter in line:
-        width -= size * _em(letter)
-        if width < 0:
-            break
-        letters.append(letter)
-    closed = "\u2069" if line.startswith("\u2068") else ""
-    return "".join(letters).rstrip() + ELLIPSIS + closed
-
-
-def wrapped(text: str, size: float, room: float, between: str = " ") -> list[str]:
-    """Return *text* as lines no wider than *room* user units, broken where *between* stands."""
-    lines: list[str] = []
-    for part in one_line(text).split(between):
-        longer = f"{lines[-1]}{between}{part}" if lines else part
-        if lines and width_of(longer, size) <= room:
-            lines[-1] = longer
-        else:
-            lines.append(shortened(part, size, room))
-    return lines
-
-
-@lru_cache(1_024)
-def _em(letter: str) -> float:
-    if combining(letter) or category(letter) in ("Mn", "Me", "Cf"):
-        return 0.0
-    if east_asian_width(letter) in ("W", "F"):
-        return 1.05
-    if letter in _THIN:
-        return 0.4
-    if letter in _BROAD:
-        return 1.0
-    return 0.72 if letter.isupper() else 0.63
 
 
 class Numbers(NamedTuple):
@@ -157,10 +92,22 @@ def plus_minus(
     return f"± {_digits(_reach(factor * half_width, digits, value and factor * value), digits)}"
 
 
-def margin(row: Row, unit: str | None = None) -> str:
+def finest(rows: Iterable[Row], unit: str | None = None) -> float | None:
+    """Return the half-width whose digits all of *rows* are shown with: the least that is known."""
+    widths = [
+        _precision(numbers, _scaled(unit or unit_of(row))[0])
+        for row in rows
+        if row.std_error and (numbers := numbers_of(row)) and numbers.half_width
+    ]
+    return min(widths, default=None)
+
+
+def margin(row: Row, unit: str | None = None, least: float | None = None) -> str:
     """Return what stands after the value: "± 0.3", or "(0.8 to 2.1)" if the arms differ.
 
     Of a number that the range cuts off it is "(at the lower end)".
+
+    Args: least: of its chart, as ``finest`` returns it, so that all numbers have as many decimals.
     """
     numbers = numbers_of(row)
     if numbers is None:
@@ -171,7 +118,7 @@ def margin(row: Row, unit: str | None = None) -> str:
     factor, _ = _scaled(unit or unit_of(row))
     if not row.std_error:  # bounds, which are counted
         return f"({_exact(factor * low)} to {_exact(factor * high)})"
-    precision = _precision(numbers, factor)
+    precision = _shared(_precision(numbers, factor), least, factor)
     if _is_symmetric(numbers):
         return plus_minus(_longer_arm(numbers), unit or unit_of(row), value, precision=precision)
     ends = _rounded_ends(numbers, factor, factor * precision)
@@ -188,37 +135,43 @@ def is_cut_off(row: Row) -> bool:
     return row.note in (LOWER_END, UPPER_END)
 
 
-def value_of(row: Row, unit: str | None = None, signed: bool = False) -> str:
+def value_of(
+    row: Row, unit: str | None = None, signed: bool = False, least: float | None = None
+) -> str:
     """Return the number of *row* with its unit, "" if it has none; what is counted in full."""
     numbers = numbers_of(row)
     if numbers is None:
         return ""
     unit_name = unit or unit_of(row)
-    precision = _precision(numbers, _scaled(unit_name)[0]) if row.std_error else 0.0
+    factor, _ = _scaled(unit_name)
+    precision = _shared(_precision(numbers, factor), least, factor) if row.std_error else 0.0
     return number(numbers.value, unit_name, precision, signed)
 
 
-def ends_of(row: Row, unit: str | None = None) -> tuple[str, str]:
+def ends_of(row: Row, unit: str | None = None, least: float | None = None) -> tuple[str, str]:
     """Return the ends of the interval of *row* with their unit, rounded outwards."""
     numbers = numbers_of(row)
     if numbers is None:
         return "", ""
     factor, suffix = _scaled(unit or unit_of(row))
-    precision = factor * _precision(numbers, factor) if row.std_error else 0.0
+    own = _shared(_precision(numbers, factor), least, factor) if row.std_error else 0.0
+    precision = factor * own
     ends = _rounded_ends(numbers, factor, precision)
     return _joined(_digits(ends[0], precision), suffix), _joined(
         _digits(ends[1], precision), suffix
     )
 
 
-def reading(row: Row, unit: str | None = None, signed: bool = False) -> str:
+def reading(
+    row: Row, unit: str | None = None, signed: bool = False, least: float | None = None
+) -> str:
     """Return a row as words: "20.1 % ± 0.3", or the reason why there is no number."""
     numbers = numbers_of(row)
     if numbers is None:
         between = f"between {range_of(row, unit, ' and ')}" if bounds_of(row) else ""
         return "; ".join(filter(None, (between, row.reason))) or "no number"
-    value = value_of(row, unit, signed)
-    after = margin(row, unit)
+    value = value_of(row, unit, signed, least)
+    after = margin(row, unit, least)
     return f"{value} {after}" if after else value
 
 
@@ -302,6 +255,13 @@ def _precision(numbers: Numbers, factor: float) -> float:
         ),
         half,
     )
+
+
+def _shared(own: float, least: float | None, factor: float) -> float:
+    """Return the half-width that chooses the digits: *least*, if that shows at most _MORE more."""
+    if least is None or least >= own or own <= 0:
+        return own
+    return least if _last(factor * least) - _last(factor * own) <= _MORE else own
 
 
 def _touches_zero(numbers: Numbers, factor: float, precision: float) -> bool:

@@ -14,7 +14,8 @@ from ..analytics.rows import Row, chance
 from ..core.text_tables import table_lines
 from .charts.frame import remarks
 from .charts.svg import Element, element, markup
-from .numbers import ends_of, margin, number, numbers_of, one_line, range_of, reading, value_of
+from .letters import one_line
+from .numbers import ends_of, margin, number, numbers_of, range_of, reading, value_of
 
 COLUMNS: Final = (
     "value",

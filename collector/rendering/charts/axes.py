@@ -5,16 +5,17 @@ Columns are the labels on the left of a chart and the numbers in words on its ri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ...analytics.rows import Row
-from ..numbers import margin, one_line, tick_labels, value_of, width_of
+from ..letters import one_line, width_of
+from ..numbers import margin, tick_labels, value_of
 from .frame import PAD, Face, text
-from .marks import stroke
+from .marks import Marker, stroke
 from .scale import Linear, nice_ticks
-from .svg import SMALL, TEXT, Element
+from .svg import SMALL, TEXT, Element, element, paint
 
 FOOT: Final = 20  # user units below a plot, for tick labels
 _APART: Final = 10  # user units between labels at least
@@ -24,7 +25,10 @@ _LABELS: Final = 0.34  # of the width at most, for labels
 _VALUES, _AFTER = 0.36, 0.3  # of the width at most, for numbers and for what follows them
 _NARROWEST: Final = 30  # user units of the plot, however long the texts are
 _GAP: Final = 10  # user units between columns
+_EDGE: Final = 12  # user units beside the plot of a narrow chart, for labels that stand out
 _INDENT: Final = 6  # user units, of words within the plot
+FINGER: Final = 44  # user units, which are pixels on a phone: what a finger can point at
+_ABOVE: Final = 18  # user units that a line is higher with its label above its mark
 _BOLD: Final = 1.06  # how much wider bold digits are
 
 
@@ -85,13 +89,18 @@ def left_width(ticks: Sequence[float], unit: str) -> float:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where labels end, the plot begins and ends, and values end, in user units."""
+    """Where labels end, the plot begins and ends, and values end, in user units.
+
+    In a narrow chart labels and numbers stand above the marks, which have its whole width; a line
+    is then as high as a finger needs.
+    """
 
     label: float
     start: float
     end: float
     value: float
-    width: float
+    marker: Marker
+    face: Face
     unit: str
     signed: bool = False
 
@@ -109,24 +118,46 @@ class Columns:
 
         Args: least: user units that the column of numbers has at least.
         """
+        marker = Marker.of(face, rows, unit)
         named = max([_BOLD * label_width(label) for label in labels] or [0.0])
-        values = [value_of(row, unit, signed) for row in rows]
+        values = [value_of(row, unit, signed, marker.least) for row in rows]
         widest = max([_BOLD * label_width(value) for value in values] or [0.0])
-        after = max([label_width(margin(row, unit)) for row in rows] or [0.0])
-        label = PAD + min(named, _LABELS * face.width)
+        after = max([label_width(margin(row, unit, marker.least)) for row in rows] or [0.0])
         value = face.width - PAD - (min(after, _AFTER * face.width) + 5 if after else 0)
         numbers = max(min(widest, _VALUES * face.width) + face.width - PAD - value, least)
-        start = label + _GAP
-        end = max(face.width - PAD - numbers - 2 * _GAP, start + _NARROWEST)
+        room = face.width - PAD - numbers - _GAP  # where labels end if they stand beside numbers
+        label = room if face.is_narrow else PAD + min(named, _LABELS * face.width)
+        start = PAD + _EDGE if face.is_narrow else label + _GAP
+        end = face.width - PAD - _EDGE if face.is_narrow else room - _GAP
         return cls(
             label=label,
             start=start,
-            end=end,
+            end=max(end, start + _NARROWEST),
             value=value,
-            width=face.width,
+            marker=marker,
+            face=face,
             unit=unit,
             signed=signed,
         )
+
+    def high(self, usual: float) -> float:
+        """Return how high a line is that is *usual* where all stands side by side."""
+        return max(usual + _ABOVE, FINGER) if self.face.is_narrow else usual
+
+    @property
+    def rise(self) -> float:
+        """How far labels and numbers stand above the middle of a line."""
+        return _ABOVE / 2 if self.face.is_narrow else 0.0
+
+    @property
+    def sink(self) -> float:
+        """How far marks stand below the middle of a line."""
+        return _ABOVE / 2 if self.face.is_narrow else 0.0
+
+    def line(self, row: Row, y: float, high: float, drawn: Iterable[Element]) -> Iterator[Element]:
+        """Yield what is *drawn* of the line of *row*, which a link makes one target."""
+        place = {"x": PAD, "y": y - high / 2, "width": self.face.width - 2 * PAD, "height": high}
+        yield from self.face.linked(row, drawn, element("rect", **place, **paint("hover")))
 
     def scale(self, low: float, high: float) -> tuple[tuple[float, ...], Linear]:
         """Return ticks from at most *low* to at least *high*, and the scale between the ends."""
@@ -135,22 +166,27 @@ class Columns:
 
     def name(self, label: str, y: float, look: str = "label") -> Element:
         """Return the label of a line."""
+        if self.face.is_narrow:
+            return text(label, PAD, y - self.rise, look, room=self.label - PAD)
         return text(label, self.label, y, look, "end", self.label - PAD)
 
     def numbers(self, row: Row, y: float, look: str = "value") -> Iterator[Element]:
         """Yield the number of *row* and what stands after it."""
-        room = _VALUES * self.width
-        yield text(value_of(row, self.unit, self.signed), self.value, y, look, "end", room)
-        after = margin(row, self.unit)
+        least, y = self.marker.least, y - self.rise
+        room = _VALUES * self.face.width
+        number = value_of(row, self.unit, self.signed, least)
+        yield text(number, self.value, y, look, "end", room)
+        after = margin(row, self.unit, least)
         if after:
-            yield text(after, self.value + 5, y, "margin", room=self.width - PAD - self.value)
+            room = self.face.width - PAD - self.value
+            yield text(after, self.value + 5, y, "margin", room=room)
 
     def words(self, said: str, y: float, brief: str = "") -> Element:
         """Return words in place of a number, *brief* ones if there is no room for all."""
-        left = self.start + _INDENT
-        room = self.width - PAD - left
+        left = PAD if self.face.is_narrow else self.start + _INDENT
+        room = self.face.width - PAD - left
         shown = brief if brief and label_width(said) > room else said
-        return text(shown, left, y, "reason", room=room)
+        return text(shown, left, y + self.sink, "reason", room=room)
 
 
 def label_width(label: str) -> float:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...analytics.rows import ITEM, MEASURE, RELATIVE, SHARE, Row, chance
-from ..numbers import POINTS, extent, number, numbers_of, reading, width_of
+from ..letters import width_of
+from ..numbers import POINTS, extent, number, numbers_of, reading
 from .axes import FOOT, Columns, bottom_axis
 from .frame import (
     PAD,
@@ -30,7 +31,7 @@ from .frame import (
     unit_words,
     varying,
 )
-from .marks import dot, lying_whisker, mark, noise_of, rectangle, stroke, widening
+from .marks import dot, lying_whisker, noise_of, rectangle, stroke, widening
 from .scale import Linear
 from .svg import SERIES, SMALL, Element
 
@@ -58,12 +59,15 @@ def bars_picture(rows: Sequence[Row], title: str, face: Face, ranked: bool = Tru
     unit = rows[0].unit
     columns = Columns.of(rows_shown, [line.label for line in lines], face, unit)
     ticks, scale = columns.scale(*extent(rows_shown, 0.0))
-    foot = ROW * len(lines) + 6
+    high = columns.high(ROW)
+    foot = high * len(lines) + 6
     noise = noise_of(rows) if unit == SHARE and ranked else None
     body = list(_noise_band(factor * noise, scale, foot)) if noise else []
     body += bottom_axis(ticks, scale, unit, 0, foot)
     for i, line in enumerate(lines):
-        body += _drawn(line, 3 + ROW * i + ROW / 2, scale, columns)
+        y = 3 + high * (i + 0.5)
+        drawn = _drawn(line, y, scale, columns)
+        body += columns.line(line.row, y, high, drawn) if line.row else drawn
     return Picture(
         title,
         subtitle_of(rows, common, unit_words(unit), AT_ONCE if factor > 1 and noise else ""),
@@ -144,13 +148,14 @@ def _drawn(line: _Line, y: float, scale: Linear, columns: Columns) -> Iterator[E
     yield columns.name(line.label, y)
     numbers = numbers_of(row)
     if numbers is None:
-        yield mark(row, line.label, columns.words(reading(row), y))
+        yield columns.marker.mark(row, line.label, columns.words(reading(row), y))
         return
+    middle = y + columns.sink
     zero, end = scale.within(0.0), scale.at(numbers.value)
-    thick = rectangle(min(zero, end), y - _THICK / 2, abs(end - zero), _THICK, "bar")
-    tip = stroke(end, y - _THICK / 2, end, y + _THICK / 2, "end")
-    halo, whisker = lying_whisker(row, scale, y)
-    yield mark(row, line.label, thick, halo, tip, whisker)
+    thick = rectangle(min(zero, end), middle - _THICK / 2, abs(end - zero), _THICK, "bar")
+    tip = stroke(end, middle - _THICK / 2, end, middle + _THICK / 2, "end")
+    halo, whisker = lying_whisker(row, scale, middle)
+    yield columns.marker.mark(row, line.label, thick, halo, tip, whisker)
     yield from columns.numbers(row, y)
 
 
@@ -180,7 +185,7 @@ def dots_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     groups = list(dict.fromkeys(row.dimensions.get(header, "") for row in shown)) if header else []
     columns = Columns.of(shown, [*labels, *groups], face, unit)
     ticks, scale = columns.scale(*_ends(extent(shown)))
-    foot = float(DOT_ROW * len(shown) + _HEADER * len(groups) + 6)
+    foot = columns.high(DOT_ROW) * len(shown) + _HEADER * len(groups) + 6.0
     body = bottom_axis(ticks, scale, unit, 0, foot)
     body += _body(shown, labels, header, scale, columns)
     notes = remarks(shown, "Hollow: current period, not complete")
@@ -220,15 +225,16 @@ def _body(
     groups: dict[str, list[tuple[Row, str]]] = {}
     for row, label in zip(rows, labels, strict=True):
         groups.setdefault(row.dimensions.get(header, "") if header else "", []).append((row, label))
-    y = 3.0
+    y, high = 3.0, columns.high(DOT_ROW)
     for group, members in groups.items():
         if header:
-            yield columns.name(group, y + _HEADER / 2 + 2, "value")
+            yield columns.name(group, y + _HEADER / 2 + 2 + columns.rise, "value")
             y += _HEADER
         for row, label in members:
-            series = numbers[label] if header else 1
-            yield from _draw_dots(row, label, group, y + DOT_ROW / 2, series, scale, columns)
-            y += DOT_ROW
+            series, middle = numbers[label] if header else 1, y + high / 2
+            drawn = _draw_dots(row, label, group, middle, series, scale, columns)
+            yield from columns.line(row, middle, high, drawn)
+            y += high
 
 
 def _draw_dots(
@@ -238,10 +244,12 @@ def _draw_dots(
     numbers = numbers_of(row)
     full = " · ".join(part for part in (group, label) if part)
     if numbers is None:
-        yield mark(row, full, columns.words(reading(row), y))
+        yield columns.marker.mark(row, full, columns.words(reading(row), y))
         return
-    _, whisker = lying_whisker(row, scale, y, f"reach-{series}")
-    yield mark(row, full, whisker, dot(scale.at(numbers.value), y, series, row.is_open, 4.5))
+    middle = y + columns.sink
+    _, whisker = lying_whisker(row, scale, middle, f"reach-{series}")
+    point = dot(scale.at(numbers.value), middle, series, row.is_open, 4.5)
+    yield columns.marker.mark(row, full, whisker, point)
     yield from columns.numbers(row, y)
 
 
@@ -270,11 +278,13 @@ def difference_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
     ends = extent(drawn, 0.0)
     reach = max(map(abs, ends)) or 1.0
     ticks, scale = columns.scale(min(ends[0], -reach / 3), max(ends[1], reach / 3))
-    foot = float(_TALL * len(drawn) + 6)
+    high = columns.high(_TALL)
+    foot = high * len(drawn) + 6.0
     body = bottom_axis(ticks, scale, unit, 0, foot)
     body.append(stroke(scale.at(0), 0, scale.at(0), foot, "whisker"))
     for i, row in enumerate(drawn):
-        body += _draw_difference(row, names[i], 3 + _TALL * i + _TALL / 2, scale, columns)
+        y = 3 + high * (i + 0.5)
+        body += columns.line(row, y, high, _draw_difference(row, names[i], y, scale, columns))
     return Picture(
         title,
         subtitle_of(drawn, common, _words(unit)),
@@ -311,19 +321,19 @@ def verdict(row: Row) -> str:
 def _draw_difference(
     row: Row, name: str, y: float, scale: Linear, columns: Columns
 ) -> Iterator[Element]:
-    yield columns.name(name, y)
+    yield columns.name(name, y - _UP if columns.face.is_narrow else y)
     numbers = numbers_of(row)
     if numbers is None:
-        yield mark(row, name, columns.words(reading(row), y))
+        yield columns.marker.mark(row, name, columns.words(reading(row), y))
         return
     sure = is_detectable(row)
     halo, whisker = lying_whisker(row, scale, y, "reach-1" if sure else "quiet-reach")
-    point = (
-        dot(scale.at(numbers.value), y, 1, size=5) if sure else _hollow(scale.at(numbers.value), y)
-    )
-    yield mark(row, name, halo, whisker, point, unit=columns.unit)
+    place = scale.at(numbers.value)
+    point = dot(place, y, 1, size=5) if sure else _hollow(place, y)
+    yield columns.marker.mark(row, name, halo, whisker, point)
     yield from columns.numbers(row, y - _UP, "value" if sure else "margin")
-    yield text(verdict(row), columns.width - PAD, y + _UP, "note", "end")
+    below = y + _UP + columns.sink
+    yield text(verdict(row), columns.face.width - PAD, below, "aside", "end")
 
 
 def _hollow(x: float, y: float) -> Element:

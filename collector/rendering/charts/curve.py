@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Final
 
 from ...analytics.rows import SHARE
-from ..numbers import POINTS, number, tick_labels, width_of
+from ..letters import width_of
+from ..numbers import POINTS, number, tick_labels
 from .axes import label_width
 from .frame import DEFAULT, PAD, Face, Note, Picture, finish, text, unit_words
 from .marks import dot, line_path, stroke

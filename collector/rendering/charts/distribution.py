@@ -14,7 +14,8 @@ from math import isclose
 from typing import Final
 
 from ...analytics.rows import SHARE, Row
-from ..numbers import extent, number, numbers_of, reading, tick_labels, width_of
+from ..letters import width_of
+from ..numbers import extent, number, numbers_of, reading, tick_labels
 from .axes import FOOT, fitted_ticks, labels_below, left_axis, left_width
 from .frame import (
     PAD,
@@ -29,16 +30,15 @@ from .frame import (
     unit_words,
 )
 from .marks import (
+    Marker,
     around,
-    cross,
     dot,
     line_path,
-    mark,
     median_half_width,
     rectangle,
-    spot,
     standing_whisker,
     stroke,
+    void,
 )
 from .scale import Linear, nice_ticks
 from .svg import SMALL, Element, element, group, paint
@@ -114,7 +114,7 @@ def histogram_picture(rows: Sequence[Row], title: str, face: Face, x_unit: str =
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
     body += _foot(plot, drawn)
     body += _steps(drawn, plot)
-    body += _buckets(drawn, plot)
+    body += _buckets(drawn, plot, Marker.of(face, drawn))
     across = f"by {x_unit}" if x_unit else ""
     return Picture(
         title,
@@ -181,22 +181,23 @@ def _has_number(bucket: tuple[Row, tuple[float, float]]) -> bool:
     return numbers_of(bucket[0]) is not None
 
 
-def _buckets(rows: Sequence[Row], plot: _Plot) -> Iterator[Element]:
+def _buckets(rows: Sequence[Row], plot: _Plot, marker: Marker) -> Iterator[Element]:
     narrow = min(right - left for left, right in plot.ends) < _NARROW
     hover: list[Element] = []
     for row, (left, right) in zip(rows, plot.ends, strict=True):
         middle, label = (left + right) / 2, label_of(row)
         numbers = numbers_of(row)
         if numbers is None:
-            yield mark(row, label, cross(middle, plot.y.within(0.0) - 8))
+            body = void(left, right - left, plot.y)
+            yield marker.mark(row, label, *body)
         elif narrow:
             top = plot.y.at(numbers.high)
             height = plot.y.at(numbers.low) - top
             yield rectangle(left, top, right - left, height, "band-1")
-            hover.append(spot(row, label, left, top, right - left, height))
+            hover += marker.spot(row, label, (left, top, right - left, height))
         else:
             cap = min(4.0, (right - left) / 4)
-            yield mark(row, label, *standing_whisker(row, middle, plot.y, cap=cap))
+            yield marker.mark(row, label, *standing_whisker(row, middle, plot.y, cap=cap))
     yield group(hover, **paint("hover"))
 
 
@@ -252,7 +253,8 @@ def cdf_picture(
     body += _curve(steps, x, y)
     markers = list(_quantiles(steps, quantiles)) if numeric else []
     body += _markers(markers, x, y)
-    body.append(group(_spots(steps, x, y), **paint("hover")))
+    marker = Marker.of(face, [step.row for step in steps])
+    body.append(group(_spots(steps, x, y, marker), **paint("hover")))
     unit = f"share of devices up to each value in {x_unit}" if x_unit else "share of devices up to"
     words = "; ".join(_quantile_in_words(marker, x_unit) for marker in markers)
     notes = [*([Note(words)] if words else []), *remarks(rows)]
@@ -353,10 +355,10 @@ def _quantile_in_words(quantile: _Quantile, x_unit: str) -> str:
     return f"{_name(quantile.level)} ≈ {number(quantile.at, x_unit, half)} ({ends[0]} to {ends[1]})"
 
 
-def _spots(steps: Sequence[_Step], x: Linear, y: Linear) -> Iterator[Element]:
+def _spots(steps: Sequence[_Step], x: Linear, y: Linear, marker: Marker) -> Iterator[Element]:
     every = -(-len(steps) // _MOST_SPOTS)
     width = (x.end - x.start) / max(len(steps) - 1, 1) * every
     for step in steps[::every]:
         top, foot = y.at(step.high), y.at(step.low)
         left, wide = around(x, x.at(step.at), width)
-        yield spot(step.row, label_of(step.row), left, top, wide, foot - top)
+        yield from marker.spot(step.row, label_of(step.row), (left, top, wide, foot - top))

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from client_sdk.core.errors import InvalidParameterError
 
 from ...analytics.rows import AGAINST, ITEM, MEASURE, RAW, RELATIVE, SHARE, Row
-from ..numbers import POINTS, is_cut_off, numbers_of, one_line, shortened, wrapped
+from ..letters import one_line, shortened, wrapped
+from ..numbers import POINTS, is_cut_off, numbers_of
 from .svg import CSS, FONT, SMALL, TEXT, TITLE, Element, element, group, markup, paint
 
 PAD: Final = 10  # user units around everything
@@ -22,6 +23,7 @@ SEPARATOR: Final = " · "
 _BOLD: Final = 1.06  # how much wider bold letters are
 _LINE: Final = 18  # user units, of the title and of the subtitle
 _NOTE: Final = 15  # user units a line
+NARROW: Final = 400  # user units, below which a chart is drawn for a phone
 _NARROWEST, _WIDEST = 280, 2_000  # user units
 _PREFIX: Final = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _ADDRESS: Final = re.compile(r"/(?![/\\])|https?://", re.ASCII)
@@ -40,7 +42,8 @@ class Face:
     """How a chart is shown, apart from what it shows.
 
     ``prefix`` begins its ids and must be unique within a page.  A chart that stands alone brings
-    its style sheet and its paper.  ``most_rows`` bounds what is drawn of long answers.
+    its style sheet and its paper.  ``most_rows`` bounds what is drawn of long answers.  A chart
+    that is narrower than NARROW has its labels above its marks.
     """
 
     prefix: str = "chart"
@@ -48,6 +51,9 @@ class Face:
     heading: bool = True  # the title is drawn; readers of screens get it anyway
     width: int = 640  # user units
     most_rows: int = 20
+    look: str = ""  # a class of its own, beside that of all charts
+    felt: bool = True  # marks carry their numbers for a pointer
+    link: Callable[[Row], str] | None = None  # where a row leads, "" for nowhere
 
     def __post_init__(self) -> None:
         if not _PREFIX.fullmatch(self.prefix):
@@ -57,6 +63,22 @@ class Face:
             raise InvalidParameterError("width", self.width, rule)
         if self.most_rows < 1:
             raise InvalidParameterError("most_rows", self.most_rows, "must be at least 1")
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether labels and numbers have no room beside what they are of."""
+        return self.width < NARROW
+
+    def linked(self, row: Row, drawn: Iterable[Element], felt: Element) -> Iterator[Element]:
+        """Yield what is *drawn* of *row*, as a link if it leads somewhere.
+
+        Args: felt: what a pointer feels, around all of it.
+        """
+        url = self.link(row) if self.link else ""
+        if not url:
+            yield from drawn
+        else:
+            yield element("a", felt, *drawn, href=url)
 
 
 @dataclass(frozen=True)
@@ -132,9 +154,10 @@ def nothing(title: str, rows: Sequence[Row], face: Face) -> Picture:
     reasons = Counter(row.reason or "no number" for row in rows)
     lines = [f"{n:,} × {reason}" for reason, n in reasons.most_common(5)] or ["no rows"]
     room = face.width - 2 * PAD
-    body = [text(line, PAD, 12 + 18 * i, "reason", room=room) for i, line in enumerate(lines)]
+    shown = [part for line in lines for part in wrapped(line, TEXT, room)]
+    body = [text(line, PAD, 12 + 18 * i, "reason", room=room) for i, line in enumerate(shown)]
     description = f"No numbers: {'; '.join(lines)}."
-    return Picture(title, "", description, tuple(body), 18.0 * len(lines) + 8)
+    return Picture(title, "", description, tuple(body), 18.0 * len(shown) + 8)
 
 
 def text(
@@ -221,7 +244,7 @@ def _document(
         element("rect", width=face.width, height=high, **paint("paper")) if alone else None,
         *content,
         xmlns="http://www.w3.org/2000/svg",
-        class_="chart",
+        class_=" ".join(filter(None, ("chart", face.look))),
         viewBox=f"0 0 {face.width} {high:.0f}",
         width=face.width if alone else None,
         height=high if alone else None,

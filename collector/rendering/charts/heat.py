@@ -10,18 +10,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from ...analytics.rows import ALL, FAIR, GOOD, POOR, SHARE, Row
-from ..numbers import (
-    Numbers,
-    number,
-    numbers_of,
-    one_line,
-    range_of,
-    reading,
-    shortened,
-    span,
-    tick_labels,
-    width_of,
-)
+from ..letters import one_line, shortened, width_of
+from ..numbers import Numbers, number, numbers_of, range_of, reading, span, tick_labels, value_of
 from .axes import label_width
 from .frame import (
     PAD,
@@ -36,7 +26,7 @@ from .frame import (
     unit_words,
     varying,
 )
-from .marks import mark, rectangle
+from .marks import Marker, rectangle
 from .scale import nice_ticks
 from .svg import CERTAINTY, SMALL, STEPS, TEXT, Element, element, group, ink_on, paint
 
@@ -52,13 +42,13 @@ _SLANTED: Final = 100  # user units of a slanted label at most
 _MOST_CELLS: Final = 240  # more would weigh more than the page
 _TITLED: Final = 100  # cells; fewer also carry a title each
 _BLANK: Final = "–"
-_Form: TypeAlias = Callable[[Row, Numbers], str]
+_Form: TypeAlias = Callable[[Row, Numbers, float | None], str]
 # How a number is printed, from the fullest: all cells of a table have the same form.
 _FORMS: Final[tuple[_Form, ...]] = (
-    lambda row, numbers: reading(row),
-    lambda row, numbers: number(numbers.value, row.unit, numbers.half_width),
-    lambda row, numbers: _without_unit(row, numbers),
-    lambda row, numbers: _without_unit(row, numbers, 0.02),
+    lambda row, numbers, least: reading(row, least=least),
+    lambda row, numbers, least: value_of(row, least=least),
+    lambda row, numbers, least: value_of(row, least=least).partition(" ")[0],
+    lambda row, numbers, least: _without_unit(row, numbers, 0.02),
 )
 
 
@@ -131,7 +121,7 @@ def heat_picture(rows: Sequence[Row], title: str, face: Face) -> Picture:
         return nothing(title, rows, face)
     table = _table(rows, names, face)
     ramp = Ramp.of([row for row in rows if numbers_of(row) and not _is_margin(row)] or rows)
-    cells = group(_cells(table, ramp), text_anchor="middle", font_size=str(SMALL))
+    cells = group(_cells(table, ramp, face), text_anchor="middle", font_size=str(SMALL))
     body: list[Element] = [*_heads(table), cells]
     foot = table.top + _HIGH * len(table.downs) + 8.0
     body += ramp.legend(foot, face.width)
@@ -215,16 +205,18 @@ def _leaning(label: str, x: float, y: float) -> Element:
     )
 
 
-def _cells(table: _Table, ramp: Ramp) -> Iterator[Element]:
-    form = _form(table)
+def _cells(table: _Table, ramp: Ramp, face: Face) -> Iterator[Element]:
+    marker = Marker.of(face, list(table.rows.values()))
+    form = _form(table, marker.least)
     titled = len(table.downs) * len(table.acrosses) <= _TITLED
     for i, down in enumerate(table.downs):
         for j, across in enumerate(table.acrosses):
             row = table.rows.get((down, across))
             x, y = table.left + table.wide * j + 1, table.top + _HIGH * i + 1
             if row is not None:
-                shapes = _cell(row, x, y, table.wide - 2, None if _is_margin(row) else ramp, form)
-                yield mark(row, f"{down} · {across}", *shapes, titled=titled)
+                own = None if _is_margin(row) else ramp
+                shapes = _cell(row, x, y, table.wide - 2, own, form, marker.least)
+                yield marker.mark(row, f"{down} · {across}", *shapes, titled=titled)
 
 
 def _without_unit(row: Row, numbers: Numbers, least: float = 0.0) -> str:
@@ -232,20 +224,29 @@ def _without_unit(row: Row, numbers: Numbers, least: float = 0.0) -> str:
     return number(numbers.value, row.unit, max(numbers.half_width, least)).partition(" ")[0]
 
 
-def _form(table: _Table) -> _Form | None:
-    """Return the fullest form that fits into all cells, or None."""
+def _form(table: _Table, least: float | None) -> _Form | None:
+    """Return the fullest form that fits into all cells, or None.
+
+    Args: least: the half-width that chooses the digits of all cells.
+    """
     rows = [row for key, row in table.rows.items() if key[0] in table.downs]
     numbered = [(row, numbers) for row in rows if (numbers := numbers_of(row))]
     room = table.wide - 4
     forms = _FORMS if rows[0].unit == SHARE else _FORMS[:-1]
     for form in forms:
-        if all(width_of(form(row, numbers), SMALL) <= room for row, numbers in numbered):
+        if all(width_of(form(*entry, least), SMALL) <= room for entry in numbered):
             return form
     return None
 
 
 def _cell(
-    row: Row, x: float, y: float, wide: float, ramp: Ramp | None, form: _Form | None
+    row: Row,
+    x: float,
+    y: float,
+    wide: float,
+    ramp: Ramp | None,
+    form: _Form | None,
+    least: float | None,
 ) -> Iterator[Element]:
     numbers = numbers_of(row)
     if numbers is None:
@@ -258,13 +259,15 @@ def _cell(
     if ramp is None:
         yield rectangle(x, y, wide, _HIGH - 2, "margin-cell")
         if form:
-            yield text(form(row, numbers), x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
+            yield text(form(row, numbers, least), x + wide / 2, y + _HIGH / 2 - 1, "tick", "middle")
         return
     step, opacity = ramp.step(numbers.value), opacity_of(row)
     yield cell(x, y, wide, _HIGH - 2, step, opacity)
     if form:
         place = x + wide / 2, y + _HIGH / 2 + 3
-        yield element("text", form(row, numbers), x=place[0], y=place[1], **ink_on(step, opacity))
+        yield element(
+            "text", form(row, numbers, least), x=place[0], y=place[1], **ink_on(step, opacity)
+        )
 
 
 def _is_margin(row: Row) -> bool:

@@ -25,17 +25,16 @@ from .frame import (
     unit_words,
 )
 from .marks import (
+    Marker,
     around,
     bare_dot,
-    cross,
     dot,
     line_path,
-    mark,
     median_half_width,
     rectangle,
-    spot,
     standing_whisker,
     stroke,
+    void,
 )
 from .overlay import (
     FLAGS,
@@ -100,13 +99,19 @@ def line_picture(
         body.append(noise)
     body += left_axis(plot.ticks, plot.y, unit, plot.x.start, plot.x.end)
     body += _time_labels(times, plot, drawn)
-    body += past_drawn(past, plot.x, plot.y) if past else ()
+    marker = Marker.of(face, drawn)
+    body += past_drawn(past, plot.x, plot.y, marker) if past else ()
     body += [band for series in times.series for band in _bands(series, times.step, plot)]
     body += [path for series in times.series for path in _lines(series, times.step, plot)]
     body += flags_drawn(flags, plot.y.end, plot.y.start)
-    body += _marks(times, plot)
-    if several:
-        body += _names(times, plot, face)
+    body += _marks(times, plot, marker)
+    legend: list[Element] = []
+    below = 0.0
+    if several and face.is_narrow:
+        legend, below = _legend(times, plot, face)
+    elif several:
+        legend = list(_names(times, plot, face))
+    body += legend
     _, common = named(drawn, (TIME,))
     subtitle = subtitle_of(drawn, common, unit_words(unit))
     notes = (
@@ -117,7 +122,8 @@ def line_picture(
     )
     moved = FLAGS if flags else 0.0
     content = (group(body, transform=f"translate(0,{moved:.0f})"),) if moved else tuple(body)
-    return Picture(title, subtitle, _described(times), content, moved + _HEIGHT + 8 + FOOT, notes)
+    height = moved + _HEIGHT + 8 + FOOT + below
+    return Picture(title, subtitle, _described(times), content, height, notes)
 
 
 def _plot(
@@ -130,7 +136,8 @@ def _plot(
         low = 0.0
     ticks = nice_ticks(low, high, 6)
     widest = max([label_width(series.label) for series in times.series] or [0.0])
-    right = min(widest + 22, _NAMES * face.width) if named else 12.0
+    beside = named and not face.is_narrow
+    right = min(widest + 22, _NAMES * face.width) if beside else 12.0
     first, last = span(point.at for series in times.series for point in series.points)
     if first == last:
         first, last = first - 1, last + 1
@@ -184,15 +191,15 @@ def _lines(series: Series, step: float, plot: _Plot) -> Iterator[Element]:
                 yield element("path", d=line_path(part), **paint(f"{look}-{series.number}"))
 
 
-def _marks(times: Timeline, plot: _Plot) -> Iterator[Element]:
+def _marks(times: Timeline, plot: _Plot, marker: Marker) -> Iterator[Element]:
     count = sum(len(series.points) for series in times.series)
     for series in times.series:
         alone = {id(run[0]) for run in runs(series, times.step) if len(run) == 1}
         reach = (plot.x.end - plot.x.start) / max(len(series.points) - 1, 1)
         every = -(-count // _MOST_MARKS) or 1
         pace = _Pace(reach, every, count <= _TITLED, len(times.series) > 1, alone)
-        yield group(_spots(series, plot, pace), **paint("hover"))
-        yield group(_dots(series, plot, pace), **paint(f"dot-{series.number}"))
+        yield group(_spots(series, plot, pace, marker), **paint("hover"))
+        yield group(_dots(series, plot, pace, marker), **paint(f"dot-{series.number}"))
 
 
 @dataclass(frozen=True)
@@ -214,34 +221,38 @@ class _Pace:
         return self.several and i % round(_MARKER_PACE / max(self.reach, 0.1)) == 0
 
 
-def _spots(series: Series, plot: _Plot, pace: _Pace) -> Iterator[Element]:
+def _spots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator[Element]:
     last, width = len(series.points) - 1, pace.reach * pace.every
     for i, point in enumerate(series.points):
         numbers = numbers_of(point.row)
         if numbers and i % pace.every == 0 and not pace.dotted(i, point, last):
             top, foot = plot.y.at(numbers.high), plot.y.at(numbers.low)
             left, wide = around(plot.x, plot.x.at(point.at), width)
-            yield spot(point.row, _label(series, point), left, top, wide, foot - top)
+            place = left, top, wide, foot - top
+            yield from marker.spot(point.row, _label(series, point), place)
 
 
-def _dots(series: Series, plot: _Plot, pace: _Pace) -> Iterator[Element]:
+def _dots(series: Series, plot: _Plot, pace: _Pace, marker: Marker) -> Iterator[Element]:
     last = len(series.points) - 1
     for i, point in enumerate(series.points):
         if pace.dotted(i, point, last):
-            shapes = _shapes(point, series.number, plot, id(point) in pace.alone)
-            yield mark(point.row, _label(series, point), *shapes, titled=pace.titled)
+            shapes = _shapes(point, series.number, plot, pace, id(point) in pace.alone)
+            yield marker.mark(point.row, _label(series, point), *shapes, titled=pace.titled)
 
 
 def _label(series: Series, point: Point) -> str:
     return " · ".join(filter(None, (series.label, point.row.dimensions.get(TIME, ""))))
 
 
-def _shapes(point: Point, number: int, plot: _Plot, alone: bool) -> tuple[Element, ...]:
+def _shapes(
+    point: Point, number: int, plot: _Plot, pace: _Pace, alone: bool
+) -> tuple[Element, ...]:
     x = plot.x.at(point.at)
     numbers = numbers_of(point.row)
     if numbers is None:
         bar = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3)
-        return bar or (cross(x, plot.y.start - 6),)
+        left, wide = around(plot.x, x, pace.reach)
+        return bar or void(left, wide, plot.y)
     y = plot.y.at(numbers.value)
     whisker = standing_whisker(point.row, x, plot.y, f"reach-{number}", 3) if alone else ()
     if point.row.is_open:
@@ -260,6 +271,24 @@ def _names(times: Timeline, plot: _Plot, face: Face) -> Iterator[Element]:
         yield dot(left, y, series.number, size=3.5)
         room = face.width - PAD - left - 9
         yield text(series.label or "all", left + 9, y, "label", room=room)
+
+
+def _legend(times: Timeline, plot: _Plot, face: Face) -> tuple[list[Element], float]:
+    """Return the labels of the lines below the plot, as many a line as have room, and the height.
+
+    Beside the plot of a narrow chart they would leave no room for it.
+    """
+    drawn: list[Element] = []
+    x, y, end = float(PAD), plot.y.start + FOOT + _LINE / 2 + 2, face.width - PAD
+    for series in _ended(times):
+        label = series.label or "all"
+        wide = min(label_width(label) + 13, end - PAD)
+        if x > PAD and x + wide > end:
+            x, y = float(PAD), y + _LINE + 3
+        drawn.append(dot(x + 4, y, series.number, size=3.5))
+        drawn.append(text(label, x + 12, y, "label", room=wide - 12))
+        x += wide + 12
+    return drawn, y + _LINE / 2 + 2 - plot.y.start - FOOT
 
 
 def _ended(times: Timeline) -> list[Series]:

@@ -12,7 +12,7 @@ from .axes import labels_below
 from .distribution import cell_of
 from .frame import PAD, Face, Note, Picture, nothing, subtitle_of, text, unit_words
 from .heat import Ramp, cell, faint, legend_height, opacity_of
-from .marks import mark, rectangle
+from .marks import Marker, rectangle
 from .scale import Linear, nice_ticks
 from .svg import Element, coordinate, element, paint
 
@@ -57,7 +57,8 @@ def grid_picture(
     body = [rectangle(ground.left, ground.top, ground.wide, ground.high, "noise")]
     body += _empty([place for place, row in cells if numbers_of(row) is None], ground)
     if len(sure) <= _MOST_MARKS:
-        body += [_marked(place, row, ground, ramp) for place, row in sure]
+        marker = Marker.of(face, [row for _, row in sure])
+        body += [_marked(place, row, ground, ramp, marker) for place, row in sure]
     else:
         body += _merged(sure, ground, ramp)
     body += _edges(ground, box)
@@ -109,12 +110,14 @@ def _is_sure(row: Row) -> bool:
     return numbers is not None and (row.unit != SHARE or numbers.low > 0)
 
 
-def _marked(place: tuple[int, int], row: Row, ground: _Ground, ramp: Ramp) -> Element:
+def _marked(
+    place: tuple[int, int], row: Row, ground: _Ground, ramp: Ramp, marker: Marker
+) -> Element:
     x, y = ground.corner(place)
     step = ramp.step(row.value or 0.0)
     gap = 0.5 if ground.size > 8 else 0.0
     size = ground.size - 2 * gap
-    return mark(row, row.item, cell(x + gap, y + gap, size, size, step, opacity_of(row)))
+    return marker.mark(row, row.item, cell(x + gap, y + gap, size, size, step, opacity_of(row)))
 
 
 def _merged(

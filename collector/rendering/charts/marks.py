@@ -5,12 +5,15 @@ Also what noise alone could show: the interval of an estimate whose truth is zer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
 from ...analytics.rows import Row
-from ..numbers import bounds_of, ends_of, numbers_of, one_line, reading, value_of
+from ..letters import one_line
+from ..numbers import bounds_of, ends_of, finest, numbers_of, reading, value_of
+from .frame import Face
 from .scale import Linear
 from .svg import Element, coordinate, element, paint
 
@@ -28,36 +31,59 @@ _SHAPES: Final = (
 _FEWEST: Final = 3  # rows: of one row alone nothing is known about zero
 
 
-def mark(
-    row: Row, label: str, *shapes: Element, unit: str | None = None, titled: bool = True
-) -> Element:
-    """Return *shapes* as the mark of *row*: hover shows its numbers, with or without a script.
+@dataclass(frozen=True)
+class Marker:
+    """Makes the marks of the rows of one chart, in *unit*, all with as many decimals."""
 
-    Args: titled: also as a title, which costs as many bytes again.
-    """
-    said = element("title", _sentence(row, one_line(label), unit)) if titled else None
-    return element("g", said, *shapes, class_="mark", **_data(row, label, unit))
+    face: Face
+    unit: str | None = None
+    least: float | None = None  # the half-width that chooses the digits
 
+    @classmethod
+    def of(cls, face: Face, rows: Iterable[Row], unit: str | None = None) -> Marker:
+        """Return what makes the marks of *rows*."""
+        return cls(face, unit, finest(rows, unit))
 
-def spot(row: Row, label: str, x: float, y: float, width: float, height: float) -> Element:
-    """Return a mark that is only felt by a pointer, in a group painted "hover"."""
-    place = {"x": x, "y": y, "width": width, "height": height}
-    return element("rect", class_="mark", **place, **_data(row, label, None))
+    def mark(self, row: Row, label: str, *shapes: Element, titled: bool = True) -> Element:
+        """Return *shapes* as the mark of *row*: hover shows its numbers, also without a script.
+
+        Args: titled: also as a title, which costs as many bytes again.
+        """
+        if not self.face.felt:
+            return element("g", *shapes)
+        said = element("title", self._sentence(row, one_line(label))) if titled else None
+        return element("g", said, *shapes, class_="mark", **self._data(row, label))
+
+    def spot(
+        self, row: Row, label: str, place: tuple[float, float, float, float]
+    ) -> Iterator[Element]:
+        """Yield a mark that is only felt by a pointer, in a group painted "hover".
+
+        Args: place: left, top, width and height.
+        """
+        if self.face.felt:
+            sides = dict(zip(("x", "y", "width", "height"), place, strict=True))
+            yield element("rect", class_="mark", **sides, **self._data(row, label))
+
+    def _data(self, row: Row, label: str) -> dict[str, str | None]:
+        numbers = numbers_of(row)
+        data = {"data_label": one_line(label), "data_note": _note(row)}
+        if numbers is None:
+            return {**data, "data_reason": one_line(reading(row))}
+        texts = value_of(row, self.unit, least=self.least), *ends_of(row, self.unit, self.least)
+        return data | dict(zip(("data_value", "data_low", "data_high"), texts, strict=True))
+
+    def _sentence(self, row: Row, label: str) -> str:
+        words = reading(row, self.unit, least=self.least)
+        said = f"{label}: {words}" if label else words
+        note = _note(row)
+        return f"{said} · {row.n:,} reports" + (f" · {note}" if note else "")
 
 
 def around(scale: Linear, place: float, width: float) -> tuple[float, float]:
     """Return left end and width of what is *width* wide around *place*, within the scale."""
     left = max(place - width / 2, scale.start - _DOT)
     return left, min(place + width / 2, scale.end + _DOT) - left
-
-
-def _data(row: Row, label: str, unit: str | None) -> dict[str, str | None]:
-    numbers = numbers_of(row)
-    data = {"data_label": one_line(label), "data_note": _note(row)}
-    if numbers is None:
-        return {**data, "data_reason": one_line(reading(row))}
-    texts = value_of(row, unit), *ends_of(row, unit)
-    return data | dict(zip(("data_value", "data_low", "data_high"), texts, strict=True))
 
 
 def lying_whisker(row: Row, scale: Linear, y: float, look: str = "whisker") -> tuple[Element, ...]:
@@ -115,6 +141,16 @@ def cross(x: float, y: float) -> Element:
     )
 
 
+def void(left: float, width: float, scale: Linear) -> tuple[Element, ...]:
+    """Return the mark of a stretch without a number: a strip with a cross near its upper end.
+
+    Nothing of it stands at a number that the axis has a label for, least of all at zero.
+    """
+    top, foot = sorted((scale.start, scale.end))
+    strip = rectangle(left, top, width, foot - top, "void")
+    return strip, cross(left + width / 2, top + 9)
+
+
 def line_path(points: Sequence[tuple[float, float]]) -> str:
     """Return the path through *points*."""
     return "M" + "L".join(f"{coordinate(x)},{coordinate(y)}" for x, y in points)
@@ -128,12 +164,6 @@ def rectangle(x: float, y: float, width: float, height: float, look: str) -> Ele
 def stroke(x1: float, y1: float, x2: float, y2: float, look: str) -> Element:
     """Return a painted straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **paint(look))
-
-
-def _sentence(row: Row, label: str, unit: str | None) -> str:
-    said = f"{label}: {reading(row, unit)}" if label else reading(row, unit)
-    note = _note(row)
-    return f"{said} · {row.n:,} reports" + (f" · {note}" if note else "")
 
 
 def _note(row: Row) -> str | None:

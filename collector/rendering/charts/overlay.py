@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...analytics.rows import TIME
-from ..numbers import numbers_of, one_line, reading
+from ..letters import one_line
+from ..numbers import numbers_of, reading
 from .frame import Before, Mark, Note, text
-from .marks import around, line_path, spot, stroke
+from .marks import Marker, around, line_path, stroke
 from .scale import Linear, hours_of
 from .svg import Element, element, group, paint
 from .timeline import Series, Timeline, runs, timeline
@@ -122,7 +123,7 @@ def past_of(before: Before | None, times: Timeline) -> Past | None:
     return Past(tuple(drawn), times.step, before.name, reason)
 
 
-def past_drawn(past: Past, x: Linear, y: Linear) -> Iterator[Element]:
+def past_drawn(past: Past, x: Linear, y: Linear, marker: Marker) -> Iterator[Element]:
     """Yield bands, lines and what a pointer feels of an earlier period."""
     for number, series in past.series:
         suffix = f"-{number}" if number else ""
@@ -139,7 +140,7 @@ def past_drawn(past: Past, x: Linear, y: Linear) -> Iterator[Element]:
             band = line_path([*upper, *lower]) + "z"
             yield element("path", d=band, **paint(f"past-band{suffix}"))
             yield element("path", d=line_path(middle), **paint(f"past{suffix}"))
-        yield group(_spots(past, series, x, y), **paint("hover"))
+        yield group(_spots(series, x, y, marker), **paint("hover"))
 
 
 def past_notes(past: Past) -> Iterator[Note]:
@@ -151,10 +152,10 @@ def past_notes(past: Past) -> Iterator[Note]:
         yield Note(f"{past.name}: {past.reason}")
 
 
-def _spots(past: Past, series: Series, x: Linear, y: Linear) -> Iterator[Element]:
+def _spots(series: Series, x: Linear, y: Linear, marker: Marker) -> Iterator[Element]:
     width = (x.end - x.start) / max(len(series.points) - 1, 1)
     for point, numbers in series.numbered:
         left, wide = around(x, x.within(point.at), width)
         top, foot = y.at(numbers.high), y.at(numbers.low)
         label = " · ".join(filter(None, (series.label, point.row.dimensions.get(TIME, ""))))
-        yield spot(point.row, label, left, top, wide, foot - top)
+        yield from marker.spot(point.row, label, (left, top, wide, foot - top))

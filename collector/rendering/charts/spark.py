@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...analytics.rows import ALL, TIME, Row
-from ..numbers import extent, numbers_of, one_line, reading, span
+from ..letters import one_line
+from ..numbers import extent, numbers_of, reading, span
 from .frame import DEFAULT, Face
 from .marks import dot, line_path
 from .scale import Linear, apart

@@ -182,6 +182,7 @@ _SHAPES: Final = {
     "end": {"stroke": "@series-1", "stroke-width": "2"},
     "whisker": {"fill": "none", "stroke": "@ink", "stroke-width": "1.5"},
     "noise": {"fill": "@soft", "fill-opacity": "0.16"},
+    "void": {"fill": "@soft", "fill-opacity": "0.07"},
     "gap": {"fill": "none", "stroke": "@soft", "stroke-width": "1.25"},
     "hover": {"fill": "none", "stroke": "none", "pointer-events": "all"},
     "empty": {"fill": "none", "stroke": "@line", "stroke-width": "1", "stroke-dasharray": "2 2"},

@@ -27,7 +27,7 @@ import msgspec
 
 from ...core.config import is_loopback
 from ...core.errors import CollectorError, ConfigError
-from ...rendering.numbers import one_line
+from ...rendering.letters import one_line
 from ...storage.records import FIRING, QUIET, WatchMessage
 from .rules import Channel
 

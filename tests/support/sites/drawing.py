@@ -9,7 +9,7 @@ from math import cos, radians, sin
 from typing import Final
 from xml.etree.ElementTree import Element, fromstring
 
-from collector.rendering.numbers import width_of
+from collector.rendering.letters import width_of
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
 _TRANSLATE: Final = re.compile(r"translate\(([-\d.]+),([-\d.]+)\)")

@@ -13,7 +13,7 @@ from collector.analytics.rows import Row
 from collector.rendering.charts import Face, chart_of
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.spark import spark
-from collector.rendering.numbers import one_line
+from collector.rendering.letters import one_line
 from collector.rendering.tables import table_of
 from tests.hostile.markup import MARKUP
 from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line

@@ -20,7 +20,7 @@ from collector.rendering.charts.scale import (
     ticks,
     usual_step,
 )
-from collector.rendering.numbers import shortened, width_of, wrapped
+from collector.rendering.letters import shortened, width_of, wrapped
 
 
 @given(st.sampled_from(["1h", "1d", "7d"]), st.integers(0, 20_000))

@@ -1,0 +1,114 @@
+"""One chart, two layouts: what is read and touched on a phone, and digits that keep still."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from collector.analytics.rows import TIME
+from collector.rendering.charts import Face
+from collector.rendering.numbers import ends_of, finest, margin, value_of
+from tests.support.charts import bars, difference, dots, histogram, line
+from tests.support.sites.drawing import boxes, of_class, parsed, tag
+from tests.support.sites.gallery import (
+    PICTURES,
+    blank,
+    buckets,
+    day,
+    differences,
+    platforms,
+    row,
+    shares,
+    themes_over_time,
+)
+
+PHONE = Face(width=320, felt=False)
+FINGER = 44  # user units, which are pixels on a phone of 360
+
+
+@pytest.mark.parametrize(
+    "picture", [bars(shares(), "t", PHONE), dots(platforms(), "t", PHONE)], ids=["bars", "dots"]
+)
+def test_a_line_on_a_phone_is_as_high_as_a_finger_and_its_label_has_the_width(picture: str) -> None:
+    labels = of_class(parsed(picture), "label")
+    places = [float(label.get("y") or 0) for label in labels]
+
+    assert min(b - a for a, b in pairwise(places)) >= FINGER - 0.1
+    assert {label.get("text-anchor") for label in labels} == {None}
+
+
+def test_a_line_that_leads_somewhere_is_one_target_with_its_label() -> None:
+    face = Face(width=320, link=lambda row: f"/metric/x?item={row.item}")
+    root = parsed(bars(shares()[:3], "t", face))
+
+    links = [e for e in root.iter() if tag(e) == "a"]
+    assert [a.get("href") for a in links] == [f"/metric/x?item={r.item}" for r in shares()[:3]]
+    for link in links:
+        (felt,) = of_class(link, "hover")
+        assert float(felt.get("height") or 0) >= FINGER
+        assert of_class(link, "label")
+    assert root.get("role") == "group"
+
+
+def test_a_hostile_address_is_escaped() -> None:
+    face = Face(link=lambda row: '/metric/x?item="><script>alert(1)</script>')
+    root = parsed(bars(shares()[:2], "t", face))
+
+    assert "script" not in {tag(e) for e in root.iter()}
+
+
+@pytest.mark.parametrize("draw", [bars, dots, difference])
+def test_what_is_not_felt_carries_no_numbers_twice(draw: object) -> None:
+    picture = draw(differences()[:3], "t", PHONE)  # type: ignore[operator]
+
+    assert of_class(parsed(picture), "mark") == []
+    assert len(of_class(parsed(picture), "value") + of_class(parsed(picture), "margin")) >= 2
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PICTURES if name not in ("curve", "spark", "nothing")]
+)
+def test_a_drawing_for_a_phone_is_lighter_than_the_other(name: str) -> None:
+    assert len(PICTURES[name](PHONE)) <= len(PICTURES[name](Face())) * 1.05
+
+
+def test_lines_on_a_phone_have_their_names_below() -> None:
+    root = parsed(line(themes_over_time(), "t", PHONE))
+
+    foot = max(float(e.get("y") or 0) for e in of_class(root, "tick"))
+    labels = of_class(root, "label")
+    assert [label.text for label in labels][:2] == ["light", "dark"]
+    assert all(float(label.get("y") or 0) > foot for label in labels)
+
+
+def test_all_numbers_of_a_chart_have_as_many_decimals() -> None:
+    """Law: those of the row that deserves most, and never fewer than a row deserves."""
+    rows = [row("a", 0.283, 0.03), row("b", 0.062, 0.019)]
+
+    assert [value_of(r) for r in rows] == ["28 %", "6.2 %"]
+    least = finest(rows)
+    assert [value_of(r, least=least) for r in rows] == ["28.3 %", "6.2 %"]
+    assert [margin(r, least=least) for r in rows] == ["± 3.0", "± 1.9"]
+    assert ends_of(rows[0], least=least) == ("25.3 %", "31.3 %")
+    values = [e.text for e in of_class(parsed(bars(rows, "t")), "value")]
+    assert values == ["28.3 %", "6.2 %"]
+
+
+def test_a_number_shows_no_more_than_two_digits_that_it_does_not_deserve() -> None:
+    rows = [row("a", 0.283, 0.03), row("b", 0.0001, 0.00002)]
+
+    assert [value_of(r, least=finest(rows)) for r in rows] == ["28 %", "0.010 %"]
+
+
+def test_a_cross_stands_in_a_strip_and_on_no_line_of_the_axis() -> None:
+    rows = [row({TIME: day(i)}, 0.0, 0.01) for i in range(5)]
+    rows[2] = blank({TIME: day(2)})
+    for picture in (line(rows, "t"), histogram([*buckets(), blank("120–130")], "t")):
+        root = parsed(picture)
+        (strip,) = [box for box in boxes(root) if box.element.get("class") == "void"]
+        (cross,) = [box for box in boxes(root) if box.element.get("class") == "gap"]
+        lines = [b.top for b in boxes(root) if b.element.get("class") == "axis"]
+
+        assert strip.left <= cross.left <= cross.right <= strip.right
+        assert all(not cross.top <= line <= cross.foot for line in lines)
