@@ -20,21 +20,22 @@ Source: Cramér, *Mathematical Methods of Statistics*, 1946, for V; Fréchet, An
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import erfc, sqrt
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from client_sdk.registry.domains import listed
 from client_sdk.registry.joint_domains import PairDomain
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
 from ...estimation.estimate import Estimate, normal_quantile, shares
-from ..rows import ALL, SHARE, Findings, Row, empty_row
-from ..sums import Shares
+from ..rows import ALL, MEASURE, SHARE, Findings, Row, empty_row
+from ..sums import UNSURE, Shares
 from ..verb import Slice, Verb, VerbQuery, refused_rows, rows_of, widened
 
 MOST_CELLS: Final = 1_024  # of a table; the errors of more take too long
@@ -160,9 +161,13 @@ def _labels(part: Slice) -> tuple[str, ...]:
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the intervals of all rows are to hold at once."""
+    """Whether the intervals of all rows are to hold at once, and of whom shares are.
+
+    ``of`` names an answer: shares are then of the devices that gave each value of it.
+    """
 
     simultaneous: bool = False
+    of: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -171,10 +176,17 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     The dimensions of a row are both names.  Of two metrics that were collected apart there are
     the margins, and bounds of each cell: a table between them is in no reports.
 
-    Raises: QueryError: one metric that is no pair, or a name that is a dimension, too.
+    With ``of`` there is a row for each value of this answer with each of the other: which part of
+    those with the first have the second, and which part of all.
+
+    Raises: QueryError: one metric that is no pair, a name that is a dimension, too, or
+        ``options.of``.
     """
     metrics = list({part.metric.address: part.metric for part in slices}.values())
+    of = query.options.of
     if len(metrics) == 2:
+        if of is not None:
+            raise QueryError(f"options.of: {APART}; {DECLARE}")
         return _apart(slices, metrics, query)
     if not metrics:
         return Findings(())
@@ -183,13 +195,16 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
         raise QueryError(
             f"metrics: {metrics[0].name} is one answer; name two that have reports, or {DECLARE}"
         )
+    if of is not None and of not in domain.names:
+        raise QueryError(f"options.of: must be one of: {listed(domain.names)}")
     rows: list[Row] = []
     facts: list[dict[str, Any]] = []
-    size = domain.size + domain.first.size + domain.second.size
+    size = len(_conditions(domain, of)) if of else len(_names(domain))
     level = query.alpha / (size * len(slices) if query.options.simultaneous else 1)
     for part in slices:
         _require_free(part, domain.names)
-        rows += _table(part, domain, level, query)
+        table = _within if of else _table
+        rows += table(part, domain, level, query)
         if part.refusal is None:
             facts.append(
                 {
@@ -197,7 +212,8 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
                     **_association_facts(part, domain, query.alpha),
                 }
             )
-    return Findings(tuple(rows), facts={"association": facts})
+    said = (f"shares are of the devices with each answer to {of}, not of all",) if of else ()
+    return Findings(tuple(rows), said, {"association": facts})
 
 
 def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> list[Row]:
@@ -213,6 +229,56 @@ def _table(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> l
         *rows_of(part, inside, cells, query.alpha, simultaneous=at_once),
         *rows_of(part, beside, sums, query.alpha, simultaneous=at_once, note=slice_shares.note),
     ]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A row of a table of parts: its dimensions, whose devices count, and which of them it is of.
+
+    ``whole`` is None for all devices.
+    """
+
+    names: Mapping[str, str]
+    inside: Any  # booleans, shape (items,)
+    whole: Any | None
+
+
+def _conditions(domain: PairDomain, of: str) -> list[Condition]:
+    """Return the rows for each value of the answer *of*, then for all, with each of the other."""
+    groups = dict(zip(domain.names, margins(domain.first.size, domain.second.size), strict=True))
+    (other,) = (name for name in domain.names if name != of)
+    given = [*zip(domain.parts[of], groups[of], strict=True), (ALL, None)]
+    return [
+        Condition(
+            {of: value, other: label, MEASURE: f"of each {of}"},
+            inside if whole is None else inside & whole,
+            whole,
+        )
+        for value, whole in given
+        for label, inside in zip(domain.parts[other], groups[other], strict=True)
+    ]
+
+
+def _within(part: Slice, domain: PairDomain, level: float, query: VerbQuery) -> Iterator[Row]:
+    """Yield the rows of the parts, by Fieller's interval, or the reason why there is none."""
+    at_once = query.options.simultaneous
+    conditions = _conditions(domain, query.options.of)
+    if part.refusal is not None:
+        names = [condition.names for condition in conditions]
+        yield from refused_rows(part, names, query.alpha, simultaneous=at_once)
+        return
+    cells = Shares.of_slice(part)
+    for condition in conditions:
+        if condition.whole is None:
+            (estimate,) = cells.groups(condition.inside[None], level)
+        elif (ratio := cells.ratio(condition.inside, condition.whole, level)) is not None:
+            estimate = ratio
+        else:
+            name = [condition.names]
+            yield from refused_rows(part, name, query.alpha, reason=UNSURE, simultaneous=at_once)
+            continue
+        more: dict[str, Any] = {"simultaneous": at_once, "note": cells.note}
+        yield from rows_of(part, [condition.names], [estimate], query.alpha, **more)
 
 
 def _names(domain: PairDomain) -> list[Mapping[str, str]]:

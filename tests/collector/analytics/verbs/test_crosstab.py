@@ -13,10 +13,11 @@ from client_sdk.core.dataclass import replace
 from client_sdk.mechanisms import Mechanism
 from client_sdk.registry.metric import Metric
 from collector.analytics.rows import ALL
-from collector.analytics.sums import Shares
+from collector.analytics.sums import UNSURE, Shares
 from collector.analytics.suppression import too_few
 from collector.analytics.verb import Slice, VerbQuery, load
 from collector.analytics.verbs.crosstab import APART, Association, association, margins
+from collector.core.errors import QueryError
 from tests.support.crowds.asking import ask
 from tests.support.device.registries import PAIR
 from tests.support.enumeration.coverage import fits_rate
@@ -194,3 +195,65 @@ def test_if_one_of_two_has_too_few_reports_so_has_the_table() -> None:
     found = verb.answer(two(devices=50), VerbQuery(ALPHA, options=verb.options()))
 
     assert {row.value for row in found.rows} == {None}
+
+
+def parts_of(held: tuple[int, ...], of: str) -> dict[tuple[str, str], float]:
+    """Return the true parts by the value of *of* and of the other answer."""
+    table = np.array(held).reshape(2, 3)
+    rows: tuple[str, ...] = ("female", "male")
+    columns: tuple[str, ...] = ("low", "middle", "high")
+    if of == "income":
+        table, rows, columns = table.T, columns, rows
+    part = table / table.sum(axis=1, keepdims=True)
+    truth = {(x, y): float(part[i, j]) for i, x in enumerate(rows) for j, y in enumerate(columns)}
+    whole = table.sum(axis=0) / table.sum()
+    return truth | {(ALL, y): float(whole[j]) for j, y in enumerate(columns)}
+
+
+@pytest.mark.parametrize("of", ["sex", "income"])
+def test_shares_of_an_answer_are_of_those_who_gave_it(of: str) -> None:
+    """Of each value of either answer, and beside them of all."""
+    held = tuple(100 * k for k in HELD)
+
+    found = ask("crosstab", [slice_of(pair(), held)], options={"of": of})
+
+    other = "income" if of == "sex" else "sex"
+    values = {(row.dimensions[of], row.dimensions[other]): row.value for row in found.rows}
+    assert values == pytest.approx(parts_of(held, of), abs=1e-3)
+    assert {row.dimensions["measure"] for row in found.rows} == {f"of each {of}"}
+    assert found.warnings == (f"shares are of the devices with each answer to {of}, not of all",)
+
+
+def test_intervals_of_parts_cover_at_their_level_and_half_of_them_would_not() -> None:
+    """Law: 95 % of 200 crowds, each row for itself, though the group is estimated from the same."""
+    metric, truth = pair(epsilon='"2"'), parts_of(HELD, "sex")
+    verb, crowds = load("crosstab"), TRIALS // 2
+    query = VerbQuery(ALPHA, options=verb.options(of="sex"))
+    inside, halved = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
+    for tally in drawn(metric.mechanism, HELD, crowds, 20261123):
+        for row in verb.answer([Slice(metric, {}, int(tally.sum()), tally, (0,))], query).rows:
+            name = row.dimensions["sex"], row.dimensions["income"]
+            low, high = row.ci_low or 0.0, row.ci_high or 0.0
+            inside[name] += low <= truth[name] <= high
+            halved[name] += (3 * low + high) / 4 <= truth[name] <= (low + 3 * high) / 4
+
+    assert all(fits_rate(hits, crowds, 1 - ALPHA) for hits in inside.values())
+    assert not any(fits_rate(hits, crowds, 1 - ALPHA) for hits in halved.values())
+
+
+def test_a_part_of_a_group_that_may_be_empty_has_no_number() -> None:
+    """But the reason; the other groups have theirs."""
+    held = (0, 0, 0, 2_000, 3_000, 4_000)
+
+    rows = ask("crosstab", [slice_of(pair(), held)], options={"of": "sex"}).rows
+
+    assert {row.reason for row in rows if row.dimensions["sex"] == "female"} == {UNSURE}
+    assert all(row.value is not None for row in rows if row.dimensions["sex"] == "male")
+
+
+def test_parts_of_what_no_answer_is_are_refused() -> None:
+    """As are parts of two metrics: who gave both is in no report."""
+    with pytest.raises(QueryError, match=r"options\.of: must be one of: sex, income"):
+        ask("crosstab", [slice_of(pair(), HELD)], options={"of": "age"})
+    with pytest.raises(QueryError, match=r"options\.of: the two were collected apart"):
+        ask("crosstab", two(), options={"of": "m"})
