@@ -131,7 +131,7 @@ def earlier(query: Query, catalog: Catalog, now: float) -> Query:
     every = metrics[0].every
     if every == ONCE:
         rule = "has no earlier range: it is reported once"
-        raise QueryError(f"against: metric={metrics[0].name} {rule}")
+        raise QueryError(f"against: metric={metrics[0].address} {rule}")
     stretch = earlier_epochs(metrics[0], epochs, (first, last), query.against or PREVIOUS)
     ends = (
         datetime.fromtimestamp(epoch_start(every, stretch[i]), UTC).date().isoformat()

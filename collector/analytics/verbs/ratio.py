@@ -70,12 +70,12 @@ class Side:
     def name(self) -> str:
         """How a row names it: the metric, with the item where there are several."""
         items = self.metric.domain.answer_items()
-        return self.metric.name if len(items) < 2 else f"{self.metric.name} {self.item}"
+        return self.metric.address if len(items) < 2 else f"{self.metric.address} {self.item}"
 
     def why_none(self, part: Slice | None) -> str | None:
         """Return why a group has no such number; None if it has."""
         reason = shortage(self.metric, 0) if part is None else part.refusal
-        return reason and f"{self.metric.name}: {reason}"
+        return reason and f"{self.metric.address}: {reason}"
 
     def number(self, part: Slice, options: Options) -> tuple[Number, float]:
         """Return the number, and what of its variance the draw of the devices gives it."""
@@ -108,9 +108,9 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     )
     groups: dict[tuple[tuple[str, str], ...], dict[str, Slice]] = {}
     for part in askable(slices):
-        groups.setdefault(tuple(part.dimensions.items()), {})[part.metric.name] = part
+        groups.setdefault(tuple(part.dimensions.items()), {})[part.metric.address] = part
     pairs = [
-        (dict(names), [parts.get(side.metric.name) for side in sides])
+        (dict(names), [parts.get(side.metric.address) for side in sides])
         for names, parts in groups.items()
     ]
     level = query.alpha
@@ -175,10 +175,10 @@ def _unit(first: Metric, second: Metric) -> str:
 
 def _unlike(slices: Sequence[Slice], sides: Sequence[Side], options: Options) -> Iterator[str]:
     """Yield that means are of different devices, where the numbers of reports say so."""
-    first, second = (side.metric.name for side in sides)
+    first, second = (side.metric.address for side in sides)
     n = Counter[str]()
     for part in slices:
-        n[part.metric.name] += part.n
+        n[part.metric.address] += part.n
     if options.of != TOTALS and abs(n[first] - n[second]) > _APART * max(n.values(), default=0):
         yield (
             f"{first} has {n[first]:,} reports and {second} {n[second]:,}, so the means are of "

@@ -28,7 +28,7 @@ def ask(
     """Return what *verb* finds in *slices*; of one metric small ones are told together."""
     asked = load(verb)
     given = msgspec.convert(options or {}, asked.options)
-    metrics = tuple({part.metric.name: part.metric for part in slices}.values())
+    metrics = tuple({part.metric.address: part.metric for part in slices}.values())
     if len(metrics) == 1 and not asked.counts(given):
         ((slices, *_), _) = sized([slices], slices[0].metric, together=asked.merges_small)
     return asked.answer(slices, VerbQuery(alpha, postprocess, given, metrics=metrics))

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from client_sdk.core.dataclass import replace
 from client_sdk.registry import Registry
 from client_sdk.registry.metric import Metric
 from collector.analytics.comparing.numbers import Number
@@ -228,3 +229,16 @@ def test_one_metric_is_refused_before_anything_is_read() -> None:
 def items() -> list[Slice]:
     tally = np.array([2_000, 1_000, 1_000])
     return [Slice(PLAN, {}, 4_000, tally, (0,)), exact({}, 0.5, 4_000, metric=SAW)]
+
+
+def test_metrics_of_one_name_in_two_apps_are_two() -> None:
+    """Each is named with its app, and neither takes the reports of the other."""
+    parts = [
+        exact({}, share, 4_000, metric=replace(BOUGHT, app=app, shared=True))
+        for app, share in (("shop", 0.3), ("cafe", 0.6))
+    ]
+
+    (row,) = ask("ratio", parts).rows
+
+    assert row.item == "shop/bought / cafe/bought"
+    assert row.value == pytest.approx(0.5, abs=2e-3)
