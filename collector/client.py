@@ -59,12 +59,25 @@ class Result:
         """The titles of the metrics."""
         return ", ".join(metric["title"] for metric in self.meta["metrics"])
 
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the verb tells beside its rows, such as where the cells of a map are."""
+        facts: Mapping[str, Any] = self.meta.get("facts", {})
+        return facts
+
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows flat: a key a dimension, then those of the number; the same in each."""
+        """Return the rows flat: a key a dimension, then those of the number; the same in each.
+
+        Those of a map have the degrees of their cells: the middle, then the four ends.
+        """
+        from .rendering.places import numbers_of_place, places_of
+
         dimensions = dict.fromkeys(name for row in self.rows for name in row["dimensions"])
+        places = {k: numbers_of_place(box) for k, box in places_of(self.facts).items()}
         return [
             {
                 **{name: row["dimensions"].get(name) for name in dimensions},
+                **places.get(row["dimensions"].get("item", ""), {}),
                 **{name: value for name, value in row.items() if name != "dimensions"},
             }
             for row in self.rows
@@ -93,7 +106,16 @@ class Result:
         """Return comma-separated values with a header, safe to open in a spreadsheet."""
         from .rendering.tables import csv_of
 
-        return csv_of(self.typed())
+        return csv_of(self.typed(), self.facts)
+
+    def to_geojson(self) -> str:
+        """Return the cells of a map with their numbers, as programs of maps read them.
+
+        Raises: QueryError: it is no answer of the verb map.
+        """
+        from .rendering.places import geojson_of
+
+        return geojson_of(self.typed(), self.facts)
 
     def to_svg(self, title: str | None = None) -> str:
         """Return the chart that such an answer deserves, as an SVG document."""
@@ -101,7 +123,8 @@ class Result:
 
         prefix = f"h{hashlib.sha256(json.dumps(self.records()).encode()).hexdigest()[:12]}"
         face = Face(prefix, standalone=True)
-        return chart_of(self.verb, self.typed(), self.title if title is None else title, face)
+        words = self.title if title is None else title
+        return chart_of(self.verb, self.typed(), words, face, facts=self.facts)
 
     def to_html(self) -> str:
         """Return the chart, with the table of all numbers and what they rest on below it."""
@@ -111,7 +134,7 @@ class Result:
 
         said = (counted(self.meta["n"], "report"), *self.meta["warnings"])
         notes = "".join(f"<p>{escape(text)}</p>" for text in said)
-        table = table_of(self.typed(), self.title)
+        table = table_of(self.typed(), self.title, facts=self.facts)
         return (
             f"<div>{self.to_svg()}{notes}<details><summary>Table</summary>{table}</details></div>"
         )

@@ -39,7 +39,6 @@ class GridDomain(ItemDomain):
     ordered = False
     verb = "map"
     python_type = "tuple[float, float]"
-    told_of = "in the cell {item}"
 
     @classmethod
     def read(cls, place: str, entry: Mapping[str, Any], problems: Problems) -> Self | None:
@@ -108,6 +107,11 @@ class GridDomain(ItemDomain):
     def item_in_words(self, item: int) -> str:
         """Return where the cell is."""
         return _area(self.corners(item))
+
+    def headline(self, item: str, measure: str = "") -> str:
+        """Return where the cell is."""
+        cell = self._find(item)
+        return item if cell is None else self.item_in_words(cell)
 
     @property
     def form(self) -> str:

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
+from types import MappingProxyType
 from typing import Any, Final
 
 from client_sdk.privacy.wording import counted
@@ -16,6 +17,8 @@ from .charts.frame import remarks
 from .charts.svg import Element, element, markup
 from .letters import one_line
 from .numbers import ends_of, margin, number, numbers_of, range_of, reading, value_of
+from .places import COLUMNS as PLACE
+from .places import located, places_of, records_of
 
 COLUMNS: Final = (
     "value",
@@ -39,6 +42,7 @@ COLUMNS: Final = (
 _MOST: Final = 1_000  # rows of a page; the file has them all
 # What a spreadsheet would run: a cell that begins so and is not a number or a range of numbers.
 _FORMULA: Final = re.compile(r"[\s]*[=@]|[\t\r]|\s*[-+](?![\d.,\s–…-]*$)")
+_NO_FACTS: Final[Mapping[str, Any]] = MappingProxyType({})
 _WORDS: Final = {
     "pointwise": "each interval for itself",
     "simultaneous": "all intervals at once",
@@ -47,12 +51,18 @@ _WORDS: Final = {
 
 
 def table_of(
-    rows: Sequence[Row], caption: str = "", unit: str | None = None, most: int = _MOST
+    rows: Sequence[Row],
+    caption: str = "",
+    unit: str | None = None,
+    most: int = _MOST,
+    facts: Mapping[str, Any] = _NO_FACTS,
 ) -> str:
     """Return *rows* as a ``table`` of HTML: dimensions, value, interval, reports, and remarks.
 
     Args: unit: for that of the rows, as POINTS for differences of shares.
+          facts: of the answer; of a map they tell where its cells are.
     """
+    rows = located(rows, facts)
     names = _dimensions(rows)
     heads = [*names, "value", "±", "low", "high", "reports", "remarks"]
     head = element("thead", element("tr", *(element("th", name, scope="col") for name in heads)))
@@ -73,18 +83,18 @@ def table_of(
     )
 
 
-def csv_of(rows: Sequence[Row]) -> str:
+def csv_of(rows: Sequence[Row], facts: Mapping[str, Any] = _NO_FACTS) -> str:
     """Return *rows* as comma-separated values with a header: numbers exact, shares as parts of 1.
 
     Texts that a spreadsheet would run as a formula begin with an apostrophe.
+    Args: facts: of the answer; of a map they bring the degrees of each cell.
     """
-    names = _dimensions(rows)
+    names = [*_dimensions(rows), *(PLACE if places_of(facts) else ())]
     out = StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([*map(inert, names), *COLUMNS])
-    for row in rows:
-        dimensions = [inert(row.dimensions.get(name, "")) for name in names]
-        writer.writerow([*dimensions, *(_plain(getattr(row, column)) for column in COLUMNS)])
+    for record in records_of(rows, facts):
+        writer.writerow([*(_plain(record.get(name)) for name in (*names, *COLUMNS))])
     return out.getvalue()
 
 
@@ -141,7 +151,7 @@ def lines_of(title: str, rows: Sequence[Row], meta: Mapping[str, Any]) -> Iterat
     for question in dict.fromkeys(metric["question"] for metric in meta["metrics"]):
         yield one_line(question)
     yield ""
-    yield from _table(rows)
+    yield from _table(located(rows, meta["facts"]))
     yield ""
     yield from _basis(meta)
     for note in remarks(rows):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ...analytics.rows import ITEM, MEASURE, SHARE, TIME, Row, units_of
+from ..places import places_of
 from .bars import bars_picture, difference_picture, dots_picture
 from .distribution import cdf_picture, cell_of, histogram_picture
 from .frame import (
@@ -24,7 +25,7 @@ from .frame import (
 )
 from .heat import heat_picture
 from .line import line_picture
-from .map import Box, grid_picture
+from .map import grid_picture
 from .svg import SERIES
 
 _ORDERED: Final = frozenset({"adoption", "funnel", "range", "retention"})  # rows have an order
@@ -80,8 +81,7 @@ class _Answer:
         if self.verb == "histogram":
             return histogram_picture(rows, self.title, self.face, self.x_unit)
         if all(cell_of(row.item) for row in rows):
-            box = self.facts.get("box")
-            return grid_picture(rows, self.title, self.face, box=Box(*box) if box else None)
+            return grid_picture(rows, self.title, self.face, places_of(self.facts))
         return bars_picture(rows, self.title, self.face)
 
 
@@ -100,7 +100,8 @@ def chart_of(
     Numbers of different units share no scale: they are drawn below one another, as are the
     distributions and maps of several slices, at most _MOST of them.
 
-    Args: x_unit: of the numbers whose distribution it is.  facts: of the answer; of a map its box.
+    Args: x_unit: of the numbers whose distribution it is.
+          facts: of the answer; of a map where its cells are.
           marks: notes, on each time axis.  before: an earlier period, below each line over time.
     """
     parts = list(_parts(verb, rows))

@@ -1,18 +1,24 @@
-"""Maps of a grid of locations: south at the bottom, west on the left."""
+"""Maps of cells in longitude and latitude: south at the bottom, west on the left.
+
+One degree is as long to the north as to the east in the middle of the map.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from math import cos, radians
+from typing import Final, TypeAlias
 
 from ...analytics.rows import SHARE, Row
-from ..numbers import numbers_of, reading, tick_labels
+from ..coasts import coasts_within
+from ..numbers import numbers_of, reading
+from ..places import Box, degrees
 from .axes import labels_below
 from .distribution import cell_of
 from .frame import PAD, Face, Note, Picture, nothing, subtitle_of, text, unit_words
 from .heat import Ramp, cell, faint, legend_height, opacity_of
-from .marks import Marker, rectangle
+from .marks import Marker, line_path, rectangle, stroke
 from .scale import Linear, nice_ticks
 from .svg import Element, coordinate, element, paint
 
@@ -20,88 +26,104 @@ _HIGHEST: Final = 420  # user units of the plot
 _GREATEST: Final = 56  # user units a cell
 _MOST_MARKS: Final = 300  # cells that answer a pointer; more are drawn as one path a colour
 _FOOT: Final = 28  # user units
-
-
-@dataclass(frozen=True)
-class Box:
-    """What the grid covers, in degrees."""
-
-    west: float
-    south: float
-    east: float
-    north: float
+_LEFT: Final = 56.0  # user units, for the labels of latitudes
+_TICKS: Final = 6  # lines of the graticule each way, about
+_LEAST_COS: Final = 0.2  # near the poles a map would be a strip
+_COASTS_FROM: Final = 5.0  # degrees; of smaller maps the outline would be too coarse to be true
+_Cell: TypeAlias = tuple[Box, Row]
 
 
 def grid_picture(
     rows: Sequence[Row],
     title: str,
     face: Face,
-    shape: tuple[int, int] | None = None,
-    box: Box | None = None,
+    places: Mapping[str, Box] | None = None,
 ) -> Picture:
     """Return the cells of *rows*, which share a unit: items are "row,column" from the south-west.
 
-    Args: shape: rows and columns of the whole grid; by default those that occur.
-          box: for labels in degrees.
+    Args: places: where all cells of the map are; without them it has no degrees.
     """
-    cells = [(place, row) for row in rows if (place := cell_of(row.item))]
+    boxes = places or {row.item: _unplaced(place) for row in rows if (place := cell_of(row.item))}
+    cells = [(boxes[row.item], row) for row in rows if row.item in boxes]
     if not any(numbers_of(row) for _, row in cells):
         return nothing(title, rows, face)
-    downs = max(place[0] for place, _ in cells) + 1
-    acrosses = max(place[1] for place, _ in cells) + 1
-    if shape:
-        downs, acrosses = max(shape[0], downs), max(shape[1], acrosses)
-    ground = _ground(downs, acrosses, face)
+    ground = _Ground.of(list(boxes.values()), face, is_placed=bool(places))
     ramp = Ramp.of(rows)
-    sure = [(place, row) for place, row in cells if _is_sure(row)]
-    body = [rectangle(ground.left, ground.top, ground.wide, ground.high, "noise")]
-    body += _empty([place for place, row in cells if numbers_of(row) is None], ground)
+    sure = [(box, row) for box, row in cells if _is_sure(row)]
+    body = [rectangle(ground.x.start, ground.top, ground.wide, ground.high, "noise")]
+    body += _empty([box for box, row in cells if numbers_of(row) is None], ground)
     if len(sure) <= _MOST_MARKS:
         marker = Marker.of(face, [row for _, row in sure])
-        body += [_marked(place, row, ground, ramp, marker) for place, row in sure]
+        body += [_marked(box, row, ground, ramp, marker) for box, row in sure]
     else:
         body += _merged(sure, ground, ramp)
-    body += _edges(ground, box)
-    foot = ground.top + ground.high + _FOOT
+    body += _graticule(ground) if places else _sides(ground)
+    foot = ground.foot + _FOOT
     body += ramp.legend(foot, face.width)
     return Picture(
         title,
         subtitle_of(rows, f"{unit_words(rows[0].unit)} by location"),
-        _described(cells, (downs, acrosses)),
+        _described(cells, ground),
         tuple(body),
         foot + legend_height(face.width),
         tuple(_notes(cells, sure)),
     )
 
 
+def _unplaced(place: tuple[int, int]) -> Box:
+    """Return a cell of which no more is known than its row and column."""
+    row, column = place
+    return Box(column, row, column + 1, row + 1)
+
+
 @dataclass(frozen=True)
 class _Ground:
-    """Where the grid is, in user units."""
+    """Where the map is, in user units, and what it covers."""
 
-    left: float
-    top: float
-    size: float
-    downs: int
-    acrosses: int
+    x: Linear
+    y: Linear
+    box: Box
+    is_placed: bool  # the cells have degrees
+
+    @classmethod
+    def of(cls, boxes: Sequence[Box], face: Face, *, is_placed: bool) -> _Ground:
+        """Return the ground of all *boxes* as large as *face* allows."""
+        west, south, east, north = zip(*boxes, strict=True)
+        box = Box(min(west), min(south), max(east), max(north))
+        narrow = max(cos(radians(box.middle[1])), _LEAST_COS) if is_placed else 1.0
+        room = face.width - _LEFT - PAD - 14
+        widest = max(narrow * (each.east - each.west) for each in boxes)
+        highest = max(each.north - each.south for each in boxes)
+        unit = min(
+            room / (narrow * (box.east - box.west)),
+            _HIGHEST / (box.north - box.south),
+            _GREATEST / max(widest, highest),
+        )
+        top = 6.0
+        foot = top + unit * (box.north - box.south)
+        x = Linear(box.west, box.east, _LEFT, _LEFT + unit * narrow * (box.east - box.west))
+        return cls(x, Linear(box.south, box.north, foot, top), box, is_placed)
+
+    @property
+    def top(self) -> float:
+        return self.y.end
+
+    @property
+    def foot(self) -> float:
+        return self.y.start
 
     @property
     def wide(self) -> float:
-        return self.size * self.acrosses
+        return self.x.end - self.x.start
 
     @property
     def high(self) -> float:
-        return self.size * self.downs
+        return self.foot - self.top
 
-    def corner(self, place: tuple[int, int]) -> tuple[float, float]:
-        """Return the upper left corner of a cell; row 0 is the southernmost."""
-        down, across = place
-        return self.left + self.size * across, self.top + self.size * (self.downs - 1 - down)
-
-
-def _ground(downs: int, acrosses: int, face: Face) -> _Ground:
-    left = PAD + 46.0
-    size = min((face.width - left - PAD - 14) / acrosses, _HIGHEST / downs, _GREATEST)
-    return _Ground(left, 6.0, size, downs, acrosses)
+    def placed(self, box: Box) -> tuple[float, float, float, float]:
+        """Return left, top, width and height of a cell."""
+        left, top = self.x.at(box.west), self.y.at(box.north)
+        return left, top, self.x.at(box.east) - left, self.y.at(box.south) - top
 
 
 def _is_sure(row: Row) -> bool:
@@ -110,77 +132,84 @@ def _is_sure(row: Row) -> bool:
     return numbers is not None and (row.unit != SHARE or numbers.low > 0)
 
 
-def _marked(
-    place: tuple[int, int], row: Row, ground: _Ground, ramp: Ramp, marker: Marker
-) -> Element:
-    x, y = ground.corner(place)
+def _marked(box: Box, row: Row, ground: _Ground, ramp: Ramp, marker: Marker) -> Element:
+    x, y, wide, high = ground.placed(box)
     step = ramp.step(row.value or 0.0)
-    gap = 0.5 if ground.size > 8 else 0.0
-    size = ground.size - 2 * gap
-    return marker.mark(row, row.item, cell(x + gap, y + gap, size, size, step, opacity_of(row)))
+    gap = 0.5 if min(wide, high) > 8 else 0.0
+    label = box.in_words if ground.is_placed else row.item
+    drawn = cell(x + gap, y + gap, wide - 2 * gap, high - 2 * gap, step, opacity_of(row))
+    return marker.mark(row, label, drawn)
 
 
-def _merged(
-    sure: Sequence[tuple[tuple[int, int], Row]], ground: _Ground, ramp: Ramp
-) -> Iterator[Element]:
+def _merged(sure: Sequence[_Cell], ground: _Ground, ramp: Ramp) -> Iterator[Element]:
     """Yield one path a step and certainty."""
     paths: dict[tuple[int, float], list[str]] = {}
-    for place, row in sure:
+    for box, row in sure:
         key = ramp.step(row.value or 0.0), opacity_of(row)
-        paths.setdefault(key, []).append(_square(place, ground))
-    for (step, opacity), squares in sorted(paths.items()):
+        paths.setdefault(key, []).append(_rectangle(box, ground))
+    for (step, opacity), rectangles in sorted(paths.items()):
         painted = {**paint(f"cell-{step}"), "fill_opacity": faint(opacity)}
-        yield element("path", d="".join(squares), **painted)
+        yield element("path", d="".join(rectangles), **painted)
 
 
-def _empty(places: Sequence[tuple[int, int]], ground: _Ground) -> Iterator[Element]:
-    if places:
-        path = "".join(_square(place, ground) for place in places)
+def _empty(boxes: Sequence[Box], ground: _Ground) -> Iterator[Element]:
+    if boxes:
+        path = "".join(_rectangle(box, ground) for box in boxes)
         yield element("path", d=path, **paint("paper"))
         yield element("path", d=path, **paint("empty"))
 
 
-def _square(place: tuple[int, int], ground: _Ground) -> str:
-    x, y = map(coordinate, ground.corner(place))
-    size = coordinate(ground.size)
-    return f"M{x},{y}h{size}v{size}h-{size}z"
+def _rectangle(box: Box, ground: _Ground) -> str:
+    x, y, wide, high = map(coordinate, ground.placed(box))
+    return f"M{x},{y}h{wide}v{high}h-{wide}z"
 
 
-def _edges(ground: _Ground, box: Box | None) -> Iterator[Element]:
-    left, foot = ground.left, ground.top + ground.high
-    right = left + ground.wide
-    if box is None:
-        yield text("north", left - 6, ground.top + 7, "tick", "end")
-        yield text("south", left - 6, foot - 7, "tick", "end")
-        x = Linear(0, 1, left, right)
-        yield from labels_below((left, right), ("west", "east"), foot, x)
-        return
-    x = Linear(box.west, box.east, left, right)
-    y = Linear(box.south, box.north, foot, ground.top)
-    across = [t for t in nice_ticks(box.west, box.east, 6) if box.west <= t <= box.east]
-    up = [t for t in nice_ticks(box.south, box.north, 6) if box.south <= t <= box.north]
-    yield from labels_below([x.at(t) for t in across], _degrees(across), foot, x)
-    for tick, label in zip(up, _degrees(up), strict=True):
-        yield text(label, left - 6, y.at(tick), "tick", "end")
+def _sides(ground: _Ground) -> Iterator[Element]:
+    """Yield where the sides of a map without degrees are."""
+    left = ground.x.start
+    yield text("north", left - 6, ground.top + 7, "tick", "end")
+    yield text("south", left - 6, ground.foot - 7, "tick", "end")
+    yield from labels_below((left, ground.x.end), ("west", "east"), ground.foot, ground.x)
 
 
-def _degrees(ticks: Sequence[float]) -> list[str]:
-    return [f"{label}°" for label in tick_labels(ticks, "")] if ticks else []
+def _graticule(ground: _Ground) -> Iterator[Element]:
+    """Yield coasts, then lines of equal longitude and latitude with their degrees."""
+    box, x, y = ground.box, ground.x, ground.y
+    if max(box.east - box.west, box.north - box.south) >= _COASTS_FROM:
+        lines = [[(x.at(a), y.at(b)) for a, b in line] for line in coasts_within(box)]
+        if lines:
+            yield element("path", d="".join(map(line_path, lines)), **paint("gap"))
+    across, up = _ticks(box.west, box.east), _ticks(box.south, box.north)
+    for tick in across:
+        yield stroke(x.at(tick), ground.top, x.at(tick), ground.foot, "reference")
+    for tick in up:
+        yield stroke(x.start, y.at(tick), x.end, y.at(tick), "reference")
+        yield text(degrees(tick, "S", "N"), x.start - 6, y.at(tick), "tick", "end")
+    labels = [degrees(tick, "W", "E") for tick in across]
+    yield from labels_below([x.at(tick) for tick in across], labels, ground.foot, x)
 
 
-def _notes(cells: Sequence[tuple[tuple[int, int], Row]], sure: Sequence[object]) -> Iterator[Note]:
+def _ticks(low: float, high: float) -> list[float]:
+    slack = 1e-9 * (high - low)
+    return [tick for tick in nice_ticks(low, high, _TICKS) if low - slack <= tick <= high + slack]
+
+
+def _notes(cells: Sequence[_Cell], sure: Sequence[_Cell]) -> Iterator[Note]:
     numbered = sum(numbers_of(row) is not None for _, row in cells)
-    if numbered > len(sure):
-        yield Note(f"{numbered - len(sure):,} cells not distinguishable from 0", "noise")
+    if hidden := numbered - len(sure):
+        yield Note(f"{_cells(hidden)} not distinguishable from 0", "noise")
     empty = [row for _, row in cells if numbers_of(row) is None]
     if empty:
-        yield Note(f"{len(empty):,} cells without a number: {reading(empty[0])}")
+        yield Note(f"{_cells(len(empty))} without a number: {reading(empty[0])}")
 
 
-def _described(cells: Sequence[tuple[tuple[int, int], Row]], shape: tuple[int, int]) -> str:
-    numbered = [row for _, row in cells if numbers_of(row)]
-    top = max(numbered, key=lambda row: row.value or 0.0)
-    return (
-        f"Map of a grid of {shape[0]} rows from the south and {shape[1]} columns from the west. "
-        f"Greatest: row {top.item.replace(',', ', column ')}: {reading(top)}."
-    )
+def _cells(count: int) -> str:
+    return f"{count:,} cell{'' if count == 1 else 's'}"
+
+
+def _described(cells: Sequence[_Cell], ground: _Ground) -> str:
+    numbered = [(box, row) for box, row in cells if numbers_of(row)]
+    place, top = max(numbered, key=lambda cell: cell[1].value or 0.0)
+    where = place.in_words if ground.is_placed else f"row {top.item.replace(',', ', column ')}"
+    covered = f", {ground.box.in_words}" if ground.is_placed else ""
+    return f"Map of a grid of {_cells(len(cells))}{covered}. Greatest: {where}: {reading(top)}."

@@ -1,22 +1,28 @@
-"""The forms in which an answer is sent: JSON, CSV, Arrow, and flat records for dashboards."""
+"""The forms in which an answer is sent: JSON, CSV, Arrow, Parquet, GeoJSON, and flat records."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from importlib import import_module
+from typing import Any, Final
 
 import msgspec
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import NotAcceptable
 
-from ...analytics.rows import TIME, Row, flat
+from ...analytics.rows import TIME
 from ...core.errors import QueryError
 from ...query import Answer
-from ...rendering.tables import csv_of
+from ...rendering.places import COLUMNS as PLACE
+from ...rendering.places import geojson_of, places_of, records_of
+from ...rendering.tables import COLUMNS, csv_of
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
+PARQUET: Final = "application/vnd.apache.parquet"
+GEOJSON: Final = "application/geo+json"
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}")
 _BEGINNING: Final = "0000-01-01T00:00:00Z"  # what a label of time leaves out
 _encode = msgspec.json.Encoder().encode
@@ -41,38 +47,60 @@ def _json(reply: Answer) -> bytes:
     return _encode(reply) + b"\n"
 
 
+def _csv(reply: Answer) -> bytes:
+    return csv_of(reply.rows, reply.meta.facts).encode()
+
+
 def _records(reply: Answer) -> bytes:
     """Return one flat object a row, with time as RFC 3339 has it: what Grafana reads as it is."""
-    records = []
-    for row in reply.rows:
-        record = flat(row)
+    records = records_of(reply.rows, reply.meta.facts)
+    for record in records:
         if TIME in record:
             record[TIME] = rfc3339(record[TIME])
-        records.append(record)
     return _encode(records) + b"\n"
 
 
 def _arrow(reply: Answer) -> bytes:
-    try:
-        import pyarrow as pa
-    except ImportError:
-        rule = (
-            "this collector has no Arrow: install hearsay-telemetry[archive], or take json or csv"
-        )
-        raise NotAcceptable(rule) from None
-    names = columns(reply.rows)
-    records = [flat(row) for row in reply.rows]
-    table = pa.table({name: [record.get(name) for record in records] for name in names})
+    pa, columns = _pyarrow("pyarrow"), columns_of(reply)
+    table = pa.table(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return bytes(sink.getvalue())
 
 
+def _parquet(reply: Answer) -> bytes:
+    """Return the columns as a file; time is a time in it where every label is one."""
+    pa, columns = _pyarrow("pyarrow"), columns_of(reply)
+    moments = [rfc3339(label or "") for label in columns.get(TIME, ())]
+    if moments and all(moments):
+        times = [datetime.fromisoformat(moment or "") for moment in moments]
+        columns[TIME] = pa.array(times, pa.timestamp("ms", "UTC"))
+    sink = pa.BufferOutputStream()
+    _pyarrow("pyarrow.parquet").write_table(pa.table(columns), sink)
+    return bytes(sink.getvalue())
+
+
+def _pyarrow(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        rule = (
+            "this collector has no Arrow: install hearsay-telemetry[archive], or take json or csv"
+        )
+        raise NotAcceptable(rule) from None
+
+
+def _geojson(reply: Answer) -> bytes:
+    return geojson_of(reply.rows, reply.meta.facts).encode()
+
+
 FORMS: Final = (
     Form("json", "application/json", _json),
-    Form("csv", "text/csv", lambda reply: csv_of(reply.rows).encode(), "utf-8"),
+    Form("csv", "text/csv", _csv, "utf-8"),
     Form("arrow", ARROW, _arrow),
+    Form("parquet", PARQUET, _parquet),
+    Form("geojson", GEOJSON, _geojson),
     Form("rows", "application/json", _records),
 )
 
@@ -84,7 +112,7 @@ def form_of(parameters: Mapping[str, str], accepted: MIMEAccept) -> Form:
     """
     name = parameters.get("format")
     if name is None:
-        best = accepted.best_match([form.media_type for form in FORMS[:3]])
+        best = accepted.best_match([form.media_type for form in FORMS[:-1]])
         return next((form for form in FORMS if form.media_type == best), FORMS[0])
     for form in FORMS:
         if form.name == name:
@@ -92,11 +120,13 @@ def form_of(parameters: Mapping[str, str], accepted: MIMEAccept) -> Form:
     raise QueryError(f"format: must be one of {', '.join(form.name for form in FORMS)}")
 
 
-def columns(rows: Sequence[Row]) -> list[str]:
-    """Return the columns of flat *rows*: dimensions as they come, then those of numbers."""
-    dimensions = dict.fromkeys(name for row in rows for name in row.dimensions)
-    numbers = (name for name in Row.__dataclass_fields__ if name != "dimensions")
-    return [*dimensions, *(name for name in numbers if name not in dimensions)]
+def columns_of(reply: Answer) -> dict[str, Any]:
+    """Return the columns of the flat rows: dimensions as they come, then those of numbers."""
+    records = records_of(reply.rows, reply.meta.facts)
+    dimensions = (name for row in reply.rows for name in row.dimensions)
+    degrees = PLACE if places_of(reply.meta.facts) else ()
+    names = dict.fromkeys((*dimensions, *degrees, *COLUMNS))
+    return {name: [record.get(name) for record in records] for name in names}
 
 
 def rfc3339(label: str) -> str | None:

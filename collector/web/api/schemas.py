@@ -14,13 +14,15 @@ from ...analytics.verb import ESTIMATE, load, names, summary
 from ...intake.validation import Rejection
 from ...intake.wire import JSON
 from ...query import Query
-from .formats import ARROW
+from .formats import ARROW, GEOJSON, PARQUET
 
 # The answers in other forms than that of JSON: see ``formats``.
 ALTERNATIVES: Final[dict[str, dict[str, Any]]] = {
     JSON: {"type": "array", "items": {"type": "object"}, "title": "Flat records"},
     "text/csv": {"type": "string"},
     ARROW: {},
+    PARQUET: {},
+    GEOJSON: {"type": "object", "title": "Cells of a map, as RFC 7946 has them"},
 }
 
 

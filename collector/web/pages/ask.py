@@ -21,12 +21,11 @@ from ...query import Query, read
 from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
 from ...query.window import GRANULARITIES, usual_range
-from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import DATES, Choices, choices_of, require_known
+from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
-from .metric import CSV, csv_file
 from .panels import Answers, Panel, PanelRequest, dressed
 
 blueprint = Blueprint("ask", __name__)
@@ -58,7 +57,7 @@ def ask_page() -> ResponseReturnValue:
         query = question_of(request.args, answers.catalog)
         if request.args.get("q") or request.args.get("verb"):
             wish = PanelRequest("answer", title_of(query, answers.catalog), query, wide=True)
-            csv = url_for("ask.ask_csv", q=as_json(query))
+            csv = url_for("ask.ask_file", kind="csv", q=as_json(query))
             panel = dressed(wish, answers.reply(query), csv)
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
@@ -72,14 +71,19 @@ def ask_page() -> ResponseReturnValue:
     )
 
 
-@blueprint.get("/ask.csv")
+@blueprint.get("/ask.<kind>")
 @scope(ASK, page=True)
-@Operation(media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500))
-def ask_csv() -> ResponseReturnValue:
-    """Send the answer to a question as comma-separated values."""
+@Operation(
+    media_type=CSV,
+    parameters=(KIND_PARAMETER, *_PARAMETERS[:1]),
+    alternatives=FILES,
+    problems=(400, 404, 406, 500),
+)
+def ask_file(kind: str) -> ResponseReturnValue:
+    """Send the answer to a question as a file: comma-separated values, Parquet, GeoJSON or SVG."""
     require_known(request.args, _PARAMETERS[:1])
-    query = read(request.args.get("q", "").encode())
-    return csv_file(csv_of(Answers().reply(query).rows), f"{query.verb}.csv")
+    query, answers = read(request.args.get("q", "").encode()), Answers()
+    return file_of(kind, answers.reply(query), title_of(query, answers.catalog), query.verb)
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:

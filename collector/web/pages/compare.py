@@ -20,12 +20,12 @@ from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
 from ...query.window import PERIOD
-from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from .choices import Choices, choices_of, require_known
+from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
-from .metric import CSV, csv_file, item_needed, items_of, usual_item
+from .metric import item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest
 
 blueprint = Blueprint("compare", __name__)
@@ -57,7 +57,7 @@ def compare() -> ResponseReturnValue:
         by, against = _by(metric), request.args.get("against", "")
         item = _item(metric, choices, answers)
         panels = [
-            _named(answers.panel(wish, url_for("compare.compare_csv") + _address(wish)))
+            _named(answers.panel(wish, _address(wish)))
             for wish in _wishes(metric, choices, by, against, item)
         ]
     shown_of = () if metric is None else (metric,)
@@ -78,11 +78,16 @@ def compare() -> ResponseReturnValue:
     )
 
 
-@blueprint.get("/compare.csv")
+@blueprint.get("/compare.<kind>")
 @scope(ASK, page=True)
-@Operation(media_type=CSV, parameters=(*_PARAMETERS, _PANEL), problems=(400, 404, 500))
-def compare_csv() -> ResponseReturnValue:
-    """Send the numbers of a comparison as comma-separated values."""
+@Operation(
+    media_type=CSV,
+    parameters=(KIND_PARAMETER, *_PARAMETERS, _PANEL),
+    alternatives=FILES,
+    problems=(400, 404, 406, 500),
+)
+def compare_file(kind: str) -> ResponseReturnValue:
+    """Send a comparison as a file: comma-separated values, Parquet or SVG."""
     require_known(request.args, (*_PARAMETERS, _PANEL), SEGMENT)
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(request.args.get("metric", ""))
@@ -90,7 +95,8 @@ def compare_csv() -> ResponseReturnValue:
     wishes = list(_wishes(metric, choices, _by(metric), request.args.get("against", ""), item))
     named = {wish.id: wish for wish in wishes}
     wish = named.get(request.args.get("panel", ""), wishes[-1])
-    return csv_file(csv_of(answers.reply(wish.query).rows), f"{metric.name}-{wish.id}.csv")
+    title = f"{metric.title}: {wish.title}"
+    return file_of(kind, answers.reply(wish.query), title, f"{metric.name}-{wish.id}")
 
 
 def _is_comparable(metric: Metric) -> bool:
@@ -175,4 +181,5 @@ def _address(wish: PanelRequest) -> str:
     }
     parameters = carried | {"metric": wish.query.metrics[0], "panel": wish.id}
     item = wish.query.options.get("item")
-    return "?" + urlencode(parameters | ({"item": item} if item else {}))
+    file = url_for("compare.compare_file", kind="csv")
+    return f"{file}?" + urlencode(parameters | ({"item": item} if item else {}))

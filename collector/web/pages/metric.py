@@ -8,7 +8,6 @@ from typing import Any, Final
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
-from werkzeug.wrappers import Response
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.mechanisms import DistributionMechanism
@@ -21,10 +20,10 @@ from ...analytics.verb import ESTIMATE, load, summary
 from ...core.catalog import ADDRESS
 from ...core.credentials import VIEW
 from ...query.request import SEGMENT
-from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope
 from .choices import DATES, Choices, choices_of, require_known
+from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import Answers, Panel, PanelRequest, greatest, in_columns
 
@@ -52,7 +51,6 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "heavy_hitters": {"k": _SHORT},
 }
 blueprint = Blueprint("metric", __name__)
-CSV = "text/csv; charset=utf-8"
 _NAME = in_path("name", f"^{ADDRESS}$", "The name of a metric, or app/name.")
 _PANEL = in_path("panel", "^[A-Za-z0-9_-]+$", "The name of a panel of the page.")
 _ITEM = in_query("item", {"type": "string"}, "The item that segments and lines are about.")
@@ -219,25 +217,24 @@ def metric_page(name: str) -> ResponseReturnValue:
     )
 
 
-@blueprint.get("/metric/<metric:name>/<panel>.csv")
+@blueprint.get("/metric/<metric:name>/<panel>.<kind>")
 @scope(VIEW, page=True)
-@Operation(media_type=CSV, parameters=(_NAME, _PANEL, *_PARAMETERS), problems=(400, 404, 500))
-def metric_csv(name: str, panel: str) -> ResponseReturnValue:
-    """Send the numbers of one panel as comma-separated values."""
+@Operation(
+    media_type=CSV,
+    parameters=(_NAME, _PANEL, KIND_PARAMETER, *_PARAMETERS),
+    alternatives=FILES,
+    problems=(400, 404, 406, 500),
+)
+def metric_file(name: str, panel: str, kind: str) -> ResponseReturnValue:
+    """Send one panel as a file: comma-separated values, Parquet, GeoJSON or SVG."""
     require_known(request.args, _PARAMETERS, SEGMENT)
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(name)
     for wish in _wishes(metric, choices):
         if wish.id == panel:
-            return csv_file(csv_of(answers.reply(wish.query).rows), f"{metric.name}-{wish.id}.csv")
+            title = f"{metric.title}: {wish.title}"
+            return file_of(kind, answers.reply(wish.query), title, f"{metric.name}-{wish.id}")
     raise NotFound
-
-
-def csv_file(text: str, name: str) -> Response:
-    """Return *text* as a file called *name*, of plain letters."""
-    response = Response(text, content_type=CSV)
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
 
 
 def _wishes(metric: Metric, choices: Choices) -> Iterator[PanelRequest]:
@@ -249,7 +246,8 @@ def _csv(metric: Metric, wish: PanelRequest, choices: Choices) -> str:
     """Return the address of the file of a panel; its item is in it, as it was chosen for it."""
     item = str(wish.query.options.get("item", ""))
     address = Choices(**{**vars(choices), "item": item}).address()
-    return url_for("metric.metric_csv", name=metric.address, panel=wish.id) + address
+    file = url_for("metric.metric_file", name=metric.address, panel=wish.id, kind="csv")
+    return file + address
 
 
 def _item(metric: Metric, choices: Choices, first: Panel) -> str:

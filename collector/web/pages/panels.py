@@ -27,6 +27,7 @@ from ...storage.values import Index
 from .. import auth
 from ..auth import visible
 from ..services import services
+from .files import files_of
 
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 MOST_ROWS: Final = 40  # of a table; the file has them all
@@ -68,6 +69,11 @@ class Panel:
     csv: str = ""  # the address of the file
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """The name and address of each file of it."""
+        return list(files_of(self.csv, self.wish.query.verb)) if self.csv else []
 
     @property
     def height(self) -> float:
@@ -151,21 +157,21 @@ def in_columns(panels: Iterable[Panel]) -> tuple[list[Panel], list[Panel]]:
 
 def dressed(wish: PanelRequest, reply: Answer, csv: str = "") -> Panel:
     """Return the panel of a *reply*."""
-    query, origin = wish.query, auth.origin()
+    query, origin, facts = wish.query, auth.origin(), reply.meta.facts
     rows, note = _without_common_note(reply.rows)
     # Beside the numbers, but for what the head of the page tells.
     warnings = (text for text in reply.meta.warnings if IN_PROGRESS not in text)
     return Panel(
         wish,
         reply,
-        charts=tuple(_charts(wish, rows)),
-        table=Markup(table_of(rows, wish.title, most=MOST_ROWS)),  # noqa: S704  # escapes
+        charts=tuple(_charts(wish, rows, facts)),
+        table=Markup(table_of(rows, wish.title, most=MOST_ROWS, facts=facts)),  # noqa: S704  # escapes
         curl=options.curl(query, origin),
         python=options.python(query, origin),
         json=options.as_json(query),
         csv=csv,
         warnings=(*filter(None, (note,)), *warnings),
-        facts=reply.meta.facts,
+        facts=facts,
     )
 
 
@@ -181,7 +187,9 @@ def _without_common_note(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
     return ([replace(row, note=None) for row in rows], note) if note else (rows, "")
 
 
-def _charts(wish: PanelRequest, rows: Iterable[Row]) -> Iterator[tuple[str, Markup]]:
+def _charts(
+    wish: PanelRequest, rows: Iterable[Row], facts: Mapping[str, Any]
+) -> Iterator[tuple[str, Markup]]:
     """Yield a chart, or one a measure where shares of different groups stand in one answer."""
     drawn: dict[str, list[Row]] = {}
     for row in rows:
@@ -190,9 +198,8 @@ def _charts(wish: PanelRequest, rows: Iterable[Row]) -> Iterator[tuple[str, Mark
     for number, (measure, some) in enumerate(drawn.items()):
         face = Face(f"{identifier(wish.id)}-{number}", heading=False, width=WIDTH)
         plain = _labelled([_plain(row) for row in some])
-        chart = chart_of(
-            wish.query.verb, plain, f"{wish.title} {measure_words(measure)}".strip(), face
-        )
+        title = f"{wish.title} {measure_words(measure)}".strip()
+        chart = chart_of(wish.query.verb, plain, title, face, facts=facts)
         yield measure_words(measure) if len(drawn) > 1 else "", Markup(chart)  # noqa: S704  # it escapes
 
 

@@ -17,8 +17,8 @@ from collector.analytics.rows import ITEM, SHARE, TIME, Row, empty_row, quality_
 from collector.estimation.estimate import Estimate
 from collector.rendering.charts import Before, Face, Mark, chart_of
 from collector.rendering.charts.curve import Curve, curve
-from collector.rendering.charts.map import Box
 from collector.rendering.charts.spark import spark
+from collector.rendering.places import Box
 from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
 
 N: Final = 20_000
@@ -187,6 +187,13 @@ def wide_table() -> list[Row]:
     ]
 
 
+PLACES: Final = {
+    f"{r},{c}": Box(3.0 + c, 45.5 + 0.5 * r, 4.0 + c, 46.0 + 0.5 * r)
+    for r in range(8)
+    for c in range(12)
+}
+
+
 def cells(downs: int, acrosses: int, half_width: float) -> list[Row]:
     """Return a grid with one peak."""
     return [
@@ -229,9 +236,7 @@ PICTURES: Final[dict[str, Drawn]] = {
     "lift": lambda face: difference(lift(), "New loader against old", face),
     "heat": lambda face: heat(two_way(), "Income by education", face),
     "wide": lambda face: heat(wide_table(), "Items by version", face),
-    "grid": lambda face: grid(
-        cells(8, 12, 0.004), "Where devices are", face, box=Box(13.0, 52.3, 13.8, 52.7)
-    ),
+    "grid": lambda face: grid(cells(8, 12, 0.004), "Where devices are", face, places=PLACES),
     "city": lambda face: grid(cells(27, 36, 0.0004), "Where devices are, finer", face),
     "curve": lambda face: curve(
         curves(), "How many devices are needed?", face, devices=20_000, need=0.01

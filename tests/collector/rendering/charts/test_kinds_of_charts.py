@@ -13,11 +13,11 @@ from collector.rendering.charts import Face
 from collector.rendering.charts.bars import NO_CHANGE, verdict
 from collector.rendering.charts.curve import Curve, curve
 from collector.rendering.charts.frame import level_of
-from collector.rendering.charts.map import Box
 from collector.rendering.charts.marks import widening
 from collector.rendering.charts.spark import spark
 from collector.rendering.charts.svg import SERIES
 from collector.rendering.numbers import reading
+from collector.rendering.places import Box
 from collector.rendering.tables import table_of
 from tests.support.charts import bars, cdf, difference, dots, grid, heat, histogram, line
 from tests.support.sites.drawing import boxes, of_class, parsed, path_points
@@ -336,13 +336,14 @@ def test_cells_that_noise_alone_could_make_are_counted_and_not_coloured() -> Non
     picture = grid([row("0,0", 0.2, 0.01), row("0,1", 0.001, 0.01)], "t")
 
     assert len(of_class(parsed(picture), "mark")) == 1
-    assert "1 cells not distinguishable from 0" in texts(picture, "note")
+    assert "1 cell not distinguishable from 0" in texts(picture, "note")
 
 
 def test_a_map_with_a_box_has_degrees() -> None:
-    picture = grid(cells(4, 4, 0.01), "t", box=Box(13.0, 52.0, 14.0, 53.0))
+    places = {f"{r},{c}": Box(13 + c, 52 + r, 14 + c, 53 + r) for r in range(4) for c in range(4)}
+    picture = grid(cells(4, 4, 0.01), "t", places=places)
 
-    assert {"13.0°", "14.0°", "52.0°", "53.0°"} <= set(texts(picture, "tick"))
+    assert {"13° E", "17° E", "52° N", "56° N"} <= set(texts(picture, "tick"))
 
 
 def test_more_devices_and_more_epsilon_lie_lower() -> None:
