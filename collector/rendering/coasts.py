@@ -20,7 +20,10 @@ _FILE: Final = "coasts.txt"
 
 
 def coasts_within(box: Box) -> list[list[Point]]:
-    """Return the lines of coasts that lie in *box*, cut off at its ends."""
+    """Return the lines of coasts that lie in *box*, cut off at its ends.
+
+    A line that leaves the box and comes back is several.  Of a box at sea there are none.
+    """
     return [piece for line in _coasts() for piece in _pieces(line, box)]
 
 
