@@ -40,8 +40,8 @@ def file_of(kind: str, reply: Answer, title: str, name: str) -> Response:
     """
     if kind not in KINDS:
         raise NotFound
-    made = _kinds(title)[kind]
-    response = Response(made.body(reply), content_type=made.content_type)
+    form = _kinds(title)[kind]
+    response = Response(form.body(reply), content_type=form.content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
     return response
 
