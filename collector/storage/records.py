@@ -298,6 +298,13 @@ class WatchLedger(msgspec.Struct, frozen=True):
     given_up: int = 0
 
 
+class WatchState(NamedTuple):
+    """The ledger, and what each watch said, by its name."""
+
+    ledger: WatchLedger = WatchLedger()
+    series: Mapping[str, WatchSeries] = MappingProxyType({})
+
+
 class WatchStore(Protocol):
     """The ledger of watches, and beside it a series of verdicts a watch.
 
@@ -373,6 +380,10 @@ class RedisWatches(_Records):
             except (ValueError, msgspec.MsgspecError):
                 continue
         return series
+
+    def state(self) -> WatchState:
+        """Return the ledger and all series."""
+        return WatchState(self.ledger()[1], self.series())
 
     def put(self, series: WatchSeries) -> None:
         """Write one field."""

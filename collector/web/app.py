@@ -130,6 +130,7 @@ def create_app(
         hot=hot,
         activity=activity,
         snapshot=snapshot,
+        watches=sources.watches,
         answers=Cache(),
         incidents=Incidents(monotonic),
         recent=kept,

@@ -21,6 +21,7 @@ from ..operations.telemetry.activity import Activity
 from ..operations.telemetry.snapshot import Snapshot
 from ..query.cache import Cache
 from ..storage.protocols import Intake, TallyStore
+from ..storage.records import WatchState
 from .cors import Cors
 from .ingest.upload import HotRoute
 
@@ -61,6 +62,7 @@ class Services:
     hot: HotRoute
     activity: Activity  # what this process counts
     snapshot: Callable[[], Snapshot]  # the state of the deployment
+    watches: Callable[[], WatchState]  # what they said
     answers: Cache  # those that cannot change any more
     incidents: Incidents  # failures that the log knows
     recent: RecentReports | None  # of a development collector only

@@ -22,7 +22,17 @@ ASKED: Final = (
     "/metric/first_page?range=7d&segment.platform=phone&item=news",
 )
 PAGES: Final = (
-    *("/", "/login", "/ask", "/compare", "/plan", "/privacy", "/privacy/people", OPERATIONS),
+    *(
+        "/",
+        "/login",
+        "/ask",
+        "/compare",
+        "/plan",
+        "/privacy",
+        "/privacy/people",
+        "/watches",
+        OPERATIONS,
+    ),
     *(f"/metric/{name}" for name in (*DEMO, *HOSTILE)),
     *ASKED,
     "/nowhere",

@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from client_sdk import __version__
 
 from ...storage.diagnosis import Server
+from ...storage.records import FIRING, UNABLE, WatchState
 from ...storage.values import Counters
 from .activity import (
     CLOCK_WAITS,
@@ -70,6 +71,7 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
         name = "hearsay_suspicious_epochs"
         suspicious = {metric: len(watch.sentences) for metric, watch in snapshot.watched.items()}
         yield _labelled(name, text, "metric", suspicious)
+        yield from _of_watches(snapshot.watches)
         text = "Bytes of new tallies that uploads under a write key have begun, since 0:00 UTC."
         yield _labelled("hearsay_new_tally_bytes", text, "key", snapshot.begun)
         text = "Folds that wait to be written to the archive."
@@ -119,6 +121,24 @@ def _of_activity(totals: Totals) -> Iterator[Metric]:
     yield _folds(totals)
     text = "Processes that gave a sign of life within a minute."
     yield _labelled("hearsay_processes_alive", text, "role", totals.alive)
+
+
+def _of_watches(state: WatchState) -> Iterator[Metric]:
+    """Yield what watches say; nothing before one has been evaluated."""
+    cursors = state.ledger.cursors
+    for word, name, text in (
+        (FIRING, "hearsay_watch_firing", "1 if the last number of a watch is an alarm, else 0."),
+        (UNABLE, "hearsay_watch_unable", "1 if a watch could not be computed, else 0."),
+    ):
+        says = {watch: float(cursor.state == word) for watch, cursor in cursors.items()}
+        yield _labelled(name, text, "watch", says)
+    text = "Messages of watches that no receiver has taken yet."
+    yield _gauge("hearsay_watch_waiting_messages", text, len(state.ledger.outbox))
+    text = "Messages of watches that nobody took for a week."
+    yield _counter("hearsay_watch_given_up_messages", text, state.ledger.given_up)
+    text = "When watches were last looked at; absent if none ever were."
+    looked = state.ledger.looked or None
+    yield _gauge("hearsay_watch_looked_timestamp_seconds", text, looked)
 
 
 def _folds(totals: Totals) -> Metric:

@@ -26,7 +26,9 @@ from ...storage.records import (
     CredentialStore,
     RedisActivity,
     RedisSuspicions,
+    RedisWatches,
     WatchRecord,
+    WatchState,
 )
 from ...storage.values import Counters
 from .activity import Activity, Totals
@@ -41,6 +43,7 @@ class Sources(NamedTuple):
     servers: Callable[[], Sequence[Server]]
     unarchived: Callable[[], int | None]  # folds that wait for the archive; None: may not be asked
     watched: Callable[[], Mapping[bytes, WatchRecord]]  # of closed epochs, by metric
+    watches: Callable[[], WatchState] = WatchState  # of published numbers
 
     @classmethod
     def of(cls, config: Config) -> Sources:
@@ -48,7 +51,9 @@ class Sources(NamedTuple):
         diagnosis = diagnose(config)
         suspicions = RedisSuspicions.of(config)
         watched = partial(allowed, suspicions.records, {})  # nothing to users of the release before
-        return cls(RedisActivity.of(config), diagnosis.servers, diagnosis.unarchived, watched)
+        watches = partial(allowed, RedisWatches.of(config).state, WatchState())
+        activity = RedisActivity.of(config)
+        return cls(activity, diagnosis.servers, diagnosis.unarchived, watched, watches)
 
     @classmethod
     def alone(cls) -> Sources:
@@ -90,6 +95,7 @@ class Snapshot:
     totals: Totals = Totals({}, {})  # noqa: RUF009  # frozen
     next_token_expiry: int | None = None
     watched: Mapping[str, WatchRecord] = field(default_factory=dict)  # closed epochs, by metric
+    watches: WatchState = WatchState()  # noqa: RUF009  # nothing writes to it
     # Bytes of tallies that each write key has begun today, by the key's short name.
     begun: Mapping[str, int] = field(default_factory=dict)
     is_replaced: bool = False  # whether the store is another than when that process began
@@ -134,6 +140,7 @@ def take(
             next_token_expiry=_next_token_expiry(credentials, today),
             begun={id_of(key): size for key, size in credentials.share(BYTES_BEGUN, today).items()},
             watched={name: watched[digest] for name, digest in names if digest in watched},
+            watches=sources.watches(),
             is_replaced=is_replaced(),
         )
     except CollectorError as error:

@@ -12,5 +12,16 @@ from .overview import blueprint as _overview
 from .plan import blueprint as _plan
 from .privacy import blueprint as _privacy
 from .session import blueprint as _session
+from .watches import blueprint as _watches
 
-BLUEPRINTS: Final = (_session, _overview, _metric, _compare, _ask, _plan, _privacy, _operations)
+BLUEPRINTS: Final = (
+    _session,
+    _overview,
+    _metric,
+    _compare,
+    _ask,
+    _plan,
+    _privacy,
+    _operations,
+    _watches,
+)

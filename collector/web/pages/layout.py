@@ -61,6 +61,7 @@ LINKS: Final = (
     Link("Overview", "overview.overview", VIEW),
     Link("Compare", "compare.compare", ASK),
     Link("Ask", "ask.ask_page", ASK),
+    Link("Watches", "watches.watches", VIEW),
     Link("Plan", "plan.plan_page", VIEW),
     Link("Privacy", "privacy.privacy", VIEW),
     Link("Operations", "operations.operations", OPERATE),

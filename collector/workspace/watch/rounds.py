@@ -216,7 +216,7 @@ class Rounds:
             rate = self._watches.rate(metric.every)
         series = WatchSeries(
             name=watch.name,
-            metric=watch.metric,
+            metric=f"{metric.app}/{metric.name}" if metric else watch.metric,
             title=title_of(watch, metric.domain.unit if metric else ""),
             definition=watch.definition,
             rate=rate,

@@ -17,7 +17,10 @@ from client_sdk.core.epoch import DAY
 from client_sdk.registry import Registry
 from client_sdk.upload.transport import RequestsTransport
 from collector.demo.fleet import DEMO_REGISTRY, Person, drive, population
+from collector.storage.connection import Connection
+from collector.storage.records import RedisWatches
 from tests.support.sites.site import Site, running_site
+from tests.support.sites.watch_states import watch_state
 
 WRITE_KEY: Final = "device-key-for-the-pages-0123456789"
 READ_TOKEN: Final = "read-token-for-the-pages-0123456789"
@@ -153,6 +156,11 @@ def shown_site(folder: Path) -> Iterator[ShownSite]:
         shown = ShownSite(site, demo, hostile)
         for days_ago in range(DAYS - 1, -1, -1):
             shown.report(A_DAY, days_ago)
+        state = watch_state("labels", SCRIPTS[1], int(time.time()))
+        store = RedisWatches(Connection.open(site.redis_url), "hearsay")
+        store.replace(b"", state.ledger)
+        for series in state.series.values():
+            store.put(series)
         yield shown
 
 

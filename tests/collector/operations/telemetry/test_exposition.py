@@ -26,7 +26,17 @@ from collector.operations.telemetry.activity import (
 from collector.operations.telemetry.exposition import expose
 from collector.operations.telemetry.snapshot import Snapshot
 from collector.storage.diagnosis import Server
-from collector.storage.records import WatchRecord
+from collector.storage.records import (
+    FIRING,
+    QUIET,
+    UNABLE,
+    Verdict,
+    WatchCursor,
+    WatchLedger,
+    WatchMessage,
+    WatchRecord,
+    WatchState,
+)
 from collector.storage.values import Count, Counters
 
 ROOT: Final = Path(__file__).parents[4]
@@ -65,6 +75,7 @@ SNAPSHOT: Final = Snapshot(
     process="0a",
     profile="strict",
     begun={"0b0b0b0b": 16_500},
+    watches=WatchState(WatchLedger(looked=7, cursors={"w": WatchCursor("d", "", QUIET, "")})),
     watched={"page": WatchRecord(1, 2, 7, {"2026-03-03": ["a", "b"], "2026-03-02": ["a"]})},
 )
 
@@ -126,6 +137,28 @@ def test_suspicious_epochs_are_counted_by_metric() -> None:
 
     assert told["hearsay_suspicious_epochs{metric=page}"] == 2
     assert told["hearsay_suspicious_epochs{metric=theme}"] == 0
+
+
+def test_what_watches_say_is_told_by_name_and_so_are_messages_that_wait() -> None:
+    verdict = Verdict("", "", FIRING, "", 1)
+    message = WatchMessage("a", "w", "m", 1, "", verdict, {"team": (0, 0)})
+    cursors = {
+        name: WatchCursor("d", "2026-03-02", state, "2026-03-02")
+        for name, state in (("hot", FIRING), ("gone", UNABLE), ("calm", QUIET))
+    }
+    ledger = WatchLedger(looked=7, cursors=cursors, outbox=(message,), given_up=2)
+
+    told = samples(replace(SNAPSHOT, watches=WatchState(ledger)))
+
+    assert told["hearsay_watch_firing{watch=hot}"] == 1
+    assert told["hearsay_watch_firing{watch=calm}"] == told["hearsay_watch_firing{watch=gone}"] == 0
+    assert told["hearsay_watch_unable{watch=gone}"] == 1
+    assert told["hearsay_watch_waiting_messages"] == 1
+    assert told["hearsay_watch_given_up_messages_total"] == 2
+    assert told["hearsay_watch_looked_timestamp_seconds"] == 7
+    assert "hearsay_watch_looked_timestamp_seconds" not in samples(
+        replace(SNAPSHOT, watches=WatchState())
+    )
 
 
 def test_the_buckets_of_folds_add_up() -> None:

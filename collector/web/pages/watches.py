@@ -1,0 +1,116 @@
+"""Watches: what each asks, what it said last, and what it said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from flask import Blueprint, url_for
+from flask.typing import ResponseReturnValue
+
+from client_sdk.core.errors import UnknownMetricError
+
+from ...core.credentials import VIEW
+from ...core.errors import CollectorError
+from ...storage.records import FIRING, QUIET, UNABLE, UNKNOWN, Verdict, WatchSeries, WatchState
+from ..api.openapi import Operation
+from ..auth import reader, scope, visible
+from ..services import services
+from .layout import CONTENT_TYPE, shown
+
+STOPPED_S = 600  # seconds without a round after which watches are held to have stopped
+SHOWN = 30  # of the verdicts before the last
+_ORDER = (FIRING, UNABLE, UNKNOWN, QUIET)
+WORDS = {FIRING: "firing", QUIET: "quiet", UNKNOWN: "not enough reports", UNABLE: "no answer"}
+_LEVELS = {FIRING: "fault", UNABLE: "warning", UNKNOWN: "note", QUIET: "good"}
+blueprint = Blueprint("watches", __name__)
+
+
+@dataclass(frozen=True)
+class WatchRow:
+    """A watch as the page shows it."""
+
+    name: str
+    title: str
+    state: str
+    since: str
+    text: str
+    url: str  # of its metric; "" if there is none
+    rate: str
+    history: tuple[tuple[str, str, str], ...]  # days, state and text
+
+    @property
+    def word(self) -> str:
+        """Its state in words."""
+        return WORDS.get(self.state, self.state)
+
+    @property
+    def level(self) -> str:
+        """The class of its colour."""
+        return _LEVELS.get(self.state, "note")
+
+
+@blueprint.get("/watches")
+@scope(VIEW, page=True)
+@Operation(media_type=CONTENT_TYPE)
+def watches() -> ResponseReturnValue:
+    """Show what each watch asks, what it said last, and what it said before."""
+    state = services().watches()
+    rows = sorted(rows_of(state), key=lambda row: (_ORDER.index(row.state), row.name))
+    ledger = state.ledger
+    looked = datetime.fromtimestamp(ledger.looked, UTC)
+    return shown(
+        "watches.html",
+        watches=rows,
+        firing=sum(row.state == FIRING for row in rows),
+        has_stopped=bool(ledger.looked and services().clock() - ledger.looked > STOPPED_S),
+        looked=looked.isoformat(timespec="seconds") if ledger.looked else "",
+        looked_text=f"{looked:%Y-%m-%d %H:%M} UTC",
+        share=f"{100 * ledger.false_alarms:.3g} %",
+        every=len(ledger.cursors),
+        waiting=len(ledger.outbox) if reader().metrics is None else 0,
+        given_up=ledger.given_up if reader().metrics is None else 0,
+    )
+
+
+def rows_of(state: WatchState) -> Iterator[WatchRow]:
+    """Yield the watches of metrics that the visitor may see; who sees all, sees those that are
+    gone, too.
+    """
+    for name, cursor in state.ledger.cursors.items():
+        series = state.series.get(name)
+        url = _address(series.metric) if series else ""
+        if series is None or not series.verdicts or not (url or reader().metrics is None):
+            continue
+        last = series.verdicts[0]
+        yield WatchRow(
+            name=name,
+            title=series.title,
+            state=cursor.state if cursor.state in _ORDER else UNKNOWN,
+            since=cursor.since,
+            text=last.text,
+            url=url,
+            rate=_odds(series),
+            history=tuple((_days(v), WORDS.get(v.state, v.state), v.text) for v in _before(series)),
+        )
+
+
+def _address(metric: str) -> str:
+    try:
+        return url_for("metric.metric_page", name=visible().metric(metric).address)
+    except (UnknownMetricError, CollectorError):
+        return ""
+
+
+def _odds(series: WatchSeries) -> str:
+    """Return how often an evaluation of the watch may err: "1 in 365,000"."""
+    return f"1 in {round(1 / series.rate):,}" if series.rate else ""
+
+
+def _before(series: WatchSeries) -> tuple[Verdict, ...]:
+    return series.verdicts[:SHOWN]
+
+
+def _days(verdict: Verdict) -> str:
+    return " to ".join(dict.fromkeys((verdict.first, verdict.last)))

@@ -1,0 +1,106 @@
+"""The page of watches: every state, for who may see it, and nothing that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from collector.core.config import Config
+from collector.core.credentials import READ, VIEWER, Credential
+from collector.operations.telemetry.snapshot import Sources
+from collector.storage.records import WatchState
+from collector.web import create_app
+from collector.web.pages.watches import STOPPED_S, WORDS
+from tests.collector.web.pages.conftest import BROWSER, END, token_of
+from tests.hostile.markup import MARKUP
+from tests.support.crowds.uploads import NOON, READ_TOKEN
+from tests.support.device.every_type import registry_text
+from tests.support.sites.page import Page
+from tests.support.sites.watch_states import STATES, watch_state
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
+
+
+def page(tmp_path: Path, state: WatchState, token: str = READ_TOKEN) -> str:
+    """Return the page that *token* opens while watches say *state*."""
+    path = tmp_path / "metrics.toml"
+    path.write_text(registry_text(), encoding="utf-8")
+    stored = MemoryCredentials()
+    for name in ("set", "boolean"):
+        one = frozenset({name})
+        stored.add(token_of(name), Credential(READ, role=VIEWER, metrics=one, expires=END))
+    sources = Sources.alone()._replace(watches=lambda: state)
+    app: Flask = create_app(
+        Config.from_env({"HEARSAY_REGISTRY": str(path), "HEARSAY_READ_TOKEN": READ_TOKEN}),
+        MemoryStorage(),
+        lambda: NOON,
+        stored,
+        sources=sources,
+    )
+    headers = {**BROWSER, "Authorization": f"Bearer {token}"}
+    response: Any = app.test_client().get("/watches", headers=headers)
+    assert response.status_code == 200
+    text: str = response.text
+    return text
+
+
+def test_watches_stand_in_the_order_of_what_needs_attention(tmp_path: Path) -> None:
+    text = page(tmp_path, watch_state("set", looked=int(NOON)))
+
+    places = [text.index(f"{name}: {WORDS[state]}") for name, state in STATES.items()]
+    assert places == sorted(places)
+    assert "at most 5 %" in text
+    assert "1 in 1,000,000" in text
+    assert 'href="/metric/set"' in text
+    assert "1 <span" in text
+
+
+def test_an_empty_page_says_how_to_begin(tmp_path: Path) -> None:
+    text = page(tmp_path, WatchState())
+
+    assert "Nothing is watched" in text
+    assert "hearsay watch --check" in text
+
+
+@pytest.mark.parametrize(("ago", "said"), [(0, False), (STOPPED_S, False), (STOPPED_S + 1, True)])
+def test_watches_that_nobody_looks_at_any_more_are_said_to_have_stopped(
+    tmp_path: Path, ago: int, said: bool
+) -> None:
+    text = page(tmp_path, watch_state("set", looked=int(NOON) - ago))
+
+    assert ("No process has looked" in text) is said
+
+
+def test_a_token_of_one_metric_sees_its_watches_and_no_others(tmp_path: Path) -> None:
+    state = watch_state("set", "a number of sets")
+
+    own, other = (page(tmp_path, state, token_of(name)) for name in ("set", "boolean"))
+
+    assert "a number of sets" in own
+    assert "gone" not in own  # what is gone may have been anybody's
+    assert "given up" not in own
+    assert "a number of sets" not in other
+    assert "Nothing is watched that you may see" in other
+
+
+@pytest.mark.parametrize("markup", MARKUP[::97])
+def test_no_text_of_a_watch_becomes_markup(tmp_path: Path, markup: str) -> None:
+    shown = Page(page(tmp_path, watch_state("set", markup)))
+
+    assert shown.acting == []
+    assert shown.scripts.strip() == ""
+
+
+def test_a_ledger_without_its_series_shows_nothing_and_breaks_nothing(tmp_path: Path) -> None:
+    """A process died between its two first writes, or somebody deleted a field."""
+    state = watch_state("set")
+    series = {name: replace_verdicts(each) for name, each in state.series.items() if name != "hot"}
+
+    assert "Nothing is watched" in page(tmp_path, WatchState(state.ledger, series))
+
+
+def replace_verdicts(series: Any) -> Any:
+    return type(series)(series.name, series.metric, series.title, series.definition, 0.0)
