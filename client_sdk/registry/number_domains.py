@@ -43,7 +43,7 @@ class NumberDomain(Domain):
     unit: str
 
     types: ClassVar[tuple[str, ...]] = ("number", "count", "duration")
-    table_keys = frozenset({"min", "max", "step", "unit", "shape"})
+    table_keys = frozenset({"min", "max", "step", "unit", "shape", "ask"})
     encodes = Fraction
     aggregates: ClassVar[tuple[str, ...]] = ("sum", "max", "last")
     verb = "mean"

@@ -6,7 +6,7 @@ Unknown keys are errors, and all problems are reported at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ from ..core.errors import HearsayError, RegistryError
 from ..core.limits import DEFAULT_MIN_REPORTS, MIN_REPORTS_FLOOR
 from ..core.typing import Any, Final, NamedTuple
 from ..core.wire import is_hex
-from ..mechanisms import names
+from ..mechanisms import DistributionMechanism, names
 from . import fields
 from .contract import AUTOMATED, DIMENSION, IGNORE, KEY_SIZE, PEOPLE, SEGMENT
 from .contract import Registry as Registry
@@ -24,9 +24,17 @@ from .fields import Problems, load
 from .kinds import Domain, Encoded, kind_of, kinds
 from .longitudinal import Longitudinal, TwoLayer
 from .metric import ANY, GRID, SHAPES, Metric
-from .selection import FAMILIES, LONGITUDINAL, choose, choose_policy
+from .selection import (
+    AUTO,
+    FAMILIES,
+    LONGITUDINAL,
+    choose,
+    choose_policy,
+    distribution_name,
+)
 
 SCHEMA: Final = 1
+MEAN, QUANTILES = "mean", "quantiles"  # what can be asked of numbers
 _TOP_KEYS: Final = {"schema", "app", "segments", "panel", "metrics"}
 _PANEL_KEYS: Final = {"week"}
 _APP_KEYS: Final = {"name", "automation", "retire_key", "separate"}
@@ -129,13 +137,14 @@ def _metric(
         problems.add(f"{place}.expires", "must be a date such as 2027-12-31")
         expires = date.min
     domain = domain_type.read(place, entry, problems)
-    requested = entry.get("mechanism", "auto")
+    requested = entry.get("mechanism", AUTO)
     if not isinstance(requested, str):
         problems.add(f"{place}.mechanism", 'must be "auto" or the name of a mechanism')
     parameters = _parameters(f"{place}.parameters", entry.get("parameters", {}), problems)
     otherwise = _aggregation(place, entry, every, domain, problems)
     need = _need(f"{place}.need", entry, domain, problems)
     shape = _shape(place, entry, domain, problems)
+    asks_quantiles = QUANTILES in _asks(f"{place}.ask", entry.get("ask", [MEAN]), problems)
     robust = _flag(place, entry, "robust", problems)
     has_seat = _flag(place, entry, "panel", problems)
     weight = fields.integer(f"{place}.weight", entry.get("weight", 1), 1, problems)
@@ -150,6 +159,8 @@ def _metric(
     try:
         if longitudinal == "fresh":
             family = FAMILIES[domain.encodes]
+            if asks_quantiles and requested == AUTO:
+                requested = distribution_name(epsilon, domain.size)
             chosen, mechanism = choose(
                 requested, family, epsilon, domain.size, parameters, domain.parameters
             )
@@ -159,6 +170,10 @@ def _metric(
             mechanism = policy.mechanism
     except HearsayError as error:
         problems.add(place, str(error))
+        return None
+    if asks_quantiles and not isinstance(mechanism, DistributionMechanism):
+        rule = f"needs a mechanism that tells quantiles, which {chosen} does not; leave it out"
+        problems.add(f"{place}.ask={QUANTILES}", rule)
         return None
     return Metric(
         name=name,
@@ -272,6 +287,14 @@ def _need(
     if need is not None and not 0 < need <= whole:
         problems.add(place, f"must be above 0 and at most {float(whole):g}")
     return need
+
+
+def _asks(place: str, entry: object, problems: Problems) -> Sequence[str]:
+    """Return what is to be asked of numbers, which chooses the mechanism where it is ``auto``."""
+    if isinstance(entry, list) and entry and all(words in (MEAN, QUANTILES) for words in entry):
+        return entry
+    problems.add(place, f'must be a list of "{MEAN}" and "{QUANTILES}"')
+    return ()
 
 
 def _shape(place: str, entry: Mapping[str, Any], domain: Domain | None, problems: Problems) -> str:

@@ -29,7 +29,7 @@ from .postprocess import simplex_l2
 from .quantiles import THRESHOLDS, LinearCDF, bias_aware_reach, linear_cdf
 
 NO_DISTRIBUTION: Final = (
-    'tells a mean only; declare it with mechanism = "square_wave", or as a category of ranges'
+    'tells a mean only; declare it with ask = ["quantiles"], or as a category of ranges'
 )
 ASSUMES: Final = 'assumes a smooth population: shape = "smooth" is declared'
 Part = tuple[Fraction | None, Fraction]  # from the first end to the second; None: from the least

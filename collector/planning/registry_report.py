@@ -62,7 +62,15 @@ def describe_metrics(registry: Registry) -> Iterator[str]:
             f"one {a_period(metric.every)}{_source(metric)}, "
             f"{counted(metric.mechanism.payload_size, 'byte')}, digest {metric.digest.hex()}; "
             f"{metric.expected_devices:,} devices give {plus_minus(metric)}{_of_sample(metric)}"
+            f"{_never(metric)}"
         )
+
+
+def _never(metric: Metric) -> str:
+    """Return what can never be asked of numbers as they are reported."""
+    if metric.domain.grid is None or isinstance(metric.mechanism, DistributionMechanism):
+        return ""
+    return "; tells mean and sum, never quantiles"
 
 
 def _of_sample(metric: Metric) -> str:
@@ -126,8 +134,12 @@ def compare_mechanisms(metric: Metric, payload_bytes: int) -> Iterator[str]:
         yield f"  {metric.policy.name}: {metric.policy.leak}"
     yield f"  in use: {pinned(metric)}; with {devices}, and at most {limit}:"
     for candidate in sorted(choices, key=lambda candidate: _error(candidate, metric)):
-        verdict = f"; {_reason(near)}" if candidate in near[:1] else ""
+        verdict = f"; {_reason(near)}{_unless(metric)}" if candidate in near[:1] else ""
         yield f"  {candidate.name}: {_cost(candidate, metric, payload_bytes)}{verdict}"
+
+
+def _unless(metric: Metric) -> str:
+    return ", unless ask names quantiles" if metric.domain.grid else ""
 
 
 def pinned(metric: Metric) -> str:
@@ -240,7 +252,7 @@ def _of_metric(metric: Metric) -> Iterator[str]:
     if metric.shape == SMOOTH and not isinstance(metric.mechanism, DistributionMechanism):
         yield (
             'shape = "smooth" is about quantiles and other parts of a distribution, which '
-            f'{metric.mechanism_name} does not tell; mechanism = "square_wave" does'
+            f'{metric.mechanism_name} does not tell; ask = ["quantiles"] does'
         )
     yield from _of_need(metric)
     reach = half_width(metric.mechanism, metric.expected_reports, ALPHA, drawn(metric))

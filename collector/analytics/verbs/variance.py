@@ -34,8 +34,7 @@ from . import mean
 ROUNDING: Final = 1 / 4  # of a bin's square: the most that rounding at random adds
 _CLOSE: Final = 1e-6  # of the largest square; more is no parabola
 MEAN_ONLY: Final = (
-    "has reports that tell the mean, not how numbers differ; "
-    'declare it with mechanism = "square_wave"'
+    'has reports that tell the mean, not how numbers differ; declare it with ask = ["quantiles"]'
 )
 
 

@@ -190,7 +190,7 @@ def refusal(metric: Metric, *, records: bool) -> str | None:
     if domain.grid:
         if isinstance(metric.mechanism, DistributionMechanism):
             return None
-        return "tells a mean only; a histogram needs mechanism square_wave, or a category of ranges"
+        return 'tells a mean only; a histogram needs ask = ["quantiles"], or a category of ranges'
     if not domain.labels:
         return "has no closed list of values"
     if records and domain.several:

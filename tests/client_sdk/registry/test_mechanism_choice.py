@@ -6,9 +6,17 @@ from typing import cast
 
 import pytest
 
-from client_sdk.core.errors import InvalidParameterError, UnknownMechanismError
-from client_sdk.mechanisms import FrequencyOracle, MeanMechanism, load, names
+from client_sdk.core.errors import InvalidParameterError, RegistryError, UnknownMechanismError
+from client_sdk.mechanisms import (
+    DistributionMechanism,
+    FrequencyOracle,
+    MeanMechanism,
+    load,
+    names,
+)
+from client_sdk.registry import Registry
 from client_sdk.registry.selection import AUTO, SAME_ERROR, candidates, choose
+from tests.support.device.registries import BOOLEAN, NUMBER, file_with
 
 
 def _able(epsilon: str, size: int) -> list[FrequencyOracle]:
@@ -102,3 +110,37 @@ def test_an_unknown_mechanism_is_refused_and_fitting_ones_are_shown() -> None:
 def test_parameters_that_no_mechanism_accepts_are_refused_by_name() -> None:
     with pytest.raises(InvalidParameterError, match=r"^epsilon=0: "):
         choose(AUTO, True, "0", 10)
+
+
+def number(**keys: str) -> str:
+    return file_with({**NUMBER, "mechanism": '"auto"', **keys})
+
+
+def test_auto_takes_what_tells_quantiles_where_they_are_to_be_asked() -> None:
+    """Law: the digest is that of the mechanism, so the key alone makes no other metric."""
+    asked = Registry.from_text(number(ask='["mean", "quantiles"]')).metric("m")
+    named = Registry.from_text(number(mechanism='"square_wave"')).metric("m")
+    mean, usual = (
+        Registry.from_text(text).metric("m") for text in (number(ask='["mean"]'), number())
+    )
+
+    assert isinstance(asked.mechanism, DistributionMechanism)
+    assert asked.digest == named.digest
+    assert isinstance(mean.mechanism, MeanMechanism)
+    assert mean.digest == usual.digest != asked.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (number(ask='["median"]'), r'metrics.m.ask: must be a list of "mean" and "quantiles"'),
+        (number(ask="[]"), r"metrics.m.ask: must be a list"),
+        (number(ask='"quantiles"'), r"metrics.m.ask: must be a list"),
+        (number(ask='["quantiles"]', mechanism='"hybrid"'), "ask=quantiles: .* hybrid does not"),
+        (file_with(BOOLEAN, ask='["mean"]'), r"metrics.m.ask: is not a known key"),
+    ],
+)
+def test_what_no_mechanism_answers_is_refused(text: str, problem: str) -> None:
+    """Of a mechanism that is named, with what to leave out."""
+    with pytest.raises(RegistryError, match=problem):
+        Registry.from_text(text)

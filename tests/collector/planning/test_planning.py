@@ -94,3 +94,18 @@ def test_a_mechanism_with_parameters_is_pinned_with_them() -> None:
     ).metric("m")
 
     assert pinned(metric) == 'mechanism = "pgr" and parameters = { order = 5 }'
+
+
+def test_numbers_that_never_tell_quantiles_say_so_before_anything_is_collected() -> None:
+    """Law: of a mean alone, and of nothing else."""
+    texts = {
+        "mean": file_with(NUMBER, mechanism='"auto"'),
+        "quantiles": file_with(NUMBER, mechanism='"auto"', ask='["mean", "quantiles"]'),
+        "items": file_with(CATEGORY),
+    }
+
+    said = {name: list(describe_metrics(Registry.from_text(t)))[1] for name, t in texts.items()}
+
+    assert [name for name, line in said.items() if "never quantiles" in line] == ["mean"]
+    (metric,) = Registry.from_text(texts["quantiles"])
+    assert any("unless ask names quantiles" in line for line in compare_mechanisms(metric, 8))

@@ -66,7 +66,7 @@ def test_a_verb_takes_the_metrics_that_it_is_for(verb: str, kinds: list[Fields])
         *((verb, "", [STRING]) for verb in NO_TEXTS),
         *((verb, "frequency", [CATEGORY]) for verb in (*CURVES, "mean", "sum", "variance")),
         *((verb, "key_values", [KEY_VALUE]) for verb in ("mean", "sum", "variance", "range")),
-        *((verb, "square_wave", [NUMBER]) for verb in (*CURVES, "variance", "range")),
+        *((verb, 'ask = ["quantiles"]', [NUMBER]) for verb in (*CURVES, "variance", "range")),
         *((verb, f'type = "{kind}"', [CATEGORY, SET]) for verb, kind in TYPES.items()),
     ],
 )
