@@ -155,16 +155,63 @@ def test_a_question_is_asked_step_by_step_and_its_address_can_be_passed_on(visit
 
     chosen(page, "metric").select_option("one_page")
     page.wait_for_url("**metric=one_page**")
-    chosen(page, "verb").select_option("trend")
-    page.wait_for_url("**verb=trend**")
-    chosen(page, "by").select_option("time:day")
+    page.get_by_role("link", name="How did it run over time?").click()
+    expect(page.locator("section.panel svg").first).to_be_visible()
+    page.get_by_role("checkbox", name="platform", exact=True).check()
     page.get_by_role("button", name="Ask", exact=True).click()
-    page.wait_for_url("**by=time%3Aday**")
-    chart = page.locator("section.panel svg").first
-    expect(chart).to_be_visible()
+    page.wait_for_url("**by=platform**")
+    expect(page.locator("section.panel svg").first).to_be_visible()
     page.locator("p.hint a").last.click()
 
     expect(page.locator("section.panel svg").first).to_be_visible()
+
+
+def test_values_are_left_out_and_taken_by_a_filter(visit: Open) -> None:
+    page, _ = visit("/ask?metric=one_page&verb=frequency")
+
+    page.locator("summary", has_text="Platform").click()
+    page.get_by_role("checkbox", name="not phone").check()
+    page.locator("summary", has_text="Version").click()
+    page.get_by_role("checkbox", name="only 4.8").check()
+    page.get_by_role("checkbox", name="only 4.9").check()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_url("**segment.platform**")
+
+    assert query_of(page)["segment.version"] == ["4.8", "4.9"]
+    expect(page.locator("summary", has_text="Platform: not phone")).to_be_visible()
+    expect(page.locator("#answer")).to_contain_text("platform: not phone; version: 4.8 or 4.9")
+
+
+def test_two_ranges_of_ones_own_are_compared(visit: Open) -> None:
+    page, _ = visit("/ask?metric=one_page&verb=compare")
+    expect(chosen(page, "against.from")).to_be_hidden()
+
+    chosen(page, "range").select_option("7d")
+    chosen(page, "against").select_option("dates")
+    first, last = (_day(page, back) for back in (7, 7))
+    chosen(page, "against.from").fill(first)
+    chosen(page, "against.to").fill(last)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_url("**against=dates**")
+
+    expect(page.locator("#answer svg").first).to_be_visible()
+    expect(chosen(page, "against.from")).to_have_value(first)
+
+
+def _day(page: Page, back: int) -> str:
+    """Return the day that was *back* days ago."""
+    day = f"new Date(Date.now() - {back} * 86400000).toISOString().slice(0, 10)"
+    return str(page.evaluate(day))
+
+
+def test_another_dimension_of_an_experiment_has_other_arms(visit: Open) -> None:
+    page, _ = visit("/ask?metric=one_page&verb=lift")
+
+    chosen(page, "by").select_option("version")
+    page.wait_for_url("**by=version**")
+
+    expect(chosen(page, "option.control")).to_have_value("4.8")
+    expect(page.locator("#answer svg").first).to_be_visible()
 
 
 def test_what_cannot_be_asked_is_told_and_nothing_is_lost(visit: Open) -> None:
@@ -173,7 +220,7 @@ def test_what_cannot_be_asked_is_told_and_nothing_is_lost(visit: Open) -> None:
 
     page.goto("/ask?metric=first_page&verb=quantile")
 
-    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("Choose one of the questions above")
     expect(chosen(page, "metric")).to_have_value("first_page")
 
 

@@ -60,9 +60,16 @@ def test_from_the_log_in_to_an_answer_without_a_mouse(browser: Browser, site: Sh
         go_to(page, "a", "Ask")
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_have_text("Ask")
-        go_to(page, "button", "Ask")
+        go_to(page, "a", "Which are most common?")
         page.keyboard.press("Enter")
         expect(page.locator("section.panel svg").first).to_be_visible()
+        go_to(page, "summary", "Platform")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        page.keyboard.press("Enter")
+        expect(page.locator("summary", has_text="Platform: desktop")).to_be_visible()
         assert parse_qs(urlsplit(page.url).query)["metric"] == ["first_page"]
 
 

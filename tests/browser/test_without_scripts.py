@@ -31,6 +31,10 @@ def test_a_visit_without_scripts_from_log_in_to_log_out(browser: Browser, site: 
 
         page.locator("nav a", has_text="Ask").click()
         page.locator("select[name=metric]").select_option("one_page")
+        page.get_by_role("button", name="Show questions").click()
+        page.get_by_role("link", name="Does it differ by").click()
+        expect(page.locator("section.panel svg").first).to_be_visible()
+        page.locator("select[name=by]").first.select_option("version")
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.locator("section.panel svg").first).to_be_visible()
 

@@ -1,18 +1,26 @@
-"""Ask: a form over every verb; its address is the query, so that it can be passed on."""
+"""Ask: questions in plain words, each with choices that already answer.
+
+The address of an answer is the question, so it can be passed on: ``q`` is a question of the API
+as it is, the other parameters are those of the form, which fills in what is not chosen.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
+import msgspec
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
+from client_sdk.core.epoch import ONCE
 from client_sdk.core.errors import UnknownMetricError
 from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import TIME
-from ...analytics.verb import ESTIMATE, Verb, load, names, summary
+from ...analytics.verb import ESTIMATE, load, names, summary
 from ...core.catalog import Catalog
 from ...core.credentials import ASK
 from ...core.errors import QueryError
@@ -20,24 +28,45 @@ from ...estimation.precision import ALPHA
 from ...query import Query, read
 from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
-from ...query.window import GRANULARITIES, usual_range
+from ...query.window import PERIOD, PREVIOUS, YEAR, Against, day_of_text
+from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_query
 from ..auth import scope
-from .choices import DATES, Choices, choices_of, require_known
-from .files import CSV, FILES, KIND_PARAMETER, file_of
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from . import questions
+from .choices import (
+    DATES,
+    Choices,
+    choices_of,
+    filter_rows,
+    filters_of,
+    in_words,
+    require_known,
+    segment_of,
+)
+from .layout import CONTENT_TYPE, DATE, RANGE_PARAMETERS, shown
+from .metric import CSV, csv_file, granularity, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest, dressed
+from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, OPTION, TREND
 
 blueprint = Blueprint("ask", __name__)
 
-OPTION: Final = "option."  # what the name of an option of the verb follows
 LEVELS: Final = (("0.1", "90 %"), ("0.05", "95 %"), ("0.01", "99 %"))
+AGAINST: Final = "against"  # the field of what a number is compared with
+EARLIER_DAYS: Final = (f"{AGAINST}.from", f"{AGAINST}.to")
+EARLIER: Final = {
+    PREVIOUS: "the previous period",
+    YEAR: "the same dates a year ago",
+    DATES: "other dates",
+}
 _TEXT: Final = {"type": "string"}
 _PARAMETERS: Final = (
     in_query("q", _TEXT, "The whole question, in JSON; or else:"),
     in_query("metric", {"type": "array", "items": _TEXT}, "Names of metrics."),
     in_query("verb", _TEXT, "A verb."),
     in_query("by", {"type": "array", "items": _TEXT}, "Dimensions to group rows by."),
+    in_query(AGAINST, _TEXT, "``previous``, ``year``, ``dates``, or ``segment.`` and a dimension."),
+    in_query(EARLIER_DAYS[0], DATE, "First day of the other dates."),
+    in_query(EARLIER_DAYS[1], DATE, "Last day of the other dates."),
     in_query("alpha", _TEXT, "1 - level of the intervals."),
     in_query("postprocess", _TEXT, "Post-processing of the estimated shares."),
     *RANGE_PARAMETERS,
@@ -48,16 +77,20 @@ _PARAMETERS: Final = (
 @scope(ASK, page=True)
 @Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400, 404))
 def ask_page() -> ResponseReturnValue:
-    """Show the form of questions and, once it is sent, the answer."""
+    """Show what can be asked and, once a question is chosen, its answer with its choices."""
     answers = Answers()
     panel: Panel | None = None
     fault, query = "", None
+    is_chosen = bool(request.args.get("q") or request.args.get("verb"))
     try:
         require_known(request.args, _PARAMETERS, SEGMENT, OPTION, many=("metric", "by"))
         query = question_of(request.args, answers.catalog)
-        if request.args.get("q") or request.args.get("verb"):
-            wish = PanelRequest("answer", title_of(query, answers.catalog), query, wide=True)
-            csv = url_for("ask.ask_file", kind="csv", q=as_json(query))
+        if is_chosen and not request.args.get("q"):
+            query = completed(query, answers)
+        if is_chosen:
+            hint = in_words(query.filters)
+            wish = PanelRequest("answer", title_of(query, answers.catalog), query, hint, wide=True)
+            csv = url_for("ask.ask_csv", q=as_json(query))
             panel = dressed(wish, answers.reply(query), csv)
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
@@ -66,24 +99,20 @@ def ask_page() -> ResponseReturnValue:
         400 if fault else 200,
         answer=panel,
         fault=fault,
+        is_chosen=is_chosen,
         link=url_for("ask.ask_page", q=as_json(query)) if query else "",
         **_form(query, answers.catalog),
     )
 
 
-@blueprint.get("/ask.<kind>")
+@blueprint.get("/ask.csv")
 @scope(ASK, page=True)
-@Operation(
-    media_type=CSV,
-    parameters=(KIND_PARAMETER, *_PARAMETERS[:1]),
-    alternatives=FILES,
-    problems=(400, 404, 406, 500),
-)
-def ask_file(kind: str) -> ResponseReturnValue:
-    """Send the answer to a question as a file: comma-separated values, Parquet, GeoJSON or SVG."""
+@Operation(media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500))
+def ask_csv() -> ResponseReturnValue:
+    """Send the answer to a question as comma-separated values."""
     require_known(request.args, _PARAMETERS[:1])
-    query, answers = read(request.args.get("q", "").encode()), Answers()
-    return file_of(kind, answers.reply(query), title_of(query, answers.catalog), query.verb)
+    query = read(request.args.get("q", "").encode())
+    return csv_file(csv_of(Answers().reply(query).rows), f"{query.verb}.csv")
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
@@ -93,28 +122,127 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
     """
     if parameters.get("q"):
         return read(parameters["q"].encode())
-    picked = choices_of(parameters.to_dict())
+    picked = choices_of(parameters)
     verb = parameters.get("verb") or ESTIMATE
     metrics = [name for name in parameters.getlist("metric") if name]
     first = next(iter(catalog), None)
+    against = parameters.get(AGAINST, "")
+    beside = [against.removeprefix(SEGMENT)] if against.startswith(SEGMENT) else []
     return Query(
         metrics=metrics or ([first.address] if first else [""]),
         verb=verb,
         date_range=picked.date_range,
-        dimensions=[name for name in parameters.getlist("by") if name],
-        filters=[("is", name, [value]) for name, value in picked.segment],
+        against=None if beside or verb != COMPARE else _against(parameters),
+        dimensions=[*(name for name in parameters.getlist("by") if name), *beside],
+        filters=filters_of(picked.segment),
         alpha=_alpha(parameters.get("alpha", "")),
         postprocess=parameters.get("postprocess") or "raw",
         options=_options(parameters, verb),
     )
 
 
+def completed(query: Query, answers: Answers) -> Query:
+    """Return *query* of the form with what was not chosen in it.
+
+    Choices that belong to another question, such as the arm of another dimension, are left out.
+    What cannot be asked at all stays as it is, to be refused by name.
+    """
+    metrics = list(answers.catalog)
+    metric = answers.catalog.metric(query.metrics[0])
+    if query.verb not in names() or not questions.is_answerable(query.verb, metric, metrics):
+        return query
+    partners = questions.partners_of(query.verb, metric, metrics)
+    if partners and len(query.metrics) == 1:
+        query = msgspec.structs.replace(query, metrics=[*query.metrics, partners[0].address])
+    if query.verb == COMPARE and query.date_range is None and metric.every != ONCE:
+        query = msgspec.structs.replace(query, date_range=answers.previous_range(metric))
+    query = _with_dimensions(query, metric)
+    options = _with_arms(query, metric)
+    if not {"low", "high", "ranges"} & set(options):
+        options |= questions.defaults_of(query.verb, metric)
+    query = msgspec.structs.replace(query, options=options)
+    if questions.needs_item(query.verb, metric) and "item" not in options:
+        options |= {"item": leading_item(metric, query, answers)}
+    return query
+
+
+def leading_item(metric: Metric, query: Query, answers: Answers) -> str:
+    """Return the item that is told of where none was chosen: the most common in the range."""
+    ask = Query(metrics=query.metrics[:1], verb="top_k", date_range=query.date_range)
+    try:
+        item = usual_item(metric, answers.reply(ask).rows)
+    except QueryError:
+        item = ""
+    return item or items_of(metric)[0]
+
+
+def _with_dimensions(query: Query, metric: Metric) -> Query:
+    """Return *query* with the dimension, the stretches of time or the range it is about."""
+    dimensions, against = list(query.dimensions), query.against
+    if query.verb in NEEDS_SEGMENT and not set(dimensions) & set(metric.segments):
+        dimensions.append(questions.dimension_of(query.verb, metric))
+    if query.verb == COMPARE and not dimensions and against is None:
+        if metric.every == ONCE:
+            dimensions.append(questions.dimension_of(query.verb, metric))
+        else:
+            against = PREVIOUS
+    if query.verb in (TREND, ADOPTION) and not any(_is_time(name) for name in dimensions):
+        picked = _picked(query.date_range)
+        dimensions.insert(0, granularity(metric, picked))
+    return msgspec.structs.replace(query, dimensions=dimensions, against=against)
+
+
+def _with_arms(query: Query, metric: Metric) -> dict[str, Any]:
+    """Return the options of *query* with the segments that it holds against one another."""
+    options = dict(query.options)
+    dimension = _dimension(query, metric)
+    values = metric.segments.get(dimension, ())
+    if query.verb == LIFT and dimension:
+        options["dimension"] = dimension
+        if options.get("control") not in values:
+            options["control"] = questions.control_of(metric, dimension)
+    elif query.verb == COMPARE and values and options.get(AGAINST) not in values:
+        options.pop(AGAINST, None)
+    return options
+
+
+def _dimension(query: Query, metric: Metric) -> str:
+    """Return the dimension that a question is about, "" if it is about none."""
+    return next((name for name in query.dimensions if name in metric.segments), "")
+
+
+def _is_time(name: str) -> bool:
+    return name == TIME or name.startswith(f"{TIME}:")
+
+
+def _picked(date_range: Any) -> Choices:
+    """Return the range of a question as a choice."""
+    if date_range is None or isinstance(date_range, str):
+        return Choices(date_range or "")
+    return Choices(DATES, *date_range)
+
+
 def title_of(query: Query, catalog: Catalog) -> str:
     """Return the question in a few words."""
-    titles = [catalog.metric(name).title for name in query.metrics]
-    of_what = " and ".join(titles)
-    by = ", ".join(name.replace(":", " by ").replace("_", " ") for name in query.dimensions)
-    return f"{of_what}: {query.verb.replace('_', ' ')}" + (f", by {by}" if by else "")
+    metrics = [catalog.metric(name) for name in query.metrics]
+    of_what = " and ".join(metric.title for metric in metrics)
+    about = _dimension(query, metrics[0]) if query.verb in NEEDS_SEGMENT else ""
+    known = query.verb in names()
+    words = questions.words_of(query.verb, metrics[0], about) if known else query.verb
+    by = [name for name in query.dimensions if name != about and name != f"{TIME}:{PERIOD}"]
+    told = ", ".join(name.replace(":", " by ").replace("_", " ") for name in by)
+    return f"{of_what}: {words}" + (f" By {told}" if told else "")
+
+
+def _against(parameters: MultiDict[str, str]) -> Against | None:
+    """Return the earlier range that is named, None if none is.  Raises QueryError."""
+    words = parameters.get(AGAINST, "")
+    if words in ("", PREVIOUS, YEAR):
+        return words or None  # type: ignore[return-value]  # one of the two words
+    if words != DATES:
+        raise QueryError(f"{AGAINST}: must be one of {', '.join(EARLIER)}")
+    first, last = (day_of_text(parameters.get(name, ""), name) for name in EARLIER_DAYS)
+    return first.isoformat(), last.isoformat()
 
 
 def _alpha(text: str) -> float:
@@ -132,49 +260,70 @@ def _options(parameters: MultiDict[str, str], verb: str) -> dict[str, Any]:
 
 
 def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
-    """Return what the form shows."""
+    """Return what the page shows besides the answer."""
     metrics = list(catalog)
-    picked = [m for m in metrics if query and m.address in query.metrics] or metrics[:1]
-    verbs = _verbs(picked[0]) if picked else {}
+    metric = metrics[0] if metrics else None
+    with suppress(UnknownMetricError, QueryError):
+        metric = catalog.metric(query.metrics[0]) if query else metric
+    if metric is None:
+        return {"metric": None, "metrics": []}
     verb = query.verb if query and query.verb in names() else ESTIMATE
-    loaded: Verb = load(verb)
-    options = query.options if query else {}
-    date_range = query.date_range if query else None
-    dates = date_range if isinstance(date_range, tuple) else ("", "")
-    words = date_range if isinstance(date_range, str) else ""
+    query = query or Query(metrics=[metric.address])
+    picked = _picked(query.date_range)
+    dimension = _dimension(query, metric)
+    about = questions.partners_of(verb, metric, metrics)
     return {
+        "metric": metric,
         "metrics": metrics,
-        "picked": [metric.address for metric in picked],
-        "verbs": verbs,
+        "partners": about,
+        "partner": query.metrics[1] if len(query.metrics) > 1 else "",
+        "questions": _links(metric, metrics, verb, query),
         "verb": verb,
         "about": summary(verb),
-        "range": DATES if any(dates) else words or usual_range(picked),
-        "dates": dates,
-        "ranges": Choices(words).ranges(picked),
-        "stretches": [name for name in GRANULARITIES if name != "epoch"],
-        "by": query.dimensions if query else [],
-        "segments": picked[0].segments if picked else {},
-        "filtered": {name: values[0] for _, name, values in query.filters} if query else {},
+        "chosen": picked.shown_for([metric]),
+        "ranges": picked.ranges([metric]),
+        "by": query.dimensions,
+        "earlier": EARLIER if verb == COMPARE and metric.every != ONCE else {},
+        "against": _against_words(query, dimension),
+        "other": query.against if isinstance(query.against, tuple) else ("", ""),
+        "between": list(metric.segments) if verb in NEEDS_SEGMENT else [],
+        "dimension": dimension,
+        "stretches": questions.stretches_of([metric]) if verb not in (COMPARE, LIFT) else [],
+        "is_over_time": load(verb).needs_time,
+        "segments": metric.segments,
+        "filter_rows": filter_rows(metric, query.filters),
         "levels": LEVELS,
-        "alpha": f"{query.alpha:g}" if query else f"{ALPHA:g}",
-        "postprocesses": loaded.postprocess,
-        "postprocess": query.postprocess if query else "raw",
-        "options": {
-            name: ("" if options.get(name) is None else _as_text(options[name]))
-            for name in types_of(verb)
-        },
+        "alpha": f"{query.alpha:g}",
+        "postprocesses": questions.labelled(load(verb).postprocess),
+        "postprocess": query.postprocess,
+        "fields": list(questions.fields_of(verb, metric, query.options, dimension)),
         "option": OPTION,
         "segment": SEGMENT,
         "time": TIME,
     }
 
 
-def _verbs(metric: Metric) -> dict[str, tuple[str, str]]:
-    """Return each verb with what it answers, and why not of *metric*, "" if it does."""
-    return {name: (summary(name), load(name).refusal(metric) or "") for name in names()}
+def _against_words(query: Query, dimension: str) -> str:
+    """Return what the field of the comparison shows."""
+    if isinstance(query.against, tuple):
+        return DATES
+    return query.against or (SEGMENT + dimension if dimension else PREVIOUS)
 
 
-def _as_text(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_as_text, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _links(
+    metric: Metric, metrics: Sequence[Metric], verb: str, query: Query
+) -> list[dict[str, Any]]:
+    """Return the questions as links that keep the range and the filters."""
+    kept = _picked(query.date_range)
+    segment = [pair for pair in segment_of(query.filters) if pair[0] in metric.segments]
+    chosen = Choices(kept.range, kept.first, kept.last, tuple(segment))
+    rest = chosen.address().replace("?", "&", 1)
+    return [
+        {
+            "words": question.words,
+            "verb": question.verb,
+            "is_usual": question.is_usual,
+            "url": url_for("ask.ask_page", metric=metric.address, verb=question.verb) + rest,
+        }
+        for question in questions.questions_of(metric, metrics)
+    ]

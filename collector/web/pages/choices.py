@@ -1,8 +1,13 @@
-"""The choices of a visitor in the address of a page: a stretch of time, a segment, an item."""
+"""The choices of a visitor in the address of a page: a range of time, segments, an item.
+
+A segment's value stands in the address as it is, or after "!" if it is left out:
+``segment.platform=linux``, ``segment.platform=!linux``.  Several values of a dimension may be
+named.  A value that itself begins with "!" or "=" stands after "=".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final, Literal, TypeAlias
@@ -31,6 +36,7 @@ WORDS: Final[Mapping[str, str]] = {
     "12mo": "12 months",
     "year": "this year",
 }
+_WITHOUT, _WITH = "!", "="  # what a value follows in an address: left out; taken, as it is spelt
 DATES: Final = "dates"  # the range of which first and last day are given
 _LONG: Final = frozenset({"6mo", "12mo", "year"})
 _SHORT: Final = frozenset({"7d", "14d", "month", "year"})  # may hold no start of four weeks
@@ -38,9 +44,10 @@ _SHORT: Final = frozenset({"7d", "14d", "month", "year"})  # may hold no start o
 
 @dataclass(frozen=True)
 class Choices:
-    """A stretch of time, in words or as two dates; values of segments; an item.
+    """A range of time, in words or as two dates; values of segments; an item.
 
     ``range`` is "" where none was chosen: each metric is then shown over its usual one.
+    ``segment`` has dimensions and values as addresses have them.
     """
 
     range: str = ""
@@ -82,9 +89,7 @@ class Choices:
         dimensions: Iterable[str] = (),
     ) -> Query:
         """Return a query on *metric* over these days and segments."""
-        filters: list[Filter] = [
-            ("is", name, [value]) for name, value in self.segment if name in metric.segments
-        ]
+        filters = filters_of((name, text) for name, text in self.segment if name in metric.segments)
         return Query(
             metrics=[metric.address],
             verb=verb,
@@ -96,10 +101,11 @@ class Choices:
 
     def address(self) -> str:
         """Return it as the end of an address, "" for what is shown without one."""
-        query = urlencode(list(self._parameters()))
+        query = urlencode(list(self.parameters()))
         return f"?{query}" if query else ""
 
-    def _parameters(self) -> Iterator[tuple[str, str]]:
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """Yield the parameters of the address."""
         if self.range == DATES:
             yield from (("from", self.first), ("to", self.last))
         elif self.range:
@@ -108,6 +114,69 @@ class Choices:
             yield SEGMENT + name, value
         if self.item:
             yield "item", self.item
+
+
+def filters_of(segment: Iterable[tuple[str, str]]) -> list[Filter]:
+    """Return the filters of a query that *segment*, dimensions with values as in addresses, is."""
+    filters: dict[tuple[Literal["is", "is_not"], str], list[str]] = {}
+    for name, text in segment:
+        kind: Literal["is", "is_not"] = "is_not" if text.startswith(_WITHOUT) else "is"
+        value = text[1:] if text.startswith((_WITHOUT, _WITH)) else text
+        filters.setdefault((kind, name), []).append(value)
+    return [(kind, name, values) for (kind, name), values in filters.items()]
+
+
+def segment_of(filters: Iterable[Filter]) -> tuple[tuple[str, str], ...]:
+    """Return *filters* of a query as dimensions with values as addresses have them."""
+    return tuple(
+        (name, only(value) if kind == "is" else without(value))
+        for kind, name, values in filters
+        for value in values
+    )
+
+
+def only(value: str) -> str:
+    """Return how an address names a *value* that is taken."""
+    return f"{_WITH}{value}" if value.startswith((_WITHOUT, _WITH)) else value
+
+
+def without(value: str) -> str:
+    """Return how an address names a *value* that is left out."""
+    return f"{_WITHOUT}{value}"
+
+
+def filter_rows(metric: Metric, filters: Sequence[Filter]) -> list[dict[str, Any]]:
+    """Return what a form shows of each dimension of *metric*: its values, and those in *filters*.
+
+    Each value has two boxes: to take it, and to leave it out.
+    """
+    chosen = segment_of(filters)
+    return [
+        {
+            "field": SEGMENT + name,
+            "title": name.replace("_", " ").capitalize(),
+            "words": in_words(f for f in filters if f[1] == name).partition(": ")[2],
+            "values": [
+                (
+                    value,
+                    [
+                        (words, text, (name, text) in chosen)
+                        for words, text in (("only", only(value)), ("not", without(value)))
+                    ],
+                )
+                for value in values
+            ],
+        }
+        for name, values in metric.segments.items()
+    ]
+
+
+def in_words(filters: Iterable[Filter]) -> str:
+    """Return *filters* as a reader is told of them: "platform: linux; version: not 1.0"."""
+    return "; ".join(
+        f"{name.replace('_', ' ')}: {'not ' if kind == 'is_not' else ''}{' or '.join(values)}"
+        for kind, name, values in filters
+    )
 
 
 def require_known(
@@ -119,18 +188,18 @@ def require_known(
     """Raise QueryError if an address has another parameter than those of its page, or one twice.
 
     Args: known: as the page declares them.  beginnings: of names that end as the registry says.
-          many: names that may be given several times.
+          many: names that may be given several times; those of segments may.
     """
     names = [parameter["name"] for parameter in known if parameter["in"] == "query"]
     for name, values in parameters.lists():
         if name not in names and not name.startswith(beginnings):
             allowed = ", ".join([*names, *(f"{start}…" for start in beginnings)]) or "none"
             raise QueryError(f"parameter: known are {allowed}")
-        if len(values) > 1 and name not in many:
+        if len(values) > 1 and name not in many and not name.startswith(SEGMENT):
             raise QueryError(f"{name}: must be given once")
 
 
-def choices_of(parameters: Mapping[str, str]) -> Choices:
+def choices_of(parameters: MultiDict[str, str]) -> Choices:
     """Read what was chosen from the *parameters* of an address; empty ones were not.
 
     Raises: QueryError: there is no such range, or a day is no date, or one of two is missing.
@@ -149,8 +218,9 @@ def choices_of(parameters: Mapping[str, str]) -> Choices:
         words = "" if missing else words
     segment = sorted(
         (name.removeprefix(SEGMENT), value)
-        for name, value in values.items()
-        if name.startswith(SEGMENT)
+        for name, texts in parameters.lists()
+        for value in dict.fromkeys(texts)
+        if name.startswith(SEGMENT) and value
     )
     dates = (values.get("from", ""), values.get("to", "")) if words == DATES else ("", "")
     return Choices(words, *dates, tuple(segment), values.get("item", ""))

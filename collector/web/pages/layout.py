@@ -30,11 +30,11 @@ from ..services import services
 
 CONTENT_TYPE: Final = "text/html; charset=utf-8"
 # A form sends a day that was not filled in as an empty one.
-_DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
+DATE: Final = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
 RANGE_PARAMETERS: Final = (
     in_query("range", {"enum": [*RANGES, "dates", ""]}, "The period, up to today."),
-    in_query("from", _DATE, "First day, with ``to``."),
-    in_query("to", _DATE, "Last day, with ``from``."),
+    in_query("from", DATE, "First day, with ``to``."),
+    in_query("to", DATE, "Last day, with ``from``."),
 )
 _HTML: Final = "text/html"
 _API: Final = "/v1/"

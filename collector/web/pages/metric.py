@@ -30,9 +30,9 @@ from .panels import Answers, Panel, PanelRequest, greatest, in_columns
 MUCH_LATE: Final = 0.2  # of the reports, from which on their share is worth saying
 _SHORT: Final = 20  # items that a chart shows all of
 _LINES: Final = 20  # items of which a trend is told without choosing one
-_ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
-_CONTROLS: Final = ("control", "off", "a", "old")
-_SPREADING: Final = frozenset({"version", "release", "build"})
+ARMS: Final = frozenset({"arm", "arms", "variant", "experiment", "treatment"})
+CONTROLS: Final = ("control", "off", "a", "old")
+SPREADING: Final = frozenset({"version", "release", "build"})
 _TITLES: Final = {  # of panels; another verb is called as its summary says
     "map": "Where devices are",
     "crosstab": "Both answers together",
@@ -168,8 +168,8 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
     hint = "All intervals hold at once, so you may compare segments."
     query = choices.query(metric, "segments", of_one, [dimension])
     yield PanelRequest(f"by-{dimension}", what, query, hint)
-    if dimension in _ARMS:
-        control = next((c for c in _CONTROLS if c in metric.segments[dimension]), None)
+    if dimension in ARMS:
+        control = next((c for c in CONTROLS if c in metric.segments[dimension]), None)
         options = {"dimension": dimension, "control": control or metric.segments[dimension][0]}
         query = choices.query(metric, "lift", {**options, **of_one}, [dimension])
         hint = "Devices are taken to be in their arms by chance."
@@ -177,7 +177,7 @@ def _by(metric: Metric, choices: Choices, dimension: str, item: str) -> Iterator
         if metric.domain.compared:
             title = f"{title}: {metric.domain.headline(item)}"
         yield PanelRequest(f"lift-{dimension}", title, query, hint)
-    if dimension in _SPREADING and metric.every != ONCE:
+    if dimension in SPREADING and metric.every != ONCE:
         stretch = granularity(metric, choices)
         query = choices.query(metric, "adoption", dimensions=[stretch, dimension])
         hint = "Exact shares of reports: versions are sent in the clear, without noise."

@@ -6,11 +6,13 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from markupsafe import Markup
 
 from client_sdk.core.errors import UnknownMetricError
+from client_sdk.registry.metric import Metric
 
 from ...analytics.rows import AGAINST, ALL, ITEM, LOWER_END, MEASURE, TIME, UPPER_END, Row
 from ...analytics.verbs.actives import DEVICES
@@ -19,6 +21,7 @@ from ...core.cells import Cell
 from ...core.errors import BusyError, DamagedTallyError, QueryError, RefusedByStoreError
 from ...query import Answer, Plan, Query, options, plan, run
 from ...query.run import IN_PROGRESS
+from ...query.window import days_of, epochs_of
 from ...rendering.charts import Face, chart_of
 from ...rendering.charts.frame import measure_words, varying
 from ...rendering.tables import table_of
@@ -32,6 +35,8 @@ from .files import files_of
 WIDTH: Final = 540  # user units: about the pixels of a panel, so that its letters are of its size
 MOST_ROWS: Final = 40  # of a table; the file has them all
 WINDOW: Final = "window"
+_RANGES: Final = ("30d", "28d", "14d", "7d")  # to be compared with the previous period
+_LONG_RANGES: Final = ("6mo", "91d", "28d")
 _MOST_KEPT: Final = 500_000  # counters of one reading that a page keeps for its other panels
 NOTHING: Final = Markup("")
 _HEIGHT: Final = re.compile(r'viewBox="0 0 [\d.]+ ([\d.]+)"')
@@ -106,6 +111,29 @@ class Answers:
     def plan(self, query: Query) -> Plan:
         """Return what is read for *query*."""
         return plan(query, self._catalog, self._now)
+
+    def previous_range(self, metric: Metric) -> str:
+        """Return the longest of the usual ranges before which as long a one has reports, too.
+
+        The shortest, if none has: it is the first that will.
+        """
+        today = datetime.fromtimestamp(self._now, UTC).date()
+        ranges = _LONG_RANGES if metric.every == "28d" else _RANGES
+        longest = epochs_of(metric, *days_of(ranges[0], today, "range"), "range")
+        looked = range(longest.start - len(longest), longest.stop)
+        first = min(
+            (
+                cell.epoch
+                for definition in self._catalog.definitions(metric)
+                for cell in self._storage.index(definition.digest, looked).cells
+            ),
+            default=longest.stop,
+        )
+        for words in ranges:
+            epochs = epochs_of(metric, *days_of(words, today, "range"), "range")
+            if epochs.start - len(epochs) >= first:
+                return words
+        return ranges[-1]
 
     def panel(self, wish: PanelRequest, csv: str = "") -> Panel:
         """Return *wish* with its answer; a fault of it costs the page no more than this panel."""

@@ -96,12 +96,6 @@
       form.elements.range.value = "dates";
     }
     if ("auto" in form.dataset) leave(form);
-    if ("ask" in form.dataset && ["metric", "verb"].includes(event.target.name)) {
-      for (const one of form.elements) {
-        if (one.name.startsWith("option.") || (event.target.name === "metric" && (one.name === "by" || one.name.startsWith("segment.")))) one.disabled = true;
-      }
-      leave(form);
-    }
   });
 
   // Sliders: the plan is computed by the server, and its part of the page replaced.

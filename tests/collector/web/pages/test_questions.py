@@ -1,0 +1,196 @@
+"""Questions in words: what is offered has an answer at once, and every choice is kept."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from werkzeug.datastructures import MultiDict
+
+from client_sdk.registry import Registry
+from collector.analytics.verb import names
+from collector.core.errors import QueryError
+from collector.web.pages import questions
+from collector.web.pages.choices import choices_of, filters_of, in_words, segment_of
+from tests.collector.web.pages.conftest import Visit
+from tests.support.device.every_type import NAMES, registry_text
+from tests.support.sites.page import Page
+
+METRICS = tuple(Registry.from_text(registry_text()))
+BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def shown(text: str) -> dict[str, Any]:
+    """Return the question of the answer on a page."""
+    match = re.search(r"-d '(\{.*\})'", html.unescape(text))
+    assert match, text
+    question: dict[str, Any] = json.loads(match[1])
+    return question
+
+
+def asked(visit: Visit, metric: str, verb: str, **fields: Any) -> dict[str, Any]:
+    """Return the question that the form makes of *fields*."""
+    query = urlencode({"metric": metric, "verb": verb, **fields}, doseq=True)
+    response = visit(f"/ask?{query}")
+    assert response.status_code == 200, response.text
+    return shown(response.text)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "string"])  # takes a search
+def test_every_question_that_is_offered_has_an_answer_at_once(visit: Visit, name: str) -> None:
+    """Law: no field must be filled in before there is a number."""
+    page = Page(visit(f"/ask?metric={name}").text)
+    links = [href for href in page.values("href") if "verb=" in href]
+
+    assert len(links) >= 2
+    for link in links:
+        response = visit(link)
+        assert response.status_code == 200, link
+        assert "This cannot be asked" not in response.text
+        assert 'class="fault"' not in response.text
+        assert "<svg" in response.text, link
+        assert re.search(r'class="mark[^>]*data-value', response.text), link  # there is a number
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_metric_offers_no_more_questions_than_can_be_read(name: str) -> None:
+    offered = questions.questions_of(BY_NAME[name], METRICS)
+    usual = [question.words for question in offered if question.is_usual]
+
+    assert len(usual) == len(set(usual))
+    assert 2 <= len(usual) <= 12
+    assert all(question.words[:1].isupper() for question in offered)
+
+
+def test_every_verb_is_offered_of_some_metric() -> None:
+    """Law: the form reaches all that the API can."""
+    offered = {q.verb for metric in METRICS for q in questions.questions_of(metric, METRICS)}
+
+    assert offered == set(names())
+
+
+def test_without_what_the_form_fills_in_the_same_question_is_refused(visit: Visit) -> None:
+    """The control of the first law: the defaults are what makes the question answerable."""
+    bare = visit('/ask?q={"metrics":["boolean"],"verb":"lift"}')
+
+    assert bare.status_code == 400
+    assert "options" in bare.text
+    assert asked(visit, "boolean", "lift")["options"] == {"dimension": "arm", "control": "control"}
+
+
+def test_a_change_is_asked_of_the_previous_period_until_another_is_chosen(visit: Visit) -> None:
+    assert asked(visit, "boolean", "compare", range="7d")["against"] == "previous"
+    year = asked(visit, "boolean", "compare", range="7d", against="year")
+    assert year["against"] == "year"
+    days = {"against": "dates", "against.from": "2026-02-19", "against.to": "2026-02-20"}
+    other = asked(visit, "boolean", "compare", range="7d", **days)
+    assert other["against"] == ["2026-02-19", "2026-02-20"]
+    segment = asked(visit, "boolean", "compare", against="segment.arm")
+    assert segment["dimensions"] == ["arm"]
+    assert "against" not in segment
+
+
+def test_an_earlier_range_of_which_a_day_is_missing_is_refused_by_name(visit: Visit) -> None:
+    response = visit("/ask?metric=boolean&verb=compare&against=dates&against.from=2026-02-19")
+
+    assert response.status_code == 400
+    assert "against.to: must be a date" in html.unescape(response.text)
+
+
+def test_a_control_of_another_dimension_gives_way_to_one_of_the_chosen(visit: Visit) -> None:
+    """Without scripts the fields of the dimension before are sent along."""
+    fields = {"by": "platform", "option.control": "control"}
+
+    options = asked(visit, "boolean", "lift", **fields)["options"]
+
+    assert options == {"dimension": "platform", "control": "linux"}
+
+
+def test_several_values_are_taken_and_others_left_out_at_once(visit: Visit) -> None:
+    fields = {"segment.platform": ["linux", "mac"], "segment.arm": "!new"}
+
+    query = asked(visit, "boolean", "frequency", **fields)
+
+    assert query["filters"] == [["is_not", "arm", ["new"]], ["is", "platform", ["linux", "mac"]]]
+
+
+def test_the_form_shows_the_filters_of_its_answer(visit: Visit) -> None:
+    query = {"metrics": ["boolean"], "filters": [["is_not", "arm", ["new"]]]}
+
+    text = visit("/ask", {"q": json.dumps(query)}).text
+
+    assert re.search(r'value="!new" checked', text)
+    assert "Arm: not new" in text
+    assert "arm: not new" in text  # beside the answer
+
+
+@pytest.mark.parametrize("value", ["linux", "!linux", "=linux", "!", "=", "!!a"])
+@pytest.mark.parametrize("kind", ["is", "is_not"])
+def test_a_filter_survives_its_way_through_an_address(kind: Any, value: str) -> None:
+    filters = [(kind, "platform", [value])]
+
+    address = MultiDict((f"segment.{name}", text) for name, text in segment_of(filters))
+
+    assert filters_of(choices_of(address).segment) == filters
+
+
+def test_filters_are_told_in_words() -> None:
+    filters: Any = [("is", "platform", ["a", "b"]), ("is_not", "app_version", ["1"])]
+
+    assert in_words(filters) == "platform: a or b; app version: not 1"
+
+
+def test_two_answers_are_asked_about_together(visit: Visit) -> None:
+    query = asked(visit, "category", "crosstab")
+
+    assert query["metrics"][0] == "category"
+    assert len(query["metrics"]) == 2
+
+
+def test_a_range_of_numbers_starts_with_limits_that_tell_something(visit: Visit) -> None:
+    """Law: 'all 100 %' is no answer."""
+    assert asked(visit, "number", "range")["options"] == {"low": 500.0}
+    assert asked(visit, "category", "range")["options"] == {"high": "dark"}
+    limits = {"option.low": "200", "option.high": "400"}
+    assert asked(visit, "number", "range", **limits)["options"] == {"low": "200", "high": "400"}
+
+
+def test_segments_are_told_of_the_most_common_item(visit: Visit) -> None:
+    assert asked(visit, "category", "segments")["options"] == {"item": "light"}
+
+
+def test_options_are_lists_and_numbers_with_labels_in_words(visit: Visit) -> None:
+    """Law: no name of the API is shown where a word is known."""
+    for metric in METRICS:
+        for question in questions.questions_of(metric, METRICS):
+            dimension = questions.dimension_of(question.verb, metric)
+            for field in questions.fields_of(question.verb, metric, {}, dimension):
+                assert field.label != field.name
+                assert "_" not in field.label
+                assert all(words for _, words in field.choices), field
+                assert field.kind != "choice" or len(field.choices) > 1
+
+
+def test_a_question_keeps_the_range_and_the_filters_of_the_one_before(visit: Visit) -> None:
+    text = visit("/ask?metric=boolean&verb=frequency&range=7d&segment.platform=!mac").text
+    link = next(href for href in Page(text).values("href") if "verb=compare" in href)
+
+    assert "range=7d" in link
+    assert "segment.platform=%21mac" in link
+
+
+def test_a_filter_on_a_dimension_that_is_gone_is_said_in_place(visit: Visit) -> None:
+    response = visit("/ask?metric=boolean&verb=frequency&segment.country=de")
+
+    assert response.status_code == 400
+    assert "metric=boolean has the dimensions" in response.text
+    assert "Choose one of the questions above" in response.text
+
+
+def test_a_second_range_that_is_none_is_refused() -> None:
+    with pytest.raises(QueryError, match="range: must be one of"):
+        choices_of(MultiDict({"range": "9d"}))
