@@ -44,7 +44,7 @@ from .choices import (
     segment_of,
 )
 from .layout import CONTENT_TYPE, DATE, RANGE_PARAMETERS, shown
-from .metric import CSV, csv_file, granularity, items_of, usual_item
+from .metric import CSV, csv_file, granularity, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest, dressed
 from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, OPTION, TREND
 
@@ -163,12 +163,16 @@ def completed(query: Query, answers: Answers) -> Query:
     query = msgspec.structs.replace(query, options=options)
     if questions.needs_item(query.verb, metric) and "item" not in options:
         options |= {"item": leading_item(metric, query, answers)}
+    for side, name in zip(("numerator", "denominator"), query.metrics, strict=False):
+        other = answers.catalog.metric(name)
+        if side in types_of(query.verb) and side not in options and item_needed(other):
+            options |= {side: leading_item(other, query, answers)}
     return query
 
 
 def leading_item(metric: Metric, query: Query, answers: Answers) -> str:
     """Return the item that is told of where none was chosen: the most common in the range."""
-    ask = Query(metrics=query.metrics[:1], verb="top_k", date_range=query.date_range)
+    ask = Query(metrics=[metric.address], verb="top_k", date_range=query.date_range)
     try:
         item = usual_item(metric, answers.reply(ask).rows)
     except QueryError:
@@ -271,12 +275,14 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
     query = query or Query(metrics=[metric.address])
     picked = _picked(query.date_range)
     dimension = _dimension(query, metric)
-    about = questions.partners_of(verb, metric, metrics)
+    partners = questions.partners_of(verb, metric, metrics)
+    named = query.metrics[1] if len(query.metrics) > 1 else ""
+    partner = next((other for other in partners if other.address == named), None)
     return {
         "metric": metric,
         "metrics": metrics,
-        "partners": about,
-        "partner": query.metrics[1] if len(query.metrics) > 1 else "",
+        "partners": partners,
+        "partner": named,
         "questions": _links(metric, metrics, verb, query),
         "verb": verb,
         "about": summary(verb),
@@ -296,7 +302,9 @@ def _form(query: Query | None, catalog: Catalog) -> dict[str, Any]:
         "alpha": f"{query.alpha:g}",
         "postprocesses": questions.labelled(load(verb).postprocess),
         "postprocess": query.postprocess,
-        "fields": list(questions.fields_of(verb, metric, query.options, dimension)),
+        "fields": list(
+            questions.fields_of(verb, metric, query.options, dimension=dimension, partner=partner)
+        ),
         "option": OPTION,
         "segment": SEGMENT,
         "time": TIME,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+import msgspec
 from msgspec.inspect import (
     BoolType,
     FloatType,
@@ -28,7 +29,7 @@ from ...query.window import EPOCH, GRANULARITIES, PERIOD
 from .metric import ARMS, CONTROLS, SPREADING, item_needed, items_of
 
 COMPARE, LIFT, TREND = "compare", "lift", "trend"
-ADOPTION, SEGMENTS, CROSSTAB = "adoption", "segments", "crosstab"
+ADOPTION, SEGMENTS, CROSSTAB, RATIO = "adoption", "segments", "crosstab", "ratio"
 MOST_TOGETHER: Final = 20  # items that one answer tells of without choosing one
 OPTION: Final = "option."  # what the name of an option of the verb follows
 _WORDS: Final[Mapping[str, str]] = {  # in the order of the page
@@ -42,7 +43,7 @@ _WORDS: Final[Mapping[str, str]] = {  # in the order of the page
     "frequency": "How many?",
     "mean": "How much on average?",
     "sum": "How much in total?",
-    "ratio": "How much of this for each of another?",
+    RATIO: "How much of this for each of another?",
     "quantile": "Up to which number? Median, p95",
     "histogram": "How are the numbers spread?",
     "range": "How many lie between two limits?",
@@ -79,7 +80,9 @@ _LABELS: Final[Mapping[str, str]] = {
     "keys": "Key",
     "threshold": "Least share (0.01 is 1 %)",
     "candidates": "Look for these strings",
-    "of": "As a part of",
+    "of": "Of",
+    "numerator": "Above",
+    "denominator": "Below",
 }
 _NO_ITEM: Final = {ADOPTION: "nothing: shares of reports"}  # what an answer is of without an item
 _QUANTILES: Final = (("0.5", "median"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"))
@@ -89,6 +92,8 @@ _CHOICES: Final[Mapping[str, str]] = {
     "least": "least common first",
     "drawn": "all devices like these",
     "reported": "the devices that reported",
+    "means": "averages and shares",
+    "totals": "totals",
     "raw": "none: unbiased numbers",
     "norm_sub": "shares add up to 100 %",
     "base_cut": "small shares become 0",
@@ -156,13 +161,15 @@ def partners_of(verb: str, metric: Metric, metrics: Sequence[Metric]) -> list[Me
     """Return those of *metrics* that *verb* can be asked of beside *metric*."""
     if not needs_partner(verb, metric):
         return []
-    return [
+    others = [
         other
         for other in metrics
         if other.address != metric.address
         and load(verb).refusal(other) is None
         and not (verb == CROSSTAB and other.domain.parts)
+        and not (verb == RATIO and other.every != metric.every)
     ]
+    return sorted(others, key=lambda other: other.every != metric.every)
 
 
 def words_of(verb: str, metric: Metric, dimension: str = "") -> str:
@@ -236,21 +243,34 @@ def needs_item(verb: str, metric: Metric) -> bool:
 
 
 def fields_of(
-    verb: str, metric: Metric, options: Mapping[str, Any], dimension: str
+    verb: str,
+    metric: Metric,
+    options: Mapping[str, Any],
+    *,
+    dimension: str = "",
+    partner: Metric | None = None,
 ) -> Iterator[Field]:
     """Yield a field for each option of *verb*, filled with *options*.
 
-    Args: dimension: that the question is about; "" if it is about none.
+    Args: dimension: that the question is about, if it is about one.
+          partner: the other metric, of a question about two.
     """
     for name, type_ in types_of(verb).items():
         if name in _ELSEWHERE and not options.get(name):
             continue
-        field = _special(name, verb, metric, dimension)
+        field = _special(name, verb, metric, partner or metric, dimension)
         if field is None:
             field = _typed(name, type_)
         if field.kind != "choice" or len(field.choices) > 1:
-            given = options.get(name)
+            given = options.get(name, _default(verb, name))
             yield field if given is None else replace(field, value=as_text(given))
+
+
+def _default(verb: str, name: str) -> Any:
+    """Return what an option of *verb* is if it is not given, None if that has no value."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(load(verb).options)}
+    default = fields[name].default
+    return None if default is msgspec.NODEFAULT else default
 
 
 def as_text(value: Any) -> str:
@@ -267,7 +287,11 @@ def labelled(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple((value, _CHOICES.get(value, value)) for value in values)
 
 
-def _special(name: str, verb: str, metric: Metric, dimension: str) -> Field | None:
+def _items(metric: Metric) -> tuple[str, ...]:
+    return items_of(metric)[:200] if item_needed(metric) else ()
+
+
+def _special(name: str, verb: str, metric: Metric, partner: Metric, dimension: str) -> Field | None:
     """Return the field of an option whose choices the metric has; None of any other option."""
     label = _LABELS.get(name, name)
     match name:
@@ -282,7 +306,10 @@ def _special(name: str, verb: str, metric: Metric, dimension: str) -> Field | No
         case "keys":
             keys = labelled(metric.domain.labels[:200])
             return Field(name, label, "choice", "", (("", "all of them"), *keys))
-        case "of":
+        case "numerator" | "denominator":
+            other = partner if name == "denominator" else metric
+            return Field(name, f"{label}: {other.title}", "choice", "", labelled(_items(other)))
+        case "of" if verb == CROSSTAB:
             parts = labelled(tuple(metric.domain.parts))
             return Field(name, label, "choice", "", (("", "all devices"), *parts) if parts else ())
         case "levels" if verb == TREND:
