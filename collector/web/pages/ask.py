@@ -29,7 +29,6 @@ from ...query import Query, read
 from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
 from ...query.window import PERIOD, PREVIOUS, YEAR, Against, day_of_text
-from ...rendering.tables import csv_of
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from . import questions
@@ -43,8 +42,9 @@ from .choices import (
     require_known,
     segment_of,
 )
+from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, DATE, RANGE_PARAMETERS, shown
-from .metric import CSV, csv_file, granularity, item_needed, items_of, usual_item
+from .metric import granularity, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest, dressed
 from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, OPTION, TREND
 
@@ -90,7 +90,7 @@ def ask_page() -> ResponseReturnValue:
         if is_chosen:
             hint = in_words(query.filters)
             wish = PanelRequest("answer", title_of(query, answers.catalog), query, hint, wide=True)
-            csv = url_for("ask.ask_csv", q=as_json(query))
+            csv = url_for("ask.ask_file", kind="csv", q=as_json(query))
             panel = dressed(wish, answers.reply(query), csv)
     except (QueryError, UnknownMetricError) as error:
         fault = str(error)
@@ -105,14 +105,19 @@ def ask_page() -> ResponseReturnValue:
     )
 
 
-@blueprint.get("/ask.csv")
+@blueprint.get("/ask.<kind>")
 @scope(ASK, page=True)
-@Operation(media_type=CSV, parameters=_PARAMETERS[:1], problems=(400, 404, 500))
-def ask_csv() -> ResponseReturnValue:
-    """Send the answer to a question as comma-separated values."""
+@Operation(
+    media_type=CSV,
+    parameters=(KIND_PARAMETER, *_PARAMETERS[:1]),
+    alternatives=FILES,
+    problems=(400, 404, 406, 500),
+)
+def ask_file(kind: str) -> ResponseReturnValue:
+    """Send the answer to a question as a file: comma-separated values, Parquet, GeoJSON or SVG."""
     require_known(request.args, _PARAMETERS[:1])
-    query = read(request.args.get("q", "").encode())
-    return csv_file(csv_of(Answers().reply(query).rows), f"{query.verb}.csv")
+    query, answers = read(request.args.get("q", "").encode()), Answers()
+    return file_of(kind, answers.reply(query), title_of(query, answers.catalog), query.verb)
 
 
 def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
