@@ -313,8 +313,8 @@ def _special(name: str, verb: str, metric: Metric, partner: Metric, dimension: s
             parts = labelled(tuple(metric.domain.parts))
             return Field(name, label, "choice", "", (("", "all devices"), *parts) if parts else ())
         case "levels" if verb == TREND:
-            told = load("quantile").refusal(metric) is None
-            return Field(name, "Follow", "choice", "", _FOLLOWED if told else ())
+            has_levels = load("quantile").refusal(metric) is None
+            return Field(name, "Follow", "choice", "", _FOLLOWED if has_levels else ())
         case "low" | "high":
             return _end(name, metric)
     return None
