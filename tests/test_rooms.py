@@ -60,7 +60,7 @@ collector.web: core mechanisms registry privacy root | core storage estimation a
     analytics.verbs intake operations.telemetry planning operations.doctor query rendering
     operations
 collector.workspace:
-collector.workspace.watch: core registry | core storage estimation analytics query rendering
+collector.workspace.watch: core registry privacy | core storage estimation analytics query rendering
 collector.worker.archive: core registry | core storage estimation
 collector.cli: core mechanisms registry privacy root | core storage estimation audit
     operations.telemetry planning operations.doctor query rendering client query.release worker

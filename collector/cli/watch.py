@@ -1,9 +1,11 @@
-"""``hearsay watch``: ask what a file of watches asks whenever numbers are published."""
+"""``hearsay watch`` and ``hearsay report``: what is told to people who do not ask."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,8 +20,9 @@ from .root import explained, main
 
 if TYPE_CHECKING:
     from ..core.catalog import Catalog
+    from ..workspace.watch.report import Report
     from ..workspace.watch.rounds import Outcome, Rounds
-    from ..workspace.watch.rules import Watches
+    from ..workspace.watch.rules import Channel, Watches
 
 ROLE = "watch"
 _FIRED, _UNABLE = 2, 3  # exit statuses of --once
@@ -110,3 +113,65 @@ def _run(rounds: Rounds) -> None:
     stop = threading.Event()
     on_stop(stop.set, lambda: os._exit(0))
     rounds.run(stop)
+
+
+@main.command()
+@click.option(
+    "--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="File to write."
+)
+@click.option("--mail", help="Channel of the file of watches to send it to.")
+@click.option(
+    "--watches",
+    "file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="File of watches that has the channel; HEARSAY_WATCHES.",
+)
+@click.option(
+    "--weeks-ago", "back", type=click.IntRange(1, 520), default=1, show_default=True,
+    help="Which week: 1 is the one that ended last.",
+)  # fmt: skip
+@explained
+def report(out: Path | None, mail: str | None, file: str | None, back: int) -> None:
+    """Write or send the report of a week: one file of HTML with every metric and what changed."""
+    from ..core.catalog import Catalog
+    from ..storage.connect import connect_reader
+    from ..storage.connection import allowed
+    from ..storage.records import RedisWatches, WatchState
+    from ..workspace.watch.report import report as write
+
+    if out is None and mail is None:
+        raise ConfigError("--out", "", "must name a file, or --mail a channel")
+    config = Config.from_env()
+    channel = _channel(mail, file or config.watches) if mail else None
+    state = allowed(RedisWatches.of(config).state, WatchState())
+    catalog = Catalog.from_files(config.registry_paths)
+    week = write(catalog, connect_reader(config), state, time.time(), back)
+    if out is not None:
+        out.write_text(week.html, encoding="utf-8")
+        click.echo(out)
+    if channel is not None:
+        _send(channel, week)
+
+
+def _channel(name: str, file: str) -> Channel:
+    from ..workspace.watch.rules import read
+
+    if not file:
+        raise ConfigError("HEARSAY_WATCHES", "", "must name the file that has the channel")
+    channels = {channel.name: channel for channel in read(file).channel if channel.mail}
+    if name not in channels:
+        rule = f"must be a channel with mail; these are: {', '.join(channels) or 'none'}"
+        raise ConfigError("--mail", name, rule)
+    return channels[name]
+
+
+def _send(channel: Channel, week: Report) -> None:
+    from ..workspace.watch.delivery import mail_of, post
+
+    subject = f"Hearsay: week of {week.first} to {week.last}"
+    id = f"week-{week.first}-{channel.name}"
+    try:
+        post(channel, mail_of(channel, subject, week.text, id, week.html))
+    except OSError as error:  # of a mail server, too
+        raise ConfigError(f"channel.{channel.name}", channel.server, str(error)) from None
+    click.echo(f"sent: {channel.name}")

@@ -118,3 +118,37 @@ def test_what_is_wrong_with_the_file_is_said_in_a_line(
     assert result.exit_code == 1
     assert what in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.real
+@needs_real
+def test_a_report_is_written_to_a_file(deployment: Deployment) -> None:
+    store = open_storage(deployment.url, deployment.keys.prefix, 2, "standard")
+    store.prepare()
+    for back in range(2, 9):
+        fold(store, deployment.catalog, day_of(time.time()) - back, 20_000, 0.9)
+    out = deployment.folder / "week.html"
+    try:
+        result = deployment.hearsay("report", "--out", str(out))
+    finally:
+        store.destroy()
+
+    assert result.exit_code == 0, result.output
+    assert "<h2>Dark mode</h2>" in out.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "--out=: must name a file"),
+        (["--mail", "team"], "HEARSAY_WATCHES=: must name the file"),
+        (["--mail", "team", "--watches", "examples/watches.toml"], "these are: none"),
+    ],
+)
+def test_a_report_that_goes_nowhere_is_refused(
+    deployment: Deployment, arguments: list[str], what: str
+) -> None:
+    result = deployment.hearsay("report", *arguments)
+
+    assert result.exit_code == 1
+    assert what in result.output

@@ -1,0 +1,124 @@
+"""The report of a week: every metric, what changed, what watches said; and it loads nothing."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import Final
+
+import pytest
+
+from client_sdk.core.epoch import DAY
+from client_sdk.registry.registry import Registry
+from collector.core.catalog import Catalog
+from collector.core.errors import StorageUnavailableError
+from collector.storage.records import WatchState
+from collector.workspace.watch.report import Report, report, week_of
+from tests.hostile.markup import MARKUP
+from tests.support.crowds.uploads import NOON
+from tests.support.device.every_type import FORMS, fill, registry_text
+from tests.support.sites.page import Page
+from tests.support.sites.watch_states import watch_state
+from tests.support.store.memory_storage import MemoryStorage
+from tests.support.store.watched import TODAY, Desk
+
+MONDAY: Final = date(2026, 2, 23)  # of the week before that of NOON
+
+
+@pytest.fixture(scope="module")
+def storage() -> MemoryStorage:
+    storage = MemoryStorage()
+    fill(storage)
+    return storage
+
+
+@pytest.fixture(scope="module")
+def week(storage: MemoryStorage) -> Report:
+    catalog = Catalog([Registry.from_text(registry_text())])
+    return report(catalog, storage, watch_state("set"), NOON)
+
+
+def test_the_week_is_the_last_that_has_ended() -> None:
+    assert week_of(NOON) == (MONDAY, MONDAY + timedelta(days=6))
+    assert week_of(NOON + 4 * DAY) == (MONDAY, MONDAY + timedelta(days=6))  # a Sunday
+    assert week_of(NOON + 5 * DAY) == (MONDAY + timedelta(days=7), MONDAY + timedelta(days=13))
+    assert week_of(NOON, 3)[0] == MONDAY - timedelta(days=14)
+
+
+def test_every_metric_has_its_section_with_a_chart_and_a_table(week: Report) -> None:
+    page = Page(week.html)
+
+    assert page.tags.count("section") == len(FORMS)
+    assert page.tags.count("table") == page.tags.count("details") >= len(FORMS) - 1
+    assert page.tags.count("svg") >= len(FORMS) - 1
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    assert "Week of 2026-02-23 to 2026-03-01" in week.html
+
+
+def test_it_loads_nothing_and_runs_nothing(week: Report) -> None:
+    page = Page(week.html)
+
+    assert page.acting == ["style"]  # its own, in the head
+    assert page.scripts.strip() == ""
+    assert page.values("src") == []
+    assert [url for url in page.values("href") if not url.startswith("#")] == []
+    assert "default-src 'none'" in week.html
+    assert not re.search(r"url\(|@import", week.html)
+
+
+def test_what_watches_said_in_that_week_stands_first_and_of_other_weeks_not() -> None:
+    catalog = Catalog([Registry.from_text(registry_text())])
+    state = watch_state("set", "sets: above 5 %")  # of 2026-03-01 and 02
+
+    said = report(catalog, MemoryStorage(), state, NOON).text
+    later = report(catalog, MemoryStorage(), state, NOON + 20 * DAY).text
+
+    assert "2026-03-01 hot: sets: above 5 %" in said
+    assert "2026-03-02" not in said
+    assert "All watches were quiet." in later
+
+
+@pytest.mark.parametrize("markup", MARKUP[::131])
+def test_no_text_becomes_markup(markup: str) -> None:
+    state = watch_state("set", markup)
+    text = registry_text().replace('question = "', "question = '''" + markup.replace("'", "") + " ")
+    text = re.sub(r"(question = '''.*?)\"$", r"\1'''", text, flags=re.MULTILINE)
+    catalog = Catalog([Registry.from_text(text)])
+
+    shown = Page(report(catalog, MemoryStorage(), state, NOON).html)
+
+    assert shown.acting == ["style"]
+    assert shown.scripts.strip() == ""
+
+
+def test_what_changed_is_told_and_what_noise_could_do_is_not() -> None:
+    desk = Desk('[[watch]]\nname = "w"\nmetric = "m"\nabove = 1')
+    sunday = TODAY - 3
+    for back in range(14):
+        desk.fold(sunday - back, 5_000, 0.7 if back < 7 else 0.3)
+    still = Desk('[[watch]]\nname = "w"\nmetric = "m"\nabove = 1')
+    for back in range(14):
+        still.fold(sunday - back, 5_000, 0.5)
+
+    changed = report(desk.catalog, desk.tallies, WatchState(), NOON).text
+    same = report(still.catalog, still.tallies, WatchState(), NOON).text
+
+    assert re.search(r"Against the week before: \+(39|4[01])[\d.]* points", changed)
+    assert "no change that is more than noise" in same
+
+
+def test_a_metric_without_reports_says_so_and_the_others_are_told() -> None:
+    catalog = Catalog([Registry.from_text(registry_text())])
+
+    text = report(catalog, MemoryStorage(), WatchState(), NOON).text
+
+    assert text.count("not enough reports") >= len(FORMS) - 2
+
+
+def test_a_store_that_is_away_gives_no_report() -> None:
+    away = MemoryStorage()
+    away.failure = StorageUnavailableError("store: away")
+
+    with pytest.raises(StorageUnavailableError):
+        report(Catalog([Registry.from_text(registry_text())]), away, WatchState(), NOON)
