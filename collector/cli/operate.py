@@ -17,7 +17,7 @@ import click
 from client_sdk.privacy.wording import counted
 
 from ..core.config import Config
-from ..core.credentials import KINDS, MAX_READ_DAYS, ROLES, VIEWER
+from ..core.credentials import KINDS, MAX_READ_DAYS, MAX_SERVICE_DAYS, ROLES, VIEWER
 from ..core.text_tables import table_lines
 from .root import explained, json_option, main
 
@@ -156,8 +156,14 @@ def keys() -> None:
 @click.option("--app", help="App of a registry; needed if there are several.")
 @click.option("--metric", "metrics", multiple=True, help="Only this one; may be repeated.")
 @click.option(
-    "--role", type=click.Choice(ROLES), help=f"What a read token opens; {VIEWER} by default."
-)
+    "--role", "roles", multiple=True,
+    help=f"What a read token opens, of {', '.join(ROLES)}; {VIEWER} by default. APP=ROLE for"
+    " one app of several, which may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--service", is_flag=True,
+    help=f"For a program: good for {MAX_SERVICE_DAYS} days, and opens no page.",
+)  # fmt: skip
 @click.option(
     "--days",
     type=click.IntRange(1, 3650),
@@ -170,7 +176,8 @@ def create(
     kind: str,
     app: str | None,
     metrics: tuple[str, ...],
-    role: str | None,
+    roles: tuple[str, ...],
+    service: bool,
     days: int | None,
     quota: int | None,
     label: str,
@@ -178,13 +185,34 @@ def create(
     """Make a key or token and print it, this once: only its digest is kept."""
     from ..operations.issuing import CredentialRequest
 
+    by_app = _roles_by_app(roles)
     secret, name = _issue(
         CredentialRequest(
-            kind=kind, app=app, metrics=metrics, role=role, days=days, quota=quota, label=label
+            kind=kind,
+            app=app,
+            metrics=metrics,
+            role=roles[0] if roles and not by_app else None,
+            days=days,
+            quota=quota,
+            label=label,
+            roles=by_app or None,
+            service=service,
         )
     )
     click.echo(secret)
     click.echo(f"id {name}; it works within 5 s, and is not shown again", err=True)
+
+
+def _roles_by_app(roles: Sequence[str]) -> dict[str, str]:
+    """Return the roles that are given as APP=ROLE.  Raises click.UsageError."""
+    by_app = dict[str, str]()
+    for app, _, role in (text.rpartition("=") for text in roles):
+        if role not in ROLES or (len(roles) > 1 and not app) or app in by_app:
+            rule = f"one of {', '.join(ROLES)}, or APP=ROLE, one an app"
+            raise click.UsageError(f"--role must be {rule}")
+        if app:
+            by_app[app] = role
+    return by_app
 
 
 @keys.command("list")
@@ -222,12 +250,11 @@ def revoke(id: str) -> None:
 @click.option(
     "--days",
     type=click.IntRange(1, 3650),
-    default=MAX_READ_DAYS,
-    show_default=True,
-    help="Days from today for which it is good.",
+    help=f"Days from today for which it is good; {MAX_READ_DAYS} by default, or"
+    f" {MAX_SERVICE_DAYS} of a program's.",
 )
 @explained
-def renew(id: str, days: int) -> None:
+def renew(id: str, days: int | None) -> None:
     """Let the key or token ID of the list be good for longer; its secret stays as it is."""
     from ..operations.issuing import day_text
     from ..operations.issuing import renew as prolong
@@ -240,7 +267,10 @@ def _cells(row: dict[str, object]) -> tuple[str, ...]:
     metrics = row["metrics"]
     listed_metrics = ",".join(metrics) if isinstance(metrics, list) else "all"
     app, role, quota = row["app"] or "all", row["role"] or "-", row["quota"] or "-"
-    parts = (row["id"], row["kind"], role, app, listed_metrics, row["expires"], quota)
+    if isinstance(by_app := row["roles"], dict):
+        app, role = ",".join(by_app), ",".join(by_app.values())
+    kind = f"{row['kind']} (program)" if row["service"] else row["kind"]
+    parts = (row["id"], kind, role, app, listed_metrics, row["expires"], quota)
     return tuple(map(str, (*parts, row["state"], row["label"])))
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from .cells import LAST_DAYS
 from .credentials import ADMIN, ANALYST, GATEWAY, OPERATOR, READ, WRITE, Credential, digest_of
 from .errors import ConfigError
+from .proxies import ProxyLogin, proxy_login
 
 STANDARD: Final = "standard"  # append-only file, synced every second: up to 2 s lost at power loss
 STRICT: Final = "strict"  # append-only file, synced at every write: nothing acknowledged is lost
@@ -48,6 +49,10 @@ KNOWN: Final = frozenset(
         "KEEP_DAYS",
         "RETIRED",
         "WATCHES",
+        "TRUSTED_PROXIES",
+        "USER_HEADER",
+        "GROUPS_HEADER",
+        "GROUPS",
         "URL",
         *(
             f"{name}{end}"
@@ -103,6 +108,7 @@ class Config:
     origins: tuple[str, ...] = ()  # whose pages may report from a browser
     retired: str = ""  # file of the list of retired metrics; "" for none
     watches: str = ""  # file of what hearsay watch asks; "" for none
+    proxy: ProxyLogin | None = None  # that names the people who come through it
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Config:
@@ -147,6 +153,7 @@ class Config:
             development=development,
             retired=env.get("HEARSAY_RETIRED", ""),
             watches=env.get("HEARSAY_WATCHES", ""),
+            proxy=proxy_login(env),
         )
 
 

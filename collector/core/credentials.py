@@ -23,23 +23,28 @@ KINDS: Final = (WRITE, GATEWAY, READ, ADMIN)
 
 VIEWER: Final = "viewer"  # pages, and what metrics there are
 ANALYST: Final = "analyst"  # and questions of their own
+OWNER: Final = "owner"  # and what others keep beside the answers
 OPERATOR: Final = "operator"  # and the state of the collector
-ROLES: Final = (VIEWER, ANALYST, OPERATOR)
+ROLES: Final = (VIEWER, ANALYST, OWNER, OPERATOR)  # each may what those before it may
 
 OPEN: Final = "open"  # scope: nothing is needed
 REPORT: Final = "report"  # scope: send uploads
 VIEW: Final = "view"  # scope: see pages and the list of metrics
 ASK: Final = "ask"  # scope: ask of a metric
+MANAGE: Final = "manage"  # scope: change what others keep: boards, notes, shared links
 OPERATE: Final = "operate"  # scope: see the state of the collector
-SCOPES: Final = (OPEN, REPORT, VIEW, ASK, OPERATE)
+SCOPES: Final = (OPEN, REPORT, VIEW, ASK, MANAGE, OPERATE)
+EVERY_APP: Final = "*"  # in roles by app: any of them
 
 MAX_READ_DAYS: Final = 90  # days that a token may be good for; a forgotten one must end by itself
+MAX_SERVICE_DAYS: Final = 400  # of a program's, which no browser takes: a year, and time to renew
 MAX_LABEL: Final = 64  # characters
 _ID_HEX: Final = 12  # characters by which people name a credential: 48 bits, enough among thousands
 _OF_ROLE: Final[Mapping[str, frozenset[str]]] = {
     VIEWER: frozenset({VIEW}),
     ANALYST: frozenset({VIEW, ASK}),
-    OPERATOR: frozenset({VIEW, ASK, OPERATE}),
+    OWNER: frozenset({VIEW, ASK, MANAGE}),
+    OPERATOR: frozenset({VIEW, ASK, MANAGE, OPERATE}),
 }
 
 
@@ -50,19 +55,26 @@ class Credential:
     kind: str
     app: str | None = None  # the app of a registry; None for all
     metrics: frozenset[str] | None = None  # names; None for all of the app
-    role: str | None = None  # of a read token
+    role: str | None = None  # of a read token, unless it has one by app
     expires: int | None = None  # the epoch day from which it is refused; None for never, which
     # only write keys and the tokens of the environment may have
     quota: int | None = None  # reports a UTC day; None for any number
     label: str = ""  # by whom or for what, in words of the operator
     revoked: bool = False
+    roles: Mapping[str, str] | None = None  # by app, or EVERY_APP; of a read token without the like
+    service: bool = False  # of a program: it lives longer, and opens no page
 
     def __post_init__(self) -> None:
         """Raise CredentialError, naming the field, if this could not be meant."""
         _require(self.kind in KINDS, "kind", f"must be one of {', '.join(KINDS)}")
         reads, writes = self.kind == READ, self.kind in (WRITE, GATEWAY)
         rule = f"must be one of {', '.join(ROLES)} for a read token, and absent otherwise"
-        _require((self.role in ROLES) if reads else (self.role is None), "role", rule)
+        given = [self.role] if self.roles is None else list(self.roles.values())
+        good = bool(given) and set(given) <= set(ROLES) if reads else given == [None]
+        _require(good, "role", rule)
+        alone = self.app is None and self.role is None and self.metrics is None
+        _require(self.roles is None or alone, "roles", "stand instead of role, app and metrics")
+        _require(not (writes and self.service), "service", "is for read and admin tokens only")
         _require(writes or self.quota is None, "quota", "is for write keys only")
         _require(self.quota is None or self.quota > 0, "quota", "must be at least 1")
         _require(
@@ -74,7 +86,9 @@ class Credential:
 
     @property
     def scopes(self) -> frozenset[str]:
-        """What routes it opens, beside those open to all."""
+        """What routes it opens, beside those open to all: of any of its apps."""
+        if self.roles is not None:
+            return frozenset().union(*(_OF_ROLE[role] for role in self.roles.values()))
         if self.kind == READ:
             return _OF_ROLE[self.role or VIEWER]
         return frozenset({OPERATE if self.kind == ADMIN else REPORT})
@@ -85,10 +99,13 @@ class Credential:
 
     def may(self, scope: str, app: str, metric: str, today: int) -> bool:
         """Return whether it allows *scope* on *metric* of *app*: the one rule of authorisation."""
-        return self.is_good(today) and scope in self.scopes and self.covers(app, metric)
+        return self.is_good(today) and scope in self.scopes and self.covers(app, metric, scope)
 
-    def covers(self, app: str, metric: str) -> bool:
-        """Return whether *metric* of *app* is among what it is for."""
+    def covers(self, app: str, metric: str, scope: str = VIEW) -> bool:
+        """Return whether *metric* of *app* is among what it is for, as far as *scope* goes."""
+        if self.roles is not None:
+            roles = [self.roles[name] for name in (app, EVERY_APP) if name in self.roles]
+            return any(scope in _OF_ROLE[role] for role in roles)
         return self.app in (None, app) and (self.metrics is None or metric in self.metrics)
 
     def to_json(self) -> str:
@@ -96,6 +113,10 @@ class Credential:
         record = {name: value for name, value in asdict(self).items() if value is not None}
         if self.metrics is not None:
             record["metrics"] = sorted(self.metrics)
+        if self.roles is not None:
+            record["roles"] = dict(self.roles)
+        if not self.service:  # so that records of before are written as they were
+            del record["service"]
         return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
 
@@ -108,6 +129,8 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "quota": (int, type(None)),
     "label": (str,),
     "revoked": (bool,),
+    "roles": (dict, type(None)),
+    "service": (bool,),
 }
 
 
@@ -131,6 +154,8 @@ def parse(text: str | bytes) -> Credential:
     _require(lasts, "expires", "must be given but for write keys")
     metrics = record.pop("metrics", None)
     _require(all(type(name) is str for name in metrics or ()), "metrics", "must be names")
+    roles = (record.get("roles") or {}).values()
+    _require(all(type(role) is str for role in roles), "roles", "must be roles by app")
     return Credential(**record, metrics=None if metrics is None else frozenset(metrics))
 
 

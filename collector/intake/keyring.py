@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from client_sdk.core.epoch import day_of
 from client_sdk.core.limits import MAX_DEVICE_BODY, MAX_GATEWAY_BODY
 
 from ..core.catalog import Catalog
-from ..core.credentials import GATEWAY, REPORT, Credential, id_of, parse, presented
+from ..core.credentials import GATEWAY, REPORT, VIEW, Credential, id_of, parse, presented
 from ..core.errors import (
     CollectorError,
     CredentialError,
@@ -69,7 +69,7 @@ class Keyring:
         self._renewing = threading.Lock()
         self._unreadable: set[bytes] = set()  # digests already logged
         self._usage = DayCounts(partial(store.share, REPORTS_SENT), clock)
-        self._views: dict[tuple[str | None, frozenset[str] | None], Catalog] = {}
+        self._views: dict[tuple[Any, ...], Catalog] = {}
 
     def find(self, header: str) -> Credential | None:
         """Return the good credential in an Authorization *header*; None for any other.
@@ -99,14 +99,19 @@ class Keyring:
         if grant.counted:
             self._usage.add(grant.key, reports)
 
-    def view(self, credential: Credential) -> Catalog:
-        """Return the metrics that *credential* is for; any other is as unknown as a wrong name."""
-        if credential.app is None and credential.metrics is None:
+    def view(self, credential: Credential, scope: str = VIEW) -> Catalog:
+        """Return the metrics that *credential* is for, as far as *scope* goes.
+
+        Any other is as unknown as a wrong name.
+        """
+        if credential.app is None and credential.metrics is None and credential.roles is None:
             return self._catalog
-        place = credential.app, credential.metrics
+        roles = frozenset((credential.roles or {}).items())
+        place = credential.app, credential.metrics, roles, scope if roles else ""
         catalog = self._views.get(place)
         if catalog is None:
-            catalog = self._views[place] = self._catalog.only(credential.covers)
+            catalog = self._catalog.only(lambda app, name: credential.covers(app, name, scope))
+            self._views[place] = catalog
         return catalog
 
     @property

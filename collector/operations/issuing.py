@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
@@ -11,8 +11,10 @@ from typing import Final
 from ..core.catalog import Catalog
 from ..core.credentials import (
     ADMIN,
+    EVERY_APP,
     GATEWAY,
     MAX_READ_DAYS,
+    MAX_SERVICE_DAYS,
     READ,
     VIEWER,
     WRITE,
@@ -39,6 +41,8 @@ class CredentialRequest:
     days: int | None = None
     quota: int | None = None
     label: str = ""
+    roles: Mapping[str, str] | None = None  # by app, or EVERY_APP; instead of app, metrics and role
+    service: bool = False  # of a program: it may live longer, and opens no page
 
 
 def issue(
@@ -76,8 +80,8 @@ def revoke(id_: str, store: CredentialStore) -> Credential:
             return credential
 
 
-def renew(id_: str, days: int, store: CredentialStore, today: int) -> Credential:
-    """Let the credential *id_* be good for *days* from today; return it.
+def renew(id_: str, days: int | None, store: CredentialStore, today: int) -> Credential:
+    """Let the credential *id_* be good for *days* from today; return it.  None: as many as usual.
 
     It keeps its secret, so that who uses it need not be told.
 
@@ -92,8 +96,10 @@ def renew(id_: str, days: int, store: CredentialStore, today: int) -> Credential
             raise CredentialError("id", f"is {state}; make another with hearsay keys create")
         if credential.expires is None:
             raise CredentialError("id", "never expires, so there is nothing to renew")
-        if credential.kind not in (WRITE, GATEWAY) and days > MAX_READ_DAYS:
-            raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")
+        writes = credential.kind in (WRITE, GATEWAY)
+        _require_days(days, writes=writes, service=credential.service)
+        if days is None:
+            days = MAX_SERVICE_DAYS if credential.service else MAX_READ_DAYS
         renewed = replace(credential, expires=max(credential.expires, today + days))
         if store.replace(digest, record, renewed.to_json()):
             return renewed
@@ -121,24 +127,38 @@ def _record_of(id_: str, store: CredentialStore) -> tuple[bytes, bytes]:
 
 def _granted(request: CredentialRequest, catalog: Catalog, today: int) -> Credential:
     writes = request.kind in (WRITE, GATEWAY)
-    app = None if request.kind == ADMIN else _app(request.app, catalog)
+    app = None if request.kind == ADMIN or request.roles else _app(request.app, catalog)
+    for name in set(request.roles or ()) - {EVERY_APP}:
+        _app(name, catalog)
+    if request.roles and (request.app or request.metrics):
+        raise CredentialError("role", "by app stands instead of --app and --metric")
     metrics = {m for r in catalog.registries if r.app == app for m in r.metrics}
     for name in request.metrics:
         if name not in metrics:
             rule = f"{name} is no metric of {app}; known are {', '.join(sorted(metrics))}"
             raise CredentialError("metric", rule)
-    if not writes and request.days is not None and request.days > MAX_READ_DAYS:
-        raise CredentialError("days", f"must be at most {MAX_READ_DAYS} but for write keys")
-    days = request.days if writes else request.days or MAX_READ_DAYS
+    _require_days(request.days, writes=writes, service=request.service)
+    days = request.days
+    if not writes and days is None:
+        days = MAX_SERVICE_DAYS if request.service else MAX_READ_DAYS
     return Credential(
         kind=request.kind,
         app=app,
         metrics=frozenset(request.metrics) or None,
-        role=request.role or (VIEWER if request.kind == READ else None),
+        role=request.role or (VIEWER if request.kind == READ and not request.roles else None),
         expires=None if days is None else today + days,
         quota=request.quota,
         label=request.label,
+        roles=request.roles,
+        service=request.service,
     )
+
+
+def _require_days(days: int | None, *, writes: bool, service: bool) -> None:
+    most = MAX_SERVICE_DAYS if service else MAX_READ_DAYS
+    if not writes and days is not None and days > most:
+        rule = "but for write keys" if service else "but for write keys and those of programs"
+        raise CredentialError("days", f"must be at most {most} {rule}")
 
 
 def _app(name: str | None, catalog: Catalog) -> str:

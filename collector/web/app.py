@@ -25,6 +25,7 @@ from ..core.catalog import Catalog
 from ..core.config import Config
 from ..core.credentials import OPERATE, REPORT
 from ..core.logs import Incidents, configure
+from ..core.proxies import require_apps
 from ..intake.backpressure import Pressure
 from ..intake.keyring import Keyring
 from ..intake.memory_quota import Growth, Shares
@@ -85,6 +86,7 @@ def create_app(
     """
     config = config or Config.from_env()
     catalog = Catalog.from_files(config.registry_paths)
+    require_apps(config.proxy, catalog.apps)
     if config.retired:
         route.retired_list(config.retired)  # one that is wrong is told to who starts the process
     app = Flask(__name__)

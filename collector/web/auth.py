@@ -2,7 +2,8 @@
 
 A route without a scope is not found.  The cookie holds a read token, kept by the browser and shown
 to no script.  It is the token itself: one that is revoked or has expired opens nothing a few
-seconds later, as everywhere else, and processes share no secret.
+seconds later, as everywhere else, and processes share no secret.  Instead a trusted proxy may name
+who is there, for pages alone.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from ..core.credentials import (
     ANALYST,
     ASK,
     GATEWAY,
+    MANAGE,
     OPEN,
     OPERATE,
     OPERATOR,
+    OWNER,
     REPORT,
     SCOPES,
     VIEW,
@@ -40,8 +43,15 @@ _HIDDEN: Final = "null"  # an origin that the page's Referrer-Policy, or its san
 _SECURE: Final = "__Host-hearsay"  # the browser then keeps it from other hosts, and sends it by TLS
 _MARK: Final = "hearsay_scope"  # the attribute of a view that names its scope
 _PAGE: Final = "hearsay_page"  # the attribute of a view that is for browsers
-_LEAST_ROLE: Final = {VIEW: VIEWER, ASK: ANALYST, OPERATE: OPERATOR}  # with each scope
+PEER: Final = "hearsay.peer"  # of the environment: the address of the socket, for proxies alone
+_LEAST_ROLE: Final = {
+    VIEW: VIEWER,
+    ASK: ANALYST,
+    MANAGE: OWNER,
+    OPERATE: OPERATOR,
+}  # with each scope
 _UNKNOWN: Final = "this read token is not known here: it has expired, was revoked, or is another's"
+OF_PROGRAM: Final = "this token is a program's: it opens the API and no page"
 _NEEDED: Final = "a read token is needed: Authorization: Bearer <read token>"
 
 
@@ -153,14 +163,55 @@ def visitor() -> Credential | None:
     """Return what whoever asks may do, also where nothing was needed or something else was."""
     known: Credential | None = g.get("credential")
     try:
-        return known or services().keyring.find(presented())
+        return known or services().keyring.find(presented()) or _named_by_proxy()
     except CollectorError:  # the page says what else is wrong
         return None
 
 
 def visible() -> Catalog:
     """Return the metrics that the request may read; any other is as unknown as a wrong name."""
-    return services().keyring.view(reader())
+    return services().keyring.view(reader(), g.get("scope", VIEW))
+
+
+def person() -> str:
+    """Return the name by which a trusted proxy knows who asks; "" if it named nobody."""
+    named: str = g.get("person", "")
+    return named
+
+
+def _named_by_proxy() -> Credential | None:
+    """Return what the person may do whom a trusted proxy names; None if nobody is named.
+
+    Raises: ForbiddenError: who names one is not trusted, or opens nothing.
+    """
+    proxy = services().config.proxy
+    user = "" if proxy is None else request.headers.get(proxy.user_header, "").strip()
+    if proxy is None or not user:
+        return None
+    peer = request.environ.get(PEER, "")
+    credential = proxy.credential(peer, user, request.headers.get(proxy.groups_header, ""))
+    # The proxy's cookie may be sent from other sites, too: a page of theirs may lead here by a
+    # link, and not draw on us.
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    if site not in ("none", "same-origin") and request.headers.get("Sec-Fetch-Mode") != "navigate":
+        raise ForbiddenError("a page of another site may link to this, and not take it in")
+    g.person = user
+    return credential
+
+
+def _of_page(needed: str) -> Credential:
+    """Return who sees a page: by a token in the header, by the cookie, or named by the proxy.
+
+    Raises: UnauthorizedError, ForbiddenError, StorageUnavailableError.
+    """
+    named = _named_by_proxy()
+    for header in (request.headers.get("Authorization", ""), presented()):
+        if header and (named is None or services().keyring.find(header)):
+            return require(services().keyring, needed, header, is_page=True)
+    if named is None:
+        raise UnauthorizedError(_NEEDED)
+    require_scope(named, needed)
+    return named
 
 
 def _enforce() -> None:
@@ -177,20 +228,28 @@ def _enforce() -> None:
     if needed == REPORT:
         services().keyring.grant(header)
     elif is_page(view):
-        g.credential = require(services().keyring, needed, header or presented())
+        g.credential, g.scope = _of_page(needed), needed
     else:
-        g.credential = require(services().keyring, needed, header)
+        g.credential, g.scope = require(services().keyring, needed, header), needed
 
 
-def require(keyring: Keyring, needed: str, header: str) -> Credential:
+def require(keyring: Keyring, needed: str, header: str, *, is_page: bool = False) -> Credential:
     """Return the credential in *header*, which must have the scope *needed*.
 
+    Args:   is_page: a browser shows what it opens, which a program's token does not.
     Raises: UnauthorizedError: none that may read.  ForbiddenError: one that may read other things.
             StorageUnavailableError: the store holds it, and does not answer.
     """
     credential = keyring.find(header)
     if credential is None or credential.kind in (WRITE, GATEWAY):  # those are public
         raise UnauthorizedError(_UNKNOWN if header else _NEEDED)
+    if is_page and credential.service:
+        raise ForbiddenError(OF_PROGRAM)
+    require_scope(credential, needed)
+    return credential
+
+
+def require_scope(credential: Credential, needed: str) -> None:
+    """Raise ForbiddenError unless *credential* has the scope *needed*."""
     if needed not in credential.scopes:
         raise ForbiddenError(f"you need the {_LEAST_ROLE.get(needed, needed)} role for this")
-    return credential

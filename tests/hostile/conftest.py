@@ -9,13 +9,18 @@ import pytest
 
 from tests.support.sites.attacked_site import AttackedSite, attacked_site
 
+PROXY: Final = "127.0.0.7"  # of this machine, too, so that a test can come from there
 LISTED: Final = "https://canary-page.example"  # an origin whose pages may report
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedSite]:
     """A collector with a real store and a worker."""
-    settings = {"HEARSAY_ORIGINS": LISTED}
+    settings = {
+        "HEARSAY_ORIGINS": LISTED,
+        "HEARSAY_TRUSTED_PROXIES": PROXY,
+        "HEARSAY_GROUPS": "analysts=analyst",
+    }
     with attacked_site(tmp_path_factory.mktemp("attacked"), settings=settings) as running:
         yield running
 

@@ -22,6 +22,7 @@ from ...core.catalog import Catalog
 from ...core.config import HIDDEN, VOLATILE, Config, is_loopback
 from ...core.credentials import REPORT, readable
 from ...core.errors import StorageUnavailableError
+from ...core.proxies import require_apps
 from ...planning.registry_report import warnings
 from ...storage.connect import archive_queue, connect_reader, open_connection
 from ...storage.connection import allowed
@@ -142,6 +143,7 @@ def check_settings(config: Config) -> list[Finding]:
     Keys(config.prefix, config.shards)
     for url in (config.redis_url, config.query_url):
         open_connection(url)
+    require_apps(config.proxy, catalog.apps)
     if config.retired:
         retirement.retired_list(config.retired)
     return [

@@ -30,7 +30,7 @@ from ...core.errors import MalformedHeadError, OverloadedError, SlowBodyError, T
 from ...intake.backpressure import Watch
 from ...operations.telemetry.activity import REFUSED, SharingThread
 from ..api.openapi import operation_of
-from ..auth import require, scope_of
+from ..auth import PEER, require, scope_of
 from ..cors import ASKED_METHOD, PREFLIGHT, Headers
 from ..pages.session import FORM, MOST_BYTES, log_in
 from ..problems import document_of
@@ -315,8 +315,11 @@ class Front:
         if is_log_in and self._wrong >= MAX_WRONG:
             raise TooFastError("log-ins: too many wrong tokens are being tried")
         with self._place():
+            environ = environ_of(scope, body)
+            if self._shared.config.proxy is not None:  # addresses are looked at for nothing else
+                environ[PEER] = scope.client.rpartition(":")[0].strip("[]")
             answer: Answer = await self._loop.run_in_executor(
-                self._flask, call, self._app.wsgi_app, environ_of(scope, body)
+                self._flask, call, self._app.wsgi_app, environ
             )
         if is_log_in and answer.status == 401:
             self._wrong += 1

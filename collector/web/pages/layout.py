@@ -79,6 +79,7 @@ def shown(template: str, code: int = 200, **context: Any) -> Response:
         "here": request.endpoint or "",
         "apps": _apps_of(who),
         "logged_in": bool(who and auth.presented()),
+        "person": auth.person(),
         "version": __version__,
     }
     page = render_template(template, **{**frame, **context})

@@ -62,7 +62,7 @@ def log_in() -> ResponseReturnValue:
     token = request.form.get("token", "").strip()
     address = local(request.form.get("next", ""))
     credential = services().keyring.find(f"Bearer {token}")
-    if credential is None or credential.kind not in (READ, ADMIN):
+    if credential is None or credential.kind not in (READ, ADMIN) or credential.service:
         if not wants_page():
             raise UnauthorizedError("the form must hold a good read token as token")
         return shown("login.html", 401, next=address, wrong=True)

@@ -14,8 +14,10 @@ from collector.core.credentials import (
     ASK,
     GATEWAY,
     KINDS,
+    MANAGE,
     OPERATE,
     OPERATOR,
+    OWNER,
     READ,
     REPORT,
     ROLES,
@@ -44,9 +46,16 @@ credentials = st.builds(
     label=st.text("abc é", max_size=64),
     revoked=st.booleans(),
 )
+by_app = st.builds(
+    Credential,
+    kind=st.just(READ),
+    roles=st.dictionaries(st.text(min_size=1, max_size=8), st.sampled_from(ROLES), min_size=1),
+    expires=st.integers(0, 1 << 31),
+    service=st.booleans(),
+)
 
 
-@given(credentials)
+@given(credentials | by_app)
 def test_a_record_is_read_as_it_was_written(credential: Credential) -> None:
     assert parse(credential.to_json()) == credential
 
@@ -58,7 +67,11 @@ def test_a_record_is_read_as_it_was_written(credential: Credential) -> None:
         (Credential(GATEWAY), {REPORT}),
         (Credential(READ, role=VIEWER), {VIEW}),
         (Credential(READ, role=ANALYST), {VIEW, ASK}),
-        (Credential(READ, role=OPERATOR), {VIEW, ASK, OPERATE}),
+        (Credential(READ, role=OWNER), {VIEW, ASK, MANAGE}),
+        (Credential(READ, role=OPERATOR), {VIEW, ASK, MANAGE, OPERATE}),
+        (Credential(READ, roles={"app": OWNER, "other": OPERATOR}), {VIEW, ASK, MANAGE}),
+        (Credential(READ, roles={"*": VIEWER, "other": OPERATOR}), {VIEW}),
+        (Credential(READ, roles={"other": OPERATOR}), set()),
         (Credential(ADMIN), {OPERATE}),
     ],
 )

@@ -135,6 +135,30 @@ def test_a_renewed_token_keeps_its_secret_and_lasts_for_longer() -> None:
     assert not renewed.is_good(TODAY + 170)
 
 
+def test_a_token_of_a_program_lives_for_longer_and_is_renewed_for_as_long() -> None:
+    store = MemoryCredentials()
+    secret, name = issue(CredentialRequest(READ, service=True), store, ONE_APP, TODAY)
+
+    assert parse(store.stored[digest_of(secret)]).is_good(TODAY + 399)
+    assert renew(name, None, store, TODAY + 390).expires == TODAY + 790
+    with pytest.raises(CredentialError, match="must be at most 400"):
+        issue(CredentialRequest(READ, service=True, days=401), store, ONE_APP, TODAY)
+    with pytest.raises(CredentialError, match="service"):
+        issue(CredentialRequest(WRITE, service=True), store, ONE_APP, TODAY)
+
+
+def test_one_token_has_a_role_in_each_of_several_apps() -> None:
+    store = MemoryCredentials()
+    roles = {ONE_APP.apps[0]: "owner", "*": "viewer"}
+    secret, _ = issue(CredentialRequest(READ, roles=roles), store, ONE_APP, TODAY)
+
+    assert parse(store.stored[digest_of(secret)]).roles == roles
+    with pytest.raises(CredentialError, match="app"):
+        issue(CredentialRequest(READ, roles={"nobody": "owner"}), store, ONE_APP, TODAY)
+    with pytest.raises(CredentialError, match="role"):
+        issue(CredentialRequest(READ, roles=roles, metrics=("a",)), store, ONE_APP, TODAY)
+
+
 @pytest.mark.parametrize(
     ("wish", "days", "later", "rule"),
     [
@@ -305,7 +329,7 @@ def test_the_list_shows_what_each_may_do_and_whether_it_still_may(console: Conso
     ("arguments", "status", "text"),
     [
         (("create", "root"), 2, "'root' is not one of"),
-        (("create", "read", "--role", "god"), 2, "'god' is not one of"),
+        (("create", "read", "--role", "god"), 2, "--role must be one of viewer"),
         (("create", "read", "--days", "91"), 1, "Error: days: must be at most 90"),
         (("create", "write", "--metric", "gamma"), 1, "Error: metric: gamma is no metric of ours"),
         (("create", "write", "--quota", "0"), 2, "--quota"),

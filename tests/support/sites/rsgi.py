@@ -28,6 +28,7 @@ class Request(NamedTuple):
     headers: dict[str, str] = {}  # noqa: RUF012  # never changed
     parts: tuple[bytes, ...] = ()
     chunked: bool = False
+    client: str = "127.0.0.1:50000"
 
     @property
     def scope(self) -> Any:
@@ -40,6 +41,7 @@ class Request(NamedTuple):
             "method": self.method,
             "headers": Headers({name.lower(): value for name, value in said.items()}),
             "server": "127.0.0.1:8000",
+            "client": self.client,
             "scheme": "http",
             "http_version": "1.1",
             "authority": None,

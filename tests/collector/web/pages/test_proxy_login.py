@@ -1,0 +1,210 @@
+"""People whom a proxy names: what they see, and everybody who only pretends to be a proxy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from flask import Flask, request
+from flask.testing import FlaskClient
+
+from collector.core.config import Config
+from collector.core.credentials import ANALYST, READ, Credential
+from collector.core.errors import ConfigError
+from collector.web import create_app
+from collector.web.auth import PEER
+from collector.web.ingest.front import Front
+from tests.support.crowds.uploads import NOON, TODAY, WRITE_KEY, bearer, registry_text
+from tests.support.sites.rsgi import Request, answers
+from tests.support.store.memory_credentials import MemoryCredentials
+from tests.support.store.memory_storage import MemoryStorage
+
+PROXY: Final = "10.0.3.7"
+HTML: Final = {"Accept": "text/html"}
+GROUPS: Final = "shop-team=other:owner,everyone=test:viewer,everyone=other:viewer,sre=operator"
+TOKEN: Final = "hsr_a-token-of-the-store"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Flask:
+    return app_of(tmp_path)
+
+
+def app_of(folder: Path, **changes: str) -> Flask:
+    paths = [folder / "test.toml", folder / "other.toml"]
+    own = 'app = { name = "other", separate = true }'
+    texts = registry_text(), registry_text().replace('app = "test"', own)
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+    settings = {
+        "HEARSAY_REGISTRY": os.pathsep.join(map(str, paths)),
+        "HEARSAY_WRITE_KEY": WRITE_KEY,
+        "HEARSAY_TRUSTED_PROXIES": f"{PROXY},10.0.4.0/30",
+        "HEARSAY_GROUPS": GROUPS,
+    }
+    stored = MemoryCredentials()
+    stored.add(TOKEN, Credential(READ, role=ANALYST, expires=TODAY + 9))
+    config = Config.from_env({**settings, **changes})
+    return create_app(config, MemoryStorage(), lambda: NOON, stored)
+
+
+def named(user: str = "ada@example.org", groups: str = "everyone", **more: str) -> dict[str, str]:
+    return {**HTML, "X-Forwarded-User": user, "X-Forwarded-Groups": groups, **more}
+
+
+def visit(
+    app: Flask, path: str, headers: dict[str, str], peer: str = PROXY, token: str = ""
+) -> Any:
+    client: FlaskClient = app.test_client()
+    if token:
+        client.set_cookie("hearsay", token)
+    return client.get(path, headers=headers, environ_overrides={PEER: peer})
+
+
+def test_who_comes_through_the_proxy_is_named_and_sees_what_the_groups_open(app: Flask) -> None:
+    page = visit(app, "/", named())
+
+    assert page.status_code == 200
+    assert "ada@example.org" in page.text
+    assert "Log out" not in page.text  # that is the proxy's
+    assert visit(app, "/ask", named()).status_code == 403
+    assert visit(app, "/operations", named(groups="everyone,sre")).status_code == 200
+
+
+def test_a_right_in_one_app_asks_nothing_of_another(app: Flask) -> None:
+    """A viewer of *test* who owns *other*: Ask offers, and answers, what is of *other* alone."""
+    both = named(groups="everyone,shop-team")
+
+    assert 'href="/metric/test/page"' in visit(app, "/", both).text
+    form = visit(app, "/ask", both).text
+    assert "Overview" in form
+    assert visit(app, "/compare?metric=test/page", both).status_code == 404
+    assert visit(app, "/compare?metric=other/page", both).status_code == 200
+
+
+@pytest.mark.parametrize("peer", ["10.0.3.8", "127.0.0.1", "", "10.0.4.4", "unix:"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"X-Forwarded-For": PROXY},
+        {"X-Forwarded-For": f"{PROXY}, {PROXY}", "X-Real-IP": PROXY},
+        {"Forwarded": f"for={PROXY}", "Client-IP": PROXY, "True-Client-IP": PROXY},
+        {"Hearsay.Peer": PROXY, "Remote-Addr": PROXY},
+    ],
+)
+def test_a_name_from_any_other_address_is_refused_whatever_it_says_of_its_way(
+    app: Flask, peer: str, more: dict[str, str]
+) -> None:
+    page = visit(app, "/", named(groups="sre", **more), peer)
+
+    assert page.status_code == 403
+    assert "HEARSAY_TRUSTED_PROXIES" in page.text
+    assert "ada" not in page.text
+
+
+def test_a_forwarded_address_is_not_looked_at_either_way(app: Flask) -> None:
+    assert visit(app, "/", named(**{"X-Forwarded-For": "6.6.6.6"})).status_code == 200
+
+
+def test_without_a_name_there_is_the_log_in_as_ever(app: Flask) -> None:
+    assert visit(app, "/", HTML).status_code == 303
+    assert visit(app, "/", named(user=" ")).status_code == 303
+    assert visit(app, "/", {**HTML, "X-Forwarded-Groups": "sre"}).status_code == 303
+
+
+def test_the_api_and_the_state_take_no_name_but_a_token(app: Flask) -> None:
+    """A browser sends the proxy's cookie also for other sites: what a name opens is for eyes."""
+    for path in ("/v1/metrics", "/v1/metrics/other%2Fpage/estimate", "/metrics"):
+        assert visit(app, path, named(groups="sre")).status_code == 401
+    assert visit(app, "/v1/metrics", {**named(), **bearer(TOKEN)}).status_code == 200
+
+
+def test_a_token_goes_before_the_name_and_a_dead_one_does_not(app: Flask) -> None:
+    assert visit(app, "/ask", named(), token=TOKEN).status_code == 200
+    assert visit(app, "/", named(), token="hsr_of-last-year").status_code == 200
+    assert visit(app, "/ask", named(), token="hsr_of-last-year").status_code == 403
+
+
+def test_a_header_that_the_proxy_adds_for_itself_is_not_taken_for_a_token(app: Flask) -> None:
+    """oauth2-proxy sends Authorization: Basic with the name, unless it is told not to."""
+    assert visit(app, "/", named(Authorization="Basic YWRhOg==")).status_code == 200
+    assert visit(app, "/", {**HTML, "Authorization": "Basic YWRhOg=="}).status_code in (303, 401)
+
+
+@pytest.mark.parametrize(
+    ("site", "mode", "status"),
+    [
+        ("none", "navigate", 200),
+        ("same-origin", "cors", 200),
+        ("cross-site", "navigate", 200),
+        ("cross-site", "no-cors", 403),
+        ("same-site", "cors", 403),
+        ("cross-site", "", 403),
+    ],
+)
+def test_another_site_may_link_here_and_take_nothing_in(
+    app: Flask, site: str, mode: str, status: int
+) -> None:
+    fetch = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+
+    assert visit(app, "/", named(**fetch)).status_code == status
+
+
+def test_a_name_without_a_group_of_ours_is_told_which_setting_decides(app: Flask) -> None:
+    page = visit(app, "/", named(groups="kitchen"))
+
+    assert page.status_code == 403
+    assert "HEARSAY_GROUPS" in page.text
+
+
+def test_a_name_is_text_in_the_page(app: Flask) -> None:
+    page = visit(app, "/", named(user="<script>alert(1)</script>"))
+
+    assert "<script>alert" not in page.text
+    assert "&lt;script&gt;alert" in page.text
+
+
+def test_other_headers_can_name_people(tmp_path: Path) -> None:
+    headers = {"HEARSAY_USER_HEADER": "Remote-User", "HEARSAY_GROUPS_HEADER": "Remote-Groups"}
+    app = app_of(tmp_path, **headers)
+
+    said = {**HTML, "Remote-User": "ada", "Remote-Groups": "everyone"}
+    assert visit(app, "/", said).status_code == 200
+    assert visit(app, "/", named()).status_code == 303  # headers of nobody
+
+
+def test_a_role_in_an_app_that_there_is_not_does_not_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="HEARSAY_GROUPS=shop"):
+        app_of(tmp_path, HEARSAY_GROUPS="team=shop:viewer")
+
+
+@pytest.mark.parametrize(
+    ("client", "status"),
+    [(f"{PROXY}:50123", 200), ("[::ffff:10.0.3.7]:9", 200), ("10.0.3.8:50123", 403), ("", 403)],
+)
+def test_the_address_is_that_of_the_socket(app: Flask, client: str, status: int) -> None:
+    """By the server's own protocol: the environment of Flask holds what the socket says."""
+    said = {**named(), "x-forwarded-for": PROXY, "hearsay.peer": PROXY}
+
+    [answer] = answers(Front(app), Request("/", "GET", said, client=client))
+
+    assert answer is not None
+    assert answer.status == status
+
+
+def test_an_address_reaches_no_view_without_the_setting(tmp_path: Path) -> None:
+    """The control of the above, and a promise: otherwise addresses are not even passed on."""
+    for trusted, expected in (("", False), (PROXY, True)):
+        folder = tmp_path / str(expected)
+        folder.mkdir()
+        groups = GROUPS if trusted else ""
+        app = app_of(folder, HEARSAY_TRUSTED_PROXIES=trusted, HEARSAY_GROUPS=groups)
+        seen: list[bool] = []
+        app.before_request(lambda seen=seen: seen.append(PEER in request.environ))
+
+        answers(Front(app), Request("/login", "GET", HTML, client=f"{PROXY}:1"))
+
+        assert seen == [expected]
