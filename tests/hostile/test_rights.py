@@ -78,7 +78,9 @@ def path_of(rule: str) -> str:
 def request_of(rule: str, method: str, secret: str, way: str) -> Request:
     """Return a request to *rule*, good but perhaps for the *secret* that it presents."""
     path = re.sub(r"<[^>]*filename>", "hearsay.css", rule)
-    path = re.sub(r"<(\w+:)?name>", "page", path).replace("<panel>", "answer")
+    path = (
+        re.sub(r"<(\w+:)?name>", "page", path).replace("<panel>", "answer").replace("<kind>", "csv")
+    )
     header = {"authorization": f"Bearer {secret}"}
     headers = {} if not secret else header if way == "header" else {"cookie": f"hearsay={secret}"}
     body = b""
