@@ -17,7 +17,7 @@ NAMED: Final = {
     "X-Forwarded-Groups": "analysts",
 }
 # All that has been taken for the address of a socket somewhere.
-PRETEXTS: Final = (
+PRETEXTS: Final[tuple[dict[str, str], ...]] = (
     {},
     {"X-Forwarded-For": PROXY},
     {"X-Forwarded-For": f"{PROXY}, 127.0.0.1"},
