@@ -150,6 +150,30 @@ def test_segments_are_compared(visit: Open) -> None:
     expect(page.locator("section.panel svg").first).to_be_visible()
 
 
+def test_a_value_is_left_out_on_the_page_of_a_metric(visit: Open) -> None:
+    page, _ = visit("/metric/one_page")
+
+    chosen(page, "segment.platform").select_option("!phone")
+    page.wait_for_url("**segment.platform=%21phone**")
+    page.get_by_role("link", name="Ask another question").click()
+
+    expect(page.locator("h1")).to_have_text("Ask")
+    expect(chosen(page, "metric")).to_have_value("one_page")
+
+
+def test_two_periods_of_ones_own_are_compared_at_once(visit: Open) -> None:
+    page, _ = visit("/compare?metric=one_page&range=7d")
+    expect(chosen(page, "against.from")).to_be_hidden()
+
+    chosen(page, "against").select_option("dates")
+    chosen(page, "against.from").fill(_day(page, 7))
+    chosen(page, "against.to").fill(_day(page, 7))
+    page.wait_for_url("**against.to=**")
+
+    assert query_of(page)["against"] == ["dates"]
+    expect(page.locator("#difference")).to_contain_text(f"less {_day(page, 7)}")
+
+
 def test_a_question_is_asked_step_by_step_and_its_address_can_be_passed_on(visit: Open) -> None:
     page, _ = visit("/ask")
 

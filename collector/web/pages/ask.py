@@ -28,14 +28,17 @@ from ...estimation.precision import ALPHA
 from ...query import Query, read
 from ...query.options import as_json, options_of, types_of
 from ...query.request import SEGMENT
-from ...query.window import PERIOD, PREVIOUS, YEAR, Against, day_of_text
+from ...query.window import PERIOD, PREVIOUS
 from ..api.openapi import Operation, in_query
 from ..auth import scope
 from . import questions
 from .choices import (
+    AGAINST,
     DATES,
+    EARLIER,
     Choices,
     choices_of,
+    earlier_of,
     filter_rows,
     filters_of,
     in_words,
@@ -43,7 +46,7 @@ from .choices import (
     segment_of,
 )
 from .files import CSV, FILES, KIND_PARAMETER, file_of
-from .layout import CONTENT_TYPE, DATE, RANGE_PARAMETERS, shown
+from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import granularity, item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest, dressed
 from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, OPTION, TREND
@@ -51,13 +54,6 @@ from .questions import ADOPTION, COMPARE, LIFT, NEEDS_SEGMENT, OPTION, TREND
 blueprint = Blueprint("ask", __name__)
 
 LEVELS: Final = (("0.1", "90 %"), ("0.05", "95 %"), ("0.01", "99 %"))
-AGAINST: Final = "against"  # the field of what a number is compared with
-EARLIER_DAYS: Final = (f"{AGAINST}.from", f"{AGAINST}.to")
-EARLIER: Final = {
-    PREVIOUS: "the previous period",
-    YEAR: "the same dates a year ago",
-    DATES: "other dates",
-}
 _TEXT: Final = {"type": "string"}
 _PARAMETERS: Final = (
     in_query("q", _TEXT, "The whole question, in JSON; or else:"),
@@ -65,8 +61,7 @@ _PARAMETERS: Final = (
     in_query("verb", _TEXT, "A verb."),
     in_query("by", {"type": "array", "items": _TEXT}, "Dimensions to group rows by."),
     in_query(AGAINST, _TEXT, "``previous``, ``year``, ``dates``, or ``segment.`` and a dimension."),
-    in_query(EARLIER_DAYS[0], DATE, "First day of the other dates."),
-    in_query(EARLIER_DAYS[1], DATE, "Last day of the other dates."),
+    *EARLIER_PARAMETERS,
     in_query("alpha", _TEXT, "1 - level of the intervals."),
     in_query("postprocess", _TEXT, "Post-processing of the estimated shares."),
     *RANGE_PARAMETERS,
@@ -137,7 +132,7 @@ def question_of(parameters: MultiDict[str, str], catalog: Catalog) -> Query:
         metrics=metrics or ([first.address] if first else [""]),
         verb=verb,
         date_range=picked.date_range,
-        against=None if beside or verb != COMPARE else _against(parameters),
+        against=None if beside or verb != COMPARE else earlier_of(parameters),
         dimensions=[*(name for name in parameters.getlist("by") if name), *beside],
         filters=filters_of(picked.segment),
         alpha=_alpha(parameters.get("alpha", "")),
@@ -241,17 +236,6 @@ def title_of(query: Query, catalog: Catalog) -> str:
     by = [name for name in query.dimensions if name != about and name != f"{TIME}:{PERIOD}"]
     groups = ", ".join(name.replace(":", " by ").replace("_", " ") for name in by)
     return f"{of_what}: {words}" + (f" By {groups}" if groups else "")
-
-
-def _against(parameters: MultiDict[str, str]) -> Against | None:
-    """Return the earlier range that is named, None if none is.  Raises QueryError."""
-    words = parameters.get(AGAINST, "")
-    if words in ("", PREVIOUS, YEAR):
-        return words or None  # type: ignore[return-value]  # one of the two words
-    if words != DATES:
-        raise QueryError(f"{AGAINST}: must be one of {', '.join(EARLIER)}")
-    first, last = (day_of_text(parameters.get(name, ""), name) for name in EARLIER_DAYS)
-    return first.isoformat(), last.isoformat()
 
 
 def _alpha(text: str) -> float:

@@ -20,7 +20,7 @@ from client_sdk.registry.metric import Metric
 from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
-from ...query.window import RANGES, day_of_text, usual_range
+from ...query.window import PREVIOUS, RANGES, YEAR, Against, day_of_text, usual_range
 from ..api.openapi import Parameter
 
 Filter: TypeAlias = tuple[Literal["is", "is_not"], str, list[str]]
@@ -38,6 +38,13 @@ WORDS: Final[Mapping[str, str]] = {
 }
 _WITHOUT, _WITH = "!", "="  # what a value follows in an address: left out; taken, as it is spelt
 DATES: Final = "dates"  # the range of which first and last day are given
+AGAINST: Final = "against"  # the field of what a range is compared with
+EARLIER_DAYS: Final = (f"{AGAINST}.from", f"{AGAINST}.to")
+EARLIER: Final = {
+    PREVIOUS: "the previous period",
+    YEAR: "the same dates a year ago",
+    DATES: "other dates",
+}
 _LONG: Final = frozenset({"6mo", "12mo", "year"})
 _SHORT: Final = frozenset({"7d", "14d", "month", "year"})  # may hold no start of four weeks
 
@@ -114,6 +121,17 @@ class Choices:
             yield SEGMENT + name, value
         if self.item:
             yield "item", self.item
+
+
+def earlier_of(parameters: MultiDict[str, str]) -> Against | None:
+    """Return the earlier range that an address names, None if it names none.  Raises QueryError."""
+    words = parameters.get(AGAINST, "")
+    if words in ("", PREVIOUS, YEAR):
+        return words or None  # type: ignore[return-value]  # one of the two words
+    if words != DATES:
+        raise QueryError(f"{AGAINST}: must be one of {', '.join(EARLIER)}")
+    first, last = (day_of_text(parameters.get(name, ""), name) for name in EARLIER_DAYS)
+    return first.isoformat(), last.isoformat()
 
 
 def filters_of(segment: Iterable[tuple[str, str]]) -> list[Filter]:

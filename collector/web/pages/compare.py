@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
+from msgspec import structs
 
 from client_sdk.core.epoch import ONCE
 from client_sdk.registry.metric import Metric
@@ -19,12 +20,21 @@ from ...core.credentials import ASK
 from ...core.errors import QueryError
 from ...query import Query
 from ...query.request import SEGMENT
-from ...query.window import PERIOD
+from ...query.window import PREVIOUS
 from ..api.openapi import Operation, in_query
 from ..auth import scope
-from .choices import Choices, choices_of, require_known
+from .choices import (
+    EARLIER,
+    EARLIER_DAYS,
+    Choices,
+    choices_of,
+    earlier_of,
+    filter_rows,
+    filters_of,
+    require_known,
+)
 from .files import CSV, FILES, KIND_PARAMETER, file_of
-from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
+from .layout import CONTENT_TYPE, EARLIER_PARAMETERS, RANGE_PARAMETERS, shown
 from .metric import item_needed, items_of, usual_item
 from .panels import Answers, Panel, PanelRequest
 
@@ -35,7 +45,12 @@ DIFFERENCE: Final = "difference"
 _PARAMETERS: Final = (
     in_query("metric", {"type": "string"}, "The name of a metric."),
     in_query("by", {"type": "string"}, "``time`` or a dimension of the metric."),
-    in_query("against", {"type": "string"}, "A value of the dimension; all others if left out."),
+    in_query(
+        "against",
+        {"type": "string"},
+        "Of time ``previous``, ``year``, ``dates``; of a dimension a value, or all others.",
+    ),
+    *EARLIER_PARAMETERS,
     in_query("item", {"type": "string"}, "The item that is compared."),
     *RANGE_PARAMETERS,
 )
@@ -52,13 +67,14 @@ def compare() -> ResponseReturnValue:
     metrics = [metric for metric in answers.catalog if _is_comparable(metric)]
     metric = _metric(answers, metrics)
     panels: list[Panel] = []
-    by = against = item = ""
+    by = item = ""
     if metric is not None:
-        by, against = _by(metric), request.args.get("against", "")
+        by = _by(metric)
+        choices = _over(metric, choices, by, answers)
         item = _item(metric, choices, answers)
         panels = [
             _named(answers.panel(wish, _address(wish)))
-            for wish in _wishes(metric, choices, by, against, item)
+            for wish in _wishes(metric, choices, by, item)
         ]
     shown_of = () if metric is None else (metric,)
     return shown(
@@ -67,7 +83,10 @@ def compare() -> ResponseReturnValue:
         metric=metric,
         ways=ways_of(metric) if metric else {},
         by=by,
-        against=against,
+        against=request.args.get("against", ""),
+        earlier=EARLIER if by == BEFORE else {},
+        other=[request.args.get(name, "") for name in EARLIER_DAYS],
+        filter_rows=filter_rows(metric, filters_of(choices.segment)) if metric else [],
         items=items_of(metric) if metric else (),
         item=item,
         panels=panels,
@@ -91,8 +110,8 @@ def compare_file(kind: str) -> ResponseReturnValue:
     require_known(request.args, (*_PARAMETERS, _PANEL), SEGMENT)
     answers, choices = Answers(), choices_of(request.args)
     metric = answers.catalog.metric(request.args.get("metric", ""))
-    item = choices.item
-    wishes = list(_wishes(metric, choices, _by(metric), request.args.get("against", ""), item))
+    by = _by(metric)
+    wishes = list(_wishes(metric, _over(metric, choices, by, answers), by, choices.item))
     named = {wish.id: wish for wish in wishes}
     wish = named.get(request.args.get("panel", ""), wishes[-1])
     title = f"{metric.title}: {wish.title}"
@@ -105,7 +124,7 @@ def _is_comparable(metric: Metric) -> bool:
 
 def ways_of(metric: Metric) -> dict[str, str]:
     """Return what a metric can be compared by, in words."""
-    ways = {} if metric.every == ONCE else {BEFORE: "previous period"}
+    ways = {} if metric.every == ONCE else {BEFORE: "an earlier period"}
     return ways | {name: name.replace("_", " ") for name in metric.segments}
 
 
@@ -135,23 +154,36 @@ def _item(metric: Metric, choices: Choices, answers: Answers) -> str:
     return item or items[0]
 
 
-def _wishes(
-    metric: Metric, choices: Choices, by: str, against: str, item: str
-) -> Iterator[PanelRequest]:
+def _over(metric: Metric, choices: Choices, by: str, answers: Answers) -> Choices:
+    """Return *choices* with the range that is compared where none was chosen.
+
+    It is the longest before which there are reports, too: of a longer one nothing could be said.
+    """
+    if choices.range or by != BEFORE:
+        return choices
+    return replace(choices, range=answers.previous_range(metric))
+
+
+def _wishes(metric: Metric, choices: Choices, by: str, item: str) -> Iterator[PanelRequest]:
     of_one = {"item": item} if item else {}
-    dimension = f"{TIME}:{PERIOD}" if by == BEFORE else by
-    if not dimension:
+    if not by:
         return
-    options: dict[str, Any] = {**of_one}
+    hint = "All intervals hold at once. One that covers 0 shows no detectable change."
     if by == BEFORE:
-        options["against"] = "previous"
-    elif against in metric.segments[by]:
-        options["against"] = against
-    query = choices.query(metric, "compare", options, [dimension])
-    hint = "Intervals hold all at once. One that covers 0 shows no detectable change."
-    yield PanelRequest(DIFFERENCE, "Difference", query, hint)
-    levels = choices.query(metric, "trend" if by == BEFORE else "segments", of_one, [dimension])
-    yield PanelRequest("levels", "What is compared", levels)
+        before = earlier_of(request.args) or PREVIOUS
+        queries = [
+            structs.replace(choices.query(metric, verb, of_one), against=before)
+            for verb in ("compare", "trend")
+        ]
+    else:
+        value = request.args.get("against")
+        held = {"against": value} if value in metric.segments[by] else {}
+        queries = [
+            choices.query(metric, "compare", {**of_one, **held}, [by]),
+            choices.query(metric, "segments", of_one, [by]),
+        ]
+    yield PanelRequest(DIFFERENCE, "Difference", queries[0], hint)
+    yield PanelRequest("levels", "What is compared", queries[1])
 
 
 def _tells(panels: list[Panel]) -> bool:
@@ -174,12 +206,13 @@ def _named(panel: Panel) -> Panel:
 def _address(wish: PanelRequest) -> str:
     """Return the address of the file of a panel: that of the page, with the item it chose."""
     names = {parameter["name"] for parameter in _PARAMETERS}
-    carried = {
-        name: value
-        for name, value in request.args.items()
-        if name in names or name.startswith(SEGMENT)
-    }
-    parameters = carried | {"metric": wish.query.metrics[0], "panel": wish.id}
-    item = wish.query.options.get("item")
+    chosen = {"metric": wish.query.metrics[0], "panel": wish.id}
+    if item := wish.query.options.get("item"):
+        chosen["item"] = item
+    carried = [
+        (name, value)
+        for name, value in request.args.items(multi=True)
+        if name not in chosen and (name in names or name.startswith(SEGMENT))
+    ]
     file = url_for("compare.compare_file", kind="csv")
-    return f"{file}?" + urlencode(parameters | ({"item": item} if item else {}))
+    return f"{file}?" + urlencode([*carried, *chosen.items()])

@@ -36,6 +36,10 @@ RANGE_PARAMETERS: Final = (
     in_query("from", DATE, "First day, with ``to``."),
     in_query("to", DATE, "Last day, with ``from``."),
 )
+EARLIER_PARAMETERS: Final = (
+    in_query("against.from", DATE, "First day of the other dates."),
+    in_query("against.to", DATE, "Last day of the other dates."),
+)
 _HTML: Final = "text/html"
 _API: Final = "/v1/"
 _UNAUTHORIZED: Final = 401

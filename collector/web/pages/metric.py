@@ -18,11 +18,11 @@ from ...analytics.rows import TIME, Row
 from ...analytics.sums import is_joined
 from ...analytics.verb import ESTIMATE, load, summary
 from ...core.catalog import ADDRESS
-from ...core.credentials import VIEW
+from ...core.credentials import ASK, VIEW
 from ...query.request import SEGMENT
 from ..api.openapi import Operation, in_path, in_query
-from ..auth import scope
-from .choices import DATES, Choices, choices_of, require_known
+from ..auth import scope, visitor
+from .choices import DATES, Choices, choices_of, filter_rows, filters_of, require_known
 from .files import CSV, FILES, KIND_PARAMETER, file_of
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
 from .panels import Answers, Panel, PanelRequest, greatest, in_columns
@@ -213,6 +213,8 @@ def metric_page(name: str) -> ResponseReturnValue:
         items=items_of(metric) if has_choice(metric) else (),
         unchosen="last" if is_joined(metric.domain) else "most common",
         much_late=MUCH_LATE,
+        filter_rows=filter_rows(metric, filters_of(choices.segment)),
+        can_ask=ASK in (who.scopes if (who := visitor()) else ()),
         odds=odds(metric.most_nano, metric.mechanism.delta),
     )
 

@@ -12,15 +12,10 @@
   }
   form.addEventListener("change", (event) => {
     const field = event.target;
-    const dates = form.querySelector(".dates[data-for]");
-    if (field.name === "against" && dates) {
-      if (field.value === "dates") { delete dates.dataset.optional; dates.querySelector("input").focus(); return; }
-      dates.dataset.optional = "";
-      for (const part of dates.querySelectorAll("input")) part.value = "";
-    }
+    if (field.value === "dates") return; // its days come first
     if (field.dataset.choice) follow(field);
   });
-  // A day of the earlier range is only asked for together with it.
+  // So that the address holds what was chosen, and no more.
   form.addEventListener("submit", () => {
     for (const part of form.elements) if (part.name && part.value === "") part.disabled = true;
   });

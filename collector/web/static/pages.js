@@ -84,16 +84,19 @@
   document.addEventListener("change", (event) => {
     const form = event.target.form;
     if (!form) return;
-    const dates = form.querySelector(".dates");
-    if (event.target.name === "range" && dates) {
-      const wanted = event.target.value === "dates";
+    const field = event.target;
+    const own = field.closest(".dates");
+    const beginning = field.name === "range" ? "" : `${field.name}.`;
+    const dates = own || [...form.querySelectorAll(".dates")].find((one) => (one.dataset.for || "") === beginning);
+    if (dates && !own) {
+      const wanted = field.value === "dates";
       if (wanted) delete dates.dataset.optional; else dates.dataset.optional = "";
       if (wanted) { dates.querySelector("input").focus(); return; }
       for (const one of dates.querySelectorAll("input")) one.value = "";
     }
-    if (dates && dates.contains(event.target)) {
-      if ([...dates.querySelectorAll("input")].some((one) => !one.value)) return;
-      form.elements.range.value = "dates";
+    if (own) {
+      if ([...own.querySelectorAll("input")].some((one) => !one.value)) return;
+      form.elements[own.dataset.for ? own.dataset.for.slice(0, -1) : "range"].value = "dates";
     }
     if ("auto" in form.dataset) leave(form);
   });

@@ -94,9 +94,43 @@ def test_what_cannot_be_asked_is_told_beside_the_form(visit: Visit, address: str
 def test_a_comparison_in_time_tells_both_windows_and_the_difference(visit: Visit) -> None:
     text = visit("/compare?metric=boolean&by=time&range=7d").text
 
-    assert shown(text)["dimensions"] == ["time:period"]
-    assert shown(text)["options"]["against"] == "previous"
+    assert shown(text)["against"] == "previous"
     assert "less 2026-02-19 to 2026-02-25" in text
+
+
+def test_a_comparison_opens_on_the_longest_range_with_reports_before_it(visit: Visit) -> None:
+    """Two weeks were reported: of 14 days or more there is nothing before."""
+    assert shown(visit("/compare?metric=boolean").text)["date_range"] == "7d"
+    assert "Not enough reports to compare yet" not in visit("/compare?metric=boolean").text
+    assert "Not enough reports" in visit("/compare?metric=boolean&range=30d").text
+
+
+def test_a_comparison_is_with_any_earlier_days(visit: Visit) -> None:
+    days = "against=dates&against.from=2026-02-19&against.to=2026-02-20"
+
+    text = visit(f"/compare?metric=boolean&by=time&range=7d&{days}").text
+
+    assert shown(text)["against"] == ["2026-02-19", "2026-02-20"]
+    assert "less 2026-02-19 to 2026-02-20" in text
+
+
+def test_a_comparison_leaves_out_what_its_filters_say_in_its_files_too(visit: Visit) -> None:
+    text = visit("/compare?metric=boolean&segment.platform=!mac&segment.arm=new&range=7d").text
+    file = Page(text).values("data-copy")[0]
+
+    assert shown(text)["filters"] == [["is", "arm", ["new"]], ["is_not", "platform", ["mac"]]]
+    assert "segment.platform=%21mac" in file
+    assert visit(file).status_code == 200
+
+
+def test_several_values_of_a_dimension_stay_chosen_on_the_page_of_a_metric(visit: Visit) -> None:
+    text = visit("/metric/boolean?segment.platform=linux&segment.platform=mac&range=7d").text
+
+    assert shown(text)["filters"] == [["is", "platform", ["linux", "mac"]]]
+    assert re.findall(r'type="hidden" name="segment.platform" value="(\w+)"', text) == [
+        "linux",
+        "mac",
+    ]
 
 
 def test_a_comparison_of_segments_is_against_the_chosen_one(visit: Visit) -> None:
