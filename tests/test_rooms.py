@@ -35,10 +35,11 @@ collector.storage: core | core
 collector.estimation: core mechanisms registry | core storage
 collector.analytics: mechanisms registry | core estimation
 collector.analytics.poisoning: mechanisms registry | estimation analytics
-collector.analytics.comparing: mechanisms registry | core estimation analytics
+collector.analytics.comparing: core mechanisms registry | core estimation analytics
     analytics.poisoning
 collector.analytics.text: mechanisms | estimation
-collector.analytics.verbs: mechanisms registry | core estimation analytics analytics.comparing
+collector.analytics.verbs: core mechanisms registry | core estimation analytics
+    analytics.comparing
     analytics.text
 collector.audit: core mechanisms registry | core estimation
 collector.intake: core registry | core storage estimation

@@ -12,6 +12,7 @@ from math import ceil, erfc, isfinite, sqrt
 from statistics import NormalDist
 from typing import Any, Final
 
+from client_sdk.core.epoch import ONCE
 from client_sdk.registry.domains import listed
 from client_sdk.registry.metric import Metric
 
@@ -23,12 +24,22 @@ from ..rows import AGAINST, TIME, Row, row_of, with_item
 from ..sums import unsure
 from ..suppression import too_few
 from ..verb import Slice, merged
-from .numbers import Number, Population, numbers_of, others, reach_of, series_of
+from .numbers import (
+    Number,
+    Population,
+    numbers_of,
+    others,
+    parted,
+    reach_of,
+    scatters_of,
+    series_of,
+)
 from .ratios import ratio_of
 
 POWER: Final = 0.8  # the chance with which an effect is to be seen
 NO_CHANGE: Final = "no detectable change"
 MOST_REPORTS: Final = 10**12  # needed; beyond, it is as good as never
+MOST_EPOCHS: Final = 10**5
 PREVIOUS, FIRST = "previous", "first"  # stretches of time
 REST: Final = "(rest)"  # all other values together
 _ALONE: Final = "nothing else beside it has enough reports"
@@ -69,15 +80,39 @@ def smallest_seen(error: float, alpha: float) -> float:
     return (normal_quantile(alpha) + NormalDist().inv_cdf(POWER)) * error
 
 
-def reports_needed(estimate: Estimate, n: int, alpha: float) -> int | None:
-    """Return how many reports would show a difference such as *estimate* of *n* with POWER.
+def reports_needed(error: float, effect: float, n: int, alpha: float) -> int | None:
+    """Return how many reports would show *effect* with POWER, where *n* leave the standard *error*.
 
     None: it is so small that no number of reports that anybody has would.
     """
-    if not estimate.value:
+    if not effect:
         return None
-    needed = n * (smallest_seen(estimate.std_error, alpha) / estimate.value) ** 2
+    needed = n * (smallest_seen(error, alpha) / effect) ** 2
     return ceil(needed) if isfinite(needed) and needed <= MOST_REPORTS else None
+
+
+def epochs_needed(
+    pair: Pair, item: str, effect: float, level: float, population: Population
+) -> int | None:
+    """Return how many epochs, each with as many reports as now, show *effect* with POWER.
+
+    What devices may repeat does not become surer: None if that alone hides the effect, or of a
+    metric that is reported once.
+    """
+    metric, sides = pair.first.metric, (pair.first, pair.second)
+    epochs = [epoch for part in sides for epoch in part.epochs]
+    if metric.every == ONCE or not effect or not epochs:
+        return None
+    span = max(epochs) - min(epochs) + 1
+    fresh = alike = 0.0
+    for part in sides:
+        _, scatter = scatters_of(part, (item,))[item]
+        each = parted(metric, scatter, population)
+        fresh, alike = (
+            old + x * span / part.n for old, x in zip((fresh, alike), each, strict=True)
+        )
+    room = (effect / smallest_seen(1, level)) ** 2 - alike
+    return None if room * MOST_EPOCHS <= fresh else max(ceil(fresh / room), 1)
 
 
 def flipped_by(metric: Metric, item: str, first: Number, second: Number) -> int | None:

@@ -181,11 +181,17 @@ def variance_if(part: Slice, scatter: Scatter, population: Population, *, in_tim
     Args: in_time: as above.
     """
     repeats = 1 if in_time else max(len(part.epochs), 1)
-    of_noise = repeats if part.metric.policy else 1
-    if population != DRAWN and part.metric.sample.share >= 1:  # a panel draws its devices
-        return of_noise * scatter.noise / part.n
-    again = (of_noise - 1) * scatter.noise + (repeats - 1) * scatter.values
-    return (scatter.reports + again) / part.n
+    fresh, alike = parted(part.metric, scatter, population)
+    return (fresh + repeats * alike) / part.n
+
+
+def parted(metric: Metric, scatter: Scatter, population: Population) -> tuple[float, float]:
+    """Return what of a report's variance is new in each epoch, and what a device may repeat."""
+    noise = scatter.noise if metric.policy else 0.0
+    if population != DRAWN and metric.sample.share >= 1:  # a panel draws its devices
+        return scatter.noise - noise, noise
+    alike = noise + scatter.values
+    return scatter.reports - alike, alike
 
 
 def _scatter(part: Slice, estimate: Estimate) -> Scatter:

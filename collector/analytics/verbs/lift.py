@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
+from client_sdk.core.epoch import DAY, LENGTHS, ONCE
 from client_sdk.registry.metric import Metric
 
 from ...core.errors import QueryError
@@ -19,6 +21,7 @@ from ..comparing.differences import (
     compared,
     covers_zero,
     difference_row,
+    epochs_needed,
     is_open,
     lift,
     pairs_of,
@@ -40,13 +43,16 @@ _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100)]
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
     """The dimension whose values are the arms, the arm that is the control, and what is measured.
 
-    With ``population`` left as drawn, devices were put into arms by chance.
+    With ``population`` left as drawn, devices were put into arms by chance.  ``effect`` is the
+    difference to be found, in the unit of the metric, a share of 0.02 for 2 points: how long the
+    experiment must run is told for it, or if left out for the difference that is seen.
     """
 
     dimension: _Name
     control: _Name
     item: _Name | None = None
     population: Population = DRAWN
+    effect: Annotated[float, Meta(gt=0, le=1e15)] | None = None
 
 
 def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
@@ -79,9 +85,10 @@ def answer(slices: Sequence[Slice], query: VerbQuery) -> Findings:
     facts = {
         "comparisons": len(comparisons),
         "population": options.population,
-        "power": [_power(comparison) for comparison in comparisons[:MOST_FACTS]],
+        "power": [_power(comparison, options) for comparison in comparisons[:MOST_FACTS]],
     }
-    return Findings(tuple(rows), tuple(map(_sentence, _unseen(comparisons))), facts)
+    sentences = (_sentence(comparison, options) for comparison in _unseen(comparisons, options))
+    return Findings(tuple(rows), tuple(sentences), facts)
 
 
 def _rows(comparison: Comparison, alpha: float) -> Iterator[Row]:
@@ -113,39 +120,63 @@ def _has_parts(metric: Metric) -> bool:
     return metric.domain.grid is None or metric.domain.grid.minimum >= 0
 
 
-def _power(comparison: Comparison) -> dict[str, Any]:
-    """Return what can be seen at the level of one interval."""
+def _power(comparison: Comparison, options: Options) -> dict[str, Any]:
+    """Return what can be seen at the level of one interval, and how long the effect takes."""
     n, difference = comparison.first.n + comparison.second.n, comparison.difference
+    level, item = comparison.level, comparison.item
+    effect = options.effect or abs(difference.value)
+    epochs = epochs_needed(comparison.pair, item, effect, level, options.population)
+    seconds = LENGTHS.get(comparison.metric.every, DAY)
     return {
-        "dimensions": with_item(comparison.pair.dimensions, comparison.item),
+        "dimensions": with_item(comparison.pair.dimensions, item),
         "control": comparison.second.value,
         "treated": comparison.first.value,
         "power": POWER,
-        "smallest_seen": smallest_seen(difference.std_error, comparison.level),
+        "smallest_seen": smallest_seen(difference.std_error, level),
+        "effect": effect,
         "reports": n,
-        "reports_needed": reports_needed(difference, n, comparison.level),
+        "reports_needed": reports_needed(difference.std_error, effect, n, level),
+        "days_needed": None if epochs is None else ceil(epochs * seconds / DAY),
     }
 
 
-def _unseen(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons that show nothing; of many items, none is told in words."""
-    return (
-        [comparison for comparison in comparisons if covers_zero(comparison.difference)]
-        if len(comparisons) <= MOST_TOLD
-        else []
-    )
+def _unseen(comparisons: Sequence[Comparison], options: Options) -> list[Comparison]:
+    """Return the comparisons to tell in words: of many items none, else those that show nothing.
+
+    Where an effect is named, all.
+    """
+    if len(comparisons) > MOST_TOLD:
+        return []
+    return [c for c in comparisons if options.effect or covers_zero(c.difference)]
 
 
-def _sentence(comparison: Comparison) -> str:
-    power, metric = _power(comparison), comparison.metric
+def _sentence(comparison: Comparison, options: Options) -> str:
+    power, metric = _power(comparison, options), comparison.metric
     scale, ending = (100, "points") if metric.domain.unit == SHARE else (1, metric.domain.unit)
-    needed = power["reports_needed"]
-    rest = f"; to show one as seen here takes about {needed:,} reports" if needed else ""
     what = ", ".join(power["dimensions"].values())
+    aim = "one as seen here"
+    if options.effect:
+        aim = f"{scale * options.effect:.3g} {ending}"
     return (
         f"{metric.address}: {what}: {power['reports']:,} reports show a difference of "
-        f"{scale * power['smallest_seen']:.3g} {ending} with {100 * POWER:g} % power{rest}"
+        f"{scale * power['smallest_seen']:.3g} {ending} with {100 * POWER:g} % power"
+        f"{_needed(power, metric, aim)}"
     )
+
+
+def _needed(power: Mapping[str, Any], metric: Metric, aim: str) -> str:
+    """Return what it takes to show what is aimed at; "" if nothing does."""
+    days, reports = power["days_needed"], power["reports_needed"]
+    if days is not None:
+        return (
+            f"; to show {aim} takes {days:,} {'day' if days == 1 else 'days'} in all at this rate"
+        )
+    if not reports:
+        return ""
+    about = f"; to show {aim} takes about {reports:,} reports"
+    if metric.every == ONCE:
+        return about
+    return f"{about}, so more devices: running longer is not enough, as each may repeat itself"
 
 
 VERB = Verb(answer, refusal, Options, estimates=False, joins=True, merges_small=False)

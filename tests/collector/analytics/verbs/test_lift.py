@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 from typing import Any, Final
 
@@ -178,3 +179,61 @@ def test_the_interval_of_a_lift_holds_the_true_lift_as_often_as_it_says() -> Non
 
     assert fits_rate(held, rounds, 1 - ALPHA)
     assert not fits_rate(narrow, rounds, 1 - ALPHA)
+
+
+DAILY: Final = replace(registry().metric("crashed"), every="1d")
+
+
+def days_of(count: int, old: float = 0.32, new: float = 0.34, per_day: int = 600) -> list[Slice]:
+    """Return arms of an experiment that ran for *count* days, the second with half the devices."""
+    return [
+        exact({"arm": name}, share, n * count, *range(count), metric=DAILY)
+        for name, share, n in (("old", old, per_day), ("new", new, per_day // 2))
+    ]
+
+
+@pytest.mark.parametrize(("population", "effect"), [("reported", 0.02), ("drawn", 0.1)])
+def test_an_experiment_that_ran_as_long_as_it_must_can_show_its_effect(
+    population: str, effect: float
+) -> None:
+    """Law: after so many days the effect is what is seen with 80 % power, and not a day before."""
+    options = {"population": population, "effect": effect}
+    (power,) = lifted(days_of(7), **options).facts["power"]
+    days = power["days_needed"]
+
+    after, before = (
+        lifted(days_of(count), **options).facts["power"][0]["smallest_seen"]
+        for count in (days, days - 1)
+    )
+
+    assert days > 7
+    assert after <= effect < before
+
+
+def test_days_are_those_of_epochs_and_are_told_in_words() -> None:
+    """Of a weekly metric seven each; of one that is reported once there are none."""
+    found = lifted(days_of(7), population="reported", effect=0.02)
+    weekly, once = (
+        lifted(
+            [dataclasses.replace(part, metric=replace(DAILY, every=every)) for part in days_of(7)],
+            population="reported",
+            effect=0.02,
+        )
+        for every in ("7d", "once")
+    )
+
+    (days,), (weeks,), (never,) = (one.facts["power"] for one in (found, weekly, once))
+    assert weeks["days_needed"] == 7 * days["days_needed"]
+    assert never["days_needed"] is None
+    told = f"; to show 2 points takes {days['days_needed']:,} days in all at this rate"
+    assert told in found.warnings[0]
+    assert "days" not in once.warnings[0]
+
+
+def test_devices_that_may_repeat_themselves_are_not_waited_for() -> None:
+    """The same thousand devices say no more in a year about others than they did in a week."""
+    found = lifted(days_of(7), effect=0.001)
+
+    (power,) = found.facts["power"]
+    assert power["days_needed"] is None
+    assert "more devices: running longer is not enough" in found.warnings[0]
