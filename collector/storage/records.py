@@ -346,8 +346,8 @@ class RedisWatches(_Records):
         return f"{self._prefix}:watch"
 
     def now(self) -> int:
-        """Ask the server."""
-        return int(self._connection.call("TIME")[0])
+        """Ask the first server that there is."""
+        return int(self._connection.nodes()[0].call("TIME")[0])
 
     def ledger(self) -> tuple[bytes, WatchLedger]:
         """Read one field; what is not ours is passed over."""

@@ -71,6 +71,9 @@ CHART: Final = (
                 "{{- if .Values.prune.enabled }}\n"
                 "  HEARSAY_KEEP_DAYS: {{ .Values.prune.keepDays | quote }}\n"
                 "{{- end }}\n"
+                "{{- if .Values.watch.enabled }}\n"
+                "  HEARSAY_WATCHES: /etc/hearsay-watches/watches.toml\n"
+                "{{- end }}\n"
                 "{{- range $name, $value := .Values.settings }}\n"
                 "  {{ $name }}: {{ $value | quote }}\n"
                 "{{- end }}\n"
@@ -149,6 +152,11 @@ CHART: Final = (
             'schedule: "17 3 * * *"': "schedule: {{ .Values.prune.schedule | quote }}",
         },
         ".Values.prune.enabled",
+    ),
+    Template(
+        "watch/watch.yaml",
+        {**IMAGE, **SPREAD, **limits("watch", "512Mi")},
+        ".Values.watch.enabled",
     ),
 )
 

@@ -21,7 +21,7 @@ from tests.support.deployment import (
     with_options,
 )
 
-WITH_ALL = {"archive": {"enabled": True}, "prune": {"enabled": True}, "backup": {"enabled": True}}
+WITH_ALL = {name: {"enabled": True} for name in ("archive", "prune", "backup", "watch")}
 EXTERNAL = {"externalStore": {"cidr": "192.0.2.0/24"}}
 HA = "values-high-availability.yaml"
 

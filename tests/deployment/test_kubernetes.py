@@ -30,11 +30,13 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 ARCHIVE: Thing = yaml.safe_load((ROOT / "examples/compose-archive.yml").read_text("utf-8"))
 BACKUP: Thing = yaml.safe_load((ROOT / "examples/compose-backup.yml").read_text("utf-8"))
 PRUNE: Thing = yaml.safe_load((ROOT / "examples/compose-prune.yml").read_text("utf-8"))
+WATCH: Thing = yaml.safe_load((ROOT / "examples/compose-watch.yml").read_text("utf-8"))
 IN_COMPOSE = {
     **{f"hearsay-{name}": SERVICES[name] for name in SERVICES},
     "hearsay-archive": ARCHIVE["services"]["archive"],
     "hearsay-backup": BACKUP["services"]["backup"],
     "hearsay-prune": PRUNE["services"]["prune"],
+    "hearsay-watch": WATCH["services"]["watch"],
 }
 PROXY = "a proxy"  # a pod of a namespace that may reach the web process
 STRANGER = "a stranger"  # a pod of any other
@@ -85,9 +87,8 @@ def test_what_is_applied_by_default_is_no_archive_and_deletes_nothing() -> None:
         settings = overlay(name)["ConfigMap", "hearsay-settings"]["data"]
 
         assert set(settings) == {"HEARSAY_REGISTRY", "HEARSAY_PROFILE"}
-        assert {"hearsay-archive", "hearsay-prune", "hearsay-backup"} & set(
-            pods(overlay(name))
-        ) == set()
+        options = {f"hearsay-{option}" for option in ("archive", "prune", "backup", "watch")}
+        assert options & set(pods(overlay(name))) == set()
 
 
 def test_an_overlay_has_a_store_of_its_own_or_none() -> None:
@@ -193,7 +194,7 @@ def test_a_worker_is_asked_for_the_heartbeat_that_it_writes_to_memory(things: Th
 def test_a_process_may_take_as_long_to_stop_as_it_does(things: Things) -> None:
     from collector.operations.processes import GRACE_S
 
-    for name in ("hearsay-web", "hearsay-worker", "hearsay-archive"):
+    for name in ("hearsay-web", "hearsay-worker", "hearsay-archive", "hearsay-watch"):
         template = pods(things)[name]
         stop = container(template).get("lifecycle", {}).get("preStop", {})
         before = float(stop["exec"]["command"][1]) if stop else 0.0
@@ -283,7 +284,8 @@ def test_the_network_lets_each_reach_what_it_works_with_and_nobody_else(
     }
 
     working = {
-        f"hearsay-{name}" for name in ("init", "web", "worker", "archive", "prune", "backup")
+        f"hearsay-{name}"
+        for name in ("init", "web", "worker", "archive", "prune", "backup", "watch")
     }
     assert let == {(PROXY, "hearsay-web")} | {(name, "hearsay-store") for name in working}
 

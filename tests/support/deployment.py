@@ -67,7 +67,8 @@ def with_options(folder: Path, name: str) -> Things:
     shutil.copytree(DEPLOY / "kubernetes", copy, dirs_exist_ok=True)
     top = copy / name / "kustomization.yaml"
     content = yaml.safe_load(top.read_text(encoding="utf-8"))
-    content["components"] = [*content.get("components", ()), "../archive", "../prune", "../backup"]
+    options = ("../archive", "../prune", "../backup", "../watch")
+    content["components"] = [*content.get("components", ()), *options]
     top.write_text(yaml.safe_dump(content), encoding="utf-8")
     return built(copy / name)
 

@@ -136,8 +136,8 @@ def _of_watches(state: WatchState) -> Iterator[Metric]:
     yield _gauge("hearsay_watch_waiting_messages", text, len(state.ledger.outbox))
     text = "Messages of watches that nobody took for a week."
     yield _counter("hearsay_watch_given_up_messages", text, state.ledger.given_up)
-    text = "When watches were last looked at; absent if none ever were."
-    looked = state.ledger.looked or None
+    text = "When watches were last looked at; absent where no process goes on looking."
+    looked = state.ledger.looked if state.ledger.holder else None
     yield _gauge("hearsay_watch_looked_timestamp_seconds", text, looked)
 
 

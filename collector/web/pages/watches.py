@@ -64,7 +64,7 @@ def watches() -> ResponseReturnValue:
         "watches.html",
         watches=rows,
         firing=sum(row.state == FIRING for row in rows),
-        has_stopped=bool(ledger.looked and services().clock() - ledger.looked > STOPPED_S),
+        has_stopped=bool(ledger.holder and services().clock() - ledger.looked > STOPPED_S),
         looked=looked.isoformat(timespec="seconds") if ledger.looked else "",
         looked_text=f"{looked:%Y-%m-%d %H:%M} UTC",
         share=f"{100 * ledger.false_alarms:.3g} %",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -253,3 +254,10 @@ def test_series_are_kept_by_name_beside_the_ledger_and_forgotten(watches: WatchS
 
     assert set(watches.series()) == {"b"}
     assert watches.ledger()[1].holder == "x"
+
+
+@EVERY_STORE
+def test_the_time_of_watches_is_that_of_the_store(watches: WatchStore) -> None:
+    assert watches.now() == pytest.approx(
+        DAY if isinstance(watches, MemoryWatches) else time.time(), abs=60
+    )

@@ -34,6 +34,6 @@ def watch_state(metric: str, text: str = "Front page: 6 %", looked: int = 1) -> 
         "a", "hot", metric, looked, text, series["hot"].verdicts[0], {"t": (1, 2)}
     )
     ledger = WatchLedger(
-        looked=looked, false_alarms=0.05, cursors=cursors, outbox=(waiting,), given_up=1
+        holder="a", looked=looked, false_alarms=0.05, cursors=cursors, outbox=(waiting,), given_up=1
     )
     return WatchState(ledger, series)

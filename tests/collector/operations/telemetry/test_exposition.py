@@ -75,7 +75,7 @@ SNAPSHOT: Final = Snapshot(
     process="0a",
     profile="strict",
     begun={"0b0b0b0b": 16_500},
-    watches=WatchState(WatchLedger(looked=7, cursors={"w": WatchCursor("d", "", QUIET, "")})),
+    watches=WatchState(WatchLedger("a", looked=7, cursors={"w": WatchCursor("d", "", QUIET, "")})),
     watched={"page": WatchRecord(1, 2, 7, {"2026-03-03": ["a", "b"], "2026-03-02": ["a"]})},
 )
 
@@ -146,7 +146,7 @@ def test_what_watches_say_is_told_by_name_and_so_are_messages_that_wait() -> Non
         name: WatchCursor("d", "2026-03-02", state, "2026-03-02")
         for name, state in (("hot", FIRING), ("gone", UNABLE), ("calm", QUIET))
     }
-    ledger = WatchLedger(looked=7, cursors=cursors, outbox=(message,), given_up=2)
+    ledger = WatchLedger("a", looked=7, cursors=cursors, outbox=(message,), given_up=2)
 
     told = samples(replace(SNAPSHOT, watches=WatchState(ledger)))
 
@@ -157,7 +157,7 @@ def test_what_watches_say_is_told_by_name_and_so_are_messages_that_wait() -> Non
     assert told["hearsay_watch_given_up_messages_total"] == 2
     assert told["hearsay_watch_looked_timestamp_seconds"] == 7
     assert "hearsay_watch_looked_timestamp_seconds" not in samples(
-        replace(SNAPSHOT, watches=WatchState())
+        replace(SNAPSHOT, watches=WatchState(WatchLedger(looked=7)))
     )
 
 

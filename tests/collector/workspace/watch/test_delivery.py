@@ -19,7 +19,11 @@ from typing import Any, Final
 
 import pytest
 
-from collector.storage.records import FIRING, QUIET, UNABLE, Verdict, WatchMessage
+from client_sdk.core.epoch import DAY
+from collector.demo.embedded import EmbeddedStore
+from collector.storage.connect import open_storage
+from collector.storage.connection import Connection
+from collector.storage.records import FIRING, QUIET, UNABLE, RedisWatches, Verdict, WatchMessage
 from collector.workspace.watch.delivery import (
     SIGNATURE,
     DeliveryError,
@@ -29,7 +33,10 @@ from collector.workspace.watch.delivery import (
     signature,
     subject_of,
 )
-from collector.workspace.watch.rules import Channel
+from collector.workspace.watch.rounds import LEASE_S, Rounds
+from collector.workspace.watch.rules import Channel, parse
+from tests.support.store.servers import needs_real, own_keys
+from tests.support.store.watched import NEWEST, NOON, catalog_of, fold
 
 NOW: Final = 1_772_625_600
 VERDICT: Final = Verdict(
@@ -256,12 +263,16 @@ class MailServer(socketserver.TCPServer):
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Conversation)
-        self.context, self.mails = context, list[bytes]()
+        self.context, self.mails, self.is_secure = context, list[bytes](), False
 
 
 class _Conversation(socketserver.StreamRequestHandler):
     def say(self, text: str) -> None:
         self.wfile.write(f"{text}\r\n".encode())
+
+    def finish(self) -> None:
+        super().finish()
+        self.request.close()
 
     def handle(self) -> None:
         server: Any = self.server
@@ -269,6 +280,11 @@ class _Conversation(socketserver.StreamRequestHandler):
         while line := self.rfile.readline().decode(errors="replace").strip().upper():
             if line.startswith(("EHLO", "HELO")):
                 self.say("250-test\r\n250-STARTTLS\r\n250 OK" if server.context else "250 OK")
+            elif line == "STARTTLS" and server.context:
+                self.say("220 go on")
+                self.request = server.context.wrap_socket(self.request, server_side=True)
+                self.rfile, self.wfile = self.request.makefile("rb"), self.request.makefile("wb", 0)
+                server.is_secure = True
             elif line == "DATA":
                 self.say("354 go on")
                 body = b""
@@ -301,6 +317,24 @@ def test_a_mail_reaches_its_server() -> None:
     assert "roll back" in mail.get_content()
 
 
+@pytest.mark.parametrize(("name", "taken"), [("good", True), ("self_signed", False)])
+def test_a_mail_goes_by_tls_to_a_server_that_proves_its_name(
+    name: str, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "tests/data/tls/ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"tests/data/tls/{name}.pem")
+    server = MailServer(context)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # it may fail on purpose
+    with serving(server):
+        try:
+            deliver(mail_channel(server.server_address[1]), MESSAGE, NOW)
+        except DeliveryError:
+            assert not taken
+
+    assert (server.is_secure or not taken, len(server.mails)) == (True, int(taken))
+
+
 def test_a_mail_goes_over_no_open_line() -> None:
     with serving(MailServer()) as server:
         with pytest.raises(DeliveryError):
@@ -319,3 +353,58 @@ def test_a_secret_that_is_missing_is_a_failure_and_told_by_its_file(tmp_path: Pa
 
     with pytest.raises(DeliveryError, match=r"^channel=team: ConfigError$"):
         deliver(channel, MESSAGE, NOW)
+
+
+class _Clocked(RedisWatches):
+    """Watches of a real store, on a clock that a test moves."""
+
+    clock = NOON
+
+    def now(self) -> int:
+        return self.clock
+
+
+@pytest.mark.real
+@needs_real
+def test_a_receiver_that_was_down_for_an_hour_gets_each_message_once_and_in_order(
+    real_store: EmbeddedStore, receiver: Receiver
+) -> None:
+    """With a real store, real tallies and a real receiver, and a process killed on the way."""
+    keys = own_keys(1)
+    tallies = open_storage(real_store.url, keys.prefix, 1, "standard")
+    tallies.prepare()
+    store = _Clocked(Connection.open(real_store.url), keys.prefix)
+    catalog = catalog_of()
+    for day, share in enumerate((0.2, 0.8, 0.2, 0.8), NEWEST):
+        fold(tallies, catalog, day, 20_000, share)
+    watches = parse(
+        '[[watch]]\nname = "dark"\nmetric = "m"\nabove = 0.5\n[[channel]]\nname = "team"\n'
+        f'webhook = "{receiver.url}"\nprivate = true\n'
+    )
+
+    def rounds() -> Rounds:
+        return Rounds(watches, catalog, tallies, store, deliver)
+
+    try:
+        rounds().round()
+        store.clock += 3 * DAY + LEASE_S  # and nobody has released the lease: it was killed
+        receiver.status = 503
+        for _ in range(13):
+            second = rounds()
+            second.round()
+            second.release()
+            store.clock += 300
+        tried = len(receiver.requests)
+        receiver.status = 200
+        receiver.requests.clear()
+        for _ in range(4):
+            second.round()
+            store.clock += 300
+    finally:
+        tallies.destroy()
+
+    said = [json.loads(body) for _, _, body in receiver.requests]
+    assert 5 <= tried <= 13
+    assert [entry["state"] for entry in said] == [FIRING, QUIET, FIRING]
+    assert [entry["last"] for entry in said] == ["2026-03-03", "2026-03-04", "2026-03-05"]
+    assert len({entry["id"] for entry in said}) == 3
