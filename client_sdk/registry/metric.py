@@ -85,6 +85,7 @@ class Metric:
     weight: int = 1  # of its place in the panel, if the registry has one
     panel: bool = True  # false: it reports whatever the panel draws
     sample: Sample = Sample()  # as the panel of the registry gives it; devices do not read it
+    group: str = ""  # under which pages show it; "" for none
     app: str = ""  # of the registry
     separate: bool = False  # the app is in the digest, so that no other app's reports join its own
     shared: bool = False  # another app of the collector has a metric of this name

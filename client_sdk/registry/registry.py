@@ -43,7 +43,7 @@ _WEEK: Final = re.compile(r"(?=.*[1-9])[0-9]{1,6}(\.[0-9]{1,9})?", re.ASCII)  # 
 _COMMON_KEYS: Final = {
     *("title", "question", "type", "epsilon", "every", "longitudinal", "mechanism", "segments"),
     *("expected_devices", "min_reports", "owner", "expires", "parameters", "epsilon_permanent"),
-    *("aggregate", "otherwise", "need", "robust", "weight", "panel"),
+    *("aggregate", "otherwise", "need", "robust", "weight", "panel", "group"),
 }
 
 
@@ -123,6 +123,7 @@ def _metric(
         fields.text(f"{place}.{key}", entry.get(key), problems)
         for key in ("title", "question", "owner")
     )
+    group = fields.text(f"{place}.group", entry["group"], problems) if "group" in entry else ""
     epsilon = fields.epsilon(f"{place}.epsilon", entry.get("epsilon"), problems)
     every = fields.one_of(place, "every", entry, EVERY, problems)
     longitudinal = _longitudinal(place, domain_type, entry, epsilon, problems)
@@ -198,6 +199,7 @@ def _metric(
         robust=robust,
         weight=weight,
         panel=has_seat,
+        group=group,
         app=app.name,
         separate=app.separate,
     )

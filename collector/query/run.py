@@ -100,9 +100,10 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @one_question()
-def run(plan: Plan, storage: TallyStore) -> Answer:
+def run(plan: Plan, storage: TallyStore, *, is_checked: bool = True) -> Answer:
     """Return the answer to *plan*.
 
+    Args:   is_checked: look for fakes and say so; a number that stands among many need not.
     Raises: StorageUnavailableError: the store does not answer, or is being pruned right now.
             PrunedError: a whole window was deleted.
             DamagedTallyError: what is stored cannot have come from reports of this metric.
@@ -127,7 +128,7 @@ def run(plan: Plan, storage: TallyStore) -> Answer:
     rows = ordered(findings.rows, plan)[page.offset : page.offset + page.limit]
     return Answer(
         _influenced(rows, plan, used),
-        _meta(plan, findings, read=read, used=used, notes=notes),
+        _meta(plan, findings, read=read, used=used, notes=notes, is_checked=is_checked),
     )
 
 
@@ -242,10 +243,12 @@ def _meta(
     read: Sequence[list[list[Slice]]],
     used: Sequence[list[list[Slice]]],
     notes: Sequence[str],
+    is_checked: bool,
 ) -> Meta:
     query = plan.query
     warnings = [
         *_warnings(plan, read, used),
+        *(_suspicions(plan, read) if is_checked else ()),
         *notes,
         *findings.warnings,
         *_missed(plan, findings),
@@ -361,6 +364,11 @@ def _warnings(
         if not any(part.n for definition in slices for part in definition):
             later = f" up to version {reading.version}, and later ones may have some"
             yield f"{name}: no reports in this window{'' if reading.version is None else later}"
+
+
+def _suspicions(plan: Plan, read: Sequence[list[list[Slice]]]) -> Iterator[str]:
+    """Yield what in the tallies cannot come from honest devices alone."""
+    for reading, slices in zip(plan.readings, read, strict=True):
         for definition in slices:
             with blaming(reading.metric):
                 texts = list(suspicions(definition))

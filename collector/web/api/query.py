@@ -163,6 +163,7 @@ def describe(metric: Metric) -> dict[str, object]:
         "name": metric.address,
         "app": metric.app,
         "title": metric.title,
+        "group": metric.group,
         "question": metric.question,
         "type": metric.type,
         **metric.domain.as_json(),

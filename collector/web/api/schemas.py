@@ -84,6 +84,7 @@ class Metric(Struct, forbid_unknown_fields=True):
     name: str
     app: str
     title: str
+    group: str
     question: str
     type: str
     digest: str

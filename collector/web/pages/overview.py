@@ -1,13 +1,16 @@
 """The first page: every metric in a tile; of an empty system, what to do next.
 
 A tile has the metric's number with its interval, its line over time, and what it rests on.
+Many metrics are found by words, stand under headings, and take several pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from flask import Blueprint, request, url_for
 from flask.typing import ResponseReturnValue
@@ -31,7 +34,7 @@ from ...rendering.charts import Face
 from ...rendering.charts.spark import spark
 from ...rendering.numbers import margin, numbers_of, reading, value_of
 from .. import auth
-from ..api.openapi import Operation, in_path
+from ..api.openapi import Operation, in_path, in_query
 from ..auth import scope, visible
 from .choices import WORDS, Choices, choices_of, require_known
 from .layout import CONTENT_TYPE, RANGE_PARAMETERS, shown
@@ -40,6 +43,22 @@ from .panels import NOTHING, Answers, greatest, identifier
 
 _OTHERS = 3  # items told beside the greatest
 _SEARCH = "Common strings are looked for when this is opened."
+_MOST_PAGES: Final = 99_999
+MOST_TILES: Final = 18  # of a page: what is taken in, and is answered at once
+_FEW: Final = 6  # metrics that are seen without searching
+_ORDERS: Final = {
+    "group": "by group",
+    "owner": "by owner",
+    "name": "by name",
+    "registry": "as registered",
+}
+_REST: Final = "Other"  # the heading of metrics without a group
+_PARAMETERS: Final = (
+    *RANGE_PARAMETERS,
+    in_query("search", {"type": "string"}, "Words that are in the metric's texts."),
+    in_query("order", {"enum": [*_ORDERS, ""]}, "In which order, and under which headings."),
+    in_query("page", {"type": "string", "pattern": "^[1-9][0-9]{0,4}$"}, "Which page, from 1."),
+)
 _APP = in_path("app", "^[a-z0-9_.]+$", "An app of the registries.")
 blueprint = Blueprint("overview", __name__)
 
@@ -64,11 +83,63 @@ class Tile:
     p_value: float | None = None  # of the change that is likeliest, had nothing changed
 
 
+@dataclass(frozen=True)
+class Selection:
+    """Which metrics are shown, in which order, and which page of them."""
+
+    search: str = ""
+    order: str = ""  # one of _ORDERS; "" for groups where there are any
+    page: int = 1
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> Selection:
+        """Read the selection of an address.  Raises QueryError: there is no such order or page."""
+        order, page = parameters.get("order", ""), parameters.get("page") or "1"
+        if order not in ("", *_ORDERS):
+            raise QueryError(f"order: must be one of {', '.join(_ORDERS)}")
+        if not (page.isascii() and page.isdigit() and 1 <= int(page[:6]) <= _MOST_PAGES):
+            raise QueryError(f"page: must be a number from 1 to {_MOST_PAGES}")
+        return cls(" ".join(parameters.get("search", "").split()), order, int(page))
+
+    def among(self, metrics: Sequence[Metric]) -> list[tuple[str, Metric]]:
+        """Return the metrics that have all words, each after its heading, "" for none."""
+        words = self.search.casefold().split()
+        kept = [metric for metric in metrics if all(word in _texts(metric) for word in words)]
+        order = self.order or ("group" if any(metric.group for metric in metrics) else "registry")
+        if order == "registry":
+            return [("", metric) for metric in kept]
+        if order == "name":
+            return [("", metric) for metric in sorted(kept, key=_title)]
+        headings = [metric.group if order == "group" else metric.owner for metric in kept]
+        known = sorted(filter(None, headings), key=str.casefold) if order == "owner" else headings
+        place = {heading: i for i, heading in enumerate(dict.fromkeys(filter(None, known)))}
+        headed = sorted(
+            zip(headings, kept, strict=True), key=lambda pair: place.get(pair[0], len(place))
+        )
+        return [(heading or _REST, metric) for heading, metric in headed]
+
+    def address(self, choices: Choices, page: int) -> str:
+        """Return the end of the address of another *page* of the same."""
+        chosen = {"search": self.search, "order": self.order, "page": "" if page == 1 else page}
+        own = urlencode({name: value for name, value in chosen.items() if value})
+        period = choices.address().removeprefix("?")
+        return "?" + "&".join(filter(None, (period, own)))
+
+
+def _texts(metric: Metric) -> str:
+    texts = (metric.address, metric.title, metric.question, metric.group, metric.owner)
+    return "\n".join(texts).casefold()
+
+
+def _title(metric: Metric) -> str:
+    return metric.title.casefold()
+
+
 def tile_of(metric: Metric, choices: Choices, answers: Answers) -> Tile:
     """Return the tile of *metric*; what is damaged costs no other tile."""
     url = url_for("metric.metric_page", name=metric.address) + choices.address()
     try:
-        reply = answers.reply(_question(metric, choices))
+        reply = answers.reply(_question(metric, choices), is_checked=False)
         row = _headline(metric, reply)
         tile = _with_number(metric, url, row, reply, choices)
         if row is None or not tile.value or metric.every == ONCE:
@@ -176,7 +247,7 @@ def _line(
         return NOTHING, "", None
     options = {} if metric.domain.grid else {ITEM: item}
     query = choices.query(metric, "trend", options, [granularity(metric, choices)])
-    reply = answers.reply(query)
+    reply = answers.reply(query, is_checked=False)
     face = Face(prefix=identifier(f"line-{metric.address}"), heading=False)
     drawn = Markup(spark(reply.rows, f"{metric.title} over time", face))  # noqa: S704  # it escapes
     return drawn, *_change(reply)
@@ -192,7 +263,7 @@ def _change(reply: Answer) -> tuple[str, float | None]:
 
 @blueprint.get("/")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=RANGE_PARAMETERS, problems=(400,))
+@Operation(media_type=CONTENT_TYPE, parameters=_PARAMETERS, problems=(400,))
 def overview() -> ResponseReturnValue:
     """Show every metric: its number with the interval, its line, and what it rests on."""
     return _overview(list(visible()))
@@ -200,7 +271,7 @@ def overview() -> ResponseReturnValue:
 
 @blueprint.get("/apps/<app>")
 @scope(VIEW, page=True)
-@Operation(media_type=CONTENT_TYPE, parameters=(_APP, *RANGE_PARAMETERS), problems=(400, 404))
+@Operation(media_type=CONTENT_TYPE, parameters=(_APP, *_PARAMETERS), problems=(400, 404))
 def app_overview(app: str) -> ResponseReturnValue:
     """Show the metrics of one app, as the overview shows all."""
     metrics = visible().of_app(app)
@@ -210,18 +281,42 @@ def app_overview(app: str) -> ResponseReturnValue:
 
 
 def _overview(metrics: Sequence[Metric], app: str = "") -> ResponseReturnValue:
-    require_known(request.args, RANGE_PARAMETERS)
-    choices = choices_of(request.args)
+    require_known(request.args, _PARAMETERS)
+    choices, selection = choices_of(request.args), Selection.of(request.args)
     answers = Answers()
-    tiles = sure_of_changes([tile_of(metric, choices, answers) for metric in metrics])
-    first = next(iter(metrics), None)
+    chosen = selection.among(metrics)
+    pages = max(-(-len(chosen) // MOST_TILES), 1)
+    page = min(selection.page, pages)
+    shown_here = chosen[(page - 1) * MOST_TILES : page * MOST_TILES]
+    tiles = sure_of_changes([tile_of(metric, choices, answers) for _, metric in shown_here])
+    headed = zip((heading for heading, _ in shown_here), tiles, strict=True)
     return shown(
         "overview.html",
-        tiles=tiles,
+        groups=[
+            (heading, [tile for _, tile in some])
+            for heading, some in groupby(headed, lambda pair: pair[0])
+        ],
+        count=len(chosen),
         app=app,
         chosen=choices.shown_for(()),
         ranges=choices.ranges(()),
-        is_empty=not any(tile.n for tile in tiles),
-        first=first,
+        is_empty=len(metrics) == len(tiles) and not any(tile.n for tile in tiles),
+        first=metrics[0] if metrics else None,
+        known=len(metrics),
         origin=auth.origin(),
+        selection=selection,
+        orders=_orders(metrics) if len(metrics) > _FEW else {},
+        page=page,
+        pages=[(number, selection.address(choices, number)) for number in range(1, pages + 1)],
     )
+
+
+def _orders(metrics: Sequence[Metric]) -> dict[str, str]:
+    """Return the orders, in words, that make a difference; the usual one first."""
+    alike = {
+        "group": not any(metric.group for metric in metrics),
+        "owner": len({metric.owner for metric in metrics}) == 1,
+    }
+    names = [name for name in _ORDERS if not alike.get(name)]
+    usual = "registry" if alike["group"] else "group"
+    return {name: _ORDERS[name] for name in sorted(names, key=lambda name: name != usual)}
