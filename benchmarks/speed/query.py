@@ -1,16 +1,15 @@
-"""What an answer costs, cold from a real store and kept in memory; and what a page costs.
+"""What an answer costs, cold from a real store and kept in memory.
 
 Run: ``python -m benchmarks query``.  One Redis-compatible server of this machine for each table,
 filled with tallies as folds leave them: every epoch, segment and shard has reports.  Times are of
-one question from its JSON to rows, or of one request for a page, without a network; processor time
-is that of this process, and the store's work is in the wait.
+one question from its JSON to rows, without a network; processor time is that of this process, and
+the store's work is in the wait.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -48,8 +47,6 @@ TOKEN: Final = "a-token-of-this-benchmark-0123456789"  # noqa: S105  # opens not
 BEARER: Final = {"Authorization": f"Bearer {TOKEN}"}
 WINDOW: Final = 60  # days of the closed window: it ends before the last class of lateness does
 CACHED: Final = 5.0  # ms
-MOST_MS: Final = 300.0  # of a page
-MOST_BYTES: Final = 150_000  # of a page with its files
 _SEGMENTS: Final = f"""
 [segments]
 version = {json.dumps([f"v{number}" for number in range(20)])}
@@ -57,7 +54,7 @@ platform = ["linux", "macos", "windows"]
 """
 
 
-class _Shape(NamedTuple):
+class Shape(NamedTuple):
     """A metric, how many epochs of it are stored, and its one dimension."""
 
     name: str
@@ -67,21 +64,13 @@ class _Shape(NamedTuple):
 
     @property
     def own(self) -> str:
+        """The metric's own keys in a registry."""
         return f"{self.kind}\nsegments = {json.dumps([self.dimension] if self.dimension else [])}"
 
 
 SHAPES: Final = (
-    _Shape("wide", items("oue", 1_024), 90, ""),
-    _Shape("sliced", items("oue", 100), 365, "version"),
-)
-SHOWN: Final = (  # on the pages
-    _Shape("theme", items("grr", 10), 365),
-    _Shape("dark", 'type = "boolean"\nmechanism = "grr"', 365),
-    _Shape(
-        "startup",
-        'type = "duration"\nmechanism = "square_wave"\nmin = 0\nmax = 5000\nstep = 10\nunit = "ms"',
-        365,
-    ),
+    Shape("wide", items("oue", 1_024), 90, ""),
+    Shape("sliced", items("oue", 100), 365, "version"),
 )
 _SLICED: Final = {"metrics": ["sliced"], "date_range": "12mo"}
 QUESTIONS: Final[tuple[tuple[str, dict[str, Any], float | None], ...]] = (  # and bars in ms
@@ -95,19 +84,13 @@ QUESTIONS: Final[tuple[tuple[str, dict[str, Any], float | None], ...]] = (  # an
         None,
     ),
 )
-PAGES: Final = (
-    *("/?range=12mo", "/metric/theme?range=12mo", "/metric/dark?range=12mo"),
-    *("/metric/startup?range=12mo", "/metric/theme?range=91d", "/metric/startup?range=91d"),
-    *("/compare?metric=theme&range=6mo", "/ask?metric=theme&verb=trend&by=time:day&range=12mo"),
-    *("/plan?metric=startup", "/privacy", "/privacy/people"),
-)
 
 
 def main() -> None:
-    """Print milliseconds of each question and page beside its bar, least and median of nine."""
+    """Print milliseconds of each question beside its bar, least and median of nine."""
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
     print(head("question", "rows", "ms, least", "ms, median", "processor ms", "bar", ""))
-    with _filled(SHAPES) as (catalog, storage, client):
+    with filled(SHAPES) as (catalog, storage, client):
         for what, fields, bar in QUESTIONS:
             body = json.dumps({**fields, "pagination": {"limit": 10_000}}).encode()
 
@@ -116,14 +99,10 @@ def main() -> None:
 
             _question(what, bar, cold)
         _kept(client)
-    print("\n" + head("page", "kB", "with files", "ms, least", "ms, median", "processor ms", ""))
-    with _filled(SHOWN) as (_, _, client):
-        for page in PAGES:
-            _page(client, page)
 
 
 @contextmanager
-def _filled(shapes: tuple[_Shape, ...]) -> Iterator[tuple[Catalog, RedisStorage, FlaskClient]]:
+def filled(shapes: tuple[Shape, ...]) -> Iterator[tuple[Catalog, RedisStorage, FlaskClient]]:
     """Run a server with tallies of *shapes*; yield what answers from them."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -186,34 +165,19 @@ def _kept(client: FlaskClient) -> None:
 
 def _question(what: str, bar: float | None, action: Callable[[], int]) -> None:
     rows = action()
-    least, middle, processor = _timed(action)
+    walls, processor = timed(action)
+    middle = median(walls)
     wanted, met = ("", None) if bar is None else (f"≤ {bar:g} ms", middle <= bar)
-    times = (f"{number:.1f}" for number in (least, middle, processor))
+    times = (f"{number:.1f}" for number in (min(walls), middle, processor))
     print(row(what, f"{rows:,}", *times, wanted, verdict(met)), flush=True)
 
 
-def _page(client: FlaskClient, page: str) -> None:
-    def load() -> str:
-        response = client.get(page, headers=BEARER)
-        assert response.status_code == 200, response.text
-        return str(response.text)
-
-    text = load()
-    files = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', text))
-    size = len(text.encode())
-    weight = size + sum(len(client.get(file, buffered=True).data) for file in files)
-    least, middle, processor = _timed(load)
-    met = middle <= MOST_MS and weight <= MOST_BYTES
-    numbers = (size / 1e3, weight / 1e3, least, middle, processor)
-    print(row(page, *(f"{number:.0f}" for number in numbers), verdict(met)), flush=True)
-
-
-def _timed(action: Callable[[], object]) -> tuple[float, float, float]:
-    """Return milliseconds of *action*: least, median, and the median of processor time."""
+def timed(action: Callable[[], object]) -> tuple[list[float], float]:
+    """Return milliseconds of each round of *action*, and the median of its processor time."""
     walls, processor = [], []
     for _ in range(ROUNDS):
         wall, used = time.perf_counter(), time.process_time()
         action()
         walls.append(1e3 * (time.perf_counter() - wall))
         processor.append(1e3 * (time.process_time() - used))
-    return min(walls), median(walls), median(processor)
+    return walls, median(processor)

@@ -57,7 +57,7 @@ _PARAMETERS: Final = (
     *RANGE_PARAMETERS,
     in_query("search", {"type": "string"}, "Words that are in the metric's texts."),
     in_query("order", {"enum": [*_ORDERS, ""]}, "In which order, and under which headings."),
-    in_query("page", {"type": "string", "pattern": "^[1-9][0-9]{0,4}$"}, "Which page, from 1."),
+    in_query("sheet", {"type": "string", "pattern": "^[1-9][0-9]{0,4}$"}, "Which page, from 1."),
 )
 _APP = in_path("app", "^[a-z0-9_.]+$", "An app of the registries.")
 blueprint = Blueprint("overview", __name__)
@@ -94,11 +94,11 @@ class Selection:
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> Selection:
         """Read the selection of an address.  Raises QueryError: there is no such order or page."""
-        order, page = parameters.get("order", ""), parameters.get("page") or "1"
+        order, page = parameters.get("order", ""), parameters.get("sheet") or "1"
         if order not in ("", *_ORDERS):
             raise QueryError(f"order: must be one of {', '.join(_ORDERS)}")
         if not (page.isascii() and page.isdigit() and 1 <= int(page[:6]) <= _MOST_PAGES):
-            raise QueryError(f"page: must be a number from 1 to {_MOST_PAGES}")
+            raise QueryError(f"sheet: must be a number from 1 to {_MOST_PAGES}")
         return cls(" ".join(parameters.get("search", "").split()), order, int(page))
 
     def among(self, metrics: Sequence[Metric]) -> list[tuple[str, Metric]]:
@@ -120,7 +120,7 @@ class Selection:
 
     def address(self, choices: Choices, page: int) -> str:
         """Return the end of the address of another *page* of the same."""
-        chosen = {"search": self.search, "order": self.order, "page": "" if page == 1 else page}
+        chosen = {"search": self.search, "order": self.order, "sheet": "" if page == 1 else page}
         own = urlencode({name: value for name, value in chosen.items() if value})
         period = choices.address().removeprefix("?")
         return "?" + "&".join(filter(None, (period, own)))
