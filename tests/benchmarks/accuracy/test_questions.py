@@ -1,0 +1,151 @@
+"""The questions of a manager: how answers are judged, and what the page says became of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask import Flask, request
+
+from benchmarks.accuracy.questions import (
+    LEAST_EASY,
+    MISSING,
+    NEAR,
+    PAGE,
+    REFUSED,
+    RIGHT,
+    STRUGGLE,
+    WRONG,
+    Verdict,
+    judge,
+    judged,
+    rows_of,
+    shows,
+    summary,
+)
+from benchmarks.lib.manager import QUESTIONS, Question
+from benchmarks.lib.page import part
+from benchmarks.lib.shop import shop_app
+
+ROW: dict[str, Any] = {
+    "dimensions": {"item": "home"},
+    "value": 0.43,
+    "ci_low": 0.40,
+    "ci_high": 0.46,
+    "std_error": 0.0153,
+    "unit": "share",
+}
+ASKED = Question(1, "How many?", "/page?metric=screen", {"metrics": ["screen"]}, lambda row: 0.44)
+REASON = "spent: tells a mean only"
+
+
+def collector(row: dict[str, Any], page: str, refuses: str = "") -> Flask:
+    """A collector that answers every question with one row, and every page with one text."""
+    app = Flask(__name__)
+
+    @app.post("/v1/query")
+    def query() -> Any:
+        assert request.get_json()
+        return ({"detail": refuses}, 400) if refuses else {"rows": [row]}
+
+    @app.get("/page")
+    def shown() -> Any:
+        return page
+
+    return app
+
+
+def kind(question: Question, row: dict[str, Any], page: str, refuses: str = "") -> str:
+    return judge(collector(row, page, refuses).test_client(), question).kind
+
+
+def test_a_number_near_the_truth_that_the_page_shows_is_right() -> None:
+    assert kind(ASKED, ROW, "<b>43 %</b> ± 3") == RIGHT
+
+
+def test_a_number_far_from_the_truth_is_wrong() -> None:
+    off = ROW["std_error"] * (NEAR + 0.1)
+
+    assert kind(replace(ASKED, truth=lambda row: 0.43 - off), ROW, "43 %") == WRONG
+
+
+def test_a_count_that_is_off_by_one_is_wrong() -> None:
+    counted = {**ROW, "value": 6_000, "ci_low": 6_000, "ci_high": 6_000, "std_error": 0.0}
+    row = {**counted, "unit": "devices"}
+
+    assert kind(replace(ASKED, truth=lambda row: 6_000), row, "6,000 devices") == RIGHT
+    assert kind(replace(ASKED, truth=lambda row: 6_001), row, "6,000 devices") == WRONG
+
+
+def test_a_right_number_that_the_page_does_not_show_is_not_to_be_had() -> None:
+    assert kind(ASKED, ROW, "44 % of 430 devices") == MISSING
+    assert kind(ASKED, ROW, "<script>43</script>") == MISSING
+
+
+def test_a_row_without_a_number_is_not_to_be_had() -> None:
+    empty = {**ROW, "value": None, "ci_low": None, "ci_high": None, "std_error": None}
+
+    assert kind(ASKED, empty, "43 %") == MISSING
+
+
+def test_a_right_number_behind_many_choices_is_not_easy() -> None:
+    far = replace(ASKED, page="/page?" + "&".join(f"choice{i}=x" for i in range(5)))
+
+    assert kind(far, ROW, "43 %") == STRUGGLE
+
+
+def test_a_refusal_counts_only_with_its_reason_on_the_page_too() -> None:
+    refused = replace(ASKED, refusal="mean only")
+
+    assert kind(refused, ROW, f"<p>{REASON}</p>", REASON) == REFUSED
+    assert kind(refused, ROW, "no", REASON) == MISSING
+    assert kind(refused, ROW, f"<p>{REASON}</p>", "no") == MISSING
+    assert kind(refused, ROW, f"<p>{REASON}</p>") == MISSING
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shown"),
+    [("43 %", True), ("43.0 %", True), ("40 %", False), ("430", False), ("4", False)],
+)
+def test_a_number_is_shown_if_it_is_rounded_as_its_interval_deserves(
+    text: str, is_shown: bool
+) -> None:
+    assert shows(text, [ROW]) is is_shown
+
+
+def test_large_numbers_may_be_rounded_to_hundreds() -> None:
+    row = {**ROW, "value": 1_422.0, "ci_low": 1_281.0, "ci_high": 1_573.0, "unit": "ms"}
+
+    assert shows("1,400 ± 100 ms", [row])
+    assert not shows("1,000 ms", [row])
+
+
+def test_one_wrong_answer_misses_the_bar() -> None:
+    right = [Verdict(question, RIGHT, "") for question in QUESTIONS]
+
+    assert "is met" in summary(right)
+    assert "is missed" in summary([*right[1:], Verdict(QUESTIONS[0], WRONG, "")])
+    assert "is missed" in summary(right[: LEAST_EASY - 1])
+
+
+def test_every_question_is_asked_once_and_its_verdict_is_on_the_page() -> None:
+    table, words = part(PAGE, "questions"), part(PAGE, "summary")
+
+    verdicts = [line.rsplit(" | ", 1)[1].removesuffix(" |") for line in table.split("\n")[3:-1]]
+    counts = Counter(verdicts)
+    assert [question.number for question in QUESTIONS] == list(range(1, 39))
+    assert re.findall(r"^\| (\d+) \|", table, re.MULTILINE) == [str(i) for i in range(1, 39)]
+    kinds = (RIGHT, STRUGGLE, REFUSED, WRONG, MISSING)
+    assert ", ".join(f"{counts[kind]} {kind}" for kind in kinds) in words
+    assert len(verdicts) == len(QUESTIONS)
+
+
+@pytest.mark.slow
+def test_the_questions_of_a_manager_are_answered_right() -> None:
+    """With the fixed seed, so nothing is left to chance but the few draws of the system."""
+    verdicts = list(judged(shop_app().test_client()))
+
+    assert "is met" in summary(verdicts), rows_of(verdicts)
