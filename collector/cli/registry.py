@@ -7,6 +7,7 @@ the mechanisms as installed.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import isfinite
@@ -47,7 +48,7 @@ def check(path: str, expires_within: int | None, strict: bool) -> None:
     from ..planning.panels import starvation_lines
     from ..planning.registry_report import describe_metrics, expiring, problems, warnings
 
-    loaded, today = _load(path), datetime.now(UTC).date()
+    loaded, today = load_registry(path), datetime.now(UTC).date()
     doubts = [*warnings(loaded, today), *starvation_lines(loaded)]
     wrong = list(problems(loaded))
     if expires_within is not None:
@@ -92,7 +93,7 @@ def plan(
         return
     if devices is not None or output is not None:
         raise click.UsageError("--devices and --output go with --cap")
-    for metric in _load(path):
+    for metric in load_registry(path):
         for line in compare_mechanisms(metric, max_payload):
             click.echo(line)
 
@@ -103,32 +104,8 @@ def budget(path: str) -> None:
     """Tell what a device is charged at most: ε of a report, a week, a year and for life."""
     from ..planning.registry_report import budget_lines
 
-    for line in budget_lines(_load(path)):
+    for line in budget_lines(load_registry(path)):
         click.echo(line)
-
-
-@registry.command()
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, writable=True),
-    help="File to write; standard output by default.",
-)
-@click.option(
-    "--language", type=click.Choice(("python", "typescript")), default="python", show_default=True,
-    help="Of the application.",
-)  # fmt: skip
-@explained
-def codegen(path: str, output: str | None, language: str) -> None:
-    """Write the module by which an application records, with the types of its metrics' values."""
-    from ..planning.codegen import module_of
-    from ..planning.typescript import typescript_module
-
-    text = (module_of if language == "python" else typescript_module)(_load(path))
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
 
 
 def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
@@ -149,36 +126,15 @@ def _fit(path: str, week: int, devices: int | None, output: str | None) -> None:
         Path(output).write_text(rewritten(Path(path).read_text("utf-8"), panel), encoding="utf-8")
 
 
-@registry.command("compile")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, writable=True),
-    help="File to write; standard output by default.",
-)
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if it would change.")
-@explained
-def compile_registry(path: str, output: str | None, only_check: bool) -> None:
-    """Write the registry as devices read it soonest: one JSON with all numbers worked out."""
-    from ..planning.compilation import compiled
-
-    text = compiled(_load(path))
-    if output is None:
-        if only_check:
-            raise click.BadParameter("needs the file to compare with", param_hint="--output")
-        click.echo(text, nl=False)
-    elif not only_check:
-        Path(output).write_text(text, encoding="ascii")
-    elif not Path(output).exists() or Path(output).read_text(encoding="utf-8") != text:
-        click.echo(f"{output}: is not what {path} compiles to: compile it again", err=True)
-        raise SystemExit(1)
-
-
-def _load(path: str) -> Registry:
+def load_registry(path: str) -> Registry:
     """Return the registry, or list its problems on standard error and exit with status 1."""
+    return with_samples(readable(lambda: Registry.from_file(path)))
+
+
+def readable(read: Callable[[], Registry]) -> Registry:
+    """Return what *read* does, or list its problems and exit with status 1."""
     try:
-        return with_samples(Registry.from_file(path))
+        return read()
     except HearsayError as error:
         for problem in getattr(error, "problems", (str(error),)):
             click.echo(problem, err=True)
@@ -364,7 +320,7 @@ def audit(
         )
         if any(source is not ParameterSource.DEFAULT for source in typed):
             raise click.UsageError("a device claims what its registry says, and nothing else")
-        metrics = _load(registry_path)
+        metrics = load_registry(registry_path)
         chosen = [_metric(registry_path, name) for name in metric_names] or list(metrics)
         raise SystemExit(_audit_device(device, chosen, draws, pairs, as_json))
     mechanisms = mechanisms_of(wanted, epsilon, domain_size)

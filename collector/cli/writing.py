@@ -1,0 +1,103 @@
+"""Commands that write files of a registry: one to begin with, its compiled form, its handles."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Final
+
+import click
+
+from client_sdk.registry.registry import Registry
+
+from .registry import load_registry, readable
+from .registry import registry as group
+from .root import explained
+
+_LIFE: Final = 730  # days after which a new registry expires
+
+
+@group.command()
+@click.option(
+    "--template", type=click.Choice(("product",)), default="product", show_default=True,
+    help="What to ask: of a product its actives by day, week and month, and more.",
+)  # fmt: skip
+@click.option("--app", required=True, help="Name of the application.")
+@click.option("--owner", required=True, help="Who answers for the metrics, such as a team.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, writable=True),
+    help="File to write, which must not be there yet; standard output by default.",
+)  # fmt: skip
+@explained
+def init(template: str, app: str, owner: str, output: str | None) -> None:
+    """Write a registry to begin with."""
+    today = datetime.now(UTC).date()
+    values = {
+        "app": json.dumps(app),
+        "owner": json.dumps(owner, ensure_ascii=False),
+        "expires": today + timedelta(days=_LIFE),
+    }
+    text = (files("collector.planning") / "templates" / f"{template}.toml").read_text("utf-8")
+    text = Template(text).substitute(values)
+    readable(lambda: Registry.from_text(text))
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with Path(output).open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise click.BadParameter("is there already", param_hint="--output") from None
+
+
+@group.command("compile")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True),
+    help="File to write; standard output by default.",
+)
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if it would change.")
+@explained
+def compile_registry(path: str, output: str | None, only_check: bool) -> None:
+    """Write the registry as devices read it soonest: one JSON with all numbers worked out."""
+    from ..planning.compilation import compiled
+
+    text = compiled(load_registry(path))
+    if output is None:
+        if only_check:
+            raise click.BadParameter("needs the file to compare with", param_hint="--output")
+        click.echo(text, nl=False)
+    elif not only_check:
+        Path(output).write_text(text, encoding="ascii")
+    elif not Path(output).exists() or Path(output).read_text(encoding="utf-8") != text:
+        click.echo(f"{output}: is not what {path} compiles to: compile it again", err=True)
+        raise SystemExit(1)
+
+
+@group.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, writable=True),
+    help="File to write; standard output by default.",
+)
+@click.option(
+    "--language", type=click.Choice(("python", "typescript")), default="python", show_default=True,
+    help="Of the application.",
+)  # fmt: skip
+@explained
+def codegen(path: str, output: str | None, language: str) -> None:
+    """Write the module by which an application records, with the types of its metrics' values."""
+    from ..planning.codegen import module_of
+    from ..planning.typescript import typescript_module
+
+    text = (module_of if language == "python" else typescript_module)(load_registry(path))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
