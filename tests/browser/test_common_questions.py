@@ -60,7 +60,7 @@ def _ways() -> Iterator[ParameterSet]:
             yield pytest.param(walk, size, id=f"{walk.thought} by {name}", marks=marks)
 
 
-@pytest.mark.parametrize(("walk", "size"), _ways())
+@pytest.mark.parametrize(("walk", "size"), tuple(_ways()))
 def test_a_common_question_is_answered_in_few_steps_from_the_overview(
     walk: Walk, size: ViewportSize, visit: Open
 ) -> None:
