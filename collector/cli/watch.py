@@ -78,7 +78,7 @@ def _check(watches: Watches, catalog: Catalog) -> None:
             faults += 1
             continue
         rate = watches.rate(metric.every)
-        title = title_of(each, metric.domain.unit)
+        title = title_of(each, metric)
         click.echo(f"{each.name}: {title}; errs in at most {rate:.2g} of its evaluations")
     share = f"{watches.false_alarms:.3g}"
     click.echo(f"all together: a false alarm in any 365 days with a chance of at most {share}")

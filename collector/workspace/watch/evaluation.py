@@ -107,7 +107,7 @@ class _Question:
         mean = sum(usual) / len(usual)
         fires = count < part * mean and fewer(count, sum(usual), len(usual)) <= self._rate
         state = FIRING if fires else QUIET
-        text = f"{count:,} reports, {count / mean:.0%} of the usual {mean:,.0f}"
+        text = f"{count:,} reports, {100 * count / mean:.0f} % of the usual {mean:,.0f}"
         if not fires and count < part * mean:
             text += ", which are too few to tell"
         return {"state": state, "text": self._said(text), "n": count, "value": float(count)}
@@ -169,9 +169,8 @@ class _Question:
         unit = POINTS if row.unit == SHARE else row.unit
         size = f" by more than {number(least, unit, 0.0)}" if least else ""
         how = "changed" if fires else "no change that is sure"
-        text = (
-            f"{_named(row)}{_worded(span, unit, signed=True)} against the time before: {how}{size}"
-        )
+        against = f"against the period before: {how}{size}"
+        text = f"{_named(row)}{_worded(span, unit, signed=True)} {against}"
         return {"state": FIRING if fires else QUIET, "text": self._said(text), **_fields(row, span)}
 
     def _rows(self, period: int) -> list[Row]:
@@ -225,8 +224,11 @@ def _named(row: Row) -> str:
 
 def _worded(span: Span, unit: str, signed: bool = False) -> str:
     width = (span.high - span.low) / 2
-    low, high = (number(end, unit, width, signed) for end in (span.low, span.high))
-    return f"{number(span.value, unit, width, signed)} ({low} to {high})"
+    value, low, high = (
+        number(each, unit, width, signed) for each in (span.value, span.low, span.high)
+    )
+    _, space, suffix = high.rpartition(" ")
+    return f"{value} ({low.removesuffix(space + suffix)} to {high})"
 
 
 def _every(metric: Metric | None) -> str:

@@ -21,9 +21,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from client_sdk.core.epoch import ONCE
+from client_sdk.registry.metric import Metric
+
+from ...analytics.rows import SHARE
+from ...analytics.verb import ESTIMATE
 from ...core.catalog import Catalog
 from ...core.errors import CollectorError
-from ...rendering.numbers import number
+from ...rendering.numbers import POINTS, number
 from ...storage.protocols import TallyStore
 from ...storage.records import (
     FIRING,
@@ -87,6 +92,7 @@ class Rounds:
 
     def run(self, stop: threading.Event) -> None:
         """Go on until *stop* is set.  A store that is away is asked again."""
+        _log.info("watching: %d watches", len(self._watches.watch))
         while not stop.is_set():
             try:
                 self.round()
@@ -212,12 +218,12 @@ class Rounds:
             verdicts = tuple(each for each in known.verdicts if each.last != verdict.last)
         metric = metric_of(watch, self._catalog)
         rate = 0.0
-        if metric is not None and metric.every != "once":
+        if metric is not None and metric.every != ONCE:
             rate = self._watches.rate(metric.every)
         series = WatchSeries(
             name=watch.name,
             metric=f"{metric.app}/{metric.name}" if metric else watch.metric,
-            title=title_of(watch, metric.domain.unit if metric else ""),
+            title=title_of(watch, metric),
             definition=watch.definition,
             rate=rate,
             verdicts=(verdict, *verdicts)[:HISTORY],
@@ -272,18 +278,20 @@ def is_news(watch: Watch, state: str, before: str) -> bool:
     return state == QUIET and before in (FIRING, UNABLE) and watch.changed is None
 
 
-def title_of(watch: Watch, unit: str) -> str:
-    """Return the question of *watch* in words."""
-    what = watch.item or ("" if watch.verb == "estimate" else watch.verb)
-    named = " ".join(part for part in (watch.metric, what) if part)
+def title_of(watch: Watch, metric: Metric | None) -> str:
+    """Return the question of *watch* in words; None: its metric is gone."""
+    title, unit = (metric.title, metric.domain.unit) if metric else (watch.metric, "")
+    what = watch.item or ("" if watch.verb == ESTIMATE else watch.verb)
+    named = f"{title}, {what}:" if what else f"{title}:"
     where = "".join(
         f", {name} {'is' if kind == 'is' else 'is not'} {' or '.join(values)}"
         for kind, name, values in watch.filters
     )
     if watch.silent is not None:
-        return f"{watch.metric}: fewer than {watch.silent:.0%} of the usual reports{where}"
+        return f"{title}: fewer than {100 * watch.silent:g} % of the usual reports{where}"
     if watch.changed is not None:
-        least = f" by more than {watch.changed:g}" if watch.changed else ""
+        points = POINTS if unit == SHARE else unit
+        least = f" by more than {number(watch.changed, points, 0.0)}" if watch.changed else ""
         return f"{named} changed{least}{where}"
     limit = watch.above if watch.above is not None else watch.below or 0.0
     return f"{named} {watch.kind} {number(limit, unit, 0.0)}{where}"

@@ -79,7 +79,7 @@ def test_a_check_says_how_often_each_watch_may_err(deployment: Deployment) -> No
     result = deployment.hearsay("watch", "--check", deployment.watches(WATCH + "above = 0.5"))
 
     assert result.output.splitlines() == [
-        "dark: m above 50 %; errs in at most 0.00014 of its evaluations",
+        "dark: Dark mode: above 50 %; errs in at most 0.00014 of its evaluations",
         "all together: a false alarm in any 365 days with a chance of at most 0.05",
     ]
     assert result.exit_code == 0

@@ -20,6 +20,7 @@ from collector.workspace.watch.rounds import (
     LAST_RETRY_S,
     LEASE_S,
     MOST_WAITING,
+    title_of,
 )
 from tests.support.store.memory_storage import MemoryWatches
 from tests.support.store.watched import CHANNEL, NEWEST, NOON, Desk, fold
@@ -285,3 +286,23 @@ def test_another_question_under_a_name_begins_anew_and_a_removed_watch_is_forgot
 
     assert set(desk.store.series()) == {"light"}
     assert states(desk) == [("2026-03-02", QUIET)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("above = 0.5", "Dark mode: above 50 %"),
+        ("below = 0.125", "Dark mode: below 12.5 %"),
+        ("changed = 0", "Dark mode: changed"),
+        ("changed = 0.03", "Dark mode: changed by more than 3 points"),
+        ("silent = 0.5", "Dark mode: fewer than 50 % of the usual reports"),
+        (
+            'above = 0.5\nfilters = [["is_not", "platform", ["mac"]]]',
+            "Dark mode: above 50 %, platform is not mac",
+        ),
+    ],
+)
+def test_a_question_is_told_in_words(rule: str, words: str) -> None:
+    desk = Desk(f'[[watch]]\nname = "w"\nmetric = "m"\n{rule}')
+
+    assert title_of(desk.watches.watch[0], desk.catalog.metric("m")) == words
